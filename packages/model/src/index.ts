@@ -1,1 +1,10 @@
-export {};
+export * from './cutoff.ts';
+export * from './heartbeat.ts';
+export * from './policy.ts';
+export * from './problem.ts';
+export * from './reason.ts';
+export * from './snapshot.ts';
+export * from './table/entry.ts';
+export * from './table/table.ts';
+export * from './usage/counters.ts';
+export * from './usage/report.ts';

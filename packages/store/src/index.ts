@@ -1,1 +1,2 @@
-export {};
+export type * from './contract.ts';
+export { StoreError, type StoreErrorCode } from './error.ts';

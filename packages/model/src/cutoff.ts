@@ -1,0 +1,56 @@
+// A suspension in force, as proxies need it. It travels beside the table, by its own sequence.
+
+import type { SuspendedReason } from './reason.ts';
+import type { SuspensionTarget } from './snapshot.ts';
+
+export interface Cutoff {
+  /** UID of the Suspension, or the id of the request while no Suspension exists. */
+  readonly uid: string;
+  /** Name of the Suspension (also where only the store knows it). */
+  readonly name: string;
+  readonly target: SuspensionTarget;
+  readonly message: string;
+  /** Milliseconds since the epoch; null: until deleted. */
+  readonly until: number | null;
+  readonly reason: SuspendedReason;
+  /** Where it must be deleted: an object in the API server, a file, or this entry itself. */
+  readonly origin: CutoffOrigin;
+  readonly createdAt: number | null;
+}
+
+export type CutoffOrigin =
+  | { readonly kind: 'kubernetes' }
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'store' };
+
+/** What a Service must be known by to tell whether it is cut off. */
+export interface CutoffSubject {
+  readonly tenant: string | null;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The first cut-off that stops the subject at `now` (milliseconds since the epoch), by uid; undefined: none. */
+export function cutoffFor(cutoffs: readonly Cutoff[], subject: CutoffSubject, now: number): Cutoff | undefined {
+  let found: Cutoff | undefined;
+  for (const cutoff of cutoffs) {
+    if (!isInForce(cutoff, now) || !targets(cutoff.target, subject)) continue;
+    if (found === undefined || cutoff.uid < found.uid) found = cutoff;
+  }
+  return found;
+}
+
+export function isInForce(cutoff: Cutoff, now: number): boolean {
+  return cutoff.until === null || now < cutoff.until;
+}
+
+function targets(target: SuspensionTarget, subject: CutoffSubject): boolean {
+  switch (target.kind) {
+    case 'tenant':
+      return subject.tenant === target.tenant;
+    case 'namespace':
+      return subject.namespace === target.namespace;
+    case 'service':
+      return subject.namespace === target.namespace && subject.name === target.service;
+  }
+}

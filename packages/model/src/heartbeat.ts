@@ -1,0 +1,41 @@
+/** Which table: a position compares equal only in all three parts, so that a rolled-back store is noticed. */
+export interface Position {
+  readonly epoch: number;
+  readonly revision: number;
+  /** Random, made by the publisher of the revision. */
+  readonly id: string;
+}
+
+/** What one life of a proxy says of itself once a second. */
+export interface Heartbeat {
+  readonly node: string;
+  /** Counts up with each start of a proxy on this node. */
+  readonly life: number;
+  readonly version: string;
+  /** Milliseconds since the epoch, by the proxy's clock. */
+  readonly startedAt: number;
+  readonly draining: boolean;
+  /** Addresses of its node that exist on this host. */
+  readonly addresses: readonly string[];
+  /** What all live workers have applied; null before the first table. */
+  readonly applied: Position | null;
+  /** Sequence of the cut-offs in force here. */
+  readonly cutoffSequence: number;
+  readonly listeners: readonly ListenerReport[];
+  readonly workers: number;
+  /** Connections open now. */
+  readonly connections: number;
+}
+
+export interface ListenerReport {
+  /** Id of the listener entry. */
+  readonly id: string;
+  /** The UID of the Service it was confirmed for. */
+  readonly service: string;
+  /** The proxy holds or could take the port. */
+  readonly bound: boolean;
+  /** False also while there is no ready endpoint, or a cut-off. */
+  readonly listening: boolean;
+  /** Why it could not be bound: what, where, what to do. */
+  readonly error: string | null;
+}

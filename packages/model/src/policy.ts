@@ -1,0 +1,41 @@
+// TenantPolicy, `weir.dev/v1alpha1`, as far as it is honoured: who is a tenant, and what it may have.
+
+export interface TenantPolicySpec {
+  /** Higher wins, then the name; policies never merge. */
+  readonly priority: number;
+  readonly namespaceSelector: LabelSelector;
+  readonly tenantFrom: TenantFrom;
+  readonly limits: TenantLimits;
+}
+
+export type TenantFrom =
+  | { readonly kind: 'namespace' }
+  | { readonly kind: 'label'; readonly label: string }
+  | { readonly kind: 'name'; readonly name: string };
+
+/** Absent = unlimited, 0 = none. Counts are integers; `trafficPerMonth` is bytes, in + out. */
+export interface TenantLimits {
+  readonly services?: number;
+  readonly ports?: number;
+  readonly trafficPerMonth?: number;
+}
+
+/** metav1.LabelSelector; both parts must hold, an empty selector selects everything. */
+export interface LabelSelector {
+  readonly matchLabels: Readonly<Record<string, string>>;
+  readonly matchExpressions: readonly LabelRequirement[];
+}
+
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values: readonly string[];
+}
+
+/** Each namespace is a tenant of its own name, without limits. */
+export const OPEN_POLICY: TenantPolicySpec = {
+  priority: 0,
+  namespaceSelector: { matchLabels: {}, matchExpressions: [] },
+  tenantFrom: { kind: 'namespace' },
+  limits: {},
+};

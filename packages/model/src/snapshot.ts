@@ -1,0 +1,130 @@
+// What the cluster (or a directory of manifests) says, projected to the fields that Weir reads.
+// A source builds it sorted by namespace and name and freezes it; everything that decides starts from it.
+import type { TenantPolicySpec } from './policy.ts';
+import type { Problem } from './problem.ts';
+
+export interface Snapshot {
+  readonly settings: FleetSettings;
+  readonly namespaces: readonly NamespaceObject[];
+  readonly nodes: readonly NodeObject[];
+  readonly services: readonly ServiceObject[];
+  readonly slices: readonly SliceObject[];
+  /** Empty where the source trusts its files. */
+  readonly pods: readonly PodObject[];
+  readonly policies: readonly TenantPolicyObject[];
+  readonly suspensions: readonly SuspensionObject[];
+  /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
+  readonly problems: readonly Problem[];
+}
+
+export interface FleetSettings {
+  readonly loadBalancerClass: string;
+  /** Take Services that name no class, too. */
+  readonly classless: boolean;
+  /** For namespaces that no TenantPolicy selects. */
+  readonly defaultPolicy: TenantPolicySpec;
+  readonly reservedPorts: readonly PortRange[];
+  readonly trust: EndpointTrust;
+}
+
+/** Inclusive on both ends. */
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Whom endpoint addresses are believed from: ARCHITECTURE, "Endpoints are the cluster's trust boundary". */
+export type EndpointTrust =
+  | { readonly kind: 'files' }
+  | { readonly kind: 'pods'; readonly serviceCidrs: readonly string[] };
+
+export interface ObjectMeta {
+  readonly uid: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch; null where the source knows no time. */
+  readonly createdAt: number | null;
+}
+
+export interface NamespacedMeta extends ObjectMeta {
+  readonly namespace: string;
+}
+
+export type NamespaceObject = ObjectMeta;
+
+export interface NodeObject extends ObjectMeta {
+  readonly internalIPs: readonly string[];
+  readonly externalIPs: readonly string[];
+}
+
+export interface ServicePort {
+  readonly name: string | null;
+  readonly port: number;
+  readonly protocol: string;
+  readonly appProtocol: string | null;
+  readonly nodePort: number | null;
+}
+
+export interface ServiceObject extends NamespacedMeta {
+  readonly type: string;
+  readonly loadBalancerClass: string | null;
+  readonly ports: readonly ServicePort[];
+  readonly hasSelector: boolean;
+  /** Seconds; null without ClientIP affinity. */
+  readonly clientIpAffinitySeconds: number | null;
+  /** As written, blanks and mistakes included; the field wins over the legacy annotation. */
+  readonly sourceRanges: readonly string[];
+  readonly externalTrafficPolicy: string;
+  readonly publishNotReadyAddresses: boolean;
+  readonly ipFamilies: readonly string[];
+  /** Addresses in status.loadBalancer.ingress: who was published owns its ports when everything else is lost. */
+  readonly publishedIPs: readonly string[];
+  readonly deleting: boolean;
+}
+
+export interface SliceObject extends NamespacedMeta {
+  readonly serviceName: string;
+  readonly addressType: string;
+  readonly ports: readonly SlicePort[];
+  readonly endpoints: readonly SliceEndpoint[];
+}
+
+export interface SlicePort {
+  readonly name: string | null;
+  readonly port: number | null;
+  readonly protocol: string;
+}
+
+/** Conditions as the API reads them when absent: ready and serving true, terminating false. */
+export interface SliceEndpoint {
+  readonly addresses: readonly string[];
+  readonly ready: boolean;
+  readonly serving: boolean;
+  readonly terminating: boolean;
+}
+
+export interface PodObject {
+  readonly namespace: string;
+  readonly name: string;
+  readonly ips: readonly string[];
+  readonly hostNetwork: boolean;
+}
+
+export interface TenantPolicyObject extends ObjectMeta {
+  readonly spec: TenantPolicySpec;
+}
+
+export interface SuspensionObject extends ObjectMeta {
+  readonly target: SuspensionTarget;
+  readonly message: string;
+  /** Milliseconds since the epoch; null: until deleted. */
+  readonly until: number | null;
+  /** The rule that made it; null: a person. */
+  readonly rule: string | null;
+}
+
+export type SuspensionTarget =
+  | { readonly kind: 'tenant'; readonly tenant: string }
+  | { readonly kind: 'namespace'; readonly namespace: string }
+  | { readonly kind: 'service'; readonly namespace: string; readonly service: string };

@@ -1,0 +1,129 @@
+// One entry of the routing table: the unit that is stored, streamed and replaced whole.
+import type { TenantLimits } from '../policy.ts';
+import type { Problem } from '../problem.ts';
+import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
+
+export type Entry = NodeEntry | TenantEntry | ServiceEntry | ListenerEntry | EndpointsEntry | ProblemEntry;
+
+export type Protocol = 'TCP' | 'UDP';
+
+/** A `role=loadbalancer` node: where its proxy binds, and what is published for it. */
+export interface NodeEntry {
+  readonly kind: 'node';
+  readonly id: string;
+  readonly name: string;
+  readonly bindAddresses: readonly string[];
+  readonly publishedAddresses: readonly string[];
+}
+
+export interface TenantEntry {
+  readonly kind: 'tenant';
+  readonly id: string;
+  readonly name: string;
+  /** Name of the TenantPolicy; null: the fleet's default. */
+  readonly policy: string | null;
+  readonly namespaces: readonly string[];
+  readonly limits: TenantLimits;
+  readonly used: { readonly services: number; readonly ports: number };
+}
+
+/** Every Service that Weir takes has one, refused ones included: it is also what the console shows. */
+export interface ServiceEntry {
+  readonly kind: 'service';
+  readonly id: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Null while the tenant is in dispute (`TenantConflict`). */
+  readonly tenant: string | null;
+  readonly accepted: Verdict<AcceptedReason>;
+  readonly degraded: readonly Verdict<DegradedReason>[];
+  /** The last accepted ones; null: not served. */
+  readonly settings: ServiceSettings | null;
+  readonly ports: readonly PortEntry[];
+  /** Names of the nodes that hold its ports, sorted. */
+  readonly nodes: readonly string[];
+  /** Addresses that were published by the time the entry was made; sorted. */
+  readonly publishedIPs: readonly string[];
+}
+
+export interface Verdict<R> {
+  readonly reason: R;
+  readonly message: string;
+}
+
+export interface PortEntry {
+  readonly name: string | null;
+  readonly port: number;
+  readonly protocol: string;
+  /** Why this port of an otherwise good Service is not served. */
+  readonly error: Verdict<RefusalReason> | null;
+}
+
+export interface ServiceSettings {
+  readonly algorithm: Algorithm;
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+  /** CIDRs in canonical text; empty: everybody. */
+  readonly sourceRanges: readonly string[];
+  readonly affinity: { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
+}
+
+export type Algorithm = 'least-connections' | 'round-robin';
+
+/** (address, protocol, port) on a node: the unit that is owned. */
+export interface ListenerEntry {
+  readonly kind: 'listener';
+  readonly id: string;
+  readonly node: string;
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  /** UID of the Service that holds it. */
+  readonly service: string;
+}
+
+/** At most 100 endpoints of one port of a Service that are in use now. */
+export interface EndpointsEntry {
+  readonly kind: 'endpoints';
+  readonly id: string;
+  /** UID of the Service. */
+  readonly service: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly endpoints: readonly Endpoint[];
+  /** Endpoints of the same slice that are not in use (not ready). */
+  readonly unready: number;
+}
+
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface ProblemEntry {
+  readonly kind: 'problem';
+  readonly id: string;
+  readonly problem: Problem;
+}
+
+export const ENDPOINTS_PER_ENTRY = 100;
+
+export const nodeId = (name: string): string => `node/${name}`;
+export const tenantId = (name: string): string => `tenant/${name}`;
+export const serviceId = (uid: string): string => `service/${uid}`;
+
+/** The id of the listener entry of (address, protocol, port) on a node. */
+export function listenerId(listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
+  return `listener/${listener.node}/${listener.address}/${listener.protocol}/${listener.port}`;
+}
+
+/** The id of the `chunk`th entry of what one slice gives to one port of a Service. */
+export function endpointsId(
+  port: Pick<EndpointsEntry, 'service' | 'protocol' | 'port'>,
+  slice: string,
+  chunk: number,
+): string {
+  return `endpoints/${port.service}/${port.protocol}/${port.port}/${slice}/${chunk}`;
+}
