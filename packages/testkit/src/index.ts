@@ -1,1 +1,22 @@
-export {};
+export { deepFreeze } from './deep-freeze.ts';
+export { type EventuallyOptions, eventually } from './eventually.ts';
+export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
+export { freePort } from './free-port.ts';
+export { golden } from './golden.ts';
+export type { Need } from './programs/needs.ts';
+export type { Program, ProgramName } from './programs/program.ts';
+export { type ProvideOptions, providePrograms } from './programs/provide-programs.ts';
+export { programPath, type Requirement, requireProgram } from './programs/require-program.ts';
+export type { ClosableServer } from './sockets/closable-server.ts';
+export { firstForeignByte, patternBytes } from './sockets/pattern.ts';
+export { connectRaw, type Ending, type RawClient, type RawClientOptions } from './sockets/raw-client.ts';
+export {
+  byteSink,
+  type CountingServer,
+  echoServer,
+  type HttpBackend,
+  httpBackend,
+  patternServer,
+} from './sockets/servers.ts';
+export { type Exit, type SpawnedProcess, type SpawnOptions, spawnProcess } from './spawn-process.ts';
+export { type TemporaryDirectory, temporaryDirectory } from './temporary-directory.ts';

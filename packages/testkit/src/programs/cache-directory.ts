@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { catalog, kubernetesVersion } from './catalog.ts';
+import type { ProgramName } from './program.ts';
+
+/** Everything that is fetched lives below this folder, and nothing outside it is written. */
+export function cacheDirectory(): string {
+  return resolve(process.env.WEIR_CACHE || join(homedir(), '.cache', 'weir'));
+}
+
+export function cachedProgramPath(name: ProgramName): string {
+  const origin = catalog[name];
+  switch (origin.kind) {
+    case 'debian':
+      return join(debianDirectory(), name, 'bin', name);
+    case 'kubernetes':
+      return join(kubernetesDirectory(), name);
+  }
+}
+
+/** By release, since a home directory may be shared by machines whose libraries differ. */
+export function debianDirectory(): string {
+  return join(cacheDirectory(), 'debian', `${release()}-${process.arch}`);
+}
+
+export function kubernetesDirectory(): string {
+  return join(cacheDirectory(), 'kubernetes', `${kubernetesVersion}-${process.platform}-${process.arch}`);
+}
+
+function release(): string {
+  try {
+    const lines = readFileSync('/etc/os-release', 'utf8');
+    const value = (key: string): string => new RegExp(`^${key}="?([\\w.-]+)`, 'm').exec(lines)?.[1] ?? 'unknown';
+    return `${value('ID')}-${value('VERSION_ID')}`;
+  } catch {
+    return process.platform;
+  }
+}

@@ -1,0 +1,42 @@
+import type { ProgramName } from './program.ts';
+
+/** Where a program comes from when it is not on PATH, and the arguments that make it print its version. */
+export type Origin =
+  | {
+      readonly kind: 'debian';
+      /** The package that is asked for, and the program's file inside what is unpacked. */
+      readonly package: string;
+      readonly file: string;
+      readonly versionArguments: readonly string[];
+      readonly minimum: string;
+    }
+  | {
+      readonly kind: 'kubernetes';
+      readonly module: string;
+      readonly versionArguments: readonly string[];
+      readonly minimum: string;
+    };
+
+/** Equal to the version in kubernetes/go.mod; a test compares them. */
+export const kubernetesVersion = '1.36.3';
+
+export const catalog: Readonly<Record<ProgramName, Origin>> = {
+  'redis-server': debian('redis-server', 'usr/bin/redis-server', ['--version'], '7.0'),
+  etcd: debian('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
+  haproxy: debian('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
+  nginx: debian('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
+  wrk: debian('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
+  chromium: debian('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
+  ip: debian('iproute2', 'bin/ip', ['-V'], '4.0'),
+  'kube-apiserver': kubernetes('kube-apiserver', ['--version']),
+  'kube-controller-manager': kubernetes('kube-controller-manager', ['--version']),
+  kubectl: kubernetes('kubectl', ['version', '--client']),
+};
+
+function debian(name: string, file: string, versionArguments: readonly string[], minimum: string): Origin {
+  return { kind: 'debian', package: name, file, versionArguments, minimum };
+}
+
+function kubernetes(command: string, versionArguments: readonly string[]): Origin {
+  return { kind: 'kubernetes', module: `k8s.io/kubernetes/cmd/${command}`, versionArguments, minimum: '1.36' };
+}

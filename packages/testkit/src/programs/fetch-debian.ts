@@ -1,0 +1,85 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { debianDirectory } from './cache-directory.ts';
+import { exclusively } from './exclusively.ts';
+import { PrivateApt } from './private-apt.ts';
+import { run } from './run.ts';
+
+export type DebianProgram = { readonly name: string; readonly package: string; readonly file: string };
+
+/**
+ * Unpacks a program's Debian package, and the packages that it needs and the system lacks, below the cache, and returns the
+ * path of a small script that starts it with these libraries. The finished folder appears by one rename; the downloaded
+ * packages of an interrupted attempt are used by the next.
+ */
+export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<string> {
+  const base = debianDirectory();
+  const home = join(base, program.name);
+  const waiting = (): void => progress('waiting for another process that fetches');
+  return exclusively(join(base, 'lock'), waiting, async () => {
+    const archives = join(base, `${program.name}.archives`);
+    await download(program, { base, archives, progress });
+    const scratch = mkdtempSync(join(base, `${program.name}.unpacking-`));
+    try {
+      await unpack(archives, join(scratch, 'root'));
+      writeLauncher(scratch, program);
+      rmSync(home, { recursive: true, force: true });
+      renameSync(scratch, home);
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+    rmSync(archives, { recursive: true, force: true });
+    return join(home, 'bin', program.name);
+  });
+}
+
+async function download(
+  program: DebianProgram,
+  { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
+): Promise<void> {
+  const apt = new PrivateApt(join(base, 'apt'), progress);
+  const attempt = async (): Promise<void> => {
+    const packages = await apt.missingPackages(program.package);
+    progress(`downloading ${packages.length} Debian package${packages.length === 1 ? '' : 's'}`);
+    await apt.download(packages, archives);
+  };
+  await apt.update();
+  try {
+    await attempt();
+  } catch {
+    // lists of yesterday may name versions that the mirror has dropped since; so may what an interrupted attempt left
+    await apt.update({ force: true });
+    rmSync(archives, { recursive: true, force: true });
+    await attempt();
+  }
+}
+
+async function unpack(archives: string, root: string): Promise<void> {
+  mkdirSync(root, { recursive: true });
+  for (const file of readdirSync(archives).filter((name) => name.endsWith('.deb'))) {
+    await run('dpkg-deb', ['--extract', join(archives, file), root]);
+  }
+}
+
+/** Paths relative to the script itself: the folder is renamed after it is written. */
+function writeLauncher(scratch: string, program: DebianProgram): void {
+  const root = join(scratch, 'root');
+  const folders = libraryFolders(root).map((folder) => `$here/root/${relative(root, folder)}`);
+  const script = `#!/bin/sh
+here=\${0%/*}/..
+LD_LIBRARY_PATH=${folders.join(':')}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+exec "$here/root/${program.file}" "$@"
+`;
+  const path = join(scratch, 'bin', program.name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, script);
+  chmodSync(path, 0o755);
+}
+
+function libraryFolders(root: string): string[] {
+  const libraries = readdirSync(root, { recursive: true, withFileTypes: true }).filter(
+    (entry) => /\.so(\.[\d.]+)?$/.test(entry.name) && !entry.isDirectory(),
+  );
+  return [...new Set(libraries.map((entry) => entry.parentPath))].sort();
+}

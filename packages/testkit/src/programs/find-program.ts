@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { cacheDirectory, cachedProgramPath } from './cache-directory.ts';
+import { catalog } from './catalog.ts';
+import type { Program, ProgramName } from './program.ts';
+
+/** Looks in what `npm test` has already found, then on PATH, then in the cache. Never fetches. */
+export function findProgram(name: ProgramName): Program {
+  return announced(name) ?? lookForProgram(name);
+}
+
+export function lookForProgram(name: ProgramName): Program {
+  const rejected: string[] = [];
+  for (const path of [...pathCandidates(name), cachedProgramPath(name)]) {
+    if (!isExecutable(path)) continue;
+    const verdict = probe(name, path);
+    if (verdict.kind === 'available') return verdict;
+    rejected.push(verdict.reason);
+  }
+  const reason = rejected.join('; ') || `${name} is neither on PATH nor in ${cacheDirectory()}`;
+  return { kind: 'missing', name, reason, remedy: remedyFor(name) };
+}
+
+/** Runs it once: a program whose libraries are gone, or that is too old, is as good as missing. */
+export function probe(name: ProgramName, path: string): Program {
+  const { versionArguments, minimum } = catalog[name];
+  const run = spawnSync(path, versionArguments, { encoding: 'utf8', timeout: 20_000 });
+  const text = `${run.stdout ?? ''}${run.stderr ?? ''}`;
+  const version = /(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
+  const missing = (reason: string): Program => ({ kind: 'missing', name, reason, remedy: remedyFor(name) });
+  if (run.error) return missing(`${path} does not start: ${run.error.message}`);
+  if (version === undefined || /error while loading shared libraries/.test(text)) {
+    return missing(`${path} does not start: ${text.trim().split('\n').at(-1) || `exit code ${run.status}`}`);
+  }
+  if (isOlder(version, minimum)) return missing(`${path} is ${version}, older than ${minimum}`);
+  return { kind: 'available', name, path, version };
+}
+
+export function remedyFor(name: ProgramName): string {
+  const origin = catalog[name];
+  switch (origin.kind) {
+    case 'debian':
+      return `apt-get install ${origin.package}`;
+    case 'kubernetes':
+      return 'install Go ≥ 1.26 (https://go.dev/dl), then: npm test';
+  }
+}
+
+/** `npm test` has looked already and passes its findings on, so that hundreds of test files need not run probes. */
+export const announcement = 'WEIR_PROGRAMS';
+
+function announced(name: ProgramName): Program | undefined {
+  const text = process.env[announcement];
+  return text ? (JSON.parse(text) as Partial<Record<ProgramName, Program>>)[name] : undefined;
+}
+
+/** The sbin folders are not on an ordinary user's PATH, and that is where Debian puts haproxy, nginx and ip. */
+function pathCandidates(name: string): string[] {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+  return [...new Set([...folders, '/usr/local/sbin', '/usr/sbin', '/sbin'])].map((folder) => join(folder, name));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isOlder(version: string, minimum: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number);
+  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+}

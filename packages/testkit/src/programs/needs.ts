@@ -1,0 +1,19 @@
+import type { ProgramName } from './program.ts';
+
+/** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
+export type Need = ProgramName | NeedSet;
+
+type NeedSet = 'redis' | 'kubernetes';
+
+const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
+  redis: ['redis-server'],
+  kubernetes: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
+};
+
+export function programsFor(need: Need): readonly ProgramName[] {
+  return isSet(need) ? sets[need] : [need];
+}
+
+function isSet(need: Need): need is NeedSet {
+  return Object.hasOwn(sets, need);
+}

@@ -1,0 +1,16 @@
+/** What looking for a program ends in. `remedy` is the line that gets it, to be shown to a person as it stands. */
+export type Program =
+  | { readonly kind: 'available'; readonly name: ProgramName; readonly path: string; readonly version: string }
+  | { readonly kind: 'missing'; readonly name: ProgramName; readonly reason: string; readonly remedy: string };
+
+export type ProgramName =
+  | 'redis-server'
+  | 'etcd'
+  | 'haproxy'
+  | 'nginx'
+  | 'wrk'
+  | 'chromium'
+  | 'ip'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kubectl';

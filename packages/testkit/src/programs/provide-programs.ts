@@ -1,0 +1,38 @@
+import { catalog } from './catalog.ts';
+import { fetchDebian } from './fetch-debian.ts';
+import { findProgram, lookForProgram, probe, remedyFor } from './find-program.ts';
+import type { Program, ProgramName } from './program.ts';
+
+export type ProvideOptions = { readonly progress?: (text: string) => void };
+
+/** Finds each program, or else fetches it once into the cache; what cannot be had comes back as missing, with the reason. */
+export async function providePrograms(names: readonly ProgramName[], options: ProvideOptions = {}): Promise<Program[]> {
+  const progress = options.progress ?? ((text: string): void => console.error(`weir: ${text}`));
+  const programs: Program[] = [];
+  // one after the other: they share the download lock, and a build uses all cores by itself
+  for (const name of new Set(names)) {
+    const found = findProgram(name);
+    programs.push(found.kind === 'available' ? found : await fetchProgram(name, progress));
+  }
+  return programs;
+}
+
+async function fetchProgram(name: ProgramName, progress: (text: string) => void): Promise<Program> {
+  const origin = catalog[name];
+  const say = (text: string): void => progress(`${name}: ${text}`);
+  try {
+    switch (origin.kind) {
+      case 'debian':
+        return probe(name, await fetchDebian({ name, package: origin.package, file: origin.file }, say));
+      case 'kubernetes':
+        return lookForProgram(name);
+    }
+  } catch (error) {
+    return { kind: 'missing', name, reason: reasonOf(error as NodeJS.ErrnoException), remedy: remedyFor(name) };
+  }
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT' && error.syscall?.startsWith('spawn')) return `no ${error.path} on this machine`;
+  return error.message;
+}

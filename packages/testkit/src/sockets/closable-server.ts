@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net';
+
+export type ClosableServer = AsyncDisposable & {
+  readonly host: string;
+  readonly port: number;
+  /** Connections that are open now. */
+  readonly open: number;
+  /** Connections accepted so far. */
+  readonly accepted: number;
+  /** Stops listening and ends every open connection. */
+  close(): Promise<void>;
+};
+
+/** Listens (default: 127.0.0.1, any free port) and remembers the connections, so that `close` ends at once. */
+export async function listenClosable(server: Server, where: ListenOptions = {}): Promise<ClosableServer> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  server.on('connection', (socket: Socket) => {
+    accepted++;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen({ host: '127.0.0.1', port: 0, ...where });
+  await once(server, 'listening');
+  const { address, port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return {
+    host: address,
+    port,
+    get open() {
+      return sockets.size;
+    },
+    get accepted() {
+      return accepted;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,186 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { firstForeignByte, patternBytes } from './pattern.ts';
+
+export type RawClientOptions = {
+  readonly host?: string;
+  readonly port: number;
+  /** The address to connect from. */
+  readonly localAddress?: string;
+  readonly timeoutMs?: number;
+  /** Check what arrives against this pattern instead of keeping it: for amounts that should not be held in memory. */
+  readonly expectPattern?: number;
+};
+
+/** How the other side ended: by FIN, or by an error such as ECONNRESET. */
+export type Ending = { readonly kind: 'end' } | { readonly kind: 'error'; readonly code: string };
+
+export type RawClient = AsyncDisposable & {
+  readonly localPort: number;
+  readonly localAddress: string;
+  /** Bytes that the kernel has taken from us, and bytes that we have read. */
+  readonly sent: number;
+  readonly received: number;
+  /** What arrived and was not yet taken by `take`. */
+  readonly buffered: Buffer;
+  /** Resolves when the kernel has taken it all. */
+  send(data: string | Uint8Array): Promise<void>;
+  sendPattern(what: { bytes: number; seed?: number; chunk?: number }): Promise<void>;
+  /** Half-close: our FIN. */
+  end(): Promise<void>;
+  /** RST instead of FIN. */
+  reset(): void;
+  pause(): void;
+  resume(): void;
+  /** Waits for `bytes` bytes, or until the text of what is buffered matches, and takes them out of the buffer. */
+  take(what: number | RegExp): Promise<Buffer>;
+  /** Waits until the total received is at least this. */
+  receives(bytes: number): Promise<void>;
+  /** Waits for the other side's end. */
+  readonly ended: Promise<Ending>;
+  close(): Promise<void>;
+};
+
+/** A TCP client that does exactly what it is told, for exact accounts of bytes. Rejects when it cannot connect. */
+export async function connectRaw(options: RawClientOptions): Promise<RawClient> {
+  const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern } = options;
+  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
+  const late = setTimeout(
+    () => socket.destroy(new Error(`no connection to ${host}:${port} in ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  try {
+    await once(socket, 'connect');
+  } finally {
+    clearTimeout(late);
+  }
+  const reading = startReading(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
+  const { localPort = 0, localAddress: from = '' } = socket;
+  let sent = 0;
+
+  const send = async (data: string | Uint8Array): Promise<void> => {
+    const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+    await new Promise<void>((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
+    sent += bytes.length;
+  };
+  const close = async (): Promise<void> => {
+    if (socket.closed) return;
+    socket.destroy();
+    await once(socket, 'close');
+  };
+  return {
+    localPort,
+    localAddress: from,
+    get sent() {
+      return sent;
+    },
+    get received() {
+      return reading.received;
+    },
+    get buffered() {
+      return reading.buffered;
+    },
+    send,
+    async sendPattern({ bytes, seed = 0, chunk = 16_384 }) {
+      for (let at = 0; at < bytes; at += chunk) {
+        await send(patternBytes({ seed, offset: at, length: Math.min(chunk, bytes - at) }));
+      }
+    },
+    end: () => new Promise<void>((resolve) => socket.end(resolve)),
+    reset: () => void socket.resetAndDestroy(),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
+    take: reading.take,
+    receives: (bytes) => reading.until(() => reading.received >= bytes, `${bytes} bytes`),
+    ended: reading.ended,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+type ReadingOptions = { expectPattern: number | undefined; timeoutMs: number; name: string };
+
+type Reading = {
+  readonly received: number;
+  readonly buffered: Buffer;
+  readonly ended: Promise<Ending>;
+  take(what: number | RegExp): Promise<Buffer>;
+  until(condition: () => boolean, what: string): Promise<void>;
+};
+
+function startReading(socket: Socket, { expectPattern, timeoutMs, name }: ReadingOptions): Reading {
+  let chunks: Buffer[] = [];
+  let received = 0;
+  let ending: Ending | undefined;
+  const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<Ending>();
+  const watchers = new Set<() => void>();
+
+  socket.on('data', (chunk: Buffer) => {
+    if (expectPattern === undefined) chunks.push(chunk);
+    else {
+      const foreign = firstForeignByte(chunk, { seed: expectPattern, offset: received });
+      if (foreign >= 0) throw new Error(`${name}: byte ${received + foreign} is not of pattern ${expectPattern}`);
+    }
+    received += chunk.length;
+    wake();
+  });
+  socket.on('end', () => finish({ kind: 'end' }));
+  socket.on('error', (error: NodeJS.ErrnoException) => finish({ kind: 'error', code: error.code ?? error.message }));
+  socket.on('close', () => finish({ kind: 'error', code: 'CLOSED_HERE' }));
+
+  function finish(how: Ending): void {
+    ending ??= how;
+    resolveEnded(ending);
+    wake();
+  }
+  function wake(): void {
+    for (const watcher of watchers) watcher();
+  }
+  function joined(): Buffer {
+    if (chunks.length > 1) chunks = [Buffer.concat(chunks)];
+    return chunks[0] ?? Buffer.alloc(0);
+  }
+
+  async function until(condition: () => boolean, what: string): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const progress = (): string => `${name} sent ${received} bytes`;
+    const check = (): void => {
+      if (condition()) resolve();
+      else if (ending) reject(new Error(`${progress()} and ended (${JSON.stringify(ending)}) before ${what}`));
+    };
+    const timer = setTimeout(() => reject(new Error(`${progress()} in ${timeoutMs} ms, not ${what}`)), timeoutMs);
+    watchers.add(check);
+    check();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      watchers.delete(check);
+    }
+  }
+
+  async function take(what: number | RegExp): Promise<Buffer> {
+    const length = (): number => {
+      if (typeof what === 'number') return joined().length >= what ? what : -1;
+      const match = what.exec(joined().toString('latin1'));
+      return match ? match.index + match[0].length : -1;
+    };
+    await until(() => length() >= 0, String(what));
+    const all = joined();
+    const size = length();
+    chunks = [all.subarray(size)];
+    return all.subarray(0, size);
+  }
+
+  return {
+    get received() {
+      return received;
+    },
+    get buffered() {
+      return joined();
+    },
+    ended,
+    take,
+    until,
+  };
+}

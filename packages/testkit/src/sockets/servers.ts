@@ -1,0 +1,97 @@
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer, type ListenOptions, type Socket } from 'node:net';
+import { type ClosableServer, listenClosable } from './closable-server.ts';
+import { patternBytes } from './pattern.ts';
+
+export type CountingServer = ClosableServer & {
+  /** Bytes read from and written to all connections so far. */
+  readonly received: number;
+  readonly sent: number;
+};
+
+/** Sends back what it gets, and half-closes when the client has. */
+export function echoServer(where: ListenOptions = {}): Promise<CountingServer> {
+  return countingServer(where, (socket, count) => {
+    socket.on('data', (chunk) => {
+      count.received += chunk.length;
+      count.sent += chunk.length;
+      if (!socket.write(chunk)) socket.pause();
+    });
+    socket.on('drain', () => socket.resume());
+    socket.on('end', () => socket.end());
+  });
+}
+
+/** Takes everything and answers nothing; half-closes when the client has. */
+export function byteSink(where: ListenOptions = {}): Promise<CountingServer> {
+  return countingServer(where, (socket, count) => {
+    socket.on('data', (chunk) => {
+      count.received += chunk.length;
+    });
+    socket.on('end', () => socket.end());
+  });
+}
+
+/** Sends `bytes` of the pattern `seed` on every connection, then half-closes. */
+export function patternServer(options: ListenOptions & { bytes: number; seed?: number }): Promise<CountingServer> {
+  const { bytes, seed = 0, ...where } = options;
+  return countingServer(where, (socket, count) => {
+    let at = 0;
+    const more = (): void => {
+      while (at < bytes && !socket.destroyed) {
+        const chunk = patternBytes({ seed, offset: at, length: Math.min(65_536, bytes - at) });
+        at += chunk.length;
+        count.sent += chunk.length;
+        if (!socket.write(chunk)) return;
+      }
+      if (!socket.writableEnded) socket.end();
+    };
+    socket.on('data', (chunk) => {
+      count.received += chunk.length;
+    });
+    socket.on('drain', more);
+    more();
+  });
+}
+
+export type HttpBackend = ClosableServer & { readonly requests: number };
+
+/** An HTTP/1.1 server; answers its own name unless a handler is given. */
+export async function httpBackend(
+  options: ListenOptions & { name?: string; handler?: RequestListener } = {},
+): Promise<HttpBackend> {
+  const {
+    name = 'backend',
+    handler = (_request, response): void => void response.end(`${name}\n`),
+    ...where
+  } = options;
+  let requests = 0;
+  const server = createHttpServer((request, response) => {
+    requests++;
+    handler(request, response);
+  });
+  return withCounts(await listenClosable(server, where), { requests: () => requests });
+}
+
+type Count = { received: number; sent: number };
+
+async function countingServer(
+  where: ListenOptions,
+  serve: (socket: Socket, count: Count) => void,
+): Promise<CountingServer> {
+  const count: Count = { received: 0, sent: 0 };
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy()); // resets are part of what the tests do
+    serve(socket, count);
+  });
+  return withCounts(await listenClosable(server, where), { received: () => count.received, sent: () => count.sent });
+}
+
+/** Live figures as properties; spreading would copy their first values. */
+function withCounts<K extends string>(
+  server: ClosableServer,
+  counts: Record<K, () => number>,
+): ClosableServer & Record<K, number> {
+  for (const key in counts) Object.defineProperty(server, key, { get: counts[key], enumerable: true });
+  return server as ClosableServer & Record<K, number>;
+}
