@@ -1,0 +1,33 @@
+import type { Endpoint, ServiceSettings } from '../table/entry.ts';
+import { leastConnections } from './least-connections.ts';
+import { rendezvous } from './rendezvous.ts';
+import { createRoundRobin } from './round-robin.ts';
+
+/**
+ * Chooses among the endpoints of a listener. One per listener and worker, because some remember where they were.
+ *
+ *     const balancer = createBalancer(route.settings, random);
+ *     const load = balancer.choose(loads, clientAddress);
+ *     load.active += 1;
+ */
+export interface Balancer {
+  /** Undefined only for an empty list. To try again elsewhere, leave out what was tried. */
+  choose(loads: readonly EndpointLoad[], source: string): EndpointLoad | undefined;
+}
+
+/** An endpoint and its open connections, counted by the caller. */
+export interface EndpointLoad {
+  readonly endpoint: Endpoint;
+  active: number;
+}
+
+/** `random` gives numbers in [0, 1). */
+export function createBalancer(settings: ServiceSettings, random: () => number): Balancer {
+  if (settings.affinity.kind === 'client-ip') return { choose: rendezvous };
+  switch (settings.algorithm) {
+    case 'least-connections':
+      return { choose: (loads) => leastConnections(loads, random) };
+    case 'round-robin':
+      return createRoundRobin();
+  }
+}

@@ -1,0 +1,153 @@
+// The table of one node, compiled for look-up. It is patched in place, because a copy would cost the size of the table
+// for each change; the routes in it are immutable, so that open connections keep theirs. `createMatcher` is the
+// reference: patching must lead to the same routes as compiling the changed table whole.
+
+import { idOf } from '../table/diff.ts';
+import type { Endpoint, EndpointsEntry, Entry, ListenerEntry, ServiceEntry } from '../table/entry.ts';
+import type { Change, RoutingTable } from '../table/table.ts';
+import { type Cidr, isWithin, parseCidr } from './cidr.ts';
+import { type ListenerKey, listenerKey, type Route } from './route.ts';
+
+export interface Matcher {
+  readonly node: string;
+  readonly routes: ReadonlyMap<ListenerKey, Route>;
+}
+
+/** Kept beside `routes` so that a change finds what it touches without a search. */
+interface Index extends Matcher {
+  readonly routes: Map<ListenerKey, Route>;
+  readonly entries: Map<string, Entry>;
+  /** By Service UID. */
+  readonly parts: Map<string, ServiceParts>;
+}
+
+interface ServiceParts {
+  service: ServiceEntry | undefined;
+  readonly listeners: Map<string, ListenerEntry>;
+  readonly endpoints: Map<string, EndpointsEntry>;
+}
+
+/** The routes of one node's listeners. */
+export function createMatcher(table: RoutingTable, node: string): Matcher {
+  const index: Index = { node, routes: new Map(), entries: new Map(), parts: new Map() };
+  patchMatcher(
+    index,
+    [...table.entries.values()].map((entry) => ({ kind: 'put', entry })),
+  );
+  return index;
+}
+
+/** Makes the changes in place, in O(change); returns the keys of the listeners whose route appeared, changed or went. */
+export function patchMatcher(matcher: Matcher, changes: readonly Change[]): ListenerKey[] {
+  const index = matcher as Index;
+  const touched = new Set<string>();
+  const gone = new Map<ListenerKey, string>();
+  for (const change of changes) {
+    const old = index.entries.get(idOf(change));
+    if (old?.kind === 'listener') gone.set(listenerKey(old), old.service);
+    if (old !== undefined) touched.add(unlink(index, old));
+    if (change.kind === 'put') touched.add(link(index, change.entry));
+  }
+  const changed = new Set<ListenerKey>();
+  for (const [key, service] of gone) {
+    if (index.routes.get(key)?.service.uid === service && index.routes.delete(key)) changed.add(key);
+  }
+  for (const uid of touched) for (const key of recompile(index, uid)) changed.add(key);
+  return [...changed].sort();
+}
+
+/** Returns the UID of the Service that it belongs to; empty where routes do not depend on the entry. */
+function link(index: Index, entry: Entry): string {
+  if (entry.kind === 'service') {
+    index.entries.set(entry.id, entry);
+    partsOf(index, entry.uid).service = entry;
+    return entry.uid;
+  }
+  if (entry.kind === 'endpoints') {
+    index.entries.set(entry.id, entry);
+    partsOf(index, entry.service).endpoints.set(entry.id, entry);
+    return entry.service;
+  }
+  if (entry.kind === 'listener' && entry.node === index.node) {
+    index.entries.set(entry.id, entry);
+    partsOf(index, entry.service).listeners.set(entry.id, entry);
+    return entry.service;
+  }
+  return '';
+}
+
+function unlink(index: Index, entry: Entry): string {
+  index.entries.delete(entry.id);
+  const uid = entry.kind === 'service' ? entry.uid : 'service' in entry ? entry.service : '';
+  const parts = index.parts.get(uid);
+  if (parts === undefined) return '';
+  if (entry.kind === 'service') parts.service = undefined;
+  else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
+  else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
+  if (parts.service === undefined && parts.endpoints.size === 0 && parts.listeners.size === 0) index.parts.delete(uid);
+  return uid;
+}
+
+function partsOf(index: Index, uid: string): ServiceParts {
+  let parts = index.parts.get(uid);
+  if (parts === undefined) {
+    parts = { service: undefined, listeners: new Map(), endpoints: new Map() };
+    index.parts.set(uid, parts);
+  }
+  return parts;
+}
+
+function recompile(index: Index, uid: string): ListenerKey[] {
+  const parts = index.parts.get(uid);
+  if (parts === undefined) return [];
+  const { service } = parts;
+  const keys: ListenerKey[] = [];
+  for (const listener of parts.listeners.values()) {
+    const key = listenerKey(listener);
+    keys.push(key);
+    if (service?.settings) index.routes.set(key, routeFor(key, listener, service, parts.endpoints));
+    else index.routes.delete(key);
+  }
+  return keys;
+}
+
+function routeFor(
+  key: ListenerKey,
+  listener: ListenerEntry,
+  service: ServiceEntry,
+  chunks: ReadonlyMap<string, EndpointsEntry>,
+): Route {
+  const { settings } = service;
+  if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
+  return {
+    key,
+    listener,
+    service,
+    settings,
+    endpoints: endpointsFor(listener, chunks),
+    admits: admissionFor(settings.sourceRanges),
+  };
+}
+
+/** Deduplicated, since an address stands in two slices while it moves; sorted, so that order never depends on history. */
+function endpointsFor(listener: ListenerEntry, chunks: ReadonlyMap<string, EndpointsEntry>): readonly Endpoint[] {
+  const unique = new Map<string, Endpoint>();
+  for (const chunk of chunks.values()) {
+    if (chunk.port !== listener.port || chunk.protocol !== listener.protocol) continue;
+    for (const endpoint of chunk.endpoints) unique.set(endpointKey(endpoint), endpoint);
+  }
+  return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
+/** `address|port`: what tells two endpoints of one port apart. */
+export function endpointKey(endpoint: Endpoint): string {
+  return `${endpoint.address}|${endpoint.port}`;
+}
+
+const admitsAll = (): boolean => true;
+
+function admissionFor(ranges: readonly string[]): (source: string) => boolean {
+  if (ranges.length === 0) return admitsAll;
+  const networks = ranges.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
+  return (source) => isWithin(source, networks);
+}

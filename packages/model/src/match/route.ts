@@ -1,0 +1,19 @@
+import type { Endpoint, ListenerEntry, ServiceEntry, ServiceSettings } from '../table/entry.ts';
+
+/** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
+export interface Route {
+  readonly key: ListenerKey;
+  readonly listener: ListenerEntry;
+  readonly service: ServiceEntry;
+  readonly settings: ServiceSettings;
+  readonly endpoints: readonly Endpoint[];
+  /** Whether `loadBalancerSourceRanges` let this client address in. */
+  readonly admits: (source: string) => boolean;
+}
+
+/** `TCP/192.0.2.7/443`: what a proxy can bind once. */
+export type ListenerKey = string;
+
+export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
+  return `${listener.protocol}/${listener.address}/${listener.port}`;
+}

@@ -1,0 +1,98 @@
+// Entries as text. Each carries the schema version, so that proxies of two versions can share a table while a fleet is
+// upgraded: what a reader does not understand it leaves out and counts, it never guesses.
+import type { Entry } from './entry.ts';
+
+const SCHEMA_VERSION = 1;
+
+type Check = (value: unknown) => boolean;
+
+/** JSON with the schema version `v` beside the fields of the entry. */
+export function encodeEntry(entry: Entry): string {
+  return JSON.stringify({ v: SCHEMA_VERSION, ...entry });
+}
+
+/** The entry, or undefined when the text is damaged or of a schema that this version does not know. */
+export function decodeEntry(text: string): Entry | undefined {
+  const value = parse(text);
+  if (!isRecord(value) || value.v !== SCHEMA_VERSION || typeof value.kind !== 'string') return undefined;
+  if (!Object.hasOwn(SHAPES, value.kind)) return undefined;
+  const shape = SHAPES[value.kind as Entry['kind']];
+  if (!isText(value.id) || !hasShape(value, shape)) return undefined;
+  const { v: _version, ...entry } = value;
+  return entry as unknown as Entry;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText: Check = (value) => typeof value === 'string';
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isPort: Check = (value) => isCount(value) && (value as number) <= 65_535;
+const isProtocol: Check = (value) => value === 'TCP' || value === 'UDP';
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const nullOr =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const shaped =
+  (shape: Record<string, Check>): Check =>
+  (value) =>
+    isRecord(value) && hasShape(value, shape);
+
+function hasShape(value: Record<string, unknown>, shape: Record<string, Check>): boolean {
+  return Object.entries(shape).every(([field, check]) => check(value[field]));
+}
+
+const VERDICT = shaped({ reason: isText, message: isText });
+
+const SETTINGS = shaped({
+  algorithm: (value) => value === 'least-connections' || value === 'round-robin',
+  connectTimeoutMs: isCount,
+  idleTimeoutMs: isCount,
+  drainTimeoutMs: isCount,
+  sourceRanges: listOf(isText),
+  affinity: (value) =>
+    isRecord(value) && (value.kind === 'none' || (value.kind === 'client-ip' && isCount(value.timeoutMs))),
+});
+
+const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
+  node: { name: isText, bindAddresses: listOf(isText), publishedAddresses: listOf(isText) },
+  tenant: {
+    name: isText,
+    policy: nullOr(isText),
+    namespaces: listOf(isText),
+    limits: isRecord,
+    used: shaped({ services: isCount, ports: isCount }),
+  },
+  service: {
+    uid: isText,
+    namespace: isText,
+    name: isText,
+    tenant: nullOr(isText),
+    accepted: VERDICT,
+    degraded: listOf(VERDICT),
+    settings: nullOr(SETTINGS),
+    ports: listOf(shaped({ name: nullOr(isText), port: isPort, protocol: isText, error: nullOr(VERDICT) })),
+    nodes: listOf(isText),
+    publishedIPs: listOf(isText),
+  },
+  listener: { node: isText, address: isText, port: isPort, protocol: isProtocol, service: isText },
+  endpoints: {
+    service: isText,
+    port: isPort,
+    protocol: isProtocol,
+    endpoints: listOf(shaped({ address: isText, port: isPort })),
+    unready: isCount,
+  },
+  problem: { problem: shaped({ code: isText, subject: isText, severity: isText, message: isText }) },
+};

@@ -1,0 +1,97 @@
+// What a proxy has counted and the ledger has not acknowledged. A value: `record` what the counters say, send
+// `reportFor`, `acknowledge` the report that was accepted. Sending a report twice, late or never is harmless.
+import { COUNTER_NAMES, type Counters, newest, ZERO } from './counters.ts';
+import type { Point, SlotReport, UsageReport } from './report.ts';
+
+export interface Journal {
+  /** By `slotKey`. */
+  readonly slots: ReadonlyMap<string, JournalSlot>;
+}
+
+interface JournalSlot extends SlotReport {
+  /** The cumulative value that the ledger is known to have. */
+  readonly acknowledged: Counters;
+}
+
+/** A slot's present cumulative value of this life. */
+export interface SlotReading {
+  readonly service: string;
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly counters: Counters;
+}
+
+export const EMPTY_JOURNAL: Journal = { slots: new Map() };
+
+export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
+  return `${slot.service}|${slot.tenant}`;
+}
+
+/** Notes what the counters say in `minute` (whole minutes since the epoch). A clock that steps back changes no order. */
+export function record(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
+  let slots: Map<string, JournalSlot> | undefined;
+  for (const reading of readings) {
+    const key = slotKey(reading);
+    const old = journal.slots.get(key);
+    const last = old?.points.at(-1)?.counters ?? old?.acknowledged ?? ZERO;
+    if (COUNTER_NAMES.every((name) => reading.counters[name] <= last[name])) continue;
+    slots ??= new Map(journal.slots);
+    slots.set(key, {
+      service: reading.service,
+      tenant: reading.tenant,
+      namespace: reading.namespace,
+      name: reading.name,
+      acknowledged: old?.acknowledged ?? ZERO,
+      points: withPoint(old?.points ?? [], { minute, counters: newest(last, reading.counters) }),
+    });
+  }
+  return slots === undefined ? journal : { slots };
+}
+
+function withPoint(points: readonly Point[], point: Point): readonly Point[] {
+  const last = points.at(-1);
+  if (last === undefined) return [point];
+  if (point.minute > last.minute) return [...points, point];
+  return [...points.slice(0, -1), { minute: last.minute, counters: point.counters }];
+}
+
+/** Everything not acknowledged, or undefined when there is nothing to say. */
+export function reportFor(
+  journal: Journal,
+  life: { readonly node: string; readonly life: number },
+): UsageReport | undefined {
+  const slots: SlotReport[] = [];
+  for (const { acknowledged: _known, ...slot } of journal.slots.values()) if (slot.points.length > 0) slots.push(slot);
+  return slots.length === 0 ? undefined : { ...life, slots };
+}
+
+/** Without the points that the ledger took; what was recorded since the report was made stays. */
+export function acknowledge(journal: Journal, report: UsageReport): Journal {
+  const slots = new Map(journal.slots);
+  for (const sent of report.slots) {
+    const key = slotKey(sent);
+    const slot = slots.get(key);
+    const taken = sent.points.at(-1);
+    if (slot === undefined || taken === undefined) continue;
+    const beyond = (point: Point): boolean => COUNTER_NAMES.some((name) => point.counters[name] > taken.counters[name]);
+    slots.set(key, {
+      ...slot,
+      acknowledged: newest(slot.acknowledged, taken.counters),
+      points: slot.points.filter(beyond),
+    });
+  }
+  return { slots };
+}
+
+/** Whether nothing of the slot waits for the ledger: then its place may be used again. */
+export function isAcknowledged(journal: Journal, slot: Pick<SlotReading, 'service' | 'tenant'>): boolean {
+  return (journal.slots.get(slotKey(slot))?.points.length ?? 0) === 0;
+}
+
+/** Without the slots of these keys; only for slots that are acknowledged and will not be counted in again. */
+export function forget(journal: Journal, keys: readonly string[]): Journal {
+  const slots = new Map(journal.slots);
+  for (const key of keys) slots.delete(key);
+  return { slots };
+}

@@ -1,0 +1,42 @@
+import type { Period } from './report.ts';
+
+/** The whole minutes since the epoch at `now` (milliseconds). */
+export function minuteOf(now: number): number {
+  return Math.floor(now / 60_000);
+}
+
+/** The periods, in UTC, that a minute is in. */
+export function periodsOf(minute: number): Record<'minute' | 'hour' | 'day' | 'month', Period> {
+  const { year, month, day } = dateOf(Math.floor(minute / 1440));
+  const monthText = `${year.toString().padStart(4, '0')}-${two(month)}`;
+  const dayText = `${monthText}-${two(day)}`;
+  const hourText = `${dayText}T${two(Math.floor((minute % 1440) / 60))}`;
+  return { minute: `${hourText}:${two(minute % 60)}`, hour: hourText, day: dayText, month: monthText };
+}
+
+/** The month, in UTC, of `now` (milliseconds since the epoch). */
+export function monthOf(now: number): Period {
+  return periodsOf(minuteOf(now)).month;
+}
+
+function two(value: number): string {
+  return value.toString().padStart(2, '0');
+}
+
+/** Days since 1970-01-01 to the date of the Gregorian calendar (H. Hinnant, chrono-compatible low-level date algorithms). */
+function dateOf(days: number): { year: number; month: number; day: number } {
+  const shifted = days + 719_468;
+  const era = Math.floor(shifted / 146_097);
+  const dayOfEra = shifted - era * 146_097;
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
+  };
+}
