@@ -20,3 +20,15 @@ export * from './usage/journal.ts';
 export * from './usage/journal-text.ts';
 export * from './usage/period.ts';
 export * from './usage/report.ts';
+export { type Condition, truncate } from './view/condition.ts';
+export * from './view/fleet.ts';
+export * from './view/proxy-view.ts';
+export {
+  type PortError,
+  type PortView,
+  type ServiceState,
+  type ServiceView,
+  serviceViewFor,
+  serviceViewsFor,
+} from './view/service-view.ts';
+export * from './view/tenant-view.ts';

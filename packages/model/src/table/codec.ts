@@ -84,7 +84,6 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     settings: nullOr(SETTINGS),
     ports: listOf(shaped({ name: nullOr(isText), port: isPort, protocol: isText, error: nullOr(VERDICT) })),
     nodes: listOf(isText),
-    publishedIPs: listOf(isText),
   },
   listener: { node: isText, address: isText, port: isPort, protocol: isProtocol, service: isText },
   endpoints: {

@@ -43,8 +43,6 @@ export interface ServiceEntry {
   readonly ports: readonly PortEntry[];
   /** Names of the nodes that hold its ports, sorted. */
   readonly nodes: readonly string[];
-  /** Addresses that were published by the time the entry was made; sorted. */
-  readonly publishedIPs: readonly string[];
 }
 
 export interface Verdict<R> {

@@ -1,0 +1,112 @@
+// The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
+import type { Cutoff } from '../cutoff.ts';
+import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
+import type { ServiceEntry, Verdict } from '../table/entry.ts';
+import type { PortView } from './service-view.ts';
+
+export interface Condition {
+  /** Without the prefix `weir.dev/`. */
+  readonly type: 'Accepted' | 'Programmed' | 'Degraded' | 'Suspended';
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Facts {
+  readonly ports: readonly PortView[];
+  readonly addresses: readonly string[];
+  readonly errors: readonly string[];
+  readonly readyEndpoints: number;
+  readonly reachable: boolean;
+}
+
+/** All conditions that hold; Degraded and Suspended are absent when fine. */
+export function conditionsFor(entry: ServiceEntry, facts: Facts, cutoff: Cutoff | undefined): Condition[] {
+  const accepted = entry.accepted.reason === 'Accepted';
+  const conditions: Condition[] = [
+    { type: 'Accepted', status: accepted ? 'True' : 'False', ...entry.accepted },
+    programmedFor(entry, facts),
+  ];
+  const degraded = degradedFor(entry, facts);
+  if (degraded !== undefined) conditions.push({ type: 'Degraded', status: 'True', ...degraded });
+  if (cutoff !== undefined) conditions.push(suspendedFor(cutoff));
+  return conditions.map((condition) => ({ ...condition, message: truncate(condition.message) }));
+}
+
+function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
+  const not = (reason: ProgrammedReason, message: string): Condition => ({
+    type: 'Programmed',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (entry.settings === null) return not('WaitingForProxy', 'nothing is served: see the condition weir.dev/Accepted');
+  if (!facts.reachable && facts.addresses.length === 0) {
+    return {
+      type: 'Programmed',
+      status: 'Unknown',
+      reason: 'FleetUnreachable',
+      message: 'the fleet cannot be reached now; what it served it goes on serving',
+    };
+  }
+  if (facts.addresses.length > 0) {
+    return {
+      type: 'Programmed',
+      status: 'True',
+      reason: 'Programmed',
+      message: `served at ${facts.addresses.join(', ')}`,
+    };
+  }
+  if (entry.nodes.length === 0) {
+    return not('NoNodes', 'no node of the fleet has the label role=loadbalancer; label a node, or ask the operator to');
+  }
+  if (facts.errors.length > 0) return not('BindFailed', facts.errors.join('; '));
+  return not('WaitingForProxy', `waiting for the proxy of ${entry.nodes.join(', ')} to confirm its ports`);
+}
+
+function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason> | undefined {
+  if (entry.settings === null) return undefined;
+  const found = [...entry.degraded];
+  if (facts.readyEndpoints === 0) {
+    found.push({
+      reason: 'NoReadyEndpoints',
+      message:
+        'no endpoint is ready, so clients are refused; check the pods that the selector finds and their readiness',
+    });
+  }
+  found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
+  const gravest = found[0];
+  return gravest && { reason: gravest.reason, message: found.map((verdict) => verdict.message).join('; ') };
+}
+
+function suspendedFor(cutoff: Cutoff): Condition {
+  return {
+    type: 'Suspended',
+    status: 'True',
+    reason: cutoff.reason,
+    message: cutoff.message || `cut off by Suspension "${cutoff.name}"; ask the operator of the fleet`,
+  };
+}
+
+/** Messages stand in the status of an object that everybody's tools carry around. */
+const MESSAGE_BYTES = 1024;
+
+/** At most 1,024 bytes of UTF-8, cut between characters and then marked with an ellipsis. */
+export function truncate(message: string): string {
+  let bytes = 0;
+  let end = 0;
+  let cut = 0;
+  for (const character of message) {
+    bytes += utf8Length(character.codePointAt(0) ?? 0);
+    end += character.length;
+    if (bytes <= MESSAGE_BYTES - utf8Length(0x2026)) cut = end;
+    if (bytes > MESSAGE_BYTES) return `${message.slice(0, cut)}…`;
+  }
+  return message;
+}
+
+function utf8Length(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x10000 ? 3 : 4;
+}

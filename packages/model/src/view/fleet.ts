@@ -1,0 +1,17 @@
+import type { Cutoff } from '../cutoff.ts';
+import type { Heartbeat } from '../heartbeat.ts';
+import type { RoutingTable } from '../table/table.ts';
+
+/** What the views are made of: the table, and what the fleet says now. */
+export interface Fleet {
+  readonly table: RoutingTable;
+  /** Of the proxies that count as alive. */
+  readonly heartbeats: readonly Heartbeat[];
+  readonly cutoffs: readonly Cutoff[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** By Service UID: the addresses of the last view; at start those in the status of the Service. */
+  readonly previous: ReadonlyMap<string, readonly string[]>;
+  /** False while the store is away: nothing new is known, so nothing is withdrawn. */
+  readonly reachable: boolean;
+}
