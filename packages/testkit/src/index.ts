@@ -1,8 +1,10 @@
 export { deepFreeze } from './deep-freeze.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
+export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './fixtures/control-plane.ts';
 export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
 export { freePort } from './free-port.ts';
 export { golden } from './golden.ts';
+export { insideNamespace, type NamespaceOptions } from './namespace/inside-namespace.ts';
 export type { Need } from './programs/needs.ts';
 export type { Program, ProgramName } from './programs/program.ts';
 export { type ProvideOptions, providePrograms } from './programs/provide-programs.ts';

@@ -19,7 +19,7 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type SpawnedProcess = AsyncDisposable & {
   readonly pid: number;
-  /** All that it has written so far; `stdout` alone for those that print data. */
+  /** What it has written so far, stdout and stderr together; `stdout` alone for those that print data. */
   output(): string;
   stdout(): string;
   /** Resolves when it has ended and its output is complete. */
@@ -31,6 +31,9 @@ export type SpawnedProcess = AsyncDisposable & {
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   close(): Promise<void>;
 };
+
+/** Of what a long-lived program writes only the end is kept. */
+const longestOutput = 8 * 1024 * 1024;
 
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const { command, args = [], name = command, readyWhen, readyTimeoutMs = 20_000 } = options;
@@ -47,12 +50,12 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     for (const watcher of watchers) watcher();
   };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    output += text;
+    stdout = (stdout + text).slice(-longestOutput);
+    output = (output + text).slice(-longestOutput);
     wake();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
+    output = (output + text).slice(-longestOutput);
     wake();
   });
   const tail = (): string => output.trimEnd().split('\n').slice(-30).join('\n');

@@ -25,7 +25,7 @@ export function debianDirectory(): string {
 }
 
 export function kubernetesDirectory(): string {
-  return join(cacheDirectory(), 'kubernetes', `${kubernetesVersion}-${process.platform}-${process.arch}`);
+  return join(cacheDirectory(), 'kubernetes', kubernetesVersion);
 }
 
 function release(): string {

@@ -1,36 +1,31 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { debianDirectory } from './cache-directory.ts';
-import { exclusively } from './exclusively.ts';
 import { PrivateApt } from './private-apt.ts';
 import { run } from './run.ts';
 
 export type DebianProgram = { readonly name: string; readonly package: string; readonly file: string };
 
 /**
- * Unpacks a program's Debian package, and the packages that it needs and the system lacks, below the cache, and returns the
- * path of a small script that starts it with these libraries. The finished folder appears by one rename; the downloaded
+ * Unpacks a program's Debian package, and the packages that it needs and the system lacks, below the cache, beside a small
+ * script that starts it with these libraries. The finished folder appears by one rename; the downloaded
  * packages of an interrupted attempt are used by the next.
  */
-export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<string> {
+export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<void> {
   const base = debianDirectory();
   const home = join(base, program.name);
-  const waiting = (): void => progress('waiting for another process that fetches');
-  return exclusively(join(base, 'lock'), waiting, async () => {
-    const archives = join(base, `${program.name}.archives`);
-    await download(program, { base, archives, progress });
-    const scratch = mkdtempSync(join(base, `${program.name}.unpacking-`));
-    try {
-      await unpack(archives, join(scratch, 'root'));
-      writeLauncher(scratch, program);
-      rmSync(home, { recursive: true, force: true });
-      renameSync(scratch, home);
-    } finally {
-      rmSync(scratch, { recursive: true, force: true });
-    }
-    rmSync(archives, { recursive: true, force: true });
-    return join(home, 'bin', program.name);
-  });
+  const archives = join(base, `${program.name}.archives`);
+  await download(program, { base, archives, progress });
+  const scratch = mkdtempSync(join(base, `${program.name}.unpacking-`));
+  try {
+    await unpack(archives, join(scratch, 'root'));
+    writeLauncher(scratch, program);
+    rmSync(home, { recursive: true, force: true });
+    renameSync(scratch, home);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  rmSync(archives, { recursive: true, force: true });
 }
 
 async function download(

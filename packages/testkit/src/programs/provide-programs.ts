@@ -1,6 +1,10 @@
+import { join } from 'node:path';
+import { cacheDirectory } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
+import { exclusively } from './exclusively.ts';
 import { fetchDebian } from './fetch-debian.ts';
-import { findProgram, lookForProgram, probe, remedyFor } from './find-program.ts';
+import { fetchKubernetes } from './fetch-kubernetes.ts';
+import { findProgram, lookForProgram, remedyFor } from './find-program.ts';
 import type { Program, ProgramName } from './program.ts';
 
 export type ProvideOptions = { readonly progress?: (text: string) => void };
@@ -18,21 +22,32 @@ export async function providePrograms(names: readonly ProgramName[], options: Pr
 }
 
 async function fetchProgram(name: ProgramName, progress: (text: string) => void): Promise<Program> {
-  const origin = catalog[name];
   const say = (text: string): void => progress(`${name}: ${text}`);
+  const waiting = (): void => say('waiting for another process that fetches programs');
   try {
-    switch (origin.kind) {
-      case 'debian':
-        return probe(name, await fetchDebian({ name, package: origin.package, file: origin.file }, say));
-      case 'kubernetes':
-        return lookForProgram(name);
-    }
+    return await exclusively(join(cacheDirectory(), 'lock'), waiting, async () => {
+      const byNow = lookForProgram(name);
+      if (byNow.kind === 'available') return byNow;
+      await fetchFromOrigin(name, say);
+      return lookForProgram(name);
+    });
   } catch (error) {
     return { kind: 'missing', name, reason: reasonOf(error as NodeJS.ErrnoException), remedy: remedyFor(name) };
   }
 }
 
+async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): Promise<void> {
+  const origin = catalog[name];
+  switch (origin.kind) {
+    case 'debian':
+      return fetchDebian({ name, package: origin.package, file: origin.file }, say);
+    case 'kubernetes':
+      return fetchKubernetes(say);
+  }
+}
+
 function reasonOf(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT' && error.syscall?.startsWith('spawn')) return `no ${error.path} on this machine`;
+  if (error.code === 'ENOENT' && error.syscall?.startsWith('spawn'))
+    return `there is no ${error.path} to fetch it with`;
   return error.message;
 }

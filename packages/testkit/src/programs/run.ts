@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 export type RunOptions = {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
+  readonly stdin?: string;
   /** Each line of stderr as it comes, for progress. */
   readonly onErrorLine?: (line: string) => void;
 };
@@ -11,7 +12,8 @@ export type RunOptions = {
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
-    child.stdin.end();
+    child.stdin.on('error', () => {}); // it may end without reading all; its exit code tells
+    child.stdin.end(options.stdin ?? '');
     let output = '';
     let errors = '';
     let rest = '';

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process';
+import { readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { leaveOut, programPath, type Requirement, requireProgram } from '../programs/require-program.ts';
+import { findNamespace } from './find-namespace.ts';
+
+export type NamespaceOptions = {
+  /** Put on `lo`, IPv4 or IPv6, without a prefix length: each address alone. */
+  readonly addresses?: readonly string[];
+  /** By path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
+  readonly sysctls?: Readonly<Record<string, string | number>>;
+};
+
+/** Holds the namespace that we came from: whoever finds itself elsewhere has arrived. */
+const origin = 'WEIR_OUTER_NAMESPACE';
+
+/**
+ * Moves this test file, with everything that it starts, into a network namespace of its own in which `lo` is up and has these
+ * addresses. To be called first in the file, before any test is declared; what it returns goes to `describe` as options, since
+ * where namespaces cannot be made the tests are skipped (or fail, under `WEIR_REQUIRE=all`).
+ *
+ * The process replaces itself by the same command under unshare(1) and runs the file again from its first line. It keeps pid,
+ * stdio and environment, so that the test runner that started it notices nothing.
+ */
+export function insideNamespace(options: NamespaceOptions = {}): Requirement {
+  const missing = requireProgram('ip');
+  if (missing.skip) return missing;
+  if (hasArrived()) {
+    furnish(options);
+    return {};
+  }
+  const answer = findNamespace();
+  if (answer.kind === 'missing') {
+    return leaveOut([`network namespaces cannot be made (${answer.reason}); to get them: ${answer.remedy}`]);
+  }
+  return enter(answer.command);
+}
+
+function hasArrived(): boolean {
+  const from = process.env[origin];
+  return from !== undefined && from !== here();
+}
+
+function here(): string {
+  return readlinkSync('/proc/self/ns/net');
+}
+
+function enter(command: readonly string[]): never {
+  if (!process.execve) throw new Error('this Node cannot replace itself: needs 22.15 or later');
+  const again = [...command, '--', process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const defined = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return process.execve('/usr/bin/env', ['env', ...again], { ...Object.fromEntries(defined), [origin]: here() });
+}
+
+function furnish({ addresses = [], sysctls = {} }: NamespaceOptions): void {
+  const lines = ['link set lo up', ...addresses.map((address) => `address add ${address} dev lo`)];
+  execFileSync(programPath('ip'), ['-batch', '-'], {
+    input: `${lines.join('\n')}\n`,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  for (const [path, value] of Object.entries(sysctls)) writeFileSync(join('/proc/sys', path), String(value));
+}
