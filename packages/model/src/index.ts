@@ -1,5 +1,6 @@
 export * from './balance/balancer.ts';
 export * from './cutoff.ts';
+export * from './fleet-settings.ts';
 export * from './heartbeat.ts';
 export * from './limit/token-bucket.ts';
 export { type Cidr, canonicalAddress, isSpecialAddress, isWithin, parseCidr } from './match/cidr.ts';
@@ -15,6 +16,11 @@ export * from './table/codec.ts';
 export * from './table/diff.ts';
 export * from './table/entry.ts';
 export * from './table/table.ts';
+export * from './translate/cutoffs.ts';
+export { parseDuration } from './translate/duration.ts';
+export * from './translate/held.ts';
+export { isOwned } from './translate/owned.ts';
+export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export * from './usage/counters.ts';
 export * from './usage/journal.ts';
 export * from './usage/journal-text.ts';

@@ -1,0 +1,87 @@
+import { canonicalAddress } from '../match/cidr.ts';
+import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
+import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';
+import type { TrustCheck } from './trust.ts';
+
+export interface ServiceEndpoints {
+  readonly entries: readonly EndpointsEntry[];
+  /** `10.0.0.1 is not of a pod of this namespace`, each address once. */
+  readonly forbidden: readonly string[];
+}
+
+interface Found {
+  readonly slice: string;
+  readonly endpoint: Endpoint;
+  readonly state: SliceEndpoint;
+}
+
+/**
+ * The endpoint entries of a Service's TCP and UDP ports, one group per slice, so that a change of one endpoint changes
+ * one entry. In use are those that are ready; when none is, those that still serve while they terminate.
+ */
+export function endpointsFor(
+  service: ServiceObject,
+  slices: readonly SliceObject[],
+  mayUse: TrustCheck,
+): ServiceEndpoints {
+  const forbidden = new Set<string>();
+  const entries = service.ports.flatMap((port) => {
+    const protocol = port.protocol as Protocol;
+    const found = slices.flatMap((slice) => endpointsIn(slice, { name: port.name, protocol }));
+    const trusted = found.filter(({ endpoint }) => {
+      const objection = mayUse(service.namespace, endpoint.address);
+      if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
+      return objection === undefined;
+    });
+    return entriesFor({ service: service.uid, port: port.port, protocol }, trusted, inUse(service, trusted));
+  });
+  return { entries, forbidden: [...forbidden].sort() };
+}
+
+/** A port of a slice belongs to the Service port of the same name; its number may differ from pod to pod. */
+function endpointsIn(slice: SliceObject, port: { readonly name: string | null; readonly protocol: string }): Found[] {
+  const numbers = slice.ports.filter((own) => (own.name ?? '') === (port.name ?? '') && own.protocol === port.protocol);
+  return numbers.flatMap(({ port: number }) =>
+    number === null
+      ? []
+      : slice.endpoints.flatMap((state) =>
+          state.addresses.map((address) => ({
+            slice: slice.name,
+            endpoint: { address: canonicalAddress(address) ?? address, port: number },
+            state,
+          })),
+        ),
+  );
+}
+
+function inUse(service: ServiceObject, found: readonly Found[]): (found: Found) => boolean {
+  if (service.publishNotReadyAddresses) return () => true;
+  const anyReady = found.some(({ state }) => state.ready);
+  return anyReady ? ({ state }) => state.ready : ({ state }) => state.serving && state.terminating;
+}
+
+type PortOf = Pick<EndpointsEntry, 'service' | 'port' | 'protocol'>;
+
+function entriesFor(port: PortOf, found: readonly Found[], used: (found: Found) => boolean): EndpointsEntry[] {
+  const bySlice = Map.groupBy(found, ({ slice }) => slice);
+  return [...bySlice].flatMap(([slice, all]) => {
+    const endpoints = sortedUnique(all.filter(used).map(({ endpoint }) => endpoint));
+    const unready = sortedUnique(all.filter((one) => !used(one)).map(({ endpoint }) => endpoint)).length;
+    const chunks = Math.max(1, Math.ceil(endpoints.length / ENDPOINTS_PER_ENTRY));
+    return Array.from(
+      { length: chunks },
+      (_, chunk): EndpointsEntry => ({
+        kind: 'endpoints',
+        id: endpointsId(port, slice, chunk),
+        ...port,
+        endpoints: endpoints.slice(chunk * ENDPOINTS_PER_ENTRY, (chunk + 1) * ENDPOINTS_PER_ENTRY),
+        unready: chunk === 0 ? unready : 0,
+      }),
+    );
+  });
+}
+
+function sortedUnique(endpoints: readonly Endpoint[]): Endpoint[] {
+  const unique = new Map(endpoints.map((endpoint) => [`${endpoint.address}|${endpoint.port}`, endpoint]));
+  return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}

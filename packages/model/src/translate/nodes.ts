@@ -1,0 +1,64 @@
+import { canonicalAddress } from '../match/cidr.ts';
+import type { Problem } from '../problem.ts';
+import { subjectFor } from '../problem.ts';
+import type { NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
+import { type NodeEntry, nodeId } from '../table/entry.ts';
+
+const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
+const ADDRESSES = 'weir.dev/addresses';
+
+export interface Nodes {
+  /** Sorted by name. */
+  readonly entries: readonly NodeEntry[];
+  readonly problems: readonly Problem[];
+}
+
+/** The nodes that carry proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
+export function nodesFor(snapshot: Snapshot): Nodes {
+  const problems: Problem[] = [];
+  const entries = snapshot.nodes
+    .filter((node) => node.labels.role === 'loadbalancer' && !Object.hasOwn(node.labels, EXCLUDED))
+    .map((node) => entryFor(node, problems))
+    .filter((node) => node.bindAddresses.length > 0)
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { entries, problems };
+}
+
+function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
+  const annotated = (Object.hasOwn(node.annotations, ADDRESSES) ? (node.annotations[ADDRESSES] ?? '') : '')
+    .split(',')
+    .map((text) => text.trim())
+    .filter((text) => text !== '');
+  for (const text of annotated.filter((address) => canonicalAddress(address) === undefined)) {
+    problems.push({
+      code: 'InvalidAnnotation',
+      subject: subjectFor('Node', node),
+      severity: 'error',
+      heals: false,
+      message: `annotation ${ADDRESSES}: "${text}" is not an IP address; the others of the node are used`,
+    });
+  }
+  const bindAddresses = addressesOf([...node.internalIPs, ...annotated]);
+  if (bindAddresses.length === 0) {
+    problems.push({
+      code: 'NoNodes',
+      subject: subjectFor('Node', node),
+      severity: 'warning',
+      heals: true,
+      message: 'the node has no InternalIP yet, so nothing can be bound there',
+    });
+  }
+  const external = addressesOf(node.externalIPs);
+  const publishedAddresses = external.length > 0 ? external : bindAddresses;
+  return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses };
+}
+
+function addressesOf(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts.map(canonicalAddress).filter((address): address is string => address !== undefined))].sort();
+}
+
+/** The addresses of a node that a Service binds: those of its IP families; a directory may leave the families out. */
+export function bindAddressesFor(node: NodeEntry, service: ServiceObject): readonly string[] {
+  if (service.ipFamilies.length === 0) return node.bindAddresses;
+  return node.bindAddresses.filter((address) => service.ipFamilies.includes(address.includes(':') ? 'IPv6' : 'IPv4'));
+}

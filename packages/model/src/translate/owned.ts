@@ -1,0 +1,50 @@
+import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
+import { listenerId, type NodeEntry } from '../table/entry.ts';
+import type { Held } from './held.ts';
+import { bindAddressesFor } from './nodes.ts';
+import { ANNOTATION_PREFIX } from './settings.ts';
+
+/** Whether Weir takes this Service: its type, its class, and that it does not ask to be left alone. */
+export function isOwned(service: ServiceObject, settings: FleetSettings): boolean {
+  if (service.type !== 'LoadBalancer' || service.deleting) return false;
+  if (service.annotations[`${ANNOTATION_PREFIX}ignore`] === 'true') return false;
+  if (service.loadBalancerClass === null) return settings.classless;
+  return service.loadBalancerClass === settings.loadBalancerClass;
+}
+
+/**
+ * The Services that Weir takes, in the order in which they are served: those that hold ports, those whose address was
+ * published (all else may be lost), then the oldest; last by UID, or by name where the source knows no time.
+ */
+export function ownedServicesFor(snapshot: Snapshot, held: Held): readonly ServiceObject[] {
+  const holders = new Set(held.ports.values());
+  const rank = (service: ServiceObject): number =>
+    holders.has(service.uid) ? 0 : service.publishedIPs.length > 0 ? 1 : 2;
+  const age = (service: ServiceObject): number => service.createdAt ?? Number.MAX_SAFE_INTEGER;
+  const last = (service: ServiceObject): string =>
+    service.createdAt === null ? `${service.namespace}/${service.name}` : service.uid;
+  return snapshot.services
+    .filter((service) => isOwned(service, snapshot.settings))
+    .sort((a, b) => rank(a) - rank(b) || age(a) - age(b) || (last(a) < last(b) ? -1 : 1));
+}
+
+/** By listener id: who holds it still, of Services and ports and nodes that still exist. */
+export function heldPortsFor(
+  services: readonly ServiceObject[],
+  nodes: readonly NodeEntry[],
+  held: Held,
+): Map<string, string> {
+  const taken = new Map<string, string>();
+  for (const service of services) {
+    for (const node of nodes) {
+      for (const address of bindAddressesFor(node, service)) {
+        for (const { port, protocol } of service.ports) {
+          if (protocol !== 'TCP' && protocol !== 'UDP') continue;
+          const id = listenerId({ node: node.name, address, port, protocol });
+          if (held.ports.get(id) === service.uid) taken.set(id, service.uid);
+        }
+      }
+    }
+  }
+  return taken;
+}

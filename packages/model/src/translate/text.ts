@@ -1,0 +1,19 @@
+// Words for messages. Tenants read them in `kubectl describe`, so lists are short.
+
+const LISTED = 5;
+
+/** `a, b, c`, and after five of them `and 12 more`. */
+export function listed(items: readonly string[]): string {
+  const shown = items.slice(0, LISTED).join(', ');
+  return items.length <= LISTED ? shown : `${shown} and ${items.length - LISTED} more`;
+}
+
+/** `1 node`, `2 nodes`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** `80/TCP`, as kubectl prints it. */
+export function portText(port: { readonly port: number; readonly protocol: string }): string {
+  return `${port.port}/${port.protocol}`;
+}
