@@ -21,3 +21,7 @@ export function findNamespace(): NamespaceAnswer {
   }
   return { kind: 'missing', reason, remedy: 'run as root, or: sysctl -w kernel.unprivileged_userns_clone=1' };
 }
+
+export function namespaceSentence({ reason, remedy }: Extract<NamespaceAnswer, { kind: 'missing' }>): string {
+  return `no network namespace can be made (${reason}); to get one: ${remedy}`;
+}

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { become } from '../become.ts';
 import { leaveOut, programPath, type Requirement, requireProgram } from '../programs/require-program.ts';
-import { findNamespace } from './find-namespace.ts';
+import { findNamespace, namespaceSentence } from './find-namespace.ts';
 
 export type NamespaceOptions = {
   /** Put on `lo`, IPv4 or IPv6, without a prefix length: each address alone. */
@@ -31,7 +32,7 @@ export function insideNamespace(options: NamespaceOptions = {}): Requirement {
   }
   const answer = findNamespace();
   if (answer.kind === 'missing') {
-    return leaveOut([`network namespaces cannot be made (${answer.reason}); to get them: ${answer.remedy}`]);
+    return leaveOut([namespaceSentence(answer)]);
   }
   return enter(answer.command);
 }
@@ -45,11 +46,9 @@ function here(): string {
   return readlinkSync('/proc/self/ns/net');
 }
 
-function enter(command: readonly string[]): never {
-  if (!process.execve) throw new Error('this Node cannot replace itself: needs 22.15 or later');
-  const again = [...command, '--', process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const defined = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return process.execve('/usr/bin/env', ['env', ...again], { ...Object.fromEntries(defined), [origin]: here() });
+function enter(command: readonly [string, ...string[]]): never {
+  const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  return become([...command, '--', ...again], { ...process.env, [origin]: here() });
 }
 
 function furnish({ addresses = [], sysctls = {} }: NamespaceOptions): void {

@@ -1,3 +1,4 @@
+import { catalog } from './catalog.ts';
 import type { ProgramName } from './program.ts';
 
 /** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
@@ -12,6 +13,10 @@ const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
 
 export function programsFor(need: Need): readonly ProgramName[] {
   return isSet(need) ? sets[need] : [need];
+}
+
+export function isNeed(name: string): name is Need {
+  return Object.hasOwn(sets, name) || Object.hasOwn(catalog, name);
 }
 
 function isSet(need: Need): need is NeedSet {

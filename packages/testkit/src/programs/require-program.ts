@@ -30,6 +30,6 @@ export function leaveOut(reasons: readonly string[]): Requirement {
   return { skip: reasons.join('; ') };
 }
 
-function sentence({ name, reason, remedy }: Extract<Program, { kind: 'missing' }>): string {
+export function sentence({ name, reason, remedy }: Extract<Program, { kind: 'missing' }>): string {
   return `${name} is missing (${reason}); to get it: ${remedy}`;
 }

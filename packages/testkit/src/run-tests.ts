@@ -1,0 +1,60 @@
+/*
+ * What `npm test` and `npm run e2e` start: fetches what the chosen tests need and lack, then becomes one `node --test`.
+ *
+ *   npm test                            all unit and end-to-end tests
+ *   npm test -- store ledger.test.ts    only files whose path contains one of these
+ *   npm test -- --test-name-pattern=lua flags of node --test go through
+ *   npm run e2e                         only the end-to-end tests
+ *
+ * WEIR_CACHE   where programs are kept (default ~/.cache/weir)
+ * WEIR_REQUIRE=all   what cannot run fails, instead of being left out
+ */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { become } from './become.ts';
+import { announcement } from './programs/find-program.ts';
+import { providePrograms } from './programs/provide-programs.ts';
+import { parseArguments } from './test-run/arguments.ts';
+import { leftOut } from './test-run/left-out.ts';
+import { needsOf } from './test-run/needs-of.ts';
+import { leftOutVariable } from './test-run/reporter.ts';
+import { testFiles } from './test-run/test-files.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const reporter = fileURLToPath(new URL('test-run/reporter.ts', import.meta.url));
+
+const { suite, filters, flags } = parseArguments(process.argv.slice(2));
+const files = testFiles(root, { suite, filters });
+if (files.length === 0) {
+  console.error(`weir: no test file matches ${[suite, ...filters].join(' ')}`);
+  process.exit(1);
+}
+
+const needs = needsOf(files.map((file) => join(root, file)));
+const programs = await providePrograms(needs.programs);
+const notes = leftOut({ programs, namespace: needs.namespace });
+const required = process.env.WEIR_REQUIRE === 'all';
+for (const note of notes) console.error(`weir: ${required ? 'WEIR_REQUIRE=all, and' : 'left out, since'} ${note}`);
+
+const ownReporter = flags.some((flag) => flag.startsWith('--test-reporter'))
+  ? []
+  : [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
+process.chdir(root);
+// replaces this process: signals and the exit code are then node's own
+become(
+  [
+    process.execPath,
+    '--conditions=source',
+    '--test',
+    '--test-concurrency=4',
+    '--test-timeout=600000',
+    ...ownReporter,
+    ...flags,
+    ...files,
+  ],
+  {
+    ...process.env,
+    [announcement]: JSON.stringify(Object.fromEntries(programs.map((program) => [program.name, program]))),
+    [leftOutVariable]: JSON.stringify(notes),
+  },
+);

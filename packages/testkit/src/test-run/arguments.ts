@@ -1,0 +1,31 @@
+export type TestArguments = {
+  readonly suite: 'all' | 'e2e';
+  /** Parts of paths of test files. */
+  readonly filters: readonly string[];
+  /** For node itself. */
+  readonly flags: readonly string[];
+};
+
+/** Flags of node --test that may be written with their value as the next argument. */
+const flagsWithValue: ReadonlySet<string> = new Set([
+  '--test-name-pattern',
+  '--test-skip-pattern',
+  '--test-concurrency',
+  '--test-reporter',
+  '--test-reporter-destination',
+  '--test-shard',
+  '--test-timeout',
+]);
+
+export function parseArguments(args: readonly string[]): TestArguments {
+  const [first, ...rest] = args;
+  const filters: string[] = [];
+  const flags: string[] = [];
+  const queue = first === 'e2e' ? rest : [...args];
+  for (let argument = queue.shift(); argument !== undefined; argument = queue.shift()) {
+    if (!argument.startsWith('-')) filters.push(argument);
+    else if (flagsWithValue.has(argument) && queue.length > 0) flags.push(`${argument}=${queue.shift()}`);
+    else flags.push(argument);
+  }
+  return { suite: first === 'e2e' ? 'e2e' : 'all', filters, flags };
+}
