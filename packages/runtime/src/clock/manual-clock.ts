@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock, Timer } from './clock.ts';
+
+interface Pending {
+  readonly dueAt: number;
+  readonly order: number;
+  readonly fn: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+  #order = 0;
+  readonly #pending = new Set<Pending>();
+
+  constructor(startMs = 1_700_000_000_000) {
+    this.#now = startMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  setTimeout(fn: () => void, ms: number): Timer {
+    const pending: Pending = { dueAt: this.#monotonic + Math.max(0, ms), order: this.#order++, fn };
+    this.#pending.add(pending);
+    return { cancel: () => void this.#pending.delete(pending) };
+  }
+
+  /** How many timers wait: 0 after everything was closed. */
+  get timers(): number {
+    return this.#pending.size;
+  }
+
+  /**
+   * Moves time on by `ms` and runs what falls due, in order, each at its own moment. Before the first, and after each of them, what
+   * they have woken (promises, immediates) gets its turn, so that timers which it sets inside the span run as well.
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#monotonic + ms;
+    await nextTurn();
+    for (let next = this.#nextUntil(end); next !== undefined; next = this.#nextUntil(end)) {
+      this.#pending.delete(next);
+      this.#moveTo(next.dueAt);
+      next.fn();
+      await nextTurn();
+    }
+    this.#moveTo(end);
+  }
+
+  /** Sets the wall clock forward or back, as an operator or NTP does; `monotonic` and the timers do not notice. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+
+  #nextUntil(end: number): Pending | undefined {
+    let first: Pending | undefined;
+    for (const pending of this.#pending) {
+      if (pending.dueAt > end) continue;
+      if (
+        first === undefined ||
+        pending.dueAt < first.dueAt ||
+        (pending.dueAt === first.dueAt && pending.order < first.order)
+      ) {
+        first = pending;
+      }
+    }
+    return first;
+  }
+
+  #moveTo(monotonic: number): void {
+    this.#now += monotonic - this.#monotonic;
+    this.#monotonic = monotonic;
+  }
+}

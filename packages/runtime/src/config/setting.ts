@@ -1,0 +1,59 @@
+/** One variable of a configuration: where it stands, and how its text becomes a value. */
+export interface Setting<T> {
+  readonly variable: string;
+  read(text: string | undefined): Reading<T>;
+}
+
+export type Reading<T> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'mistake'; readonly mistake: ConfigMistake };
+
+export interface ConfigMistake {
+  readonly variable: string;
+  /** What stood there, as far as it may be shown; undefined: nothing stood there. */
+  readonly shown: string | undefined;
+  readonly allowed: string;
+}
+
+/** How one kind of value is written. `parse` answers undefined for what is not allowed. */
+export interface Format<T> {
+  readonly allowed: string;
+  parse(text: string): T | undefined;
+  /** What of a wrong text may be printed; absent: all of it. */
+  show?(text: string): string;
+}
+
+export interface SettingOptions<T> {
+  /** What counts when the variable is unset or empty; without it the variable is required. */
+  readonly default?: T;
+}
+
+/** Makes a setting of its own kind. Empty counts as unset, because charts write `value: ""` for what nobody chose. */
+export function setting<T>(variable: string, format: Format<T>, options: SettingOptions<T> = {}): Setting<T> {
+  const mistake = (shown: string | undefined): Reading<T> => ({
+    kind: 'mistake',
+    mistake: { variable, shown, allowed: format.allowed },
+  });
+  return {
+    variable,
+    read(text) {
+      if (isUnset(text))
+        return options.default === undefined ? mistake(undefined) : { kind: 'value', value: options.default };
+      const value = format.parse(text);
+      if (value !== undefined) return { kind: 'value', value };
+      return mistake(format.show === undefined ? JSON.stringify(text) : format.show(text));
+    },
+  };
+}
+
+/** The same setting, but undefined when the variable is unset. */
+export function optional<T>(wanted: Setting<T>): Setting<T | undefined> {
+  return {
+    variable: wanted.variable,
+    read: (text) => (isUnset(text) ? { kind: 'value', value: undefined } : wanted.read(text)),
+  };
+}
+
+function isUnset(text: string | undefined): text is undefined | '' {
+  return text === undefined || text.trim() === '';
+}

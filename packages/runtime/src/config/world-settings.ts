@@ -1,0 +1,74 @@
+import { Secret } from '../secret.ts';
+import { formatDuration, parseDuration } from './duration.ts';
+import { type HostPort, parseHostPort } from './host-port.ts';
+import { redactUrl } from './redact-url.ts';
+import { type Setting, type SettingOptions, setting } from './setting.ts';
+
+/** The longest that one timer of Node can wait: a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+export interface DurationOptions extends SettingOptions<number> {
+  readonly minMs?: number;
+  readonly maxMs?: number;
+}
+
+/** Milliseconds out of `500ms`, `5s`, `10m`, `1h30m`. */
+export function duration(variable: string, options: DurationOptions = {}): Setting<number> {
+  const { minMs = 0, maxMs = LONGEST_TIMER_MS } = options;
+  const range =
+    maxMs === LONGEST_TIMER_MS
+      ? `at least ${formatDuration(minMs)}`
+      : `${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
+  const parse = (raw: string): number | undefined => {
+    const ms = parseDuration(raw.trim());
+    return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
+  };
+  return setting(variable, { allowed: `a duration such as 500ms, 5s or 10m, ${range}`, parse }, options);
+}
+
+const HOST_PORT = 'HOST:PORT such as 127.0.0.1:8687 or [::1]:8687';
+
+export function hostPort(variable: string, options: SettingOptions<HostPort> = {}): Setting<HostPort> {
+  return setting(variable, { allowed: HOST_PORT, parse: (raw) => parseHostPort(raw.trim()) }, options);
+}
+
+/** An address to listen on, or `off`. */
+export function hostPortOrOff(
+  variable: string,
+  options: SettingOptions<HostPort | 'off'> = {},
+): Setting<HostPort | 'off'> {
+  const parse = (raw: string): HostPort | 'off' | undefined =>
+    raw.trim() === 'off' ? 'off' : parseHostPort(raw.trim());
+  return setting(variable, { allowed: `${HOST_PORT}, or off`, parse }, options);
+}
+
+export interface UrlOptions extends SettingOptions<Secret> {
+  /** Without the colon: `['redis', 'rediss']`. */
+  readonly schemes: readonly string[];
+}
+
+/** A URL that may hold a password, therefore a `Secret`; print it through `redactUrl`. */
+export function url(variable: string, options: UrlOptions): Setting<Secret> {
+  const parse = (raw: string): Secret | undefined => {
+    const parsed = URL.canParse(raw.trim()) ? new URL(raw.trim()) : undefined;
+    const isAllowed =
+      parsed !== undefined && options.schemes.includes(parsed.protocol.slice(0, -1)) && parsed.hostname !== '';
+    return isAllowed ? new Secret(raw.trim()) : undefined;
+  };
+  const forms = options.schemes.map((scheme) => `${scheme}://[USER:PASSWORD@]HOST[:PORT]`).join(' or ');
+  const allowed = `${forms} (percent-encode special characters of the password)`;
+  return setting(variable, { allowed, parse, show: (raw) => JSON.stringify(redactUrl(raw.trim())) }, options);
+}
+
+/** A password or token; one line break at the end is taken off, because files and `echo` add it. */
+export function secret(variable: string, options: SettingOptions<Secret> = {}): Setting<Secret> {
+  const parse = (raw: string): Secret | undefined => {
+    const value = raw.replace(/\r?\n$/, '');
+    return /\p{Cc}/u.test(value) ? undefined : new Secret(value);
+  };
+  return setting(
+    variable,
+    { allowed: 'a secret without control characters', parse, show: () => '[redacted]' },
+    options,
+  );
+}
