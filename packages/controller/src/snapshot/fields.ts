@@ -1,0 +1,170 @@
+// A JSON object of which nothing is known, read field by field. What is wrong is noted with its path and what is allowed, and
+// reading goes on with a harmless value: all mistakes of an object come out at once, and none is ever thrown.
+
+export interface TextFormat {
+  readonly allowed: string;
+  matches(text: string): boolean;
+}
+
+export interface IntegerRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+export class Fields {
+  /** Where this object stands in its document: `spec.ports[1]`; empty for the whole. */
+  readonly path: string;
+  readonly #json: Json;
+  readonly #mistakes: string[];
+
+  constructor(json: unknown, mistakes: string[], path = '') {
+    this.path = path;
+    this.#mistakes = mistakes;
+    this.#json = isObject(json) ? json : {};
+    if (!isObject(json) && !isAbsent(json)) this.#note(path || 'the object', json, 'a mapping');
+  }
+
+  /** JSON null is how Kubernetes writes "not set". */
+  has(name: string): boolean {
+    return !isAbsent(this.#json[name]);
+  }
+
+  raw(name: string): unknown {
+    return this.#json[name] ?? null;
+  }
+
+  /** Null when it is absent, or wrong. */
+  text(name: string, format?: TextFormat): string | null {
+    const value = this.#json[name];
+    if (isAbsent(value)) return null;
+    if (typeof value === 'string' && (format === undefined || format.matches(value))) return value;
+    this.#note(this.#pathOf(name), value, format?.allowed ?? 'text (in quotes, if it looks like a number)');
+    return null;
+  }
+
+  requiredText(name: string, format: TextFormat): string {
+    if (!this.has(name)) this.missing(name, format.allowed);
+    return this.text(name, format) ?? '';
+  }
+
+  integer(name: string, { from, to }: IntegerRange): number | null {
+    const value = this.#json[name];
+    if (isAbsent(value)) return null;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= from && value <= to) return value;
+    this.#note(this.#pathOf(name), value, rangeText({ from, to }));
+    return null;
+  }
+
+  requiredInteger(name: string, range: IntegerRange): number {
+    if (!this.has(name)) this.missing(name, rangeText(range));
+    return this.integer(name, range) ?? range.from;
+  }
+
+  boolean(name: string, fallback: boolean): boolean {
+    const value = this.#json[name];
+    if (isAbsent(value)) return fallback;
+    if (typeof value === 'boolean') return value;
+    this.#note(this.#pathOf(name), value, 'true or false');
+    return fallback;
+  }
+
+  oneOf<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+    const value = this.#json[name];
+    if (isAbsent(value)) return fallback;
+    const found = allowed.find((each) => each === value);
+    if (found === undefined) this.#note(this.#pathOf(name), value, allowed.join(', '));
+    return found ?? fallback;
+  }
+
+  /** An absent one reads as empty. */
+  object(name: string): Fields {
+    return new Fields(this.#json[name], this.#mistakes, this.#pathOf(name));
+  }
+
+  objects(name: string): Fields[] {
+    return this.#list(name).map((item, index) => {
+      const path = `${this.#pathOf(name)}[${index}]`;
+      if (isAbsent(item)) this.#note(path, item, 'a mapping');
+      return new Fields(item, this.#mistakes, path);
+    });
+  }
+
+  texts(name: string, format?: TextFormat): string[] {
+    const found: string[] = [];
+    for (const [index, item] of this.#list(name).entries()) {
+      if (typeof item === 'string' && (format === undefined || format.matches(item))) found.push(item);
+      else this.#note(`${this.#pathOf(name)}[${index}]`, item, format?.allowed ?? 'text');
+    }
+    return found;
+  }
+
+  /** Labels, annotations: text by text. */
+  textMap(name: string): Record<string, string> {
+    const map = this.#json[name];
+    if (isAbsent(map)) return {};
+    if (!isObject(map)) this.#note(this.#pathOf(name), map, 'a mapping of text to text');
+    const entries: [string, string][] = [];
+    for (const [key, value] of isObject(map) ? Object.entries(map) : []) {
+      if (typeof value === 'string') entries.push([key, value]);
+      else this.#note(`${this.#pathOf(name)}["${key}"]`, value, 'text (in quotes, if it looks like a number)');
+    }
+    return Object.fromEntries(entries);
+  }
+
+  names(): string[] {
+    return Object.keys(this.#json).filter((name) => this.has(name));
+  }
+
+  missing(name: string, allowed: string): void {
+    this.#mistakes.push(`${this.#pathOf(name)} is missing; use ${allowed}`);
+  }
+
+  wrong(name: string, allowed: string): void {
+    this.#note(this.#pathOf(name), this.#json[name], allowed);
+  }
+
+  /** A mistake that is not one of a single value. */
+  say(sentence: string): void {
+    this.#mistakes.push(sentence);
+  }
+
+  #list(name: string): readonly unknown[] {
+    const value = this.#json[name];
+    if (isAbsent(value)) return [];
+    if (Array.isArray(value)) return value;
+    this.#note(this.#pathOf(name), value, 'a list');
+    return [];
+  }
+
+  #pathOf(name: string): string {
+    return this.path === '' ? name : `${this.path}.${name}`;
+  }
+
+  #note(path: string, value: unknown, allowed: string): void {
+    this.#mistakes.push(`${path} is ${shown(value)}; use ${allowed}`);
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
+}
+
+function rangeText({ from, to }: IntegerRange): string {
+  return to === Number.MAX_SAFE_INTEGER ? `a whole number, ${from} or more` : `a whole number from ${from} to ${to}`;
+}
+
+const LONGEST_SHOWN = 80;
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (isObject(value)) return 'a mapping';
+  if (isAbsent(value)) return 'empty';
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN - 1)}…`;
+}

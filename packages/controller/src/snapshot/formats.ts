@@ -1,0 +1,56 @@
+// How Kubernetes spells names and numbers in text: what its API server would refuse, a directory has to be told.
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import type { IntegerRange, TextFormat } from './fields.ts';
+
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+/** RFC 1123 label. */
+export const DNS_LABEL: TextFormat = {
+  allowed: 'lower-case letters, digits and "-", at most 63, beginning and ending with a letter or digit',
+  matches: (text) => LABEL.test(text),
+};
+
+/** RFC 1123 subdomain. */
+export const DNS_SUBDOMAIN: TextFormat = {
+  allowed: 'lower-case letters, digits, "-" and ".", at most 253, beginning and ending with a letter or digit',
+  matches: (text) => text.length <= 253 && SUBDOMAIN.test(text),
+};
+
+/** What may stand as the value of a label, so what a tenant may be called. */
+export const LABEL_TEXT: TextFormat = {
+  allowed: 'letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
+  matches: (text) => text !== '' && LABEL_VALUE.test(text),
+};
+
+/** `name` or `prefix/name`. */
+export const LABEL_KEY: TextFormat = {
+  allowed: 'the key of a label, such as team or example.com/team',
+  matches(text) {
+    const slash = text.indexOf('/');
+    const prefix = slash === -1 ? null : text.slice(0, slash);
+    return LABEL_NAME.test(text.slice(slash + 1)) && (prefix === null || DNS_SUBDOMAIN.matches(prefix));
+  },
+};
+
+export const IP_ADDRESS: TextFormat = { allowed: 'an IP address', matches: (text) => isIP(text) !== 0 };
+export const IPV4_ADDRESS: TextFormat = { allowed: 'an IPv4 address', matches: isIPv4 };
+export const IPV6_ADDRESS: TextFormat = { allowed: 'an IPv6 address', matches: isIPv6 };
+
+export const PORT: IntegerRange = { from: 1, to: 65_535 };
+export const COUNT: IntegerRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
+
+const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+/** Milliseconds since the epoch of `2026-07-01T12:00:00Z`; undefined for anything else. */
+export function parseTimestamp(text: string): number | undefined {
+  const ms = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+export const TIMESTAMP: TextFormat = {
+  allowed: 'a time such as 2026-07-01T12:00:00Z',
+  matches: (text) => parseTimestamp(text) !== undefined,
+};

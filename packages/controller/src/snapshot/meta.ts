@@ -1,0 +1,33 @@
+import type { NamespacedMeta, ObjectMeta } from '@weir/model';
+import type { Fields, TextFormat } from './fields.ts';
+import { DNS_LABEL, parseTimestamp, TIMESTAMP } from './formats.ts';
+
+export const WEIR_PREFIX = 'weir.dev/';
+
+const UID: TextFormat = { allowed: 'the UID that the API server gives', matches: (text) => text !== '' };
+
+/**
+ * The metadata that Weir reads. Labels only where `labels` asks for them, annotations only its own: the caches hold every Service of
+ * the cluster, and what tools write into the others is many times larger than the rest.
+ */
+export function readMeta(fields: Fields, options: { readonly name: TextFormat; readonly labels: boolean }): ObjectMeta {
+  const metadata = fields.object('metadata');
+  const labels = metadata.textMap('labels');
+  const createdAt = metadata.text('creationTimestamp', TIMESTAMP);
+  return {
+    uid: metadata.requiredText('uid', UID),
+    name: metadata.requiredText('name', options.name),
+    labels: Object.freeze(options.labels ? labels : {}),
+    annotations: Object.freeze(ownAnnotations(metadata.textMap('annotations'))),
+    createdAt: createdAt === null ? null : (parseTimestamp(createdAt) ?? null),
+  };
+}
+
+export function readNamespacedMeta(fields: Fields, options: { readonly name: TextFormat }): NamespacedMeta {
+  const namespace = fields.object('metadata').requiredText('namespace', DNS_LABEL);
+  return { ...readMeta(fields, { ...options, labels: false }), namespace };
+}
+
+function ownAnnotations(all: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith(WEIR_PREFIX)));
+}

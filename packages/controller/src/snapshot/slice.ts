@@ -1,0 +1,70 @@
+import type { Problem, SliceEndpoint, SliceObject, SlicePort } from '@weir/model';
+import type { Fields, TextFormat } from './fields.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, IPV4_ADDRESS, IPV6_ADDRESS, PORT } from './formats.ts';
+import { readNamespacedMeta } from './meta.ts';
+import { type Projection, project, subjectOf } from './projection.ts';
+
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+
+const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'] as const;
+const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
+  IPv4: IPV4_ADDRESS,
+  IPv6: IPV6_ADDRESS,
+  FQDN: DNS_SUBDOMAIN,
+};
+
+/** A slice that names no Service is nobody's: no object, and a warning. */
+export function projectSlice(raw: unknown): Projection<SliceObject> {
+  const projection = project('EndpointSlice', raw, (fields) => {
+    if (!fields.has('addressType')) fields.missing('addressType', ADDRESS_TYPES.join(', '));
+    const addressType = fields.oneOf('addressType', ADDRESS_TYPES, 'IPv4');
+    return {
+      ...readNamespacedMeta(fields, { name: DNS_SUBDOMAIN }),
+      serviceName: fields.object('metadata').textMap('labels')[SERVICE_NAME_LABEL] ?? '',
+      addressType,
+      ports: readPorts(fields),
+      endpoints: Object.freeze(
+        fields.objects('endpoints').map((item) => readEndpoint(item, ADDRESS_FORMATS[addressType])),
+      ),
+    };
+  });
+  if (projection.object?.serviceName !== '') return projection;
+  return { object: undefined, problems: [withoutService(raw)] };
+}
+
+function withoutService(raw: unknown): Problem {
+  return Object.freeze({
+    code: 'InvalidObject',
+    subject: subjectOf('EndpointSlice', raw),
+    severity: 'warning',
+    heals: false,
+    message: `metadata.labels["${SERVICE_NAME_LABEL}"] is missing, so this slice belongs to no Service; name the Service there`,
+  });
+}
+
+function readPorts(fields: Fields): readonly SlicePort[] {
+  const names = new Set<string>();
+  const ports = fields.objects('ports').map((item) => {
+    const name = item.text('name', PORT_NAME) || null;
+    if (names.has(name ?? '')) item.wrong('name', 'another name: two ports have this one');
+    names.add(name ?? '');
+    const port = item.integer('port', PORT);
+    return Object.freeze({ name, port, protocol: item.oneOf('protocol', ['TCP', 'UDP', 'SCTP'], 'TCP') });
+  });
+  return Object.freeze(ports);
+}
+
+/** The API server itself writes an empty name for the port of a Service that has only one. */
+const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => text === '' || DNS_LABEL.matches(text) };
+
+function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
+  const addresses = item.texts('addresses', format);
+  if (!item.has('addresses')) item.missing('addresses', 'a list of addresses');
+  const conditions = item.object('conditions');
+  return Object.freeze({
+    addresses: Object.freeze(addresses),
+    ready: conditions.boolean('ready', true),
+    serving: conditions.boolean('serving', conditions.boolean('ready', true)),
+    terminating: conditions.boolean('terminating', false),
+  });
+}

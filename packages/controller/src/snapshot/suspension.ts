@@ -1,0 +1,47 @@
+import type { SuspensionObject, SuspensionTarget } from '@weir/model';
+import type { Fields } from './fields.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './formats.ts';
+import { readMeta } from './meta.ts';
+import { type Projection, project } from './projection.ts';
+
+const TYPES = ['Tenant', 'Namespace', 'Service'] as const;
+
+export function projectSuspension(raw: unknown): Projection<SuspensionObject> {
+  return project('Suspension', raw, (fields) => {
+    const spec = fields.object('spec');
+    for (const name of spec.names()) {
+      if (!['target', 'message', 'until', 'rule'].includes(name))
+        spec.say(`spec.${name} is unknown; use target, message, until, rule`);
+    }
+    const until = spec.text('until', TIMESTAMP);
+    return {
+      ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
+      target: readTarget(spec.object('target')),
+      message: spec.text('message') ?? '',
+      until: until === null ? null : (parseTimestamp(until) ?? null),
+      rule: spec.text('rule'),
+    };
+  });
+}
+
+/** A field that the type does not use is refused: whoever wrote it meant to cut off less than the rest would. */
+function readTarget(target: Fields): SuspensionTarget {
+  if (!target.has('type')) target.missing('type', TYPES.join(', '));
+  const type = target.oneOf('type', TYPES, 'Tenant');
+  const used = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] }[type];
+  for (const name of target.names()) {
+    if (name !== 'type' && !used.includes(name)) target.wrong(name, `only ${used.join(' and ')} with type ${type}`);
+  }
+  switch (type) {
+    case 'Tenant':
+      return Object.freeze({ kind: 'tenant', tenant: target.requiredText('tenant', LABEL_TEXT) });
+    case 'Namespace':
+      return Object.freeze({ kind: 'namespace', namespace: target.requiredText('namespace', DNS_LABEL) });
+    case 'Service':
+      return Object.freeze({
+        kind: 'service',
+        namespace: target.requiredText('namespace', DNS_LABEL),
+        service: target.requiredText('service', DNS_LABEL),
+      });
+  }
+}

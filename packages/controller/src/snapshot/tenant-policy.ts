@@ -1,0 +1,106 @@
+import type { Problem, TenantFrom, TenantLimits, TenantPolicyObject, TenantPolicySpec } from '@weir/model';
+import { Fields } from './fields.ts';
+import { COUNT, DNS_SUBDOMAIN, LABEL_KEY, LABEL_TEXT } from './formats.ts';
+import { readLabelSelector } from './label-selector.ts';
+import { readMeta } from './meta.ts';
+import { type Projection, project, subjectOf } from './projection.ts';
+import { parseQuantity } from './quantity.ts';
+
+const HONOURED = ['priority', 'namespaceSelector', 'tenantFrom', 'limits'];
+const LATER = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs', 'rules'];
+const HONOURED_LIMITS = ['services', 'ports', 'trafficPerMonth'];
+const LATER_LIMITS = [
+  'connections',
+  'newConnectionsPerSecond',
+  'requestsPerSecond',
+  'inBitsPerSecond',
+  'outBitsPerSecond',
+];
+const PRIORITY = { from: -1_000_000_000, to: 1_000_000_000 };
+
+export function projectTenantPolicy(raw: unknown): Projection<TenantPolicyObject> {
+  const projection = project('TenantPolicy', raw, (fields) => ({
+    ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
+    spec: readTenantPolicySpec(fields.object('spec')),
+  }));
+  if (projection.object === undefined) return projection;
+  return { object: projection.object, problems: notEnforced(raw) };
+}
+
+/** Also the format of the fleet's `defaultTenantPolicy`, which is no object but configuration. */
+export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
+  const limits = spec.object('limits');
+  refuseUnknown(spec, [...HONOURED, ...LATER]);
+  refuseUnknown(limits, [...HONOURED_LIMITS, ...LATER_LIMITS]);
+  return Object.freeze({
+    priority: spec.integer('priority', PRIORITY) ?? 0,
+    namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),
+    tenantFrom: readTenantFrom(spec.object('tenantFrom')),
+    limits: readLimits(limits),
+  });
+}
+
+function readTenantFrom(fields: Fields): TenantFrom {
+  switch (fields.oneOf('type', ['Namespace', 'Label', 'Name'], 'Namespace')) {
+    case 'Namespace':
+      return Object.freeze({ kind: 'namespace' });
+    case 'Label':
+      return Object.freeze({ kind: 'label', label: fields.requiredText('label', LABEL_KEY) });
+    case 'Name':
+      return Object.freeze({ kind: 'name', name: fields.requiredText('name', LABEL_TEXT) });
+  }
+}
+
+function readLimits(fields: Fields): TenantLimits {
+  const services = fields.integer('services', COUNT);
+  const ports = fields.integer('ports', COUNT);
+  const trafficPerMonth = readBytes(fields, 'trafficPerMonth');
+  return Object.freeze({
+    ...(services !== null && { services }),
+    ...(ports !== null && { ports }),
+    ...(trafficPerMonth !== null && { trafficPerMonth }),
+  });
+}
+
+/** A Quantity stands in JSON as text or as a number. */
+function readBytes(fields: Fields, name: string): number | null {
+  const value = fields.raw(name);
+  if (value === null) return null;
+  const reading = parseQuantity(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
+  switch (reading.kind) {
+    case 'whole':
+      return reading.value;
+    case 'fraction':
+      fields.wrong(name, 'a whole number of bytes');
+      return null;
+    case 'too-large':
+      fields.wrong(name, 'less than 8Pi, or leave it out for no limit');
+      return null;
+    case 'malformed':
+      fields.wrong(name, 'bytes such as 500Gi, 10Ti or 2e12');
+      return null;
+  }
+}
+
+function refuseUnknown(fields: Fields, known: readonly string[]): void {
+  for (const name of fields.names()) {
+    if (!known.includes(name)) fields.say(`${fields.path}.${name} is unknown; use ${known.join(', ')}`);
+  }
+}
+
+/** A limit that is written and not kept must never look as if it were. */
+function notEnforced(raw: unknown): readonly Problem[] {
+  const spec = new Fields(raw, []).object('spec');
+  const limits = spec.object('limits');
+  const later = [
+    ...LATER.filter((name) => spec.has(name)).map((name) => `spec.${name}`),
+    ...LATER_LIMITS.filter((name) => limits.has(name)).map((name) => `spec.limits.${name}`),
+  ];
+  return later.map((path) => ({
+    code: 'InvalidObject',
+    subject: subjectOf('TenantPolicy', raw),
+    severity: 'warning',
+    heals: false,
+    message: `${path} is not enforced yet by this version; what it asks for does not happen`,
+  }));
+}

@@ -1,0 +1,185 @@
+import { stat } from 'node:fs/promises';
+import type { Cutoff, CutoffOrigin, Problem } from '@weir/model';
+import { type Clock, type Timer, UsageError } from '@weir/runtime';
+import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
+import type { Source, SourceSnapshot } from '../source.ts';
+import { reasonFor } from './find-manifests.ts';
+import { fleetNodes, type GivenNode, withMentioned } from './fleet-nodes.ts';
+import { ManifestFiles } from './manifest-files.ts';
+import type { ManifestKind, ObjectsByKind } from './manifest-kinds.ts';
+import { type Merged, mergeFiles } from './merge-files.ts';
+import { Quiet } from './quiet.ts';
+import { DirectoryWatch } from './watch-directories.ts';
+
+export interface DirectoryOptions {
+  /** Files and directories, as given to `-f`. */
+  readonly paths: readonly string[];
+  readonly clock: Clock;
+  /** `--node NAME=ADDRESS`; none: one node `local` on 127.0.0.1. */
+  readonly nodes?: readonly GivenNode[];
+  /** False reads once, for a dry run. */
+  readonly watched?: boolean;
+}
+
+/** For what the kernel does not tell: network file systems, exhausted inotify watches. */
+const LOOK_EVERY_MS = 2_000;
+
+/** Reads everything once and starts watching. Throws `UsageError` when a path does not exist. */
+export async function openDirectorySource(options: DirectoryOptions): Promise<DirectorySource> {
+  if (options.paths.length === 0) throw new UsageError('no manifests given; name a file or directory with -f');
+  for (const path of options.paths) {
+    const error = await stat(path).then(
+      () => undefined,
+      (reason: NodeJS.ErrnoException) => reason,
+    );
+    if (error?.code === 'ENOENT' || error?.code === 'ENOTDIR') {
+      throw new UsageError(`-f ${path}: ${reasonFor(error)}; name a file or directory of manifests`, { cause: error });
+    }
+  }
+  const source = new DirectorySource(options);
+  await source.look();
+  return source;
+}
+
+export class DirectorySource implements Source {
+  readonly kind = 'directory';
+  readonly #clock: Clock;
+  readonly #given: readonly GivenNode[];
+  readonly #paths: readonly string[];
+  readonly #files: ManifestFiles;
+  readonly #watch: DirectoryWatch | undefined;
+  readonly #quiet: Quiet;
+  readonly #listeners = new Set<() => void>();
+  readonly #objects: { readonly [K in ManifestKind]: SortedObjects<ObjectsByKind[K]> } = {
+    Namespace: new SortedObjects(),
+    Node: new SortedObjects(),
+    Service: new SortedObjects(),
+    EndpointSlice: new SortedObjects(),
+    TenantPolicy: new SortedObjects(),
+    Suspension: new SortedObjects(),
+  };
+  #merged: Merged = { objects: new Map(), problems: [], ignored: new Map() };
+  #snapshot: SourceSnapshot | undefined;
+  #problems: readonly Problem[] = [];
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #nextLook: Timer | undefined;
+  #closed = false;
+
+  constructor(options: DirectoryOptions) {
+    this.#clock = options.clock;
+    this.#given = options.nodes ?? [];
+    this.#paths = options.paths;
+    this.#files = new ManifestFiles(options.paths, options.clock);
+    this.#quiet = new Quiet(options.clock, () => void this.look());
+    this.#watch = options.watched === false ? undefined : new DirectoryWatch(() => this.#quiet.happened());
+  }
+
+  async synced(): Promise<void> {}
+
+  snapshot(): SourceSnapshot {
+    this.#snapshot ??= this.#makeSnapshot();
+    return this.#snapshot;
+  }
+
+  /** Well-formed objects of kinds that Weir does not read: how many of each. */
+  ignored(): ReadonlyMap<string, number> {
+    return this.#merged.ignored;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  originOf({ uid }: { readonly uid: string }): CutoffOrigin {
+    for (const placed of this.#merged.objects.values()) {
+      if (placed.kind === 'Suspension' && placed.object.uid === uid) return { kind: 'file', path: placed.path };
+    }
+    return { kind: 'file', path: this.#paths.join(', ') };
+  }
+
+  /** After a restart a file with a mistake in it may hide the Suspension: then nothing is known. */
+  async isDeleted({ uid, origin }: Cutoff): Promise<boolean> {
+    if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
+    return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');
+  }
+
+  /** Looks at the files now. Looks never overlap; asked meanwhile, it looks once more after. */
+  look(): Promise<void> {
+    if (this.#looking !== undefined) {
+      this.#lookAgain = true;
+      return this.#looking;
+    }
+    this.#looking = this.#lookUntilDone().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#nextLook?.cancel();
+    this.#watch?.close();
+    this.#quiet.close();
+    this.#listeners.clear();
+    await this.#looking;
+  }
+
+  async #lookUntilDone(): Promise<void> {
+    let againInMs: number | null;
+    do {
+      this.#lookAgain = false;
+      const look = await this.#files.look();
+      if (this.#closed) return;
+      againInMs = look.againInMs;
+      if (this.#watch?.set(look.directories, this.#paths)) this.#lookAgain = true;
+      this.#take(mergeFiles(look.contents, this.#merged), look.problems);
+    } while (this.#lookAgain);
+    if (this.#watch === undefined) return;
+    this.#nextLook?.cancel();
+    this.#nextLook = this.#clock.setTimeout(() => void this.look(), againInMs ?? LOOK_EVERY_MS);
+  }
+
+  #take(merged: Merged, problems: readonly Problem[]): void {
+    const before = JSON.stringify(this.#problems);
+    this.#problems = [...problems, ...merged.problems];
+    this.#merged = merged;
+    const isChanged = this.#putObjects(merged);
+    if (!isChanged && before === JSON.stringify(this.#problems)) return;
+    this.#snapshot = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #putObjects(merged: Merged): boolean {
+    let isChanged = false;
+    const present = new Map<ManifestKind, Set<string>>();
+    for (const placed of merged.objects.values()) {
+      const objects = this.#objects[placed.kind] as SortedObjects<ObjectsByKind[ManifestKind]>;
+      isChanged = objects.set(placed.object) || isChanged;
+      present.set(placed.kind, (present.get(placed.kind) ?? new Set()).add(objectKey(placed.object)));
+    }
+    for (const [kind, objects] of Object.entries(this.#objects)) {
+      for (const key of [...objects.keys()]) {
+        if (!present.get(kind as ManifestKind)?.has(key)) isChanged = objects.delete(key) || isChanged;
+      }
+    }
+    return isChanged;
+  }
+
+  #makeSnapshot(): SourceSnapshot {
+    const { nodes, problems } = fleetNodes(this.#objects.Node.list(), this.#given);
+    const services = this.#objects.Service.list();
+    const mentioned = services.map((service) => service.namespace);
+    return Object.freeze({
+      namespaces: Object.freeze(withMentioned(this.#objects.Namespace.list(), mentioned)),
+      nodes: Object.freeze(nodes),
+      services,
+      slices: this.#objects.EndpointSlice.list(),
+      pods: Object.freeze([]),
+      policies: this.#objects.TenantPolicy.list(),
+      suspensions: this.#objects.Suspension.list(),
+      problems: Object.freeze([...this.#problems, ...problems]),
+    });
+  }
+}

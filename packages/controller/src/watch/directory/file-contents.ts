@@ -1,0 +1,117 @@
+import { type Problem, subjectFor } from '@weir/model';
+import { asApplied, type Identity, identify } from './as-applied.ts';
+import { MANIFEST_KINDS, type ManifestKind, type ObjectsByKind, recognize } from './manifest-kinds.ts';
+import { type Manifest, readManifests } from './read-manifests.ts';
+
+/** An object, and where it stands. */
+export interface Placed<K extends ManifestKind = ManifestKind> {
+  readonly kind: K;
+  readonly object: ObjectsByKind[K];
+  readonly path: string;
+  readonly line: number;
+}
+
+/** What a file gives now, by `Kind namespace/name`. */
+export interface FileContents {
+  readonly objects: ReadonlyMap<string, Placed>;
+  readonly problems: readonly Problem[];
+  /** Well-formed objects that Weir does not read: how many of each kind. */
+  readonly ignored: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads a file's text. An object that was good in `previous` and is invalid now is kept as it was; when it cannot even be told which
+ * object a mistake is in, all that are missing are kept: an edit that went wrong takes nothing out of service.
+ */
+export function contentsFor(path: string, text: string, previous: FileContents | undefined): FileContents {
+  const objects = new Map<string, Placed>();
+  const problems: Problem[] = [];
+  const ignored = new Map<string, number>();
+  const kept = new Set<string>();
+  let anyMayBeMeant = false;
+  for (const manifest of readManifests(text)) {
+    const reading = readManifest(path, manifest);
+    problems.push(...reading.problems);
+    switch (reading.kind) {
+      case 'object': {
+        const first = objects.get(reading.key);
+        if (first === undefined) objects.set(reading.key, reading.placed);
+        else problems.push(duplicate(reading.key, first, reading.placed));
+        break;
+      }
+      case 'invalid':
+        if (reading.key === undefined) anyMayBeMeant = true;
+        else kept.add(reading.key);
+        break;
+      case 'ignored':
+        if (reading.as !== undefined) ignored.set(reading.as, (ignored.get(reading.as) ?? 0) + 1);
+    }
+  }
+  for (const [key, placed] of previous?.objects ?? []) {
+    if (!objects.has(key) && (anyMayBeMeant || kept.has(key))) objects.set(key, placed);
+  }
+  return { objects, problems, ignored };
+}
+
+export function duplicate(key: string, first: Placed, second: Placed): Problem {
+  return {
+    code: 'DuplicateObject',
+    subject: key,
+    severity: 'error',
+    heals: false,
+    message: `stands in ${first.path}:${first.line} and in ${second.path}:${second.line}; the first is used, delete one of them`,
+  };
+}
+
+type Reading = { readonly problems: readonly Problem[] } & (
+  | { readonly kind: 'object'; readonly key: string; readonly placed: Placed }
+  | { readonly kind: 'invalid'; readonly key: string | undefined }
+  | { readonly kind: 'ignored'; readonly as: string | undefined }
+);
+
+function readManifest(path: string, manifest: Manifest): Reading {
+  const place = `${path}:${manifest.line}`;
+  if (manifest.kind === 'unreadable') {
+    const problem = problemAt('InvalidDocument', place, manifest.message);
+    return { kind: 'invalid', key: undefined, problems: [problem] };
+  }
+  const { raw } = manifest;
+  const [apiVersion, kind] = [String(raw.apiVersion), String(raw.kind)];
+  const recognition = recognize(apiVersion, kind);
+  switch (recognition.kind) {
+    case 'other':
+      return { kind: 'ignored', as: kind, problems: [] };
+    case 'unknown': {
+      const message = `${apiVersion} ${kind} is not known to this version of Weir; use ${recognition.allowed}`;
+      return { kind: 'invalid', key: undefined, problems: [problemAt('UnknownKind', place, message)] };
+    }
+    case 'read':
+      return readObject(recognition.as, raw, { path, line: manifest.line });
+  }
+}
+
+interface Place {
+  readonly path: string;
+  readonly line: number;
+}
+
+function readObject(kind: ManifestKind, raw: Readonly<Record<string, unknown>>, { path, line }: Place): Reading {
+  const identity = identify(kind, raw);
+  const projection = MANIFEST_KINDS[kind].project(asApplied(identity, raw));
+  const problems = projection.problems.map((each) => ({ ...each, message: `${each.message} (${path}:${line})` }));
+  if (identity !== undefined && projection.object !== undefined) {
+    const placed: Placed = Object.freeze({ kind, object: projection.object, path, line });
+    return { kind: 'object', key: keyOf(identity), placed, problems };
+  }
+  // A slice that names no Service any more was taken out, not broken.
+  if (!problems.some((each) => each.severity === 'error')) return { kind: 'ignored', as: undefined, problems };
+  return { kind: 'invalid', key: identity === undefined ? undefined : keyOf(identity), problems };
+}
+
+function keyOf({ kind, ...object }: Identity): string {
+  return subjectFor(kind, object);
+}
+
+function problemAt(code: 'InvalidDocument' | 'UnknownKind', subject: string, message: string): Problem {
+  return Object.freeze({ code, subject, severity: 'error', heals: false, message });
+}

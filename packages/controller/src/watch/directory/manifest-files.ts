@@ -1,0 +1,101 @@
+import type { BigIntStats } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Problem } from '@weir/model';
+import type { Clock } from '@weir/runtime';
+import { contentsFor, type FileContents } from './file-contents.ts';
+import { type FoundFile, findManifests, problemFor, reasonFor } from './find-manifests.ts';
+
+interface Known {
+  readonly text: string;
+  readonly contents: FileContents;
+  /** Empty: to be read again, whatever its stats say. */
+  readonly fingerprint: string;
+  /** Since when it is gone or empty, on the clock that never jumps. */
+  readonly missingSince: number | null;
+}
+
+/** The files as they were found at one look. */
+export interface Look {
+  readonly contents: ReadonlyMap<string, FileContents>;
+  readonly problems: readonly Problem[];
+  readonly directories: readonly string[];
+  /** Something is missing that may only be on its way back: look again after this time. */
+  readonly againInMs: number | null;
+}
+
+/** How long a file may be gone or empty before its objects are: editors move the old one away, or truncate, before they write. */
+const SETTLE_MS = 150;
+/** Two writes within one tick of the file system's clock have one time: a file this fresh is not known by its stats. */
+const FRESH_MS = 1_000;
+const LARGEST_BYTES = 64 * 1024 * 1024;
+
+/** The manifests under some paths; each look reads only what changed. */
+export class ManifestFiles {
+  readonly #paths: readonly string[];
+  readonly #clock: Clock;
+  #known: ReadonlyMap<string, Known> = new Map();
+
+  constructor(paths: readonly string[], clock: Clock) {
+    this.#paths = paths;
+    this.#clock = clock;
+  }
+
+  async look(): Promise<Look> {
+    const found = await findManifests(this.#paths);
+    const problems: Problem[] = [...found.problems];
+    const known = new Map<string, Known>();
+    for (const file of found.files) {
+      const reading = await this.#read(file);
+      if (reading.problem !== undefined) problems.push(reading.problem);
+      if (reading.known !== undefined) known.set(file.path, reading.known);
+    }
+    for (const [path, before] of this.#known) {
+      if (known.has(path)) continue;
+      if (found.unreadable.some((each) => path === each || path.startsWith(`${each}/`))) known.set(path, before);
+      else this.#keepForNow(known, path, before);
+    }
+    this.#known = known;
+    return {
+      contents: new Map([...known].map(([path, each]) => [path, each.contents])),
+      problems,
+      directories: found.directories,
+      againInMs: [...known.values()].some((each) => each.missingSince !== null) ? SETTLE_MS : null,
+    };
+  }
+
+  async #read({ path, stats }: FoundFile): Promise<{ readonly known?: Known | undefined; readonly problem?: Problem }> {
+    const before = this.#known.get(path);
+    const fingerprint = this.#fingerprintFor(stats);
+    if (before !== undefined && before.fingerprint !== '' && before.fingerprint === fingerprint)
+      return { known: before };
+    if (stats.size > LARGEST_BYTES) {
+      return {
+        known: before,
+        problem: problemFor(path, `is larger than ${LARGEST_BYTES / 1024 / 1024} MiB; split it`),
+      };
+    }
+    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
+    if (text instanceof Error) {
+      if (text.code === 'ENOENT') return {};
+      return { known: before, problem: problemFor(path, reasonFor(text)) };
+    }
+    if (before !== undefined && text.trim() === '' && before.contents.objects.size > 0) {
+      const missingSince = before.missingSince ?? this.#clock.monotonic();
+      if (this.#clock.monotonic() - missingSince < SETTLE_MS)
+        return { known: { ...before, fingerprint: '', missingSince } };
+    }
+    const contents = text === before?.text ? before.contents : contentsFor(path, text, before?.contents);
+    return { known: { text, contents, fingerprint, missingSince: null } };
+  }
+
+  #keepForNow(known: Map<string, Known>, path: string, before: Known): void {
+    const missingSince = before.missingSince ?? this.#clock.monotonic();
+    if (before.contents.objects.size === 0 || this.#clock.monotonic() - missingSince >= SETTLE_MS) return;
+    known.set(path, { ...before, fingerprint: '', missingSince });
+  }
+
+  #fingerprintFor({ dev, ino, size, mtimeNs, ctimeMs, ctimeNs }: BigIntStats): string {
+    const isFresh = this.#clock.now() - Number(ctimeMs) < FRESH_MS;
+    return isFresh ? '' : [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  }
+}

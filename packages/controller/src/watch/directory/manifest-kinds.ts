@@ -1,0 +1,68 @@
+import type {
+  NamespaceObject,
+  NodeObject,
+  ServiceObject,
+  SliceObject,
+  SuspensionObject,
+  TenantPolicyObject,
+} from '@weir/model';
+import { projectNamespace } from '../../snapshot/namespace.ts';
+import { projectNode } from '../../snapshot/node.ts';
+import type { Projection } from '../../snapshot/projection.ts';
+import { projectService } from '../../snapshot/service.ts';
+import { projectSlice } from '../../snapshot/slice.ts';
+import { projectSuspension } from '../../snapshot/suspension.ts';
+import { projectTenantPolicy } from '../../snapshot/tenant-policy.ts';
+
+/** The objects that a directory gives, by kind. Pods are not among them: it trusts its files. */
+export interface ObjectsByKind {
+  readonly Namespace: NamespaceObject;
+  readonly Node: NodeObject;
+  readonly Service: ServiceObject;
+  readonly EndpointSlice: SliceObject;
+  readonly TenantPolicy: TenantPolicyObject;
+  readonly Suspension: SuspensionObject;
+}
+export type ManifestKind = keyof ObjectsByKind;
+
+interface KindReader<K extends ManifestKind> {
+  readonly apiVersion: string;
+  readonly namespaced: boolean;
+  project(raw: unknown): Projection<ObjectsByKind[K]>;
+}
+
+export const WEIR_API_VERSION = 'weir.dev/v1alpha1';
+
+export const MANIFEST_KINDS: { readonly [K in ManifestKind]: KindReader<K> } = {
+  Namespace: { apiVersion: 'v1', namespaced: false, project: projectNamespace },
+  Node: { apiVersion: 'v1', namespaced: false, project: projectNode },
+  Service: { apiVersion: 'v1', namespaced: true, project: projectService },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', namespaced: true, project: projectSlice },
+  TenantPolicy: { apiVersion: WEIR_API_VERSION, namespaced: false, project: projectTenantPolicy },
+  Suspension: { apiVersion: WEIR_API_VERSION, namespaced: false, project: projectSuspension },
+};
+
+export type Recognition =
+  | { readonly kind: 'read'; readonly as: ManifestKind }
+  /** Nothing that Weir reads: counted. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'unknown'; readonly allowed: string };
+
+/** Written by the controller, so it is no mistake that a dump of a cluster holds them. */
+const WRITTEN_BY_WEIR = ['TenantUsage'];
+
+export function recognize(apiVersion: string, kind: string): Recognition {
+  const as = (Object.keys(MANIFEST_KINDS) as ManifestKind[]).find((each) => each === kind);
+  if (as !== undefined && MANIFEST_KINDS[as].apiVersion === apiVersion) return { kind: 'read', as };
+  const group = groupOf(apiVersion);
+  if (as !== undefined && group === groupOf(MANIFEST_KINDS[as].apiVersion)) {
+    return { kind: 'unknown', allowed: `apiVersion ${MANIFEST_KINDS[as].apiVersion}` };
+  }
+  if (group !== 'weir.dev' || (apiVersion === WEIR_API_VERSION && WRITTEN_BY_WEIR.includes(kind)))
+    return { kind: 'other' };
+  return { kind: 'unknown', allowed: `TenantPolicy or Suspension, with apiVersion ${WEIR_API_VERSION}` };
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+}

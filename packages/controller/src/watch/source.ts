@@ -1,0 +1,22 @@
+import type { Cutoff, CutoffOrigin, Snapshot } from '@weir/model';
+
+/** What a source knows: a snapshot but for the fleet's settings, which are configuration. */
+export type SourceSnapshot = Omit<Snapshot, 'settings'>;
+
+/** Where the objects come from: an API server, or files. It caches; whoever is told of a change reads the whole snapshot. */
+export interface Source {
+  readonly kind: 'kubernetes' | 'directory';
+  /** Resolves once everything there is has been read; rejects when `signal` aborts, or when it can never be. */
+  synced(signal: AbortSignal): Promise<void>;
+  snapshot(): SourceSnapshot;
+  /** Told that the snapshot is another one; returns the way to stop. */
+  onChange(listener: () => void): () => void;
+  /** Where a Suspension must be deleted. */
+  originOf(suspension: { readonly uid: string }): CutoffOrigin;
+  /**
+   * Whether a Suspension that is not in the snapshot is known to be deleted. Absence alone is no proof: a file may be unreadable, a
+   * watch may have missed something. True is final, false means "not yet".
+   */
+  isDeleted(cutoff: Cutoff): Promise<boolean>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { projectNode } from '../../src/snapshot/node.ts';
+import { projectPod } from '../../src/snapshot/pod.ts';
+import { projectService } from '../../src/snapshot/service.ts';
+import { projectSlice } from '../../src/snapshot/slice.ts';
+import { projectSuspension } from '../../src/snapshot/suspension.ts';
+import { projectTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
+
+const metadata = { uid: 'u1', namespace: 'shop', name: 'web' };
+const service = (spec: object, more: object = {}): object => ({ metadata: { ...metadata, ...more }, spec });
+const messages = (projection: { problems: readonly { message: string }[] }): string[] =>
+  projection.problems.map((each) => each.message);
+
+describe('a Service', () => {
+  test('has the defaults that the API server would give it', () => {
+    const { object, problems } = projectService(service({ ports: [{ port: 80 }], selector: { app: 'web' } }));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object, {
+      ...metadata,
+      labels: {},
+      annotations: {},
+      createdAt: null,
+      type: 'ClusterIP',
+      loadBalancerClass: null,
+      ports: [{ name: null, port: 80, protocol: 'TCP', appProtocol: null, nodePort: null }],
+      hasSelector: true,
+      clientIpAffinitySeconds: null,
+      sourceRanges: [],
+      externalTrafficPolicy: 'Cluster',
+      publishNotReadyAddresses: false,
+      ipFamilies: [],
+      publishedIPs: [],
+      deleting: false,
+    });
+  });
+
+  test('keeps of its annotations only those that Weir reads', () => {
+    const annotations = { 'weir.dev/nodes': '3', 'kubectl.kubernetes.io/last-applied-configuration': '{…}' };
+    const { object } = projectService(service({ ports: [{ port: 80 }] }, { annotations }));
+    assert.deepEqual(object?.annotations, { 'weir.dev/nodes': '3' });
+  });
+
+  test('has the legacy source ranges, blanks and all, unless the field is there', () => {
+    const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, 192.168.0.0/16' };
+    const legacy = projectService(service({ ports: [{ port: 80 }] }, { annotations }));
+    assert.deepEqual(legacy.object?.sourceRanges, ['10.0.0.0/8', ' 192.168.0.0/16']);
+    const both = service({ ports: [{ port: 80 }], loadBalancerSourceRanges: ['1.2.3.0/24'] }, { annotations });
+    assert.deepEqual(projectService(both).object?.sourceRanges, ['1.2.3.0/24']);
+  });
+
+  test('without affinity is not one with the timeout that the API server writes beside it', () => {
+    const config = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } };
+    const spec = { ports: [{ port: 80 }], ...config };
+    assert.equal(projectService(service({ ...spec, sessionAffinity: 'None' })).object?.clientIpAffinitySeconds, null);
+    assert.equal(projectService(service({ ...spec, sessionAffinity: 'ClientIP' })).object?.clientIpAffinitySeconds, 60);
+    const plain = service({ ports: [{ port: 80 }], sessionAffinity: 'ClientIP' });
+    assert.equal(projectService(plain).object?.clientIpAffinitySeconds, 10_800);
+  });
+
+  test('names every mistake at once, each with its place and what is allowed', () => {
+    const projection = projectService({
+      metadata: { uid: 'u1', namespace: 'shop', name: 'Web', annotations: { 'weir.dev/nodes': 2 } },
+      spec: {
+        type: 'LoadBalancer',
+        ports: [
+          { name: 'a', port: 99_999, protocol: 'tcp' },
+          { name: 'a', port: '80', targetPort: 'Not A Port' },
+        ],
+        sessionAffinity: 'Sticky',
+        externalTrafficPolicy: true,
+      },
+    });
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(messages(projection).sort(), [
+      'metadata.annotations["weir.dev/nodes"] is 2; use text (in quotes, if it looks like a number)',
+      'metadata.name is "Web"; use lower-case letters, digits and "-", at most 63, beginning and ending with a letter or digit',
+      'spec.externalTrafficPolicy is true; use Cluster, Local',
+      'spec.ports[0].port is 99999; use a whole number from 1 to 65535',
+      'spec.ports[0].protocol is "tcp"; use TCP, UDP, SCTP',
+      'spec.ports[1].name is "a"; use another name: two ports have this one',
+      'spec.ports[1].port is "80"; use a whole number from 1 to 65535',
+      'spec.ports[1].targetPort is "Not A Port"; use a port number, or the name of a port (at most 15 characters)',
+      'spec.sessionAffinity is "Sticky"; use None, ClientIP',
+    ]);
+    assert.ok(
+      projection.problems.every((each) => each.subject === 'Service shop/Web' && each.code === 'InvalidObject'),
+    );
+  });
+
+  test('may use one number for TCP and UDP, but not twice for one of them', () => {
+    const dns = [
+      { name: 'tcp', port: 53 },
+      { name: 'udp', port: 53, protocol: 'UDP' },
+    ];
+    assert.deepEqual(projectService(service({ ports: dns })).problems, []);
+    const twice = projectService(service({ ports: [...dns, { name: 'more', port: 53 }] }));
+    assert.deepEqual(messages(twice), ['spec.ports[2].port is 53; use another number: two ports are 53/TCP']);
+  });
+
+  test('that is no object at all is a problem, never an exception', () => {
+    for (const raw of [
+      null,
+      7,
+      'x',
+      [],
+      { metadata: [] },
+      { metadata: null, spec: 3 },
+      { spec: { ports: [null, 4] } },
+    ]) {
+      const projection = projectService(raw);
+      assert.equal(projection.object, undefined);
+      assert.ok(projection.problems.length > 0);
+    }
+  });
+});
+
+describe('an EndpointSlice', () => {
+  const labels = { 'kubernetes.io/service-name': 'web' };
+  const slice = (more: object): object => ({ metadata: { ...metadata, labels }, addressType: 'IPv4', ...more });
+
+  test('reads absent conditions as the API does', () => {
+    const { object } = projectSlice(
+      slice({ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ port: 8080, name: '' }] }),
+    );
+    assert.deepEqual(object?.endpoints, [{ addresses: ['10.0.0.1'], ready: true, serving: true, terminating: false }]);
+    assert.deepEqual(object?.ports, [{ name: null, port: 8080, protocol: 'TCP' }]);
+    assert.equal(object?.serviceName, 'web');
+  });
+
+  test('without the name of a Service is a warning and no object', () => {
+    const projection = projectSlice({ metadata, addressType: 'IPv4', endpoints: [] });
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(
+      projection.problems.map((each) => each.severity),
+      ['warning'],
+    );
+  });
+
+  test('refuses addresses that are not of its type', () => {
+    const projection = projectSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
+    assert.deepEqual(messages(projection), [
+      'endpoints[0].addresses[0] is "fd00::1"; use an IPv4 address',
+      'endpoints[1].addresses is missing; use a list of addresses',
+    ]);
+  });
+});
+
+test('a pod that has ended gives no addresses: they may be another one’s by now', () => {
+  const pod = (phase: string): object => ({
+    metadata,
+    status: { phase, podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] },
+  });
+  assert.deepEqual(projectPod(pod('Running')).object?.ips, ['10.0.0.1', 'fd00::1']);
+  assert.deepEqual(projectPod(pod('Succeeded')).object?.ips, []);
+  assert.deepEqual(projectPod(pod('Failed')).object?.ips, []);
+});
+
+test('a node has its addresses by type, in their order', () => {
+  const { object } = projectNode({
+    metadata: { uid: 'n', name: 'a', labels: { role: 'loadbalancer' } },
+    status: {
+      addresses: [
+        { type: 'Hostname', address: 'a' },
+        { type: 'InternalIP', address: '10.0.0.2' },
+        { type: 'InternalIP', address: 'fd00::2' },
+        { type: 'ExternalIP', address: '1.2.3.4' },
+      ],
+    },
+  });
+  assert.deepEqual([object?.internalIPs, object?.externalIPs], [['10.0.0.2', 'fd00::2'], ['1.2.3.4']]);
+  assert.deepEqual(object?.labels, { role: 'loadbalancer' });
+});
+
+describe('a TenantPolicy', () => {
+  const policy = (spec: object): object => ({ metadata: { uid: 'p', name: 'shops' }, spec });
+
+  test('without anything selects every namespace and limits nothing', () => {
+    const { object, problems } = projectTenantPolicy(policy({}));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec, {
+      priority: 0,
+      namespaceSelector: { matchLabels: {}, matchExpressions: [] },
+      tenantFrom: { kind: 'namespace' },
+      limits: {},
+    });
+  });
+
+  test('has exact limits, and 0 is one', () => {
+    const { object } = projectTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
+    assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
+  });
+
+  test('says of every field that is not enforced that it is not', () => {
+    const projection = projectTenantPolicy(policy({ pools: ['edge'], limits: { connections: 5, services: 1 } }));
+    assert.deepEqual(projection.object?.spec.limits, { services: 1 });
+    assert.deepEqual(
+      projection.problems.map((each) => `${each.severity}: ${each.message}`),
+      [
+        'warning: spec.pools is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.limits.connections is not enforced yet by this version; what it asks for does not happen',
+      ],
+    );
+  });
+
+  test('with a field that does not exist, or a wrong value, is refused', () => {
+    const projection = projectTenantPolicy(
+      policy({ limit: {}, tenantFrom: { type: 'Label' }, limits: { services: '2', trafficPerMonth: '10 TB' } }),
+    );
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(messages(projection), [
+      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, limits, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, rules',
+      'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
+      'spec.limits.services is "2"; use a whole number, 0 or more',
+      'spec.limits.trafficPerMonth is "10 TB"; use bytes such as 500Gi, 10Ti or 2e12',
+    ]);
+  });
+});
+
+describe('a Suspension', () => {
+  const suspension = (spec: object): object => ({ metadata: { uid: 's', name: 'x' }, spec });
+
+  test('has its target, message and end', () => {
+    const target = { type: 'Service', namespace: 'shop', service: 'web' };
+    const { object } = projectSuspension(suspension({ target, message: 'abuse', until: '2026-07-01T02:00:00+02:00' }));
+    assert.deepEqual(object?.target, { kind: 'service', namespace: 'shop', service: 'web' });
+    assert.equal(object?.until, Date.UTC(2026, 6, 1));
+    assert.deepEqual([object?.message, object?.rule], ['abuse', null]);
+  });
+
+  test('whose target says more than its type uses is refused, for it would cut off more than was meant', () => {
+    const target = { type: 'Tenant', tenant: 'shop', service: 'web' };
+    assert.deepEqual(messages(projectSuspension(suspension({ target }))), [
+      'spec.target.service is "web"; use only tenant with type Tenant',
+    ]);
+  });
+});
