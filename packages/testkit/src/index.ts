@@ -5,6 +5,7 @@ export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
 export { freePort } from './free-port.ts';
 export { golden } from './golden.ts';
 export { insideNamespace, type NamespaceOptions } from './namespace/inside-namespace.ts';
+export { findProgram } from './programs/find-program.ts';
 export type { Need } from './programs/needs.ts';
 export type { Program, ProgramName } from './programs/program.ts';
 export { type ProvideOptions, providePrograms } from './programs/provide-programs.ts';

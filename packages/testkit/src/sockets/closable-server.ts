@@ -8,6 +8,10 @@ export type ClosableServer = AsyncDisposable & {
   readonly open: number;
   /** Connections accepted so far. */
   readonly accepted: number;
+  /** Connections that the client has reset. */
+  readonly resets: number;
+  /** Resolves when no connection is open. */
+  drained(): Promise<void>;
   /** Stops listening and ends every open connection. */
   close(): Promise<void>;
 };
@@ -15,11 +19,22 @@ export type ClosableServer = AsyncDisposable & {
 /** Listens (default: 127.0.0.1, any free port) and remembers the connections, so that `close` ends at once. */
 export async function listenClosable(server: Server, where: ListenOptions = {}): Promise<ClosableServer> {
   const sockets = new Set<Socket>();
+  const waiting = new Set<() => void>();
   let accepted = 0;
+  let resets = 0;
   server.on('connection', (socket: Socket) => {
     accepted++;
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    // node destroys the socket by itself; resets are part of what the tests do
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') resets++;
+    });
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size > 0) return;
+      for (const resolve of waiting) resolve();
+      waiting.clear();
+    });
   });
   server.listen({ host: '127.0.0.1', port: 0, ...where });
   await once(server, 'listening');
@@ -40,6 +55,10 @@ export async function listenClosable(server: Server, where: ListenOptions = {}):
     get accepted() {
       return accepted;
     },
+    get resets() {
+      return resets;
+    },
+    drained: () => (sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -12,8 +12,11 @@ export type RawClientOptions = {
   readonly expectPattern?: number;
 };
 
-/** How the other side ended: by FIN, or by an error such as ECONNRESET. */
-export type Ending = { readonly kind: 'end' } | { readonly kind: 'error'; readonly code: string };
+/** How it ended: by the other side's FIN, by an error such as ECONNRESET, or by bytes that are not of the expected pattern. */
+export type Ending =
+  | { readonly kind: 'end' }
+  | { readonly kind: 'error'; readonly code: string }
+  | { readonly kind: 'foreign'; readonly message: string };
 
 export type RawClient = AsyncDisposable & {
   readonly localPort: number;
@@ -36,7 +39,7 @@ export type RawClient = AsyncDisposable & {
   take(what: number | RegExp): Promise<Buffer>;
   /** Waits until the total received is at least this. */
   receives(bytes: number): Promise<void>;
-  /** Waits for the other side's end. */
+  /** Waits for the end, and says how it came. */
   readonly ended: Promise<Ending>;
   close(): Promise<void>;
 };
@@ -119,7 +122,8 @@ function startReading(socket: Socket, { expectPattern, timeoutMs, name }: Readin
     if (expectPattern === undefined) chunks.push(chunk);
     else {
       const foreign = firstForeignByte(chunk, { seed: expectPattern, offset: received });
-      if (foreign >= 0) throw new Error(`${name}: byte ${received + foreign} is not of pattern ${expectPattern}`);
+      if (foreign >= 0)
+        finish({ kind: 'foreign', message: `byte ${received + foreign} is not of pattern ${expectPattern}` });
     }
     received += chunk.length;
     wake();

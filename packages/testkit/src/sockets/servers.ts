@@ -80,10 +80,7 @@ async function countingServer(
   serve: (socket: Socket, count: Count) => void,
 ): Promise<CountingServer> {
   const count: Count = { received: 0, sent: 0 };
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    socket.on('error', () => socket.destroy()); // resets are part of what the tests do
-    serve(socket, count);
-  });
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => serve(socket, count));
   return withCounts(await listenClosable(server, where), { received: () => count.received, sent: () => count.sent });
 }
 

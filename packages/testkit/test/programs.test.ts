@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { spawnProcess, temporaryDirectory } from '../src/index.ts';
+import { catalog, kubernetesVersion } from '../src/programs/catalog.ts';
+import { needsOf } from '../src/test-run/needs-of.ts';
+import { debianRepository } from './debian-repository.ts';
+
+const isDebian = hasCommand('apt-get') && hasCommand('dpkg-deb');
+
+/** It finds its library by the path that the launcher sets, as a program finds its shared objects. */
+const wrk = {
+  name: 'wrk',
+  depends: 'libweirtest9',
+  files: { 'usr/bin/wrk': '#!/bin/sh\nIFS=:; cd $LD_LIBRARY_PATH; echo "wrk 9.9 with $(cat libweirtest.so.9)"\n' },
+};
+const library = { name: 'libweirtest9', files: { 'usr/lib/weirtest/libweirtest.so.9': 'its library\n' } };
+
+const index = new URL('../src/index.ts', import.meta.url);
+
+describe('a program that is missing', () => {
+  test('comes from its Debian package, with the packages that it needs, once, though two processes ask at the same time', {
+    skip: isDebian ? false : 'needs apt-get and dpkg-deb',
+  }, async () => {
+    await using folder = temporaryDirectory('repository');
+    const env = {
+      PATH: pathWithout('wrk', folder.path),
+      WEIR_CACHE: join(folder.path, 'cache'),
+      ...debianRepository(join(folder.path, 'debian'), [wrk, library]),
+    };
+    const both = await Promise.all([provide('wrk', env), provide('wrk', env)]);
+    for (const { program } of both) {
+      assert.deepEqual([program.kind, program.version], ['available', '9.9']);
+      assert.ok(program.path.startsWith(env.WEIR_CACHE), `${program.path} is in the cache`);
+      assert.equal(spawnSync(program.path, { encoding: 'utf8' }).stdout, 'wrk 9.9 with its library\n');
+    }
+    const fetches = both.filter(({ progress }) => /downloading 2 Debian packages/.test(progress));
+    assert.equal(fetches.length, 1);
+  });
+
+  test('is said to be missing when no repository has it', { skip: isDebian ? false : 'needs apt-get' }, async () => {
+    await using folder = temporaryDirectory('repository');
+    const env = {
+      PATH: pathWithout('wrk', folder.path),
+      WEIR_CACHE: join(folder.path, 'cache'),
+      ...debianRepository(join(folder.path, 'debian'), [library]),
+    };
+    const { program } = await provide('wrk', env);
+    assert.equal(program.kind, 'missing');
+    assert.match(program.reason, /Unable to locate package wrk/);
+  });
+
+  test('is named with the reason and the line that gets it, where there is nothing to fetch it with', async () => {
+    await using cache = temporaryDirectory('cache');
+    const { program } = await provide('wrk', { WEIR_CACHE: cache.path, PATH: cache.path });
+    assert.deepEqual(program, {
+      kind: 'missing',
+      name: 'wrk',
+      reason: 'there is no apt-get to fetch it with',
+      remedy: 'apt-get install wrk',
+    });
+  });
+
+  test('is missing too when it is there in a version too old', async () => {
+    await using folder = temporaryDirectory('old');
+    const redis = join(folder.path, 'redis-server');
+    writeFileSync(redis, '#!/bin/sh\necho "Redis server v=6.0.16"\n');
+    chmodSync(redis, 0o755);
+    const { program } = await ask(`findProgram('redis-server')`, { WEIR_CACHE: folder.path, PATH: folder.path });
+    assert.equal(program.kind, 'missing');
+    assert.match(program.reason, /redis-server is 6\.0\.16, older than 7\.0/);
+    assert.equal(program.remedy, 'apt-get install redis-server');
+  });
+
+  test('skips the tests that require it, and fails them under WEIR_REQUIRE=all', async () => {
+    await using cache = temporaryDirectory('cache');
+    const bare = { WEIR_CACHE: cache.path, PATH: cache.path };
+    const { program: requirement } = await ask(`requireProgram('redis')`, bare);
+    assert.match(requirement.skip, /^redis-server is missing \(.*\); to get it: apt-get install redis-server$/);
+    await assert.rejects(
+      ask(`requireProgram('redis')`, { ...bare, WEIR_REQUIRE: 'all' }),
+      /WEIR_REQUIRE=all, but redis-server/,
+    );
+  });
+});
+
+test('the Kubernetes that is built is the one that the catalog names', () => {
+  const module = readFileSync(new URL('../kubernetes/go.mod', import.meta.url), 'utf8');
+  assert.match(module, new RegExp(`^require k8s.io/kubernetes v${kubernetesVersion.replaceAll('.', '\\.')}$`, 'm'));
+  const tools = readFileSync(new URL('../kubernetes/tools.go', import.meta.url), 'utf8');
+  for (const origin of Object.values(catalog)) {
+    if (origin.kind === 'kubernetes')
+      assert.ok(tools.includes(`"${origin.module}"`), `${origin.module} is in tools.go`);
+  }
+});
+
+test('only what the chosen test files declare is fetched', async () => {
+  await using folder = temporaryDirectory('needs');
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder.path, name), text);
+    return join(folder.path, name);
+  };
+  const plain = file('plain.test.ts', `test('adds', () => {});`);
+  const store = file('store.test.ts', `describe('store', requireProgram('redis', 'wrk'), () => {});`);
+  const whole = file('whole.test.ts', `const here = insideNamespace({});`);
+  assert.deepEqual(needsOf([plain]), { programs: [], namespace: false });
+  assert.deepEqual(needsOf([plain, store]), { programs: ['redis-server', 'wrk'], namespace: false });
+  assert.deepEqual(needsOf([whole]), { programs: ['ip'], namespace: true });
+});
+
+type Answer = { program: Record<string, string> & { path: string; skip: string; reason: string }; progress: string };
+
+function provide(name: string, env: NodeJS.ProcessEnv): Promise<Answer> {
+  return ask(`(await providePrograms(['${name}']))[0]`, env);
+}
+
+/** In a process of its own, with an environment of its own. */
+async function ask(expression: string, env: NodeJS.ProcessEnv): Promise<Answer> {
+  const script = `
+    import { findProgram, providePrograms, requireProgram } from '${index}';
+    console.log(JSON.stringify(${expression}));`;
+  const child = await spawnProcess({
+    command: process.execPath,
+    args: ['--input-type=module', '-e', script],
+    env: { ...process.env, WEIR_PROGRAMS: '', WEIR_REQUIRE: '', ...env },
+    mayExit: true,
+  });
+  const { code } = await child.exited;
+  if (code !== 0) throw new Error(child.output());
+  return { program: JSON.parse(child.stdout()), progress: child.output() };
+}
+
+/** A PATH with what apt and dpkg need, and nothing that the machine may happen to have beside them. */
+function pathWithout(program: string, folder: string): string {
+  const path = join(folder, `without-${program}`);
+  mkdirSync(path, { recursive: true });
+  for (const tool of ['apt-get', 'dpkg', 'dpkg-deb', 'dpkg-split', 'tar', 'rm', 'flock', 'sh', 'cat']) {
+    if (existsSync(join('/usr/bin', tool))) symlinkSync(join('/usr/bin', tool), join(path, tool));
+    else if (existsSync(join('/bin', tool))) symlinkSync(join('/bin', tool), join(path, tool));
+  }
+  return path;
+}
+
+function hasCommand(name: string): boolean {
+  return spawnSync(name, ['--version']).error === undefined;
+}
