@@ -5,6 +5,8 @@ export type NamespaceAnswer =
   | { readonly kind: 'available'; readonly command: readonly [string, ...string[]] }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
+const unshare = 'unshare';
+
 /** Root makes a network namespace directly; anybody else inside a user namespace, where the system allows that. */
 export function findNamespace(): NamespaceAnswer {
   if (process.platform !== 'linux') {
@@ -12,8 +14,8 @@ export function findNamespace(): NamespaceAnswer {
   }
   let reason = '';
   for (const flags of [['--net'], ['--user', '--map-root-user', '--net']]) {
-    const attempt = spawnSync('unshare', [...flags, 'true'], { encoding: 'utf8' });
-    if (attempt.status === 0) return { kind: 'available', command: ['unshare', ...flags] };
+    const attempt = spawnSync(unshare, [...flags, 'true'], { encoding: 'utf8' });
+    if (attempt.status === 0) return { kind: 'available', command: [unshare, ...flags] };
     if ((attempt.error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
       return { kind: 'missing', reason: 'there is no unshare', remedy: 'apt-get install util-linux' };
     }

@@ -3,6 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 
+/** Of util-linux, which every Debian has. */
+const flock = 'flock';
+
 /**
  * Runs `work` while no other process holds the same lock file. The kernel keeps the lock for flock(1), which holds it for
  * as long as our end of its stdin is open: a process that dies, however it dies, leaves no stale lock behind.
@@ -10,7 +13,7 @@ import { createInterface } from 'node:readline';
  */
 export async function exclusively<T>(lockFile: string, waiting: () => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(lockFile), { recursive: true });
-  const holder = spawn('flock', ['--exclusive', lockFile, 'sh', '-c', 'echo held; exec cat > /dev/null'], {
+  const holder = spawn(flock, ['--exclusive', lockFile, 'sh', '-c', 'echo held; exec cat > /dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const notice = setTimeout(waiting, 500);
