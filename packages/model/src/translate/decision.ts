@@ -85,7 +85,7 @@ function portRefusals(service: ServiceObject, { fleet, held, quota, tenant, node
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
       });
-    } else left -= 1;
+    } else if (!isHeld(port)) left -= 1;
   }
   return refusals;
 }
@@ -142,7 +142,7 @@ function served(service: ServiceObject, given: Served, { quota, nodes }: Decisio
   const { tenant, settings, placement } = given;
   const badPorts = new Map(given.badPorts);
   for (const [port, message] of placement.conflicts) badPorts.set(port, { reason: 'PortConflict', message });
-  const over = quota.use(tenant, service, service.ports.length - badPorts.size);
+  quota.use(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
   const accepted: ServiceEntry['accepted'] = given.objection ??
@@ -150,13 +150,11 @@ function served(service: ServiceObject, given: Served, { quota, nodes }: Decisio
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,
     };
-  const degraded = degradedFor(service, placement, nodes.length);
-  if (over !== undefined) degraded.push({ reason: 'OverLimit', message: over });
   return {
     service,
     tenant: tenant.name,
     accepted,
-    degraded,
+    degraded: degradedFor(service, placement, nodes.length),
     settings,
     ports: portEntries(service, badPorts),
     nodes: placement.nodes,

@@ -8,6 +8,7 @@ import { endpointsFor, type ServiceEndpoints } from './endpoints.ts';
 import type { Held } from './held.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
 import { heldPortsFor, ownedServicesFor } from './owned.ts';
+import { holdsPort } from './placement.ts';
 import { problemEntries, problemsFor } from './problems.ts';
 import { createQuota, type Quota } from './quota.ts';
 import { type Tenancy, tenancyFor } from './tenancy.ts';
@@ -72,7 +73,7 @@ function decideAll({ snapshot, services, nodes, tenancy, quota, held }: Deciding
     const membership = tenancy.membershipOf(service.namespace);
     return membership.kind === 'tenant' ? membership.tenant.name : undefined;
   };
-  return services.map((service) =>
+  const decideOne = (service: ServiceObject): Decision =>
     decide(service, {
       fleet: snapshot.settings,
       nodes: nodes.entries,
@@ -86,8 +87,41 @@ function decideAll({ snapshot, services, nodes, tenancy, quota, held }: Deciding
         const isOwn = holder !== undefined && tenantOf(holder) === tenantOf(service);
         return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
       },
-    }),
-  );
+    });
+  countHeld(services, { held, taken, nodes, tenancy, quota });
+  const first = services.map(decideOne);
+  // Ports and limits only fill up, so what was refused is refused again: now with a message that knows all that was taken.
+  const decisions = first.map((decision) => (decision.settings === null ? decideOne(decision.service) : decision));
+  return decisions.map((decision) => withExcess(decision, tenancy, quota));
+}
+
+/** Before anything new is granted: what serves counts, also that of Services whose turn comes later. */
+function countHeld(
+  services: readonly ServiceObject[],
+  {
+    held,
+    taken,
+    nodes,
+    tenancy,
+    quota,
+  }: Omit<Deciding, 'snapshot' | 'services'> & {
+    readonly taken: Map<string, string>;
+  },
+): void {
+  for (const service of services) {
+    const membership = tenancy.membershipOf(service.namespace);
+    const tenant = membership.kind === 'tenant' ? membership.tenant.name : held.services.get(service.uid)?.tenant;
+    const ports = service.ports.filter((port) => holdsPort(service, port, { nodes: nodes.entries, taken }));
+    if (tenant !== undefined && ports.length > 0) quota.use(tenant, service, ports.length);
+  }
+}
+
+function withExcess(decision: Decision, tenancy: Tenancy, quota: Quota): Decision {
+  const tenant = decision.settings === null ? undefined : tenancy.tenants.get(decision.tenant ?? '');
+  const message = tenant && quota.excessOf(tenant);
+  return message === undefined
+    ? decision
+    : { ...decision, degraded: [...decision.degraded, { reason: 'OverLimit', message }] };
 }
 
 const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Arrival,
+  createMatcher,
+  diff,
+  EMPTY_TABLE,
+  type Endpoint,
+  entriesOf,
+  heldFor,
+  isWithin,
+  listenerId,
+  match,
+  NOTHING_HELD,
+  parseCidr,
+  patchMatcher,
+  type RoutingTable,
+  type Snapshot,
+  translate,
+} from '@weir/model';
+import fc from 'fast-check';
+import { snapshots } from './arbitrary.ts';
+
+const histories = fc.array(snapshots, { minLength: 1, maxLength: 5 }).map(tablesOf);
+
+function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
+  const tables: RoutingTable[] = [];
+  for (const snapshot of snapshots) {
+    const before = tables.at(-1);
+    tables.push(translate(snapshot, before === undefined ? NOTHING_HELD : heldFor(before)).table);
+  }
+  return tables;
+}
+
+const routesOf = (matcher: ReturnType<typeof createMatcher>): unknown[] =>
+  [...matcher.routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
+
+test('a matcher that was patched through a history is the one compiled from the last table', () => {
+  fc.assert(
+    fc.property(histories, fc.constantFrom('n1', 'n2'), (tables, node) => {
+      const patched = createMatcher(EMPTY_TABLE, node);
+      let before = EMPTY_TABLE;
+      for (const table of tables) {
+        const had = new Map(patched.routes);
+        const changed = new Set(patchMatcher(patched, diff(before, table)));
+        for (const [key, route] of had) assert.ok(changed.has(key) || patched.routes.get(key) === route, key);
+        for (const key of patched.routes.keys()) assert.ok(changed.has(key) || had.has(key), key);
+        before = table;
+      }
+      assert.deepEqual(routesOf(patched), routesOf(createMatcher(before, node)));
+    }),
+  );
+});
+
+const arrivals: fc.Arbitrary<Arrival> = fc.record({
+  protocol: fc.constantFrom('TCP', 'UDP'),
+  address: fc.constantFrom('192.0.2.1', '192.0.2.2'),
+  port: fc.constantFrom(22, 80, 81, 82),
+  source: fc.constantFrom('10.1.1.1', '203.0.113.1', '::ffff:10.2.2.2', '2001:db8::1', 'nonsense'),
+});
+
+test('the matcher agrees with a linear search through the table', () => {
+  fc.assert(
+    fc.property(histories, fc.array(arrivals, { maxLength: 20 }), (tables, requests) => {
+      const table = tables.at(-1) ?? EMPTY_TABLE;
+      const matcher = createMatcher(table, 'n1');
+      for (const arrival of requests) {
+        const found = match(matcher, arrival);
+        const expected = naive(table, 'n1', arrival);
+        assert.deepEqual(found.kind === 'route' ? found.route.endpoints : found.reason, expected);
+      }
+    }),
+  );
+});
+
+function naive(table: RoutingTable, node: string, arrival: Arrival): readonly Endpoint[] | string {
+  const listener = table.entries.get(listenerId({ node, ...arrival }));
+  if (listener?.kind !== 'listener') return 'no-listener';
+  const service = entriesOf(table, 'service').find(({ uid }) => uid === listener.service);
+  const ranges = (service?.settings?.sourceRanges ?? []).flatMap((text) => parseCidr(text) ?? []);
+  if (ranges.length > 0 && !isWithin(arrival.source, ranges)) return 'source-range';
+  const endpoints = entriesOf(table, 'endpoints')
+    .filter(
+      (entry) =>
+        entry.service === listener.service && entry.port === listener.port && entry.protocol === listener.protocol,
+    )
+    .flatMap((entry) => entry.endpoints);
+  const unique = [
+    ...new Map(endpoints.map((endpoint) => [`${endpoint.address}|${endpoint.port}`, endpoint])).entries(),
+  ];
+  return unique.length === 0
+    ? 'no-endpoints'
+    : unique.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  acknowledge,
+  add,
+  type Counters,
+  createTokenBucket,
+  EMPTY_JOURNAL,
+  growth,
+  isAcknowledged,
+  journalFromText,
+  journalToText,
+  minuteOf,
+  periodsOf,
+  record,
+  reportFor,
+  takeTokens,
+  type UsageReport,
+  ZERO,
+} from '@weir/model';
+import fc from 'fast-check';
+
+const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
+const LIFE = { node: 'n1', life: 1 };
+
+type Step =
+  | { readonly kind: 'relay'; readonly bytes: number }
+  | { readonly kind: 'minute' }
+  | { readonly kind: 'send'; readonly fate: 'answered' | 'answer lost' | 'lost' | 'delayed' }
+  | { readonly kind: 'restart' };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('relay' as const), bytes: fc.nat(1000) }),
+    fc.record({ kind: fc.constant('minute' as const) }),
+    fc.record({
+      kind: fc.constant('send' as const),
+      fate: fc.constantFrom('answered' as const, 'answer lost' as const, 'lost' as const, 'delayed' as const),
+    }),
+    fc.record({ kind: fc.constant('restart' as const) }),
+  ),
+  { maxLength: 40 },
+);
+
+/** The ledger's arithmetic, as a store does it: what a point has beyond the last one seen goes into its minute. */
+function createLedger(): {
+  take: (report: UsageReport) => void;
+  total: () => Counters;
+  byMinute: Map<number, Counters>;
+} {
+  const byMinute = new Map<number, Counters>();
+  let seen = ZERO;
+  return {
+    byMinute,
+    take(report) {
+      for (const { minute, counters } of report.slots.flatMap((slot) => slot.points)) {
+        const more = growth(seen, counters);
+        byMinute.set(minute, add(byMinute.get(minute) ?? ZERO, more));
+        seen = add(seen, more);
+      }
+    },
+    total: () => [...byMinute.values()].reduce(add, ZERO),
+  };
+}
+
+test('the ledger equals what was relayed, with any report lost, repeated or late, and the journal on disk', () => {
+  fc.assert(
+    fc.property(steps, (history) => {
+      const ledger = createLedger();
+      const late: UsageReport[] = [];
+      let journal = EMPTY_JOURNAL;
+      let counters = ZERO;
+      let minute = 1000;
+      const send = (fate: string): void => {
+        journal = record(journal, [{ ...SLOT, counters }], minute);
+        const report = reportFor(journal, LIFE);
+        if (report === undefined || fate === 'lost') return;
+        if (fate === 'delayed') late.push(report);
+        else ledger.take(report);
+        if (fate === 'answered') journal = acknowledge(journal, report);
+      };
+      for (const step of history) {
+        if (step.kind === 'relay') counters = add(counters, { ...ZERO, receivedBytes: step.bytes, connections: 1 });
+        else if (step.kind === 'minute') minute += 1;
+        else if (step.kind === 'send') send(step.fate);
+        else journal = journalFromText(journalToText(journal)) ?? assert.fail('the journal is not readable');
+      }
+      for (const report of late) ledger.take(report);
+      send('answered');
+      assert.deepEqual(ledger.total(), counters);
+      assert.equal(reportFor(journal, LIFE), undefined);
+      assert.ok(isAcknowledged(journal, SLOT));
+    }),
+  );
+});
+
+test('what is replayed after an outage goes into its own minutes', () => {
+  const ledger = createLedger();
+  let journal = EMPTY_JOURNAL;
+  for (const [minute, receivedBytes] of [
+    [1, 10],
+    [2, 30],
+    [2, 35],
+    [3, 40],
+  ] as const) {
+    journal = record(journal, [{ ...SLOT, counters: { ...ZERO, receivedBytes } }], minute);
+  }
+  ledger.take(reportFor(journal, LIFE) ?? assert.fail('nothing to report'));
+  assert.deepEqual(
+    [...ledger.byMinute].map(([minute, { receivedBytes }]) => [minute, receivedBytes]),
+    [
+      [1, 10],
+      [2, 25],
+      [3, 5],
+    ],
+  );
+});
+
+test('a journal that is not whole is not used', () => {
+  assert.equal(journalFromText('{"version":1,"slots":[{"service":"x"}]}'), undefined);
+  assert.equal(journalFromText('{"version":1,"slo'), undefined);
+});
+
+test('periods are those of the calendar in UTC', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: Date.UTC(2199, 0, 1) }), (now) => {
+      const text = new Date(now).toISOString();
+      assert.deepEqual(periodsOf(minuteOf(now)), {
+        minute: text.slice(0, 16),
+        hour: text.slice(0, 13),
+        day: text.slice(0, 10),
+        month: text.slice(0, 7),
+      });
+    }),
+  );
+});
+
+test('a bucket never gives more than its burst and what its rate fills', () => {
+  const takes = fc.array(fc.record({ wait: fc.integer({ min: -50, max: 2000 }), count: fc.nat(20) }), {
+    maxLength: 60,
+  });
+  fc.assert(
+    fc.property(
+      takes,
+      fc.integer({ min: 1, max: 100 }),
+      fc.integer({ min: 1, max: 20 }),
+      (asked, ratePerSecond, burst) => {
+        let bucket = createTokenBucket({ ratePerSecond, burst }, 0);
+        let now = 0;
+        let latest = 0;
+        let given = 0;
+        for (const { wait, count } of asked) {
+          now += wait;
+          latest = Math.max(latest, now);
+          const result = takeTokens(bucket, count, now);
+          if (result.taken) given += count;
+          bucket = result.bucket;
+          assert.ok(given <= burst + (ratePerSecond * latest) / 1000 + 1e-6);
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  type Cutoff,
+  entriesOf,
+  type Fleet,
+  type Heartbeat,
+  NOTHING_HELD,
+  proxyViewsFor,
+  type ServiceView,
+  type Snapshot,
+  serviceViewsFor,
+  tenantViewsFor,
+  translate,
+  truncate,
+} from '@weir/model';
+import { node, port, service, slice, snapshotOf } from './build/snapshot.ts';
+
+const NODES = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2', { externalIPs: ['203.0.113.2'] })];
+
+function fleetOf(parts: Partial<Snapshot>, fleet: Partial<Fleet> = {}): Fleet {
+  const { table } = translate(snapshotOf({ nodes: NODES, ...parts }), NOTHING_HELD);
+  return { table, heartbeats: [], cutoffs: [], now: 1000, previous: new Map(), reachable: true, ...fleet };
+}
+
+/** What the proxy of a node says when it could bind everything, but for what `report` says of its listeners. */
+function heartbeatOf(fleet: Fleet, name: string, report: Partial<Heartbeat['listeners'][number]> = {}): Heartbeat {
+  const own = entriesOf(fleet.table, 'listener').filter((listener) => listener.node === name);
+  return {
+    node: name,
+    life: 1,
+    version: '0',
+    startedAt: 0,
+    draining: false,
+    addresses: [],
+    applied: null,
+    cutoffSequence: 0,
+    listeners: own.map(({ id, service }) => ({ id, service, bound: true, listening: true, error: null, ...report })),
+    workers: 1,
+    connections: 0,
+  };
+}
+
+function only(views: readonly ServiceView[]): ServiceView {
+  assert.equal(views.length, 1);
+  return views[0] ?? assert.fail();
+}
+
+const SERVED = { services: [service('a/web')], slices: [slice('a/web', ['10.0.0.1'])] };
+const CUTOFF: Cutoff = {
+  uid: 'c1',
+  name: 'stop',
+  target: { kind: 'tenant', tenant: 'a' },
+  message: 'too much',
+  until: 2000,
+  reason: 'SuspendedByOperator',
+  origin: { kind: 'store' },
+  createdAt: null,
+};
+
+describe('the state of a Service', () => {
+  test('is Pending until a proxy confirmed every port, then Programmed at the published addresses', () => {
+    const fleet = fleetOf(SERVED);
+    const waiting = only(serviceViewsFor(fleet));
+    assert.deepEqual([waiting.state, waiting.reason, waiting.addresses], ['Pending', 'WaitingForProxy', []]);
+    const both = [heartbeatOf(fleet, 'n1'), heartbeatOf(fleet, 'n2')];
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: both }));
+    assert.deepEqual([view.state, view.reason], ['Programmed', 'Programmed']);
+    assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
+  });
+
+  test('a node that could not bind one of the ports is not published', () => {
+    const fleet = fleetOf({ services: [service('a/web', { ports: [port(80), port(443)] })] });
+    const partly = heartbeatOf(fleet, 'n1');
+    const [first, ...rest] = partly.listeners;
+    assert.ok(first);
+    const failing = { ...partly, listeners: [{ ...first, bound: false, error: 'port in use' }, ...rest] };
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: [failing] }));
+    assert.deepEqual([view.state, view.reason], ['Pending', 'BindFailed']);
+    assert.match(view.message, /n1: port in use/);
+  });
+
+  test('a report for the Service that had the port before does not count', () => {
+    const fleet = fleetOf(SERVED);
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { service: 'old' })] }));
+    assert.equal(view.state, 'Pending');
+  });
+
+  test('an address that was published stays while no proxy confirms, and while the store is away', () => {
+    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['192.0.2.1', '192.0.2.99']]]) });
+    for (const reachable of [true, false]) {
+      const view = only(serviceViewsFor({ ...fleet, reachable }));
+      assert.deepEqual([view.state, view.addresses], ['Programmed', ['192.0.2.1']]);
+    }
+  });
+
+  test('with one of two proxies gone the address of the other remains', () => {
+    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['192.0.2.1', '203.0.113.2']]]) });
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
+    assert.deepEqual(view.addresses, ['192.0.2.1']);
+  });
+
+  test('is Suspended while a cut-off is in force, with its message, and keeps its address', () => {
+    const fleet = fleetOf(SERVED, { cutoffs: [CUTOFF] });
+    const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];
+    const view = only(serviceViewsFor({ ...fleet, heartbeats }));
+    assert.deepEqual([view.state, view.reason, view.message], ['Suspended', 'SuspendedByOperator', 'too much']);
+    assert.deepEqual(view.addresses, ['192.0.2.1']);
+    assert.equal(only(serviceViewsFor({ ...fleet, heartbeats, now: 2000 })).state, 'Programmed');
+  });
+
+  test('is Refused with the reason when nothing of it is accepted', () => {
+    const view = only(serviceViewsFor(fleetOf({ services: [service('a/ssh', { ports: [port(22)] })] })));
+    assert.deepEqual([view.state, view.reason, view.addresses], ['Refused', 'PortReserved', []]);
+  });
+
+  test('a bad port of a good Service is told beside the others', () => {
+    const ports = [port(53, { name: 't' }), port(53, { name: 'u', protocol: 'UDP' })];
+    const view = only(serviceViewsFor(fleetOf({ services: [service('a/dns', { ports })] })));
+    assert.deepEqual(
+      view.portErrors.map((error) => [error.protocol, error.reason]),
+      [['UDP', 'UnsupportedProtocol']],
+    );
+  });
+
+  test('without ready endpoints it is Degraded, the gravest reason first and every message there', () => {
+    const fleet = fleetOf({ services: [service('a/web', { externalTrafficPolicy: 'Local' })] });
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { listening: false })] }));
+    const degraded = view.conditions.find(({ type }) => type === 'Degraded');
+    assert.equal(degraded?.reason, 'NoReadyEndpoints');
+    assert.match(degraded?.message ?? '', /no endpoint is ready.*externalTrafficPolicy/);
+    assert.equal(view.state, 'Programmed');
+  });
+});
+
+test('a tenant is shown with what it has, what it used, and when only the ledger still knows it', () => {
+  const row = { service: 'x', tenant: 'gone', namespace: 'gone', name: 'x' };
+  const counters = { receivedBytes: 3, sentBytes: 4, connections: 1, requests: 0 };
+  const views = tenantViewsFor(fleetOf(SERVED), [{ ...row, counters }]);
+  assert.deepEqual(
+    views.map(({ name, used }) => [name, used]),
+    [
+      ['a', { services: 1, ports: 1, trafficThisMonth: 0 }],
+      ['gone', { services: 0, ports: 0, trafficThisMonth: 7 }],
+    ],
+  );
+});
+
+test('a node whose proxy is not heard is shown as silent', () => {
+  const fleet = fleetOf(SERVED);
+  const views = proxyViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] });
+  assert.deepEqual(
+    views.map(({ node: name, state, listeners }) => [name, state, listeners.listening]),
+    [
+      ['n1', 'Serving', 1],
+      ['n2', 'Silent', 0],
+    ],
+  );
+});
+
+test('messages are cut at 1,024 bytes between characters', () => {
+  assert.equal(truncate('short'), 'short');
+  assert.equal(truncate('x'.repeat(1024)), 'x'.repeat(1024));
+  const cut = truncate('é€😀'.repeat(200));
+  assert.ok(Buffer.byteLength(cut) <= 1024 && Buffer.byteLength(cut) > 1010);
+  assert.ok(cut.endsWith('…') && !cut.includes('\ufffd'));
+});
