@@ -11,6 +11,6 @@ export interface BackoffOptions {
  * but `minMs` is kept as a floor, so that nothing is tried twice at once.
  */
 export function backoffMs(failures: number, { minMs, maxMs, random }: BackoffOptions): number {
-  const ceiling = Math.min(maxMs, minMs * 2 ** Math.max(0, failures));
+  const ceiling = Math.min(maxMs, minMs * 2 ** Math.min(Math.max(0, failures), 30));
   return Math.round(minMs + random() * Math.max(0, ceiling - minMs));
 }

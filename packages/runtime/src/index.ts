@@ -1,3 +1,6 @@
+export { type AdminServer, type AdminServerOptions, createAdminServer } from './admin/admin-server.ts';
+export type { AdminRoute } from './admin/answer.ts';
+export { ensureDirectory, readFileIfPresent, writeFileAtomic } from './atomic-file.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Clock, systemClock, type Timer } from './clock/clock.ts';
 export { ManualClock } from './clock/manual-clock.ts';
@@ -36,6 +39,9 @@ export {
   url,
 } from './config/world-settings.ts';
 export { errorMessage } from './error-message.ts';
+export { type FileVerb, fileError } from './file-error.ts';
+export { createHealth, type Health, type HealthCheck, type HealthKind, type HealthReport } from './health.ts';
+export { type ListenErrorOptions, listenError } from './listen-error.ts';
 export {
   createLogger,
   LOG_LEVELS,
@@ -45,5 +51,21 @@ export {
   logLevel,
   silentLogger,
 } from './log.ts';
+export { createLoop, type Loop, type LoopOptions } from './loop.ts';
+export type {
+  CollectedOptions,
+  Counter,
+  Gauge,
+  Histogram,
+  HistogramOptions,
+  Labels,
+  MetricOptions,
+  Metrics,
+  Sample,
+} from './metrics/contract.ts';
+export { createMetrics, type MetricsOptions } from './metrics/metrics.ts';
+export { exitFor } from './process/exit-for.ts';
+export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } from './process/run-process.ts';
+export { type Part, type RunningParts, startParts } from './process/start-parts.ts';
 export { Secret } from './secret.ts';
 export { UsageError, WeirError } from './weir-error.ts';

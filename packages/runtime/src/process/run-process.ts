@@ -1,0 +1,157 @@
+import type { EventEmitter } from 'node:events';
+import { type Clock, systemClock, type Timer } from '../clock/clock.ts';
+import type { Logger } from '../log.ts';
+import { exitFor } from './exit-for.ts';
+import { type Part, startParts } from './start-parts.ts';
+
+export interface ProcessPlan {
+  readonly log: Logger;
+  readonly parts: readonly Part[];
+  /** How long closing may take before the process ends anyway (exit code 1); default 35 s: a drain of 30 s, and some air. */
+  readonly closeWithinMs?: number;
+}
+
+/** What a plan can hand to its parts. */
+export interface ProcessControl {
+  /** Ends the process in good order, as SIGTERM does. */
+  stop(): void;
+  /** A part cannot go on: the others are closed in good order, and the exit code says that it was no wish. */
+  fail(error: unknown): void;
+}
+
+/** The world of a process, replaced in tests. */
+export interface ProcessHost {
+  /** Emits SIGTERM, SIGINT, uncaughtException and unhandledRejection. */
+  readonly events: EventEmitter;
+  readonly clock: Clock;
+  exit(code: number): void;
+  writeError(text: string): void;
+}
+
+type Ending = { readonly kind: 'asked' } | { readonly kind: 'failed'; readonly error: unknown };
+
+const CLOSE_WITHIN_MS = 35_000;
+const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+
+const thisProcess: ProcessHost = {
+  events: process,
+  clock: systemClock,
+  exit: (code) => process.exit(code),
+  writeError: (text) => void process.stderr.write(text),
+};
+
+/**
+ * The life of a process: `plan` reads the configuration and lists the parts; they are started, and closed in reverse order at the
+ * first SIGTERM or SIGINT. A second signal ends the process at once. Exit codes: 0 asked to end, 2 wrong usage, 1 anything else.
+ */
+export async function runProcess(
+  name: string,
+  plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>,
+  host: ProcessHost = thisProcess,
+): Promise<void> {
+  const life = new ProcessLife(name, host);
+  try {
+    await life.live(plan);
+  } finally {
+    life.forget();
+  }
+}
+
+class ProcessLife {
+  readonly #name: string;
+  readonly #host: ProcessHost;
+  readonly #stopping = new AbortController();
+  readonly #ending = Promise.withResolvers<Ending>();
+  readonly #listeners: (readonly [event: string, listener: (value: unknown) => void])[];
+  #ended = false;
+  #log: Logger | undefined;
+  #deadline: Timer | undefined;
+  #closeWithinMs = CLOSE_WITHIN_MS;
+
+  constructor(name: string, host: ProcessHost) {
+    this.#name = name;
+    this.#host = host;
+    this.#listeners = [
+      ['SIGTERM', () => this.#signalled('SIGTERM')],
+      ['SIGINT', () => this.#signalled('SIGINT')],
+      ['uncaughtException', (error) => this.#crash(error)],
+      ['unhandledRejection', (error) => this.#crash(error)],
+    ];
+    for (const [event, listener] of this.#listeners) host.events.on(event, listener);
+  }
+
+  async live(plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>): Promise<void> {
+    try {
+      const {
+        log,
+        parts,
+        closeWithinMs = CLOSE_WITHIN_MS,
+      } = await plan({
+        stop: () => this.#end({ kind: 'asked' }),
+        fail: (error) => this.#end({ kind: 'failed', error }),
+      });
+      this.#log = log;
+      this.#closeWithinMs = closeWithinMs;
+      const running = await startParts(parts, { log, signal: this.#stopping.signal });
+      log.info('started');
+      const ending = await this.#ending.promise;
+      await running.close();
+      if (ending.kind === 'failed') throw ending.error;
+      log.info('closed');
+      this.#exit(0);
+    } catch (error) {
+      await this.#endWith(error);
+    }
+  }
+
+  forget(): void {
+    this.#deadline?.cancel();
+    for (const [event, listener] of this.#listeners) this.#host.events.off(event, listener);
+  }
+
+  #signalled(signal: keyof typeof SIGNALS): void {
+    if (this.#stopping.signal.aborted) {
+      this.#exit(SIGNALS[signal]);
+    } else {
+      this.#log?.info({ signal }, 'closing');
+      this.#end({ kind: 'asked' });
+    }
+  }
+
+  #end(ending: Ending): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#ending.resolve(ending);
+    this.#stopping.abort();
+    this.#deadline = this.#host.clock.setTimeout(() => {
+      this.#say(`still closing after ${this.#closeWithinMs} ms, ending anyway`);
+      this.#exit(1);
+    }, this.#closeWithinMs);
+  }
+
+  /** Starting or closing threw. When it threw because the process was asked to end, that is no failure. */
+  async #endWith(error: unknown): Promise<void> {
+    const isStopped = this.#stopping.signal.aborted;
+    const ending = isStopped ? await this.#ending.promise : undefined;
+    if (ending?.kind === 'asked' && error === this.#stopping.signal.reason) return this.#exit(0);
+    const { code, message } = exitFor(ending?.kind === 'failed' ? ending.error : error);
+    this.#say(message);
+    this.#exit(code);
+  }
+
+  /** A bug: what the process believes may be wrong, so nothing is closed in good order. */
+  #crash(error: unknown): void {
+    if (this.#log !== undefined) this.#log.fatal({ err: error }, 'uncaught error');
+    else this.#say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    this.#exit(1);
+  }
+
+  #say(message: string): void {
+    this.#host.writeError(`${this.#name}: ${message}\n`);
+  }
+
+  #exit(code: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#host.exit(code);
+  }
+}
