@@ -1,7 +1,7 @@
 import { type Cutoff, cutoffFor } from '../cutoff.ts';
 import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
-import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry } from '../table/entry.ts';
+import type { ListenerEntry, Protocol, ServiceEntry } from '../table/entry.ts';
 import { type Condition, conditionsFor } from './condition.ts';
 import type { Fleet } from './fleet.ts';
 import { type FleetIndex, indexOf } from './fleet-index.ts';
@@ -122,21 +122,26 @@ function addressesFor(
   index: FleetIndex,
 ): readonly string[] {
   if (entry.settings === null) return [];
+  const published = (node: string): readonly string[] => {
+    const bound = ports.filter((port) => port.node === node);
+    return (index.nodes.get(node)?.publishedAddresses ?? []).filter((address) =>
+      bound.some((port) => isIPv6(port.address) === isIPv6(address)),
+    );
+  };
   const confirmed = entry.nodes.filter((node) => {
     const own = ports.filter((port) => port.node === node);
     return own.length > 0 && own.every((port) => port.bound);
   });
   const before = new Set(fleet.previous.get(entry.uid));
-  const held = entry.nodes
-    .flatMap((node) => publishedBy(index.nodes.get(node)))
-    .filter((address) => before.has(address));
+  const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
   if (!fleet.reachable && held.length > 0) return sortedUnique(held);
-  const live = confirmed.flatMap((node) => publishedBy(index.nodes.get(node)));
+  const live = confirmed.flatMap(published);
   return sortedUnique(live.length > 0 ? live : held);
 }
 
-function publishedBy(node: NodeEntry | undefined): readonly string[] {
-  return node?.publishedAddresses ?? [];
+/** Published are addresses of the families that the Service binds. */
+function isIPv6(address: string): boolean {
+  return address.includes(':');
 }
 
 function sortedUnique(addresses: readonly string[]): readonly string[] {
