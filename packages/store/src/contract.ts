@@ -13,6 +13,8 @@ import type {
   UsageReport,
   UsageRow,
 } from '@weir/model';
+import type { StoreError } from './error.ts';
+import type { PeriodLength } from './retention.ts';
 
 export interface Store {
   readonly table: TableStore;
@@ -21,8 +23,11 @@ export interface Store {
   readonly cutoffs: CutoffStore;
   /** Whether the last exchange succeeded. */
   readonly connection: ConnectionState;
+  /** Why `connection` is `away`, with what to do; undefined while it is not. */
+  readonly problem: StoreError | undefined;
   /** Told of each change of `connection`; returns the way to stop. After `ready` everything written before may be gone. */
   onConnection(listener: (state: ConnectionState) => void): () => void;
+  /** Ends everything that follows or watches; afterwards every call rejects as AWAY. */
   close(): Promise<void>;
 }
 
@@ -36,24 +41,24 @@ export interface TableStore {
   /** Undefined: nothing was ever written here, or it was wiped. */
   meta(): Promise<TableMeta | undefined>;
   /**
-   * Forgets table and changes and begins the next epoch, incomplete, at revision 0. Used when what is stored is not what
+   * Forgets table and changes and begins the next epoch, not whole, at revision 0. Used when what is stored is not what
    * this leader wrote.
    */
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
   /** Entries, stream and position in one step: only from the current leader, only on top of `predecessor`. */
   publish(publication: Publication): Promise<PublishResult>;
-  /** The whole table at one position; undefined while there is none that is complete ("away", never "empty"). */
+  /** The whole table at one position; undefined while there is none that is whole ("away", never "empty"). */
   read(): Promise<TableCopy | undefined>;
   /**
-   * The revisions after `after`, in order, as they are published. Throws `StoreError` GAP when the next one's
-   * predecessor is not the last one given (trimmed, wiped, rolled back, new epoch): read the whole again. Ends when
-   * `signal` aborts.
+   * The revisions after `after`, in order, as they are published. Throws `StoreError` GAP when what comes next was not
+   * published on top of the last one given (trimmed, wiped, rolled back, new epoch): read the whole again. Throws AWAY
+   * when the store is: come again with the same position. Ends when `signal` aborts.
    */
   revisions(options: { readonly after: Position; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
 
 export interface TableMeta extends Position {
-  /** False between the opening of an epoch and the revision that makes it whole. */
+  /** False between the opening of an epoch, or a revision that is the first part of a change, and the one that ends it. */
   readonly complete: boolean;
   readonly leader: number;
 }
@@ -63,14 +68,15 @@ export interface Publication {
   readonly predecessor: Position;
   /** Random, new for each revision. */
   readonly id: string;
+  /** At most `MAX_CHANGES_PER_REVISION`. */
   readonly changes: readonly Change[];
-  /** The epoch is whole from this revision on. Once true, later publications of the epoch may leave it out. */
+  /** The table is whole at this revision. False: the change goes on in the next one, and nobody applies it before. */
   readonly complete: boolean;
 }
 
 export type PublishResult =
   | { readonly kind: 'published'; readonly position: Position }
-  /** Another leader has a higher token: step back and look at the Lease. */
+  /** Another leader was there later (0: nobody since a wipe): step back and look at the Lease. */
   | { readonly kind: 'not-leader'; readonly leader: number }
   /** The store is not at `predecessor`: it was wiped, rolled back or written by another. */
   | { readonly kind: 'wrong-predecessor'; readonly meta: TableMeta | undefined };
@@ -78,20 +84,29 @@ export type PublishResult =
 export interface TableCopy {
   readonly table: RoutingTable;
   readonly position: Position;
-  /** Entries that could not be decoded (written by a newer version): left out of `table`. */
+  /** Ids of entries that could not be decoded (written by a newer version): not in `table`. */
   readonly unreadable: readonly string[];
 }
 
 export interface Revision {
   readonly position: Position;
+  /** Id of the revision that it was published on. */
+  readonly predecessor: string;
+  /** As in `Publication`. */
+  readonly complete: boolean;
   readonly changes: readonly Change[];
+  /** Ids of entries that were put and could not be decoded: not in `changes`. */
   readonly unreadable: readonly string[];
 }
 
 // ── Heartbeats ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface HeartbeatStore {
-  /** The number of a new life of the node's proxy: greater than every one before, also of those in the state directory. */
+  /**
+   * The number of a new life of the node's proxy: greater than every one before, and at least `atLeast` (one more than
+   * the last in its state directory). A store that knows nothing of the node (new or wiped) begins at the seconds of its
+   * clock, so that it does not give out a number a second time.
+   */
   beginLife(node: string, atLeast: number): Promise<number>;
   /** Kept for 3 s. */
   beat(heartbeat: Heartbeat): Promise<void>;
@@ -103,16 +118,17 @@ export interface HeartbeatStore {
 
 // ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Minutes are kept for 2 hours, hours for 8 days, days for 400 days, months for ever. */
 export interface UsageStore {
-  /** Adds what the report has beyond the last one seen of its life, exactly once. */
+  /** Adds what the report has beyond the last one seen of its life, exactly once, to the periods of its points. */
   flush(report: UsageReport): Promise<FlushResult>;
-  /** What was used in one period, by (Service, tenant). */
-  rows(period: Period): Promise<readonly UsageRow[]>;
-  /** Periods of one tenant that hold anything, of the length of `like`, ascending. */
-  periods(tenant: string, like: 'minute' | 'hour' | 'day' | 'month'): Promise<readonly Period[]>;
-  /** The last seen cumulative value of each life of each slot: what `seed` takes back. */
-  bases(): Promise<readonly UsageBase[]>;
-  /** False in a new epoch until `seed` was called: `flush` answers `seeding` meanwhile. */
+  /** What was used in one period (by one tenant), by Service and tenant. */
+  rows(period: Period, tenant?: string): Promise<readonly UsageRow[]>;
+  /** Periods of one tenant that hold anything, of one length, ascending. */
+  periods(tenant: string, length: PeriodLength): Promise<readonly Period[]>;
+  /** The rows of these months, and the last seen value of each life of each slot, at one moment: what `seed` takes back. */
+  copy(months: readonly Period[]): Promise<UsageSeed>;
+  /** False in a new or wiped store until `seed` was called: `flush` answers `seeding` meanwhile. */
   isSeeded(): Promise<boolean>;
   /** Writes month totals and bases and opens the ledger, in one step; does nothing when it is open. Tells which. */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
@@ -122,7 +138,7 @@ export interface UsageStore {
 
 export type FlushResult =
   | { readonly kind: 'accepted' }
-  /** New epoch: totals are being restored. Keep the points and come again. */
+  /** Totals are being restored. Keep the points and come again. */
   | { readonly kind: 'seeding' }
   /** This life was folded away: what it still had is refused for ever. */
   | { readonly kind: 'folded' };
@@ -143,21 +159,27 @@ export interface UsageSeed {
 // ── Cut-offs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface CutoffStore {
+  /** Puts it in place of the one with its uid; the same again changes nothing. */
   put(cutoff: Cutoff): Promise<void>;
   /** Only after its Suspension was seen deleted, or `until` passed, or a person said so. */
   remove(uid: string): Promise<void>;
-  /** All Suspensions of the source are now in: from here on what is not listed is not in force. */
+  /**
+   * Everything that is known to be in force is now in (the Suspensions of the source, and what the caller follows of
+   * those made in the store): from here on what is not listed is not in force.
+   */
   complete(): Promise<void>;
   read(): Promise<CutoffState>;
-  /** The present state, then each newer one. Ends when `signal` aborts. */
+  /** The present state, then each newer one. Throws AWAY when the store is. Ends when `signal` aborts. */
   watch(signal: AbortSignal): AsyncIterable<CutoffState>;
 }
 
 export interface CutoffState {
-  /** Counts up with every put and remove. */
+  /** Counts up with every change. */
   readonly sequence: number;
-  /** False after a wipe, until the controller has put back what its source holds: then absence means nothing. */
+  /** False in a new or wiped store, until the controller has put back what is in force: then absence means nothing. */
   readonly complete: boolean;
-  /** By uid. */
+  /** Sorted by uid. */
   readonly cutoffs: readonly Cutoff[];
+  /** Uids removed while not complete: these are known not to be in force. */
+  readonly removed: readonly string[];
 }

@@ -1,2 +1,11 @@
 export type * from './contract.ts';
 export { StoreError, type StoreErrorCode } from './error.ts';
+export { type FollowCutoffsOptions, followCutoffs, type KnownCutoffs } from './follow/follow-cutoffs.ts';
+export { type FollowTableOptions, followTable } from './follow/follow-table.ts';
+export { mergeCutoffs } from './follow/merge-cutoffs.ts';
+export type { PlacedTable } from './follow/table-chain.ts';
+export { HEARTBEAT_TTL_MS, KEPT_REVISIONS, MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from './limits.ts';
+export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
+export { isSamePosition } from './position.ts';
+export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
+export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';

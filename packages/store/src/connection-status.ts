@@ -1,0 +1,34 @@
+import type { ConnectionState } from './contract.ts';
+import type { StoreError } from './error.ts';
+
+/** The connection state of a store, and those who want to know of its changes. `closed` is the end. */
+export class ConnectionStatus {
+  #state: ConnectionState;
+  #problem: StoreError | undefined;
+  readonly #listeners = new Set<(state: ConnectionState) => void>();
+
+  constructor(initial: ConnectionState) {
+    this.#state = initial;
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  get problem(): StoreError | undefined {
+    return this.#problem;
+  }
+
+  move(state: ConnectionState, problem: StoreError | undefined): void {
+    if (this.#state === 'closed') return;
+    this.#problem = problem;
+    if (state === this.#state) return;
+    this.#state = state;
+    for (const listener of [...this.#listeners]) listener(state);
+  }
+
+  listen(listener: (state: ConnectionState) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,72 @@
+import type { Cutoff } from '@weir/model';
+import { type Clock, systemClock, type Timer } from '@weir/runtime';
+import type { CutoffState, CutoffStore } from '../contract.ts';
+import type { StoreError } from '../error.ts';
+import { keepFollowing } from './keep-following.ts';
+import { mergeCutoffs } from './merge-cutoffs.ts';
+
+export interface KnownCutoffs {
+  readonly cutoffs: readonly Cutoff[];
+  readonly sequence: number;
+}
+
+export interface FollowCutoffsOptions {
+  readonly signal: AbortSignal;
+  /** Those of the copy on the disk. */
+  readonly from?: KnownCutoffs | undefined;
+  /** All that are in force now, by uid; called at first, after each change, and when the `until` of one passes. */
+  readonly onCutoffs: (cutoffs: readonly Cutoff[], sequence: number) => void;
+  /** The store is away: told once, until it is back. The cut-offs stay. */
+  readonly onAway?: (error: StoreError) => void;
+  readonly onBack?: () => void;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** Tells of the cut-offs in force until the signal aborts; then it resolves. Rejects only with what a listener throws. */
+export async function followCutoffs(store: CutoffStore, options: FollowCutoffsOptions): Promise<void> {
+  const { onCutoffs, onAway, onBack, clock = systemClock, random = Math.random } = options;
+  const ended = new AbortController();
+  const signal = AbortSignal.any([options.signal, ended.signal]);
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+  let known: KnownCutoffs = options.from ?? { cutoffs: [], sequence: -1 };
+  let nextEnd: Timer | undefined;
+
+  const tell = (cutoffs: readonly Cutoff[], sequence: number): void => {
+    const isSame =
+      sequence === known.sequence &&
+      cutoffs.length === known.cutoffs.length &&
+      cutoffs.every((cutoff, index) => cutoff === known.cutoffs[index]);
+    known = { cutoffs, sequence };
+    wakeAtNextEnd();
+    if (!isSame) onCutoffs(cutoffs, sequence);
+  };
+  const wakeAtNextEnd = (): void => {
+    nextEnd?.cancel();
+    const at = Math.min(...known.cutoffs.map((cutoff) => cutoff.until ?? Number.POSITIVE_INFINITY));
+    if (!Number.isFinite(at)) return;
+    nextEnd = clock.setTimeout(() => {
+      try {
+        tell(mergeCutoffs(known.cutoffs, NOTHING_NEW, clock.now()), known.sequence);
+      } catch (error) {
+        fail(error);
+      }
+    }, at - clock.now());
+  };
+
+  wakeAtNextEnd();
+  const following = keepFollowing({ signal, clock, random, onAway, onBack }, async (alive) => {
+    for await (const state of store.watch(signal)) {
+      alive();
+      tell(mergeCutoffs(known.cutoffs, state, clock.now()), state.sequence);
+    }
+  });
+  try {
+    await Promise.race([following, failed]);
+  } finally {
+    nextEnd?.cancel();
+    ended.abort();
+  }
+}
+
+const NOTHING_NEW: CutoffState = { sequence: 0, complete: false, cutoffs: [], removed: [] };

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import type { Change, Entry, Position, RoutingTable } from '@weir/model';
+import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import { StoreError } from '../error.ts';
+import { KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
+import { describePosition, isNext, isSamePosition } from '../position.ts';
+import type { Gate } from './gate.ts';
+
+/** What is lost in a wipe, and kept in a state directory (but for the revisions, which followers do without). */
+export interface TableContent {
+  /** The last token given out; 0: none. */
+  leader: number;
+  position: Position | undefined;
+  complete: boolean;
+  entries: Map<string, Entry>;
+  revisions: Revision[];
+}
+
+export function emptyTableContent(): TableContent {
+  return { leader: 0, position: undefined, complete: false, entries: new Map(), revisions: [] };
+}
+
+export interface MemoryTableOptions {
+  readonly gate: Gate;
+  readonly onChange: () => void;
+  readonly keptRevisions?: number;
+}
+
+export class MemoryTable implements TableStore {
+  content: TableContent = emptyTableContent();
+  readonly #gate: Gate;
+  readonly #onChange: () => void;
+  readonly #keptRevisions: number;
+  /** Counters go on after a wipe, as far as this process knows them. */
+  #highestLeader = 0;
+  #highestEpoch = 0;
+
+  constructor({ gate, onChange, keptRevisions = KEPT_REVISIONS }: MemoryTableOptions) {
+    this.#gate = gate;
+    this.#onChange = onChange;
+    this.#keptRevisions = keptRevisions;
+  }
+
+  async claimLeader(): Promise<number> {
+    this.#gate.pass();
+    this.#highestLeader = Math.max(this.#highestLeader, this.content.leader) + 1;
+    this.content.leader = this.#highestLeader;
+    this.#onChange();
+    return this.content.leader;
+  }
+
+  async meta(): Promise<TableMeta | undefined> {
+    this.#gate.pass();
+    return this.#meta();
+  }
+
+  async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
+    this.#gate.pass();
+    const { content } = this;
+    if (leader !== content.leader) return { kind: 'not-leader', leader: content.leader };
+    this.#highestEpoch = Math.max(this.#highestEpoch, content.position?.epoch ?? 0) + 1;
+    content.position = Object.freeze({ epoch: this.#highestEpoch, revision: 0, id });
+    content.complete = false;
+    content.entries.clear();
+    content.revisions = [];
+    return this.#published(content.position);
+  }
+
+  async publish({ leader, predecessor, id, changes, complete }: Publication): Promise<PublishResult> {
+    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
+    this.#gate.pass();
+    const { content } = this;
+    if (leader !== content.leader) return { kind: 'not-leader', leader: content.leader };
+    const before = content.position;
+    if (before === undefined || !isSamePosition(predecessor, before)) {
+      return { kind: 'wrong-predecessor', meta: this.#meta() };
+    }
+    const position = Object.freeze({ epoch: before.epoch, revision: before.revision + 1, id });
+    applyInPlace(content.entries, changes);
+    content.position = position;
+    content.complete = complete;
+    content.revisions.push({ position, predecessor: before.id, complete, changes, unreadable: [] });
+    if (content.revisions.length > this.#keptRevisions) content.revisions.shift();
+    return this.#published(position);
+  }
+
+  async read(): Promise<TableCopy | undefined> {
+    this.#gate.pass();
+    const { position, complete, entries } = this.content;
+    if (position === undefined || !complete) return undefined;
+    const table: RoutingTable = { entries: new Map(entries) };
+    return { table, position, unreadable: [] };
+  }
+
+  async *revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncGenerator<Revision> {
+    let last = after;
+    while (!signal.aborted) {
+      this.#gate.pass();
+      const next = this.#after(last);
+      if (next === undefined) {
+        await this.#gate.bell.rung(signal);
+        continue;
+      }
+      last = next.position;
+      yield next;
+    }
+  }
+
+  #after(last: Position): Revision | undefined {
+    const { position, revisions } = this.content;
+    if (isSamePosition(last, position)) return undefined;
+    const next = revisions[last.revision + 1 - (revisions[0]?.position.revision ?? 0)];
+    if (next !== undefined && isNext(last, next)) return next;
+    throw new StoreError('GAP', `the table went from ${describePosition(last)} to ${describePosition(position)}`);
+  }
+
+  #meta(): TableMeta | undefined {
+    const { leader, position, complete } = this.content;
+    return position === undefined ? undefined : { ...position, complete, leader };
+  }
+
+  #published(position: Position): PublishResult {
+    this.#onChange();
+    this.#gate.bell.ring();
+    return { kind: 'published', position };
+  }
+}
+
+function applyInPlace(entries: Map<string, Entry>, changes: readonly Change[]): void {
+  for (const change of changes) {
+    if (change.kind === 'put') entries.set(change.entry.id, change.entry);
+    else entries.delete(change.id);
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { diff, EMPTY_TABLE, type Position, type RoutingTable } from '@weir/model';
+import type { PublishResult, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import { StoreError } from '../error.ts';
+import { isSamePosition } from '../position.ts';
+import { splitChanges } from './split-changes.ts';
+
+export type PublishOutcome =
+  | {
+      readonly kind: 'published';
+      readonly position: Position;
+      /** The table was published whole, because the store did not hold what this leader wrote. */
+      readonly newEpoch: boolean;
+    }
+  /** The store holds just this already. */
+  | { readonly kind: 'unchanged'; readonly position: Position }
+  /** Another leads: nothing more is written until `lead` is called again, after the election is won again. */
+  | { readonly kind: 'not-leader'; readonly leader: number };
+
+export interface TablePublisherOptions {
+  readonly store: TableStore;
+  /** A random id for a revision. */
+  readonly newId?: () => string;
+}
+
+/** A position that was written or may have been, and the table there; undefined: only part of one. */
+interface Written {
+  readonly position: Position;
+  readonly table: RoutingTable | undefined;
+}
+
+/**
+ * The writing end of the table, one call at a time. It knows what the store should hold, so that a change costs what changed;
+ * when it cannot be sure (a call failed, the connection was lost) it looks, and when the store holds anything else it opens a
+ * new epoch and publishes the whole.
+ */
+export class TablePublisher {
+  readonly #store: TableStore;
+  readonly #newId: () => string;
+  #leader: number | undefined;
+  /** What the store holds, as far as we know; the last one for sure unless `#inDoubt`. */
+  #written: readonly Written[] = [];
+  #inDoubt = false;
+
+  constructor({ store, newId = randomUUID }: TablePublisherOptions) {
+    this.#store = store;
+    this.#newId = newId;
+  }
+
+  /** What `publish` last left in the store; undefined before, and while that is not known. */
+  get published(): { readonly table: RoutingTable; readonly position: Position } | undefined {
+    const last = this.#written.at(-1);
+    if (this.#inDoubt || last?.table === undefined) return undefined;
+    return { table: last.table, position: last.position };
+  }
+
+  /**
+   * Claims the lead, after the election is won, and takes over the table in the store: what is whole there is not published
+   * again. Returns it (a new leader decides on top of what the last one gave out); undefined: there is none.
+   */
+  async lead(): Promise<TableCopy | undefined> {
+    this.#leader = undefined;
+    const leader = await this.#store.claimLeader();
+    const copy = await this.#store.read();
+    this.#leader = leader;
+    this.#written = copy === undefined || copy.unreadable.length > 0 ? [] : [copy];
+    this.#inDoubt = false;
+    return copy;
+  }
+
+  /** The store may not hold any more what we wrote (the connection was lost): the next `publish` looks, even for no change. */
+  recheck(): void {
+    this.#inDoubt = true;
+  }
+
+  /** Makes the store hold `to`. Rejects when the store is away; then come again. */
+  async publish(to: RoutingTable): Promise<PublishOutcome> {
+    const leader = this.#leader;
+    assert(leader !== undefined, 'lead() comes before publish()');
+    if (this.#inDoubt) {
+      const meta = await this.#look();
+      if (meta !== undefined && meta.leader !== leader) return this.#step(meta.leader);
+    }
+    const from = this.published;
+    if (from !== undefined) {
+      const changes = diff(from.table, to);
+      if (changes.length === 0) return { kind: 'unchanged', position: from.position };
+      const result = await this.#write(leader, from.position, { to, changes });
+      if (result.kind === 'published') return { ...result, newEpoch: false };
+      if (result.kind === 'not-leader') return this.#step(result.leader);
+    }
+    return this.#publishWhole(leader, to);
+  }
+
+  async #publishWhole(leader: number, to: RoutingTable): Promise<PublishOutcome> {
+    this.#written = [];
+    const opened = await this.#store.openEpoch({ leader, id: this.#newId() });
+    if (opened.kind === 'not-leader') return this.#step(opened.leader);
+    if (opened.kind === 'published') {
+      const result = await this.#write(leader, opened.position, { to, changes: diff(EMPTY_TABLE, to) });
+      if (result.kind === 'published') return { ...result, newEpoch: true };
+      if (result.kind === 'not-leader') return this.#step(result.leader);
+    }
+    this.#inDoubt = true;
+    throw new StoreError(
+      'AWAY',
+      'the store was wiped or rolled back while the table was published; it is published again',
+    );
+  }
+
+  async #write(
+    leader: number,
+    from: Position,
+    { to, changes }: { readonly to: RoutingTable; readonly changes: ReturnType<typeof diff> },
+  ): Promise<PublishResult> {
+    const parts = splitChanges(changes);
+    let predecessor = from;
+    for (const [index, part] of parts.entries()) {
+      const complete = index === parts.length - 1;
+      const id = this.#newId();
+      const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
+      // noted before it is sent: when no answer comes it may have been written or not, and `#look` finds out
+      this.#written = [...this.#written.slice(-1), { position, table: complete ? to : undefined }];
+      this.#inDoubt = true;
+      const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete });
+      if (result.kind !== 'published') return result;
+      this.#inDoubt = false;
+      predecessor = position;
+    }
+    return { kind: 'published', position: predecessor };
+  }
+
+  /** Ends the doubt: keeps that of what we wrote which the store is at, if any. */
+  async #look(): Promise<TableMeta | undefined> {
+    const meta = await this.#store.meta();
+    this.#written = this.#written.filter(({ position }) => isSamePosition(position, meta));
+    this.#inDoubt = false;
+    return meta;
+  }
+
+  #step(leader: number): PublishOutcome {
+    this.#leader = undefined;
+    return { kind: 'not-leader', leader };
+  }
+}

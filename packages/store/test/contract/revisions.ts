@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import type { Position } from '@weir/model';
+import type { Revision, Store } from '../../src/contract.ts';
+import { StoreError } from '../../src/error.ts';
+import { leadIn, publish, put, remove } from './sample.ts';
+import type { Subject } from './subject.ts';
+
+export function revisionsContract(subject: Subject): void {
+  describe(`the revisions of ${subject.name}`, () => {
+    test('come in order: those that are there, then each as it is published, to every follower', async (t) => {
+      await using world = await subject.open();
+      const [leading, a, b] = [await world.connect(), await world.connect(), await world.connect()];
+      const { leader, position: opened } = await leadIn(leading);
+      const first = await publish(leading, { leader, predecessor: opened, changes: [put('a')], complete: false });
+      const second = await publish(leading, { leader, predecessor: first, changes: [put('b'), remove('a')] });
+      const followers = [follow(t, a, opened), follow(t, b, first)] as const;
+      const expected = [
+        { position: first, predecessor: opened.id, complete: false, changes: [put('a')], unreadable: [] },
+        { position: second, predecessor: first.id, complete: true, changes: [put('b'), remove('a')], unreadable: [] },
+      ];
+      assert.deepEqual(await followers[0].next(), expected[0]);
+      assert.deepEqual(await followers[0].next(), expected[1]);
+      assert.deepEqual(await followers[1].next(), expected[1]);
+      const waiting = followers.map((follower) => follower.next());
+      const third = await publish(leading, { leader, predecessor: second, changes: [] });
+      for (const revision of await Promise.all(waiting)) {
+        assert.deepEqual(revision, {
+          position: third,
+          predecessor: second.id,
+          complete: true,
+          changes: [],
+          unreadable: [],
+        });
+      }
+    });
+
+    test('end when the signal aborts, while waiting and before the start', async (t) => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      const { position } = await leadIn(store);
+      const follower = follow(t, store, position);
+      const next = follower.next();
+      follower.stop();
+      assert.equal(await next, undefined);
+      const signal = AbortSignal.abort();
+      for await (const _ of store.table.revisions({ after: position, signal })) assert.fail('nothing was to come');
+    });
+
+    test('have a gap after another id, another epoch, or a revision that is not there yet', async (t) => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      const { leader, position: opened } = await leadIn(store);
+      const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+      for (const after of [
+        { ...position, id: 'another' },
+        { ...opened, id: 'another' },
+        { ...position, epoch: position.epoch + 1 },
+        { ...position, revision: position.revision + 5 },
+      ]) {
+        await assertGap(follow(t, store, after).next());
+      }
+    });
+
+    test('have a gap in a store that holds nothing', async (t) => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      await assertGap(follow(t, store, { epoch: 1, revision: 1, id: 'x' }).next());
+    });
+
+    test('have a gap when a new epoch is opened, published or not', async (t) => {
+      await using world = await subject.open();
+      const [leading, reading] = [await world.connect(), await world.connect()];
+      const { leader, position: opened } = await leadIn(leading);
+      const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
+      const next = follow(t, reading, position).next();
+      await leading.table.openEpoch({ leader, id: 'next' });
+      await assertGap(next);
+    });
+
+    test('have a gap when the store was rolled back, and when another history has grown past ours since', async (t) => {
+      await using world = await subject.open();
+      const [leading, reading] = [await world.connect(), await world.connect()];
+      const { leader, position: opened } = await leadIn(leading);
+      const kept = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
+      const rollBack = await world.checkpoint();
+      const lost = await publish(leading, { leader, predecessor: kept, changes: [put('a', 1)] });
+      await rollBack();
+      await assertGap(follow(t, reading, lost).next());
+      const another = await publish(leading, { leader, predecessor: kept, changes: [put('a', 2)] });
+      await assertGap(follow(t, reading, lost).next());
+      await publish(leading, { leader, predecessor: another, changes: [put('a', 3)] });
+      await assertGap(follow(t, reading, lost).next());
+      assert.deepEqual((await follow(t, reading, kept).next())?.position, another);
+    });
+
+    test('fail as away while the store is, and go on from the same position after it', async (t) => {
+      await using world = await subject.open();
+      const [leading, reading] = [await world.connect(), await world.connect()];
+      const { leader, position: opened } = await leadIn(leading);
+      const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
+      const next = follow(t, reading, position).next();
+      const failing = assert.rejects(next, (error) => error instanceof StoreError && error.code === 'AWAY');
+      await world.goAway();
+      await failing;
+      await world.comeBack();
+      const follower = follow(t, reading, position);
+      const after = await publish(leading, { leader, predecessor: position, changes: [put('b')] });
+      assert.deepEqual((await follower.next())?.position, after);
+    });
+  });
+}
+
+interface Follower {
+  /** Undefined: it has ended. */
+  next(): Promise<Revision | undefined>;
+  stop(): void;
+}
+
+function follow(t: TestContext, store: Store, after: Position): Follower {
+  const stopped = new AbortController();
+  t.after(() => stopped.abort());
+  const revisions = store.table.revisions({ after, signal: stopped.signal })[Symbol.asyncIterator]();
+  return {
+    next: async () => {
+      const { done, value } = await revisions.next();
+      return done === true ? undefined : value;
+    },
+    stop: () => stopped.abort(),
+  };
+}
+
+async function assertGap(next: Promise<unknown>): Promise<void> {
+  await assert.rejects(next, (error) => error instanceof StoreError && error.code === 'GAP');
+}

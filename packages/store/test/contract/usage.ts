@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { minuteOf, type UsageRow } from '@weir/model';
+import type { Store, UsageSeed } from '../../src/contract.ts';
+import { report } from './sample.ts';
+import type { Subject } from './subject.ts';
+
+const NOW = minuteOf(Date.now());
+
+export function usageContract(subject: Subject): void {
+  describe(`the ledger of ${subject.name}`, () => {
+    test('says that it is seeding until it is seeded, once, by whoever comes first', async () => {
+      await using world = await subject.open();
+      const [a, b] = [await world.connect(), await world.connect()];
+      assert.equal(await a.usage.isSeeded(), false);
+      assert.deepEqual(await a.usage.flush(report([[NOW, 10]])), { kind: 'seeding' });
+      assert.equal(await a.usage.seed({ months: [], bases: [] }), 'seeded');
+      assert.equal(await b.usage.seed(seedOf(row(5))), 'already');
+      assert.equal(await b.usage.isSeeded(), true);
+      assert.deepEqual(await a.usage.rows('2026-03'), []);
+      assert.deepEqual(await a.usage.flush(report([[NOW, 10]])), { kind: 'accepted' });
+    });
+
+    test('adds what a report has beyond the last one, to the minute, hour, day and month of each point', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const midnight = Math.floor(NOW / 1440) * 1440;
+      const [before, after] = [midnight - 1, midnight];
+      await usage.flush(report([[before, 100]]));
+      await usage.flush(
+        report([
+          [before, 150],
+          [after, 175],
+        ]),
+      );
+      const total = async (period: string): Promise<number | undefined> =>
+        (await usage.rows(period))[0]?.counters.receivedBytes;
+      const [yesterday, today] = [textOf(before), textOf(after)];
+      assert.equal(await total(yesterday.slice(0, 10)), 150);
+      assert.equal(await total(today.slice(0, 10)), 25);
+      assert.equal(await total(yesterday.slice(0, 13)), 150);
+      assert.equal(await total(today.slice(0, 13)), 25);
+      const months = new Set([yesterday.slice(0, 7), today.slice(0, 7)]);
+      const inMonths = await Promise.all([...months].map(async (month) => (await total(month)) ?? 0));
+      assert.equal(
+        inMonths.reduce((a, b) => a + b),
+        175,
+      );
+    });
+
+    test('keeps a row per Service and tenant, with the names, for all tenants or for one', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      await usage.flush(report([[NOW, 1]], { service: 'u2', tenant: 'game' }));
+      await usage.flush(report([[NOW, 2]], { service: 'u1', tenant: 'shop' }));
+      await usage.flush(report([[NOW, 3]], { service: 'u1', tenant: 'a/b|c:{d}' }));
+      const rows = await usage.rows(textOf(NOW));
+      assert.deepEqual(
+        rows.map(({ service, tenant, namespace, name, counters }) => [service, tenant, namespace, name, counters]),
+        [
+          ['u1', 'a/b|c:{d}', 'shop', 'web', { receivedBytes: 3, sentBytes: 6, connections: 1, requests: 0 }],
+          ['u1', 'shop', 'shop', 'web', { receivedBytes: 2, sentBytes: 4, connections: 1, requests: 0 }],
+          ['u2', 'game', 'shop', 'web', { receivedBytes: 1, sentBytes: 2, connections: 1, requests: 0 }],
+        ],
+      );
+      assert.deepEqual(await usage.rows(textOf(NOW), 'game'), rows.slice(2));
+      assert.deepEqual(await usage.rows(textOf(NOW), 'nobody'), []);
+      assert.deepEqual(await usage.rows('2001-01'), []);
+    });
+
+    test('lists the periods of one tenant that hold something, ascending', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      await usage.flush(
+        report([
+          [NOW - 62, 1],
+          [NOW - 1, 2],
+          [NOW, 3],
+        ]),
+      );
+      await usage.flush(report([[NOW, 1]], { tenant: 'game' }));
+      const minutes = [NOW - 62, NOW - 1, NOW].map(textOf);
+      const cut = (length: number): string[] => [...new Set(minutes.map((minute) => minute.slice(0, length)))];
+      assert.deepEqual(await usage.periods('shop', 'minute'), minutes);
+      assert.deepEqual(await usage.periods('shop', 'hour'), cut(13));
+      assert.deepEqual(await usage.periods('shop', 'day'), cut(10));
+      assert.deepEqual(await usage.periods('shop', 'month'), cut(7));
+      assert.deepEqual(await usage.periods('game', 'minute'), [textOf(NOW)]);
+      assert.deepEqual(await usage.periods('nobody', 'month'), []);
+    });
+
+    test('keeps of what is replayed late only the periods whose time is not over', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const [threeHoursAgo, longAgo] = [NOW - 180, NOW - 500 * 1440];
+      await usage.flush(
+        report([
+          [longAgo, 10],
+          [threeHoursAgo, 15],
+        ]),
+      );
+      assert.deepEqual(await usage.rows(textOf(threeHoursAgo)), []);
+      assert.equal((await usage.rows(textOf(threeHoursAgo).slice(0, 13)))[0]?.counters.receivedBytes, 5);
+      assert.deepEqual(await usage.rows(textOf(longAgo).slice(0, 10)), []);
+      assert.equal((await usage.rows(textOf(longAgo).slice(0, 7)))[0]?.counters.receivedBytes, 10);
+    });
+
+    test('repeated and reordered reports change nothing', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      for (const bytes of [10, 30, 20, 30, 10, 31]) await usage.flush(report([[NOW, bytes]]));
+      assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 31);
+    });
+
+    test('lives, nodes, Services and tenants are counted apart', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      await usage.flush(report([[NOW, 100]], { node: 'n1', life: 7 }));
+      await usage.flush(report([[NOW, 10]], { node: 'n1', life: 8 }));
+      await usage.flush(report([[NOW, 1]], { node: 'n2', life: 7 }));
+      await usage.flush(report([[NOW, 1000]], { tenant: 'game' }));
+      const rows = await usage.rows(textOf(NOW));
+      assert.deepEqual(
+        rows.map(({ tenant, counters }) => [tenant, counters.receivedBytes]),
+        [
+          ['game', 1000],
+          ['shop', 111],
+        ],
+      );
+    });
+
+    test('is exact near 2^53', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const bytes = (Number.MAX_SAFE_INTEGER - 1) / 2;
+      await usage.flush(report([[NOW, bytes - 1]]));
+      await usage.flush(report([[NOW, bytes]]));
+      await usage.flush(report([[NOW, bytes + 0]]));
+      const [row] = await usage.rows(textOf(NOW));
+      assert.deepEqual(row?.counters, { receivedBytes: bytes, sentBytes: bytes * 2, connections: 1, requests: 0 });
+      assert.equal(row?.counters.sentBytes, 9_007_199_254_740_990);
+      const copy = await usage.copy([]);
+      assert.equal(copy.bases[0]?.counters.sentBytes, 9_007_199_254_740_990);
+    });
+
+    test('refuses a folded life and all lower ones of that node for ever', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      for (const life of [6, 7, 8]) await usage.flush(report([[NOW, 10]], { life }));
+      await usage.flush(report([[NOW, 10]], { node: 'n2', life: 6 }));
+      await usage.fold('n1', 7);
+      await usage.fold('n1', 3);
+      const lives = (await usage.copy([])).bases.map(({ node, life }) => `${node}/${life}`);
+      assert.deepEqual(lives.sort(), ['n1/8', 'n2/6']);
+      assert.deepEqual(await usage.flush(report([[NOW, 11]], { life: 7 })), { kind: 'folded' });
+      assert.deepEqual(await usage.flush(report([[NOW, 11]], { life: 5 })), { kind: 'folded' });
+      assert.deepEqual(await usage.flush(report([[NOW, 11]], { life: 8 })), { kind: 'accepted' });
+      assert.deepEqual(await usage.flush(report([[NOW, 11]], { node: 'n2', life: 6 })), { kind: 'accepted' });
+      assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 42);
+    });
+
+    test('what was copied is what seeds it again after a wipe, and nothing is counted twice or lost', async () => {
+      await using world = await subject.open();
+      const store = await seeded(await world.connect());
+      const { usage } = store;
+      await usage.flush(report([[NOW, 100]]));
+      await usage.flush(report([[NOW, 50]], { node: 'n2' }));
+      const month = textOf(NOW).slice(0, 7);
+      const copied = await usage.copy([month]);
+      assert.deepEqual(copied.months, [{ month, rows: await usage.rows(month) }]);
+      await usage.flush(report([[NOW, 120]]));
+      await world.wipe();
+      assert.equal(await usage.isSeeded(), false);
+      assert.deepEqual(await usage.flush(report([[NOW, 130]])), { kind: 'seeding' });
+      assert.equal(await usage.seed(copied), 'seeded');
+      assert.deepEqual(await usage.copy([month]), copied);
+      await usage.flush(report([[NOW, 130]]));
+      await usage.flush(report([[NOW, 50]], { node: 'n2' }));
+      assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 180);
+      assert.deepEqual(await usage.periods('shop', 'month'), [month]);
+    });
+
+    test('a copy of months that hold nothing is empty, and seeds', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      assert.deepEqual(await usage.copy(['2020-01']), { months: [{ month: '2020-01', rows: [] }], bases: [] });
+    });
+
+    test('after a roll back the next report makes up for what was lost', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      await usage.flush(report([[NOW, 100]]));
+      const rollBack = await world.checkpoint();
+      await usage.flush(report([[NOW, 140]]));
+      await rollBack();
+      await usage.flush(report([[NOW, 150]]));
+      assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 150);
+    });
+
+    test('takes a report of many slots and minutes', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const slots = Array.from({ length: 1_200 }, (_, index) => {
+        const [slot] = report(
+          [
+            [NOW - 1, 10],
+            [NOW, 20],
+          ],
+          { service: `u${index}`, tenant: `t${index % 7}` },
+        ).slots;
+        if (slot === undefined) throw new Error('a report has a slot');
+        return slot;
+      });
+      assert.deepEqual(await usage.flush({ node: 'n1', life: 1, slots }), { kind: 'accepted' });
+      const rows = await usage.rows(textOf(NOW));
+      assert.equal(rows.length, 1_200);
+      assert.ok(rows.every((each) => each.counters.receivedBytes === 10));
+    });
+  });
+}
+
+async function seeded(store: Store): Promise<Store> {
+  await store.usage.seed({ months: [], bases: [] });
+  return store;
+}
+
+/** `YYYY-MM-DDTHH:MM`, by other means than the code under test. */
+function textOf(minute: number): string {
+  return new Date(minute * 60_000).toISOString().slice(0, 16);
+}
+
+function row(receivedBytes: number): UsageRow {
+  const counters = { receivedBytes, sentBytes: 0, connections: 0, requests: 0 };
+  return { service: 'u1', tenant: 'shop', namespace: 'shop', name: 'web', counters };
+}
+
+function seedOf(...rows: UsageRow[]): UsageSeed {
+  return { months: [{ month: '2026-03', rows }], bases: [] };
+}
