@@ -12,11 +12,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { become } from './become.ts';
+import { findNamespace } from './namespace/find-namespace.ts';
 import { announcement } from './programs/find-program.ts';
 import { providePrograms } from './programs/provide-programs.ts';
 import { parseArguments } from './test-run/arguments.ts';
 import { leftOut } from './test-run/left-out.ts';
-import { needsOf } from './test-run/needs-of.ts';
+import { needsOf, wantedPrograms } from './test-run/needs-of.ts';
 import { leftOutVariable } from './test-run/reporter.ts';
 import { testFiles } from './test-run/test-files.ts';
 
@@ -30,9 +31,10 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-const needs = needsOf(files.map((file) => join(root, file)));
-const programs = await providePrograms(needs.programs);
-const notes = leftOut({ programs, namespace: needs.namespace });
+const needs = files.map((file) => needsOf(join(root, file)));
+const namespace = needs.some((each) => each.namespace) ? findNamespace() : undefined;
+const programs = await providePrograms(wantedPrograms(needs, namespace?.kind !== 'missing'));
+const notes = leftOut({ programs, namespace });
 const required = process.env.WEIR_REQUIRE === 'all';
 for (const note of notes) console.error(`weir: ${required ? 'WEIR_REQUIRE=all, and' : 'left out, since'} ${note}`);
 

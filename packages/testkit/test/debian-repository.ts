@@ -22,6 +22,8 @@ export function debianRepository(folder: string, packages: readonly FakePackage[
   return { APT_CONFIG: settings };
 }
 
+const dpkgDeb = 'dpkg-deb';
+
 function addPackage(folder: string, { name, depends, files }: FakePackage): string {
   const tree = join(folder, name);
   const control = [
@@ -38,7 +40,7 @@ function addPackage(folder: string, { name, depends, files }: FakePackage): stri
     if (path.includes('bin/')) chmodSync(join(tree, path), 0o755);
   }
   const archive = join(folder, `${name}.deb`);
-  execFileSync('dpkg-deb', ['--root-owner-group', '--build', tree, archive], {
+  execFileSync(dpkgDeb, ['--root-owner-group', '--build', tree, archive], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const bytes = readFileSync(archive);

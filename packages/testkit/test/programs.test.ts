@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
 import { catalog, kubernetesVersion } from '../src/programs/catalog.ts';
-import { needsOf } from '../src/test-run/needs-of.ts';
+import { needsOf, wantedPrograms } from '../src/test-run/needs-of.ts';
 import { debianRepository } from './debian-repository.ts';
 
 const isDebian = hasCommand('apt-get') && hasCommand('dpkg-deb');
@@ -96,18 +96,22 @@ test('the Kubernetes that is built is the one that the catalog names', () => {
   }
 });
 
-test('only what the chosen test files declare is fetched', async () => {
+test('only what the chosen test files declare is fetched, and nothing for files that cannot run anyway', async () => {
   await using folder = temporaryDirectory('needs');
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder.path, name), text);
     return join(folder.path, name);
   };
   const plain = file('plain.test.ts', `test('adds', () => {});`);
-  const store = file('store.test.ts', `describe('store', requireProgram('redis', 'wrk'), () => {});`);
-  const whole = file('whole.test.ts', `const here = insideNamespace({});`);
-  assert.deepEqual(needsOf([plain]), { programs: [], namespace: false });
-  assert.deepEqual(needsOf([plain, store]), { programs: ['redis-server', 'wrk'], namespace: false });
-  assert.deepEqual(needsOf([whole]), { programs: ['ip'], namespace: true });
+  // put together here, since this file is one of those whose text is read
+  const store = file('store.test.ts', `describe('store', ${'requireProgram'}('redis', 'wrk'), () => {});`);
+  const whole = file('whole.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
+  assert.deepEqual(needsOf(plain), { programs: [], namespace: false });
+  assert.deepEqual(needsOf(store), { programs: ['redis-server', 'wrk'], namespace: false });
+  assert.deepEqual(needsOf(whole), { programs: ['etcd', 'ip'], namespace: true });
+  const needs = [plain, store, whole].map(needsOf);
+  assert.deepEqual(wantedPrograms(needs, true), ['redis-server', 'etcd', 'wrk', 'ip']);
+  assert.deepEqual(wantedPrograms(needs, false), ['redis-server', 'wrk']);
 });
 
 type Answer = { program: Record<string, string> & { path: string; skip: string; reason: string }; progress: string };

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { spawnProcess, temporaryDirectory } from '../src/index.ts';
 import { parseArguments } from '../src/test-run/arguments.ts';
+import { leftOutVariable } from '../src/test-run/reporter.ts';
 
 describe('the arguments of npm test', () => {
   test('choose the end-to-end tests by their first word alone', () => {
@@ -15,4 +20,25 @@ describe('the arguments of npm test', () => {
       flags: ['--test-name-pattern=lua', '--test-only', '--test-shard=1/2'],
     });
   });
+});
+
+test('what was left out is said once more just before the summary, which is last', async () => {
+  await using folder = temporaryDirectory('reporter');
+  const file = join(folder.path, 'small.test.ts');
+  writeFileSync(file, `import { test } from 'node:test'; test('adds', (t) => t.diagnostic('tests 1'));`);
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const reporter = fileURLToPath(new URL('../src/test-run/reporter.ts', import.meta.url));
+  const runner = await spawnProcess({
+    command: process.execPath,
+    args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', file],
+    env: { ...env, [leftOutVariable]: JSON.stringify(['redis-server is missing']) },
+    mayExit: true,
+  });
+  assert.equal((await runner.exited).code, 0);
+  const lines = runner.stdout().trimEnd().split('\n');
+  assert.match(lines.at(-1) ?? '', /duration_ms/);
+  const said = lines.indexOf('﹣ left out, since redis-server is missing');
+  assert.match(lines[said + 1] ?? '', /tests 1$/);
+  assert.ok(said > lines.findIndex((line) => line.includes('adds')));
+  assert.equal(lines.lastIndexOf('﹣ left out, since redis-server is missing'), said);
 });

@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { debianDirectory } from './cache-directory.ts';
 import { PrivateApt } from './private-apt.ts';
@@ -8,44 +9,43 @@ export type DebianProgram = { readonly name: string; readonly package: string; r
 
 /**
  * Unpacks a program's Debian package, and the packages that it needs and the system lacks, below the cache, beside a small
- * script that starts it with these libraries. The finished folder appears by one rename; the downloaded
- * packages of an interrupted attempt are used by the next.
+ * script that starts it with these libraries. The finished folder appears by one rename; the downloaded packages of an
+ * interrupted attempt are used by the next. To be called under the lock of the cache.
  */
 export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<void> {
   const base = debianDirectory();
   const home = join(base, program.name);
   const archives = join(base, `${program.name}.archives`);
-  await download(program, { base, archives, progress });
-  const scratch = mkdtempSync(join(base, `${program.name}.unpacking-`));
-  try {
-    await unpack(archives, join(scratch, 'root'));
-    writeLauncher(scratch, program);
-    rmSync(home, { recursive: true, force: true });
-    renameSync(scratch, home);
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  const scratch = join(base, `${program.name}.unpacking`);
+  const plan = await download(program, { base, archives, progress });
+  rmSync(scratch, { recursive: true, force: true });
+  await unpack(plan, join(scratch, 'root'));
+  writeLauncher(scratch, program);
+  rmSync(home, { recursive: true, force: true });
+  renameSync(scratch, home);
   rmSync(archives, { recursive: true, force: true });
 }
 
+/** Returns the folder with the packages, which is named by their versions: an interrupted attempt may have left older ones. */
 async function download(
   program: DebianProgram,
   { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
-): Promise<void> {
+): Promise<string> {
   const apt = new PrivateApt(join(base, 'apt'), progress);
-  const attempt = async (): Promise<void> => {
+  const attempt = async (): Promise<string> => {
     const packages = await apt.missingPackages(program.package);
+    const folder = join(archives, createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16));
     progress(`downloading ${packages.length} Debian package${packages.length === 1 ? '' : 's'}`);
-    await apt.download(packages, archives);
+    await apt.download(packages, folder);
+    return folder;
   };
   await apt.update();
   try {
-    await attempt();
+    return await attempt();
   } catch {
-    // lists of yesterday may name versions that the mirror has dropped since; so may what an interrupted attempt left
+    // lists of yesterday may name versions that the mirror has dropped since
     await apt.update({ force: true });
-    rmSync(archives, { recursive: true, force: true });
-    await attempt();
+    return attempt();
   }
 }
 

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { delimiter, dirname } from 'node:path';
-
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kubernetesDirectory } from './cache-directory.ts';
 import { catalog, kubernetesVersion } from './catalog.ts';
@@ -11,36 +10,34 @@ const moduleDirectory = fileURLToPath(new URL('../../kubernetes/', import.meta.u
 
 /**
  * Builds the control plane and kubectl from their Go modules into the cache, all at once since they share most of their code.
- * Go's own cache keeps what an interrupted build has compiled. The finished folder appears by one rename.
+ * Go's own cache keeps what an interrupted build has compiled. The finished folder appears by one rename. To be called under
+ * the lock of the cache.
  */
 export async function fetchKubernetes(progress: (text: string) => void): Promise<void> {
   const env = goEnvironment();
   await refuseOldGo(env);
   const commands = Object.values(catalog).flatMap((origin) => (origin.kind === 'kubernetes' ? [origin.module] : []));
   const home = kubernetesDirectory();
-  mkdirSync(dirname(home), { recursive: true });
-  const scratch = mkdtempSync(`${home}.building-`);
-  try {
-    progress(
-      `Kubernetes ${kubernetesVersion}: about 200 Go modules, then 5 to 10 minutes of compiling on two cores, once`,
-    );
-    const counting = (verb: string, of = ''): ((line: string) => void) => counter((n) => progress(`${verb} ${n}${of}`));
-    const list = await run('go', ['list', '-deps', ...commands], {
-      cwd: moduleDirectory,
-      env,
-      onErrorLine: counting('modules downloaded:'),
-    });
-    const atMost = ` of at most ${list.trim().split('\n').length}`;
-    await run('go', ['build', '-v', '-trimpath', '-ldflags', linkerFlags(), '-o', `${scratch}/`, ...commands], {
-      cwd: moduleDirectory,
-      env,
-      onErrorLine: counting('packages compiled:', atMost),
-    });
-    rmSync(home, { recursive: true, force: true });
-    renameSync(scratch, home);
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  const scratch = `${home}.building`;
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true });
+  progress(
+    `Kubernetes ${kubernetesVersion}: about 200 Go modules, then 5 to 10 minutes of compiling on two cores, once`,
+  );
+  const counting = (verb: string, of = ''): ((line: string) => void) => counter((n) => progress(`${verb} ${n}${of}`));
+  const list = await run('go', ['list', '-deps', ...commands], {
+    cwd: moduleDirectory,
+    env,
+    onErrorLine: counting('modules downloaded:'),
+  });
+  const atMost = ` of at most ${list.trim().split('\n').length}`;
+  await run('go', ['build', '-v', '-trimpath', '-ldflags', linkerFlags(), '-o', `${scratch}/`, ...commands], {
+    cwd: moduleDirectory,
+    env,
+    onErrorLine: counting('packages compiled:', atMost),
+  });
+  rmSync(home, { recursive: true, force: true });
+  renameSync(scratch, home);
 }
 
 /** What a workspace or flags of the user's would change is switched off: the build is the same everywhere. */

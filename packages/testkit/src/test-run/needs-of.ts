@@ -6,23 +6,23 @@ import type { ProgramName } from '../programs/program.ts';
 export type Needs = { readonly programs: readonly ProgramName[]; readonly namespace: boolean };
 
 /**
- * Reads the declarations in the text of the test files: `requireProgram('…')` and `insideNamespace(…)`. Nothing else is fetched,
- * so that a run over a few unit tests neither downloads nor builds.
+ * What a test file declares in its text: `requireProgram('…')` and `insideNamespace(…)`. Nothing else is fetched, so that a run
+ * over a few unit tests neither downloads nor builds.
  */
-export function needsOf(files: readonly string[]): Needs {
-  const programs = new Set<ProgramName>();
-  let namespace = false;
-  for (const file of files) {
-    const text = readFileSync(file, 'utf8');
-    for (const name of declared(text)) for (const program of programsFor(name)) programs.add(program);
-    namespace ||= /\binsideNamespace\(/.test(text);
-  }
-  if (namespace) programs.add('ip');
-  const inOrder = (Object.keys(catalog) as ProgramName[]).filter((name) => programs.has(name));
-  return { programs: inOrder, namespace };
+export function needsOf(file: string): Needs {
+  const text = readFileSync(file, 'utf8');
+  const namespace = /\binsideNamespace\(/.test(text);
+  const programs = declaredIn(text).flatMap(programsFor);
+  return { programs: namespace ? [...programs, 'ip'] : programs, namespace };
 }
 
-function declared(text: string): Need[] {
+/** The programs that are worth fetching: not those of files that cannot run here whatever is fetched. */
+export function wantedPrograms(needs: readonly Needs[], canMakeNamespaces: boolean): ProgramName[] {
+  const wanted = new Set(needs.flatMap(({ programs, namespace }) => (namespace && !canMakeNamespaces ? [] : programs)));
+  return (Object.keys(catalog) as ProgramName[]).filter((name) => wanted.has(name));
+}
+
+function declaredIn(text: string): Need[] {
   const calls = [...text.matchAll(/\brequireProgram\(([^)]*)\)/g)];
   return calls
     .flatMap(([, list = '']) => [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name))
