@@ -1,0 +1,17 @@
+import type { LiveFrame } from '@weir/console';
+import type { ConsoleClient } from './console-client.ts';
+
+/** The frames of `/api/v1/live` as they come, until `signal` aborts or the console goes away. */
+export async function* liveFrames(client: ConsoleClient, signal: AbortSignal): AsyncGenerator<LiveFrame> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of await client.stream('/api/v1/live', signal)) {
+    text += decoder.decode(chunk, { stream: true });
+    const events = text.split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) {
+      const data = event.split('\n').find((line) => line.startsWith('data: '));
+      if (data !== undefined) yield JSON.parse(data.slice('data: '.length));
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import { UsageError } from '@weir/runtime';
+
+/** A target as the API writes it. */
+export type Target =
+  | { readonly type: 'Tenant'; readonly tenant: string }
+  | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
+
+/** Reads `TENANT` or `NAMESPACE/SERVICE`. */
+export function parseTarget(text: string): Target {
+  const parts = text.split('/');
+  const [first = '', second] = parts;
+  if (parts.length > 2 || first === '' || second === '') {
+    throw new UsageError(`"${text}" is no target; use TENANT or NAMESPACE/SERVICE`);
+  }
+  return second === undefined
+    ? { type: 'Tenant', tenant: first }
+    : { type: 'Service', namespace: first, service: second };
+}
+
+export function parseServiceName(text: string): { readonly namespace: string; readonly name: string } {
+  const target = parseTarget(text);
+  if (target.type === 'Tenant') throw new UsageError(`"${text}" is no Service; use NAMESPACE/SERVICE`);
+  return { namespace: target.namespace, name: target.service };
+}
+
+export function targetText(target: Target): string {
+  return target.type === 'Tenant' ? `tenant ${target.tenant}` : `Service ${target.namespace}/${target.service}`;
+}
+
+export function isSameTarget(a: Target, b: Readonly<Record<string, unknown>>): boolean {
+  if (a.type === 'Tenant') return b.type === 'Tenant' && b.tenant === a.tenant;
+  return b.type === 'Service' && b.namespace === a.namespace && b.service === a.service;
+}

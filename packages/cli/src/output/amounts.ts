@@ -1,0 +1,37 @@
+// Numbers with units, in powers of 1,000 as network and quota people count.
+
+const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
+
+/** `0 B`, `999 B`, `1.5 MB`. */
+export function bytesText(bytes: number): string {
+  return `${scaled(bytes)}B`;
+}
+
+/** `0 bit/s`, `12.4 Mbit/s`. */
+export function bitRateText(bitsPerSecond: number): string {
+  return `${scaled(bitsPerSecond)}bit/s`;
+}
+
+/** `0`, `0.3`, `1,234`. */
+export function countText(count: number): string {
+  return count !== 0 && Math.abs(count) < 10 && !Number.isInteger(count)
+    ? count.toFixed(1)
+    : Math.round(count).toLocaleString('en-US');
+}
+
+/** Part of a limit, `37 %`; a limit of 0 is always used up. */
+export function shareText(used: number, limit: number): string {
+  return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
+}
+
+/** The number with three figures, a blank and the prefix. */
+function scaled(amount: number): string {
+  let value = amount;
+  let step = 0;
+  while (value >= 999.5 && step < PREFIXES.length - 1) {
+    value /= 1_000;
+    step += 1;
+  }
+  const figures = step === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1);
+  return `${figures} ${PREFIXES[step] ?? ''}`;
+}

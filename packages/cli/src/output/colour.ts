@@ -1,0 +1,25 @@
+import { styleText } from 'node:util';
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'magenta';
+
+/** Colours a text, or leaves it as it is. */
+export type Paint = (style: Style, text: string) => string;
+
+export function paintFor(colour: boolean): Paint {
+  return colour ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
+}
+
+const STATE_STYLES: Readonly<Record<string, Style>> = {
+  Programmed: 'green',
+  Serving: 'green',
+  Pending: 'yellow',
+  Draining: 'yellow',
+  Refused: 'red',
+  Silent: 'red',
+  Suspended: 'magenta',
+};
+
+export function stateText(paint: Paint, state: string): string {
+  const style = STATE_STYLES[state];
+  return style === undefined ? state : paint(style, state);
+}

@@ -1,0 +1,37 @@
+import { WeirError } from '@weir/runtime';
+
+export type ApiErrorCode =
+  | 'InvalidRequest'
+  | 'NotFound'
+  | 'UnknownTarget'
+  | 'ForeignHost'
+  | 'ForeignOrigin'
+  | 'OriginIsFile'
+  | 'TooManyWatchers'
+  | 'UnsupportedMediaType'
+  | 'StoreAway'
+  | 'KubernetesAway'
+  | 'KubernetesRefused'
+  | 'Internal';
+
+const STATUS: Readonly<Record<ApiErrorCode, number>> = {
+  InvalidRequest: 400,
+  ForeignHost: 403,
+  ForeignOrigin: 403,
+  KubernetesRefused: 403,
+  NotFound: 404,
+  UnknownTarget: 404,
+  OriginIsFile: 409,
+  UnsupportedMediaType: 415,
+  Internal: 500,
+  StoreAway: 503,
+  KubernetesAway: 503,
+  TooManyWatchers: 503,
+};
+
+/** An answer other than 2xx, on its way to the client. */
+export class ApiError extends WeirError<ApiErrorCode> {
+  get status(): number {
+    return STATUS[this.code];
+  }
+}

@@ -1,0 +1,17 @@
+import type { Clock, Logger } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import type { FleetWatch } from '../fleet/fleet-watch.ts';
+import type { Sampler } from '../rates/sampler.ts';
+import type { SuspensionWriter } from '../suspensions/suspension-writer.ts';
+
+/** What the routes work with. */
+export interface ConsoleParts {
+  /** The name of the fleet. */
+  readonly fleet: string;
+  readonly store: Store;
+  readonly watch: FleetWatch;
+  readonly sampler: Sampler;
+  readonly suspensions: SuspensionWriter;
+  readonly clock: Clock;
+  readonly log: Logger;
+}

@@ -1,0 +1,48 @@
+import { errorMessage, type Logger } from '@weir/runtime';
+import { StoreError } from '@weir/store';
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import { ApiError, type ApiErrorCode } from './api-error.ts';
+import { InvalidRequest } from './validation.ts';
+
+/** Every answer that is not 2xx is `{error: {code, message}}`. */
+export function answerErrors(app: FastifyInstance, log: Logger): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const known = apiErrorFor(error);
+    if (known.code === 'Internal') log.error({ err: error, route: request.routeOptions.url }, 'a request failed');
+    return send(reply, known);
+  });
+  app.setNotFoundHandler((request, reply) =>
+    send(
+      reply,
+      new ApiError(
+        'NotFound',
+        `there is no ${request.method} ${pathOf(request.url)}; /openapi.json lists what there is`,
+      ),
+    ),
+  );
+}
+
+function apiErrorFor(error: FastifyError): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof InvalidRequest) return new ApiError('InvalidRequest', error.message);
+  if (error instanceof StoreError)
+    return new ApiError('StoreAway', `the store does not answer: ${errorMessage(error)}`);
+  if (error.statusCode === 415) {
+    return new ApiError('UnsupportedMediaType', 'send the body with content-type: application/json');
+  }
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    return new ApiError('InvalidRequest', errorMessage(error));
+  }
+  return new ApiError('Internal', 'the console failed; its log says why');
+}
+
+function send(reply: FastifyReply, error: ApiError): FastifyReply {
+  const body: { error: { code: ApiErrorCode; message: string } } = {
+    error: { code: error.code, message: error.message },
+  };
+  return reply.code(error.status).send(body);
+}
+
+function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? url;
+}

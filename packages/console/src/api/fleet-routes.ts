@@ -1,0 +1,68 @@
+import { proxyViewsFor, serviceViewsFor, tableToJson } from '@weir/model';
+import type { FastifyInstance } from 'fastify';
+import { problemsFor } from '../fleet/problem-list.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { answer, only } from './schemas.ts';
+
+export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: ConsoleParts): void {
+  app.get(
+    '/api/v1/fleet',
+    {
+      schema: {
+        summary: 'The fleet in one line: its name, the table that is published, whether the store answers',
+        querystring: only(),
+        response: answer(
+          '`name`, `table` (epoch, revision, id), `reachable`, `unreadable` (entries of a newer version)',
+        ),
+      },
+    },
+    async () => ({
+      name,
+      table: watch.position,
+      reachable: watch.fleet().reachable,
+      unreadable: watch.unreadable,
+    }),
+  );
+
+  app.get(
+    '/api/v1/proxies',
+    {
+      schema: {
+        summary: 'Proxies, one per life, and nodes whose proxy is silent',
+        querystring: only(),
+        response: answer('`items`: what `weir get proxies -o json` prints'),
+      },
+    },
+    async () => ({ items: proxyViewsFor(watch.fleet()) }),
+  );
+
+  app.get(
+    '/api/v1/problems',
+    {
+      schema: {
+        summary: 'What is wrong with objects and proxies, and what to do',
+        querystring: only(),
+        response: answer('`items`: code, subject, severity, heals, message'),
+      },
+    },
+    async () => {
+      const fleet = watch.fleet();
+      return { items: problemsFor(fleet, serviceViewsFor(fleet)) };
+    },
+  );
+
+  app.get(
+    '/api/v1/table',
+    {
+      schema: {
+        summary: 'The routing table as it is published',
+        querystring: only(),
+        response: answer('`position` and the entries by kind: nodes, tenants, services, listeners, endpoints'),
+      },
+    },
+    async () => {
+      const { table } = watch.fleet();
+      return { position: watch.position, ...tableToJson(table) };
+    },
+  );
+}

@@ -1,0 +1,109 @@
+// Pieces of request schemas. `description` is what a 400 offers as allowed, and what the OpenAPI document says.
+import { SERIES_STEPS } from '../usage/series.ts';
+
+/** Names of namespaces and Services: RFC 1123 labels. */
+const DNS_LABEL = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+
+/** What a label value may be, since a tenant may be named by one. */
+const LABEL_VALUE = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
+
+/** Names of objects of the cluster: RFC 1123 subdomains. */
+const OBJECT_NAME = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
+
+export const namespace: object = {
+  type: 'string',
+  pattern: DNS_LABEL,
+  description: 'the name of a namespace: lower-case letters, digits and -',
+};
+export const service: object = {
+  type: 'string',
+  pattern: DNS_LABEL,
+  description: 'the name of a Service: lower-case letters, digits and -',
+};
+export const tenant: object = {
+  type: 'string',
+  pattern: LABEL_VALUE,
+  description: 'the name of a tenant: letters, digits, -, _ and .',
+};
+export const suspension: object = {
+  type: 'string',
+  pattern: OBJECT_NAME,
+  description: 'the name of a Suspension: lower-case letters, digits, - and .',
+};
+
+export const month: object = {
+  type: 'string',
+  pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
+  description: 'a month as YYYY-MM (UTC)',
+};
+
+export const seriesStep: object = {
+  type: 'string',
+  enum: SERIES_STEPS,
+  default: 'minute',
+  description: `one of ${SERIES_STEPS.join(', ')}`,
+};
+
+/** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
+export function only(properties: Readonly<Record<string, object>> = {}): object {
+  return { type: 'object', additionalProperties: false, properties };
+}
+
+export function everyOf(properties: Readonly<Record<string, object>>): object {
+  return { ...only(properties), required: Object.keys(properties) };
+}
+
+const target = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['type'],
+  description: 'an object with type (Tenant, Namespace or Service) and the names that it needs',
+  properties: {
+    type: {
+      type: 'string',
+      enum: ['Tenant', 'Namespace', 'Service'],
+      description: 'one of Tenant, Namespace, Service',
+    },
+    tenant,
+    namespace,
+    service,
+  },
+};
+
+export const suspensionBody: object = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['target', 'message'],
+  description: 'a JSON object with target, message and perhaps until',
+  properties: {
+    target,
+    message: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 512,
+      pattern: '\\S',
+      description: 'a text of 1 to 512 characters that the tenant will read',
+    },
+    until: {
+      type: 'string',
+      description: 'a time in the future as RFC 3339, such as 2030-01-31T18:00:00Z',
+    },
+  },
+};
+
+/** An answer of any shape: it is documented by its description, and serialized as it is. */
+export function answer(description: string): object {
+  const error = {
+    description: 'what is wrong, where, and what to do',
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message'],
+        properties: { code: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
+  };
+  return { 200: { description, type: 'object', additionalProperties: true }, '4xx': error, '5xx': error };
+}

@@ -1,0 +1,77 @@
+import { add, monthOf, serviceViewsFor, tenantViewsFor, ZERO } from '@weir/model';
+import type { FastifyInstance } from 'fastify';
+import { explanationFor, serviceEntryFor } from '../fleet/explanation.ts';
+import { NO_RATE, pointsFor, ratesFor } from '../rates/rates.ts';
+import { suspensionsOf } from '../suspensions/suspension-item.ts';
+import { ApiError } from './api-error.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { answer, everyOf, namespace, only, service, tenant } from './schemas.ts';
+
+interface ServiceFilter {
+  readonly namespace?: string;
+  readonly tenant?: string;
+}
+
+interface ServicePath {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const { watch, store, sampler, clock } = parts;
+
+  app.get<{ Querystring: ServiceFilter }>(
+    '/api/v1/services',
+    {
+      schema: {
+        summary: 'Services that Weir takes, with state and reason',
+        querystring: only({ namespace, tenant }),
+        response: answer('`items`: what `weir get services -o json` prints'),
+      },
+    },
+    async ({ query }) => ({
+      items: serviceViewsFor(watch.fleet()).filter(
+        (view) =>
+          (query.namespace === undefined || view.namespace === query.namespace) &&
+          (query.tenant === undefined || view.tenant === query.tenant),
+      ),
+    }),
+  );
+
+  app.get<{ Params: ServicePath }>(
+    '/api/v1/services/:namespace/:name',
+    {
+      schema: {
+        summary: 'Why one Service is as it is',
+        params: everyOf({ namespace, name: service }),
+        querystring: only(),
+        response: answer('what `weir explain -o json` prints'),
+      },
+    },
+    async ({ params }) => {
+      const fleet = watch.fleet();
+      const entry = serviceEntryFor(fleet.table, params.namespace, params.name);
+      if (entry === undefined) throw unknownService(params);
+      const rows = await store.usage.rows(monthOf(clock.now()));
+      const own = rows.filter((row) => row.service === entry.uid);
+      const history = sampler.history;
+      return {
+        ...explanationFor(entry, {
+          fleet,
+          tenant: tenantViewsFor(fleet, rows).find((view) => view.name === entry.tenant),
+          month: own.reduce((total, row) => add(total, row.counters), ZERO),
+        }),
+        suspensions: suspensionsOf(fleet.cutoffs, entry, clock.now()),
+        rate: ratesFor(history)?.services.get(entry.uid) ?? NO_RATE,
+        points: pointsFor(history, { kind: 'service', id: entry.uid }),
+      };
+    },
+  );
+}
+
+function unknownService({ namespace, name }: ServicePath): ApiError {
+  return new ApiError(
+    'NotFound',
+    `Weir has no Service "${namespace}/${name}"; it takes those of type LoadBalancer whose loadBalancerClass is its own (\`weir get services\` lists them)`,
+  );
+}

@@ -1,0 +1,80 @@
+import {
+  type Counters,
+  type Endpoint,
+  type EndpointsEntry,
+  entriesOf,
+  type Fleet,
+  type Problem,
+  type RoutingTable,
+  type ServiceEntry,
+  type ServiceSettings,
+  type ServiceView,
+  serviceViewFor,
+  subjectFor,
+  type TenantLimits,
+  type TenantView,
+} from '@weir/model';
+
+/** Why a Service is as it is: what `weir explain` prints. */
+export interface Explanation extends ServiceView {
+  /** The last accepted ones; null: never accepted, so not served. */
+  readonly settings: ServiceSettings | null;
+  readonly nodes: readonly string[];
+  readonly endpointList: readonly PortEndpoints[];
+  readonly limits: TenantLimits;
+  readonly used: TenantView['used'];
+  readonly policy: string | null;
+  readonly problems: readonly Problem[];
+  readonly month: Counters;
+}
+
+interface PortEndpoints {
+  readonly port: number;
+  readonly protocol: string;
+  readonly ready: readonly Endpoint[];
+  readonly unready: number;
+}
+
+export interface ExplanationFacts {
+  readonly fleet: Fleet;
+  /** Of its tenant. */
+  readonly tenant: TenantView | undefined;
+  readonly month: Counters;
+}
+
+export function serviceEntryFor(table: RoutingTable, namespace: string, name: string): ServiceEntry | undefined {
+  return entriesOf(table, 'service').find((entry) => entry.namespace === namespace && entry.name === name);
+}
+
+export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: ExplanationFacts): Explanation {
+  const subject = subjectFor('Service', entry);
+  return {
+    ...serviceViewFor(entry, fleet),
+    settings: entry.settings,
+    nodes: entry.nodes,
+    endpointList: endpointListFor(entriesOf(fleet.table, 'endpoints').filter((chunk) => chunk.service === entry.uid)),
+    limits: tenant?.limits ?? {},
+    used: tenant?.used ?? { services: 0, ports: 0, trafficThisMonth: 0 },
+    policy: tenant?.policy ?? null,
+    problems: entriesOf(fleet.table, 'problem')
+      .map((each) => each.problem)
+      .filter((problem) => problem.subject === subject),
+    month,
+  };
+}
+
+function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
+  const ports = [...Map.groupBy(chunks, (chunk) => `${chunk.protocol}/${chunk.port}`).values()];
+  return ports
+    .flatMap((same) => {
+      const first = same[0];
+      if (first === undefined) return [];
+      // An address may stand in two slices while it moves between them.
+      const ready = new Map(
+        same.flatMap((chunk) => chunk.endpoints.map((each) => [`${each.address}|${each.port}`, each])),
+      );
+      const unready = same.reduce((sum, chunk) => sum + chunk.unready, 0);
+      return [{ port: first.port, protocol: first.protocol, ready: [...ready.values()], unready }];
+    })
+    .sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
+}

@@ -1,0 +1,155 @@
+import {
+  type Cutoff,
+  type Fleet,
+  type Heartbeat,
+  type Position,
+  type RoutingTable,
+  serviceViewsFor,
+} from '@weir/model';
+import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
+import { followCutoffs, followTable, type Store } from '@weir/store';
+import { ApiError } from '../api/api-error.ts';
+
+export interface FleetWatchOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const HEARTBEATS_EVERY_MS = 1_000;
+
+/** What the store says of the fleet, kept up to date: table, cut-offs and heartbeats. */
+export class FleetWatch {
+  readonly #options: FleetWatchOptions;
+  readonly #closing = new AbortController();
+  readonly #parts: readonly Promise<void>[];
+  #table: RoutingTable | undefined;
+  #position: Position | null = null;
+  #unreadable = 0;
+  #cutoffs: readonly Cutoff[] = [];
+  #heartbeats: readonly Heartbeat[] = [];
+  #heard = false;
+  /** Addresses of the last view: the last one is never withdrawn. */
+  #previous: ReadonlyMap<string, readonly string[]> = new Map();
+  #reported = '';
+  #tableAway = '';
+
+  constructor(options: FleetWatchOptions) {
+    this.#options = options;
+    this.#parts = [this.#followTable(), this.#followCutoffs(), this.#pollHeartbeats()];
+  }
+
+  /** Rejects when a part of the watch failed for good: a broken invariant. */
+  get failed(): Promise<unknown> {
+    return Promise.all(this.#parts).then(() => new Promise(() => {}));
+  }
+
+  get isReady(): boolean {
+    return this.#table !== undefined && this.#heard;
+  }
+
+  /** Undefined while no whole table was ever read. */
+  get table(): RoutingTable | undefined {
+    return this.#table;
+  }
+
+  get position(): Position | null {
+    return this.#position;
+  }
+
+  /** Entries that a newer version wrote. */
+  get unreadable(): number {
+    return this.#unreadable;
+  }
+
+  /** The fleet now, as far as the store has told; `ApiError` StoreAway while no whole table was ever read. */
+  fleet(): Fleet {
+    if (this.#table === undefined) {
+      const why = this.#tableAway === '' ? '' : ` (${this.#tableAway})`;
+      throw new ApiError(
+        'StoreAway',
+        `no routing table has been read yet${why}; is a controller running, and does the store answer?`,
+      );
+    }
+    return {
+      table: this.#table,
+      heartbeats: this.#heartbeats,
+      cutoffs: this.#cutoffs,
+      now: this.#options.clock.now(),
+      previous: this.#previous,
+      reachable: this.#heard,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#parts);
+  }
+
+  async #followTable(): Promise<void> {
+    const { store, clock, log } = this.#options;
+    const take = (table: RoutingTable, position: Position): void => {
+      this.#table = table;
+      this.#position = position;
+      this.#rememberAddresses();
+    };
+    await followTable(store.table, {
+      signal: this.#closing.signal,
+      clock,
+      onTable: take,
+      onChanges: (_changes, table, position) => take(table, position),
+      onUnreadable: (ids) => {
+        this.#unreadable = ids.length;
+        log.warn({ entries: ids.length }, 'the table holds entries of a newer version');
+      },
+      onAway: (error) => {
+        this.#tableAway = errorMessage(error);
+        log.warn({ err: error }, 'the routing table cannot be followed; the last one is shown');
+      },
+      onBack: () => log.info('the routing table is followed again'),
+    });
+  }
+
+  async #followCutoffs(): Promise<void> {
+    const { store, clock, log } = this.#options;
+    await followCutoffs(store.cutoffs, {
+      signal: this.#closing.signal,
+      clock,
+      onCutoffs: (cutoffs) => {
+        this.#cutoffs = cutoffs;
+      },
+      onAway: (error) => log.warn({ err: error }, 'the cut-offs cannot be followed; the last ones are shown'),
+    });
+  }
+
+  async #pollHeartbeats(): Promise<void> {
+    const { store, clock, log } = this.#options;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        const heartbeats = await store.heartbeats.list();
+        this.#heartbeats = heartbeats;
+        this.#heard = true;
+      } catch (error) {
+        if (this.#heard) log.warn({ err: error }, 'the heartbeats cannot be read; the last ones are shown');
+        this.#heard = false;
+      }
+      const reported = JSON.stringify(this.#heartbeats.map(whatMattersOf));
+      if (reported !== this.#reported) this.#rememberAddresses();
+      this.#reported = reported;
+      await wait(clock, HEARTBEATS_EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  #rememberAddresses(): void {
+    if (this.#table === undefined || !this.#heard) return;
+    const views = serviceViewsFor(this.fleet()).filter((view) => view.addresses.length > 0);
+    this.#previous = new Map(views.map((view) => [view.uid, view.addresses]));
+  }
+}
+
+/** Whether addresses may have changed, at the cost of a few numbers per proxy. */
+function whatMattersOf(heartbeat: Heartbeat): unknown {
+  const { node, life, draining, applied, listeners } = heartbeat;
+  return [node, life, draining, applied?.id, listeners.filter((report) => report.bound).length];
+}

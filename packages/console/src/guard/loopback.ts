@@ -1,0 +1,44 @@
+// Without authentication only this machine may ask. A browser on this machine is still the attacker's tool: a page from
+// anywhere can send requests to 127.0.0.1 (cross-site POST), and a name of its own can be made to point there (DNS
+// rebinding). Against the first stand Origin and content type, against the second the Host header.
+import { BlockList, isIP } from 'node:net';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Whether only this machine can connect to `host`, an address or `localhost`. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === 'localhost') return true;
+  const family = isIP(host);
+  return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+export interface RequestHeaders {
+  readonly host?: string | undefined;
+  readonly origin?: string | undefined;
+}
+
+export type Refusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
+
+/** Why a request to a console without authentication is refused; undefined: it may pass. */
+export function refusalFor({ host, origin }: RequestHeaders): Refusal | undefined {
+  const asked = hostOf(host);
+  if (asked === undefined || !isLoopback(asked)) {
+    return {
+      code: 'ForeignHost',
+      message:
+        'this console asks for no token and answers only under an address of this machine; open it as 127.0.0.1 or localhost',
+    };
+  }
+  if (origin !== undefined && origin !== `http://${host}`) {
+    return { code: 'ForeignOrigin', message: 'a page of another site may not use this console' };
+  }
+  return undefined;
+}
+
+/** The host of a Host header, without brackets and port. */
+function hostOf(header: string | undefined): string | undefined {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@]+))(?::\d{1,5})?$/i.exec(header ?? '');
+  return match === null ? undefined : (match[1] ?? match[2]);
+}

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import type { Cutoff } from '@weir/model';
+import type { Clock } from '@weir/runtime';
+import type { CutoffStore } from '@weir/store';
+import { suspensionNameFor } from './suspension-name.ts';
+import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
+
+export interface StoreSuspensionsOptions {
+  readonly cutoffs: CutoffStore;
+  readonly clock: Clock;
+}
+
+/** Suspensions that only the store knows: standalone, or while the API server is away. */
+export function storeSuspensions({ cutoffs, clock }: StoreSuspensionsOptions): SuspensionWriter {
+  return {
+    async suspend(request) {
+      const name = suspensionNameFor(request.target);
+      const { cutoffs: present } = await cutoffs.read();
+      const before = present.find((cutoff) => cutoff.origin.kind === 'store' && cutoff.name === name);
+      const cutoff = cutoffFrom(request, { name, before, now: clock.now() });
+      await cutoffs.put(cutoff);
+      return cutoff;
+    },
+    resume: (cutoff) => cutoffs.remove(cutoff.uid),
+  };
+}
+
+interface Known {
+  readonly name: string;
+  readonly before: Cutoff | undefined;
+  readonly now: number;
+}
+
+function cutoffFrom({ target, message, until }: SuspensionRequest, { name, before, now }: Known): Cutoff {
+  return {
+    uid: before?.uid ?? `request-${randomUUID()}`,
+    name,
+    target,
+    message,
+    until,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'store' },
+    createdAt: before?.createdAt ?? now,
+  };
+}

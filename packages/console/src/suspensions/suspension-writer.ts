@@ -1,0 +1,17 @@
+import type { Cutoff, SuspensionTarget } from '@weir/model';
+
+export interface SuspensionRequest {
+  readonly target: SuspensionTarget;
+  /** Shown to the tenant. */
+  readonly message: string;
+  /** Milliseconds since the epoch; null: until somebody resumes. */
+  readonly until: number | null;
+}
+
+/** Where the console writes what a person asks for. */
+export interface SuspensionWriter {
+  /** In force when it resolves; asking again for the same target replaces message and end. */
+  suspend(request: SuspensionRequest): Promise<Cutoff>;
+  /** Lifts one that did not come from a file. */
+  resume(cutoff: Cutoff): Promise<void>;
+}

@@ -1,0 +1,155 @@
+// A small fleet by hand: a shop that is served at one node, and a second Service of it that is over the quota.
+import {
+  type Counters,
+  type Entry,
+  endpointsId,
+  type Heartbeat,
+  type ListenerEntry,
+  listenerId,
+  minuteOf,
+  nodeId,
+  type Position,
+  type ServiceEntry,
+  type ServiceSettings,
+  serviceId,
+  tenantId,
+} from '@weir/model';
+import type { Clock } from '@weir/runtime';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
+
+export const SETTINGS: ServiceSettings = {
+  algorithm: 'least-connections',
+  connectTimeoutMs: 5_000,
+  idleTimeoutMs: 600_000,
+  drainTimeoutMs: 30_000,
+  sourceRanges: [],
+  affinity: { kind: 'none' },
+};
+
+const QUOTA = '1 of 1 load balancers of tenant "shop" are in use (web); delete one or ask for a higher limit';
+
+const web: ServiceEntry = {
+  kind: 'service',
+  id: serviceId('uid-web'),
+  uid: 'uid-web',
+  namespace: 'shop',
+  name: 'web',
+  tenant: 'shop',
+  accepted: { reason: 'Accepted', message: 'accepted' },
+  degraded: [],
+  settings: SETTINGS,
+  ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
+  nodes: ['a'],
+  publishedIPs: [],
+};
+
+const extra: ServiceEntry = {
+  ...web,
+  id: serviceId('uid-extra'),
+  uid: 'uid-extra',
+  name: 'extra',
+  accepted: { reason: 'QuotaExceeded', message: QUOTA },
+  settings: null,
+  nodes: [],
+};
+
+const place = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
+const listener: ListenerEntry = { kind: 'listener', id: listenerId(place), ...place, service: web.uid };
+
+const served = { service: web.uid, port: 80, protocol: 'TCP' } as const;
+
+const ENTRIES: readonly Entry[] = [
+  { kind: 'node', id: nodeId('a'), name: 'a', bindAddresses: ['10.0.0.1'], publishedAddresses: ['192.0.2.1'] },
+  {
+    kind: 'tenant',
+    id: tenantId('shop'),
+    name: 'shop',
+    policy: 'shop',
+    namespaces: ['shop'],
+    limits: { services: 1, trafficPerMonth: 10_000 },
+    used: { services: 1, ports: 1 },
+  },
+  web,
+  extra,
+  listener,
+  {
+    kind: 'endpoints',
+    id: endpointsId(served, 'web-1', 0),
+    ...served,
+    endpoints: [
+      { address: '10.1.0.1', port: 8080 },
+      { address: '10.1.0.2', port: 8080 },
+    ],
+    unready: 1,
+  },
+  {
+    kind: 'problem',
+    id: 'problem/1',
+    problem: {
+      code: 'QuotaExceeded',
+      subject: 'Service shop/extra',
+      severity: 'error',
+      heals: true,
+      message: QUOTA,
+    },
+  },
+];
+
+export interface SeededStore {
+  readonly store: MemoryStore;
+  /** Proxy `a` says that it listens; heartbeats live 3 s. */
+  beat(): Promise<void>;
+  /** Cumulative use of Service shop/web, as its proxy would report. */
+  flush(counters: Partial<Counters>): Promise<void>;
+}
+
+export async function seededStore(clock: Clock, entries: readonly Entry[] = ENTRIES): Promise<SeededStore> {
+  const store = createMemoryStore({ clock });
+  const position = await publish(store, entries);
+  await store.cutoffs.complete();
+  await store.usage.seed({ months: [], bases: [] });
+  const beat = (): Promise<void> => store.heartbeats.beat(heartbeatAt(position, clock.now()));
+  await beat();
+  return {
+    store,
+    beat,
+    async flush(counters) {
+      const all = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0, ...counters };
+      const points = [{ minute: minuteOf(clock.now()), counters: all }];
+      const slot = { service: web.uid, tenant: 'shop', namespace: 'shop', name: 'web', points };
+      await store.usage.flush({ node: 'a', life: 1, slots: [slot] });
+    },
+  };
+}
+
+async function publish(store: MemoryStore, entries: readonly Entry[]): Promise<Position> {
+  const leader = await store.table.claimLeader();
+  const opened = await store.table.openEpoch({ leader, id: 'epoch' });
+  if (opened.kind !== 'published') throw new Error(opened.kind);
+  const changes = entries.map((entry) => ({ kind: 'put', entry }) as const);
+  const published = await store.table.publish({
+    leader,
+    predecessor: opened.position,
+    id: 'first',
+    changes,
+    complete: true,
+  });
+  if (published.kind !== 'published') throw new Error(published.kind);
+  return published.position;
+}
+
+function heartbeatAt(applied: Position, now: number): Heartbeat {
+  return {
+    node: 'a',
+    life: 1,
+    version: '0.0.0',
+    startedAt: now,
+    draining: false,
+    addresses: ['10.0.0.1'],
+    applied,
+    cutoffSequence: 0,
+    listeners: [{ id: listener.id, service: web.uid, bound: true, listening: true, error: null }],
+    workers: 1,
+    connections: 3,
+  };
+}
