@@ -1,0 +1,123 @@
+// A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import {
+  type ControlPlane,
+  freePort,
+  type Redis,
+  type SpawnedProcess,
+  spawnProcess,
+  startControlPlane,
+  startRedis,
+  temporaryDirectory,
+} from '@weir/testkit';
+import { API_SERVER, NODES, type NodeName, nodeAddress } from './addresses.ts';
+
+export interface Fleet extends AsyncDisposable {
+  readonly cluster: ControlPlane;
+  readonly redis: Redis;
+  readonly consoleUrl: string;
+  /** The `weir` command against this fleet; returns what it printed on stdout. */
+  weir(...args: string[]): Promise<string>;
+  restartController(): Promise<void>;
+  restartProxy(node: NodeName): Promise<void>;
+  /** The end of what each process wrote, for a test that fails. */
+  output(): string;
+  close(): Promise<void>;
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+type Part = 'controller' | 'console' | NodeName;
+
+export async function startFleet(): Promise<Fleet> {
+  const state = temporaryDirectory('fleet');
+  const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER }), startRedis()]);
+  await prepare(cluster);
+  const running = new Map<Part, SpawnedProcess>();
+  const consoleAt = `127.0.0.1:${await freePort()}`;
+  const common = {
+    WEIR_FLEET: 'e2e',
+    WEIR_REDIS_URL: redis.url,
+    WEIR_LOG_LEVEL: 'info',
+    KUBECONFIG: cluster.kubeconfig,
+  };
+  const start = async (part: Part, adminPort: number): Promise<void> => {
+    running.set(part, await startPart(part, { common, consoleAt, admin: `127.0.0.1:${adminPort}`, state: state.path }));
+  };
+  const restart = async (part: Part): Promise<void> => {
+    await running.get(part)?.stop('SIGTERM');
+    await start(part, await freePort());
+  };
+  for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
+  const close = async (): Promise<void> => {
+    await Promise.all([...running.values()].map((process) => process.stop('SIGKILL')));
+    await Promise.all([redis.close(), cluster.close()]);
+    await state.close();
+  };
+  return {
+    cluster,
+    redis,
+    consoleUrl: `http://${consoleAt}`,
+    weir: (...args) => runWeir(args, `http://${consoleAt}`),
+    restartController: () => restart('controller'),
+    restartProxy: restart,
+    output: () => [...running].map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Nodes are objects made by hand: there is no kubelet. */
+async function prepare(cluster: ControlPlane): Promise<void> {
+  const directory = `${root}charts/weir/templates/crds`;
+  for (const file of readdirSync(directory)) await cluster.kubectl('apply', '-f', `${directory}/${file}`);
+  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+  for (const name of NODES) {
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
+    await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
+    const status = { addresses: [{ type: 'InternalIP', address: nodeAddress(name) }] };
+    await cluster.kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
+  }
+}
+
+interface PartOptions {
+  readonly common: Readonly<Record<string, string>>;
+  readonly consoleAt: string;
+  readonly admin: string;
+  readonly state: string;
+}
+
+function startPart(part: Part, { common, consoleAt, admin, state }: PartOptions): Promise<SpawnedProcess> {
+  const folder = part === 'controller' || part === 'console' ? part : 'proxy';
+  const own: Record<Part, Readonly<Record<string, string>>> = {
+    controller: { WEIR_CLASSLESS: 'true', WEIR_NAMESPACE: 'kube-system', WEIR_ADMIN: admin },
+    console: { WEIR_CONSOLE: consoleAt },
+    'node-1': proxyEnvironment('node-1', admin, state),
+    'node-2': proxyEnvironment('node-2', admin, state),
+    'node-3': proxyEnvironment('node-3', admin, state),
+  };
+  return spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', `${root}packages/${folder}/src/main.ts`],
+    env: { ...process.env, ...common, ...own[part] },
+    name: part,
+  });
+}
+
+function proxyEnvironment(node: NodeName, admin: string, state: string): Record<string, string> {
+  return { WEIR_NODE: node, WEIR_WORKERS: '1', WEIR_ADMIN: admin, WEIR_STATE: `${state}/${node}` };
+}
+
+async function runWeir(args: readonly string[], server: string): Promise<string> {
+  const command = await spawnProcess({
+    command: process.execPath,
+    args: [`${root}packages/cli/bin/weir.js`, ...args],
+    env: { ...process.env, WEIR_SERVER: server },
+    name: `weir ${args.join(' ')}`,
+    mayExit: true,
+  });
+  const { code } = await command.exited;
+  if (code !== 0) throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
+  return command.stdout();
+}

@@ -1,0 +1,69 @@
+// Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
+import { type ControlPlane, type CountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
+import { podAddress } from './addresses.ts';
+
+export interface PodOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Which of the pod addresses it has. */
+  readonly number: number;
+  readonly port: number;
+}
+
+export type Pod<Server> = PodOptions & { readonly server: Server; remove(): Promise<void> };
+
+export async function runHttpPod(cluster: ControlPlane, options: PodOptions): Promise<Pod<HttpBackend>> {
+  const server = await httpBackend({ host: podAddress(options.number), port: options.port });
+  return makeReady(cluster, { ...options, server });
+}
+
+export async function runEchoPod(cluster: ControlPlane, options: PodOptions): Promise<Pod<CountingServer>> {
+  const server = await echoServer({ host: podAddress(options.number), port: options.port });
+  return makeReady(cluster, { ...options, server });
+}
+
+async function makeReady<Server extends { close(): Promise<void> }>(
+  cluster: ControlPlane,
+  pod: PodOptions & { server: Server },
+): Promise<Pod<Server>> {
+  const { namespace, name, labels } = pod;
+  const ip = podAddress(pod.number);
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace, name, labels },
+    spec: {
+      containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
+    },
+  };
+  await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(object) });
+  await setStatus(cluster, pod, { phase: 'Running', podIP: ip, podIPs: [{ ip }], conditions: [ready(true)] });
+  return { ...pod, remove: () => removeKindly(cluster, pod) };
+}
+
+/** As a kubelet does it: first unready, so that nobody new comes; then gone; the server ends when its last request did. */
+async function removeKindly(
+  cluster: ControlPlane,
+  pod: PodOptions & { server: { close(): Promise<void> } },
+): Promise<void> {
+  await setStatus(cluster, pod, { conditions: [ready(false)] });
+  await cluster.kubectl('delete', 'pod', pod.name, '-n', pod.namespace, '--wait=false');
+}
+
+function ready(is: boolean): object {
+  return { type: 'Ready', status: is ? 'True' : 'False' };
+}
+
+async function setStatus(cluster: ControlPlane, { namespace, name }: PodOptions, status: object): Promise<void> {
+  await cluster.kubectl(
+    'patch',
+    'pod',
+    name,
+    '-n',
+    namespace,
+    '--subresource=status',
+    '-p',
+    JSON.stringify({ status }),
+  );
+}
