@@ -1,3 +1,6 @@
+export { type Controller, type ControllerOptions, startController } from './control/start-controller.ts';
+export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
+export type { StatusSink } from './status/status-sink.ts';
 export {
   type DirectoryOptions,
   DirectorySource,

@@ -1,0 +1,89 @@
+import type { Cutoff, Snapshot } from '@weir/model';
+import { cutoffsFor } from '@weir/model';
+import type { Clock, Logger, Timer } from '@weir/runtime';
+import type { CutoffState, CutoffStore } from '@weir/store';
+import type { Source } from '../watch/source.ts';
+import { nextEndOf, planCutoffs } from './cutoff-plan.ts';
+
+export interface CutoffKeeperOptions {
+  readonly source: Source;
+  readonly store: CutoffStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** A cut-off has come to its end: `keep` is due. */
+  readonly onEnd: () => void;
+  /** Deletes the Suspension whose time is over. */
+  readonly deleteSuspension?: ((cutoff: Cutoff) => Promise<void>) | undefined;
+}
+
+/** Brings the Suspensions of the source into the store, and out of it once they are known to be gone. */
+export class CutoffKeeper {
+  readonly #options: CutoffKeeperOptions;
+  #remembered: readonly Cutoff[] = [];
+  #present: readonly Cutoff[] = [];
+  #sequence = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: CutoffKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Those in the store, as of the last look. */
+  get present(): readonly Cutoff[] {
+    return this.#present;
+  }
+
+  /** Rejects when the store is away; then come again. */
+  async keep(snapshot: Snapshot): Promise<void> {
+    const { source, store, clock, log, deleteSuspension } = this.#options;
+    const wanted = cutoffsFor(snapshot, (uid) => source.originOf({ uid }));
+    const state = await store.read();
+    const plan = planCutoffs({
+      state,
+      wanted,
+      remembered: this.#remembered,
+      origin: source.kind === 'directory' ? 'file' : 'kubernetes',
+      now: clock.now(),
+    });
+    for (const cutoff of plan.put) {
+      await store.put(cutoff);
+      log.info({ suspension: cutoff.name, target: cutoff.target }, 'cut-off put in force');
+    }
+    for (const cutoff of plan.expired) await this.#lift(cutoff, 'its time is over');
+    for (const cutoff of plan.missing) {
+      if (await source.isDeleted(cutoff)) await this.#lift(cutoff, 'its Suspension was deleted');
+    }
+    if (!state.complete) await store.complete();
+    this.#take(await store.read());
+    for (const cutoff of wanted) {
+      if (cutoff.until !== null && cutoff.until <= clock.now()) await deleteSuspension?.(cutoff);
+    }
+  }
+
+  /** Looks what the store holds now. False when it lost something, and `keep` is due. Rejects when it is away. */
+  async isIntact(): Promise<boolean> {
+    const state = await this.#options.store.read();
+    if (!state.complete || state.sequence < this.#sequence) return false;
+    this.#take(state);
+    return true;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #take({ cutoffs, sequence }: CutoffState): void {
+    const { clock, onEnd } = this.#options;
+    this.#present = cutoffs;
+    this.#sequence = sequence;
+    this.#remembered = cutoffs.filter((cutoff) => cutoff.origin.kind === 'store');
+    this.#timer?.cancel();
+    const end = nextEndOf(cutoffs, clock.now());
+    this.#timer = end === null ? undefined : clock.setTimeout(onEnd, end - clock.now());
+  }
+
+  async #lift(cutoff: Cutoff, why: string): Promise<void> {
+    await this.#options.store.remove(cutoff.uid);
+    this.#options.log.info({ suspension: cutoff.name, target: cutoff.target, why }, 'cut-off lifted');
+  }
+}

@@ -1,0 +1,152 @@
+import { type Cutoff, type FleetSettings, isInForce, type Problem, type Snapshot, type Translation } from '@weir/model';
+import { type Clock, createLoop, errorMessage, type Logger, type Loop } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
+import type { StatusSink } from '../status/status-sink.ts';
+import type { Source } from '../watch/source.ts';
+import { CutoffKeeper } from './cutoff-keeper.ts';
+import { FleetKeeper } from './fleet-keeper.ts';
+import { TableKeeper } from './table-keeper.ts';
+
+export interface ControllerOptions {
+  readonly source: Source;
+  readonly store: Store;
+  readonly settings: FleetSettings;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Default: there is no other. */
+  readonly leader?: Leadership;
+  /** Default: nobody is told. */
+  readonly status?: StatusSink;
+  /** Deletes a Suspension whose `until` passed; default: it stays where it is. */
+  readonly deleteSuspension?: (cutoff: Cutoff) => Promise<void>;
+}
+
+export interface Controller {
+  /** Resolves once all that the source said so far is published (or another leads). */
+  idle(): Promise<void>;
+  /** Of the last decision; before one, those of the source. */
+  problems(): readonly Problem[];
+  /** The last decision; undefined before the first, and while another leads. */
+  translation(): Translation | undefined;
+  close(): Promise<void>;
+}
+
+const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
+/** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
+const FLEET = { gapMs: 50, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
+const FLEET_WHILE_WAITING_MS = 250;
+
+/** Source to store, and back to the Services. One loop decides and publishes, one listens to the fleet; closing closes neither end. */
+export function startController(options: ControllerOptions): Controller {
+  const { source, store, log, clock, leader = ALWAYS_LEADER } = options;
+  const table = new TableKeeper({ store: store.table, log: log.child({ part: 'table' }) });
+  const cutoffs = new CutoffKeeper({
+    source,
+    store: store.cutoffs,
+    clock,
+    log: log.child({ part: 'cutoffs' }),
+    onEnd: () => decide.trigger(),
+    deleteSuspension: options.deleteSuspension,
+  });
+  const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
+  let snapshot: Snapshot | undefined;
+
+  const decide: Loop = createLoop({
+    ...LOOP,
+    clock,
+    onError: (error, next) => tellFailure(log, error, next),
+    async run(signal) {
+      await source.synced(signal);
+      if (!leader.isLeader) return table.follow();
+      const wasLeading = table.isLeading;
+      snapshot = snapshotFor(source, options.settings);
+      const outcome = await table.keep(snapshot);
+      if (outcome === 'not-leader') {
+        await leader.recheck();
+        if (leader.isLeader) throw new Error('the store refused an old leader token; claiming another');
+        return;
+      }
+      if (!wasLeading || outcome === 'new-epoch') fleet?.grace();
+      await cutoffs.keep(snapshot);
+      listen.trigger();
+    },
+  });
+
+  const listen: Loop = createLoop({
+    ...FLEET,
+    clock,
+    onError: (error, next) => tellFailure(log, error, next),
+    async run(signal) {
+      const { translation } = table;
+      if (!leader.isLeader || translation === undefined || snapshot === undefined) return;
+      if (!(await isIntact(table, cutoffs))) {
+        table.recheck();
+        decide.trigger();
+      }
+      const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
+      await fleet?.keep({ table: translation.table, cutoffs: inForce, snapshot }, signal);
+      if (fleet?.isSomebodyWaiting) soon.start();
+    },
+  });
+  const soon = oneTimer(clock, FLEET_WHILE_WAITING_MS, () => listen.trigger());
+
+  const stops = [
+    source.onChange(() => decide.trigger()),
+    leader.onChange(() => decide.trigger()),
+    store.onConnection((state) => {
+      if (state !== 'ready') return;
+      table.recheck();
+      decide.trigger();
+      listen.trigger();
+    }),
+  ];
+  decide.trigger();
+  return {
+    idle: () => decide.idle(),
+    problems: () => table.translation?.problems ?? source.snapshot().problems,
+    translation: () => table.translation,
+    async close() {
+      for (const stop of stops) stop();
+      soon.cancel();
+      cutoffs.close();
+      await Promise.all([decide.close(), listen.close()]);
+    },
+  };
+}
+
+function snapshotFor(source: Source, settings: FleetSettings): Snapshot {
+  return Object.freeze({ ...source.snapshot(), settings });
+}
+
+/** A store that was wiped, or fell back to an older copy, says so only when it is asked; one that is away, not at all. */
+async function isIntact(table: TableKeeper, cutoffs: CutoffKeeper): Promise<boolean> {
+  try {
+    return (await table.isIntact()) && (await cutoffs.isIntact());
+  } catch {
+    return true;
+  }
+}
+
+function tellFailure(
+  log: Logger,
+  error: unknown,
+  { failures, retryInMs }: { failures: number; retryInMs: number },
+): void {
+  const fields = { reason: errorMessage(error), retryInMs };
+  if (failures === 1) log.warn(fields, 'the routing table could not be brought up to date; it is tried again');
+  else log.debug(fields, 'still not up to date');
+}
+
+function oneTimer(clock: Clock, ms: number, then: () => void): { start(): void; cancel(): void } {
+  let timer: ReturnType<Clock['setTimeout']> | undefined;
+  return {
+    start() {
+      timer ??= clock.setTimeout(() => {
+        timer = undefined;
+        then();
+      }, ms);
+    },
+    cancel: () => timer?.cancel(),
+  };
+}

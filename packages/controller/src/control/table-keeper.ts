@@ -1,0 +1,74 @@
+import { EMPTY_TABLE, heldFor, type RoutingTable, type Snapshot, type Translation, translate } from '@weir/model';
+import type { Logger } from '@weir/runtime';
+import { isSamePosition, TablePublisher, type TableStore } from '@weir/store';
+
+export type TableOutcome = 'published' | 'new-epoch' | 'unchanged' | 'not-leader';
+
+/** Decides the routing table on top of what the last one granted, and makes the store hold it. */
+export class TableKeeper {
+  readonly #publisher: TablePublisher;
+  readonly #store: TableStore;
+  readonly #log: Logger;
+  /** The last table that was in force: what it granted is held. */
+  #base: RoutingTable | undefined;
+  #isLeading = false;
+  #translation: Translation | undefined;
+
+  constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
+    this.#publisher = new TablePublisher({ store });
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** The last decision made in the lead; undefined: none. */
+  get translation(): Translation | undefined {
+    return this.#translation;
+  }
+
+  get isLeading(): boolean {
+    return this.#isLeading;
+  }
+
+  /** Follows without writing; what is in force is read again before leading. */
+  follow(): void {
+    this.#isLeading = false;
+    this.#translation = undefined;
+  }
+
+  /** The connection was lost: what the store holds is looked at before the next change. */
+  recheck(): void {
+    this.#publisher.recheck();
+  }
+
+  /** Whether the store holds what was written last. While that is being written nothing can be said, so nothing is. */
+  async isIntact(): Promise<boolean> {
+    const before = this.#publisher.published?.position;
+    const meta = await this.#store.meta();
+    const after = this.#publisher.published?.position;
+    return before === undefined || before !== after || isSamePosition(before, meta);
+  }
+
+  /** Rejects when the store is away; then come again. */
+  async keep(snapshot: Snapshot): Promise<TableOutcome> {
+    if (!this.#isLeading) await this.#lead();
+    this.#translation = translate(snapshot, heldFor(this.#base ?? EMPTY_TABLE));
+    const { table } = this.#translation;
+    const outcome = await this.#publisher.publish(table);
+    if (outcome.kind === 'not-leader') {
+      this.#log.warn({ leader: outcome.leader }, 'another controller led after us: looking at the election again');
+      this.follow();
+      return 'not-leader';
+    }
+    this.#base = table;
+    if (outcome.kind === 'unchanged') return 'unchanged';
+    this.#log.info({ position: outcome.position, entries: table.entries.size }, 'routing table published');
+    return outcome.newEpoch ? 'new-epoch' : 'published';
+  }
+
+  async #lead(): Promise<void> {
+    const copy = await this.#publisher.lead();
+    this.#base = copy?.table ?? this.#base;
+    this.#isLeading = true;
+    this.#log.info({ position: copy?.position ?? null }, 'leading');
+  }
+}
