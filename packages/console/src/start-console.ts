@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import swagger from '@fastify/swagger';
-import { type Clock, formatHostPort, type Logger, UsageError } from '@weir/runtime';
+import { type Clock, formatHostPort, type Logger, listenError, UsageError } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from './api/api-error.ts';
@@ -65,7 +65,9 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     await app.listen({ host, port });
   } catch (error) {
     await close();
-    throw listenError(error, formatHostPort({ host, port }));
+    const advice = 'choose another with --console HOST:PORT (WEIR_CONSOLE), or stop the other program';
+    const failed = listenError(error, { address: formatHostPort({ host, port }), advice });
+    throw new UsageError(`console: ${failed.message}`, { cause: error });
   }
   const url = `http://${formatHostPort({ host, port: portOf(app.server.address()) ?? port })}/`;
   log.info({ url }, 'the console listens; on this loopback address it asks for no token');
@@ -102,16 +104,4 @@ function appFor(parts: ConsoleParts): FastifyInstance {
 
 function portOf(address: AddressInfo | string | null): number | undefined {
   return typeof address === 'object' ? address?.port : undefined;
-}
-
-function listenError(error: unknown, where: string): Error {
-  const code = error instanceof Error && 'code' in error ? error.code : '';
-  const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: `the console cannot listen on ${where}: another program has that port; stop it or choose another with --console HOST:PORT (WEIR_CONSOLE)`,
-    EADDRNOTAVAIL: `the console cannot listen on ${where}: this machine has no such address; choose another with --console HOST:PORT (WEIR_CONSOLE)`,
-    EACCES: `the console cannot listen on ${where}: no permission for that port; choose one above 1023 with --console HOST:PORT (WEIR_CONSOLE)`,
-  };
-  const message = why[String(code)];
-  if (message !== undefined) return new UsageError(message, { cause: error });
-  return error instanceof Error ? error : new Error(String(error));
 }

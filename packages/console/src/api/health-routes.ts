@@ -1,28 +1,38 @@
-import type { FastifyInstance } from 'fastify';
+import { createHealth, createMetrics, type HealthReport } from '@weir/runtime';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { tenantMetrics } from '../usage/tenant-metrics.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { only } from './schemas.ts';
 
-export function healthRoutes(app: FastifyInstance, { watch }: ConsoleParts): void {
-  const text = (description: string): object => ({
-    querystring: only(),
-    response: { 200: { description, content: { 'text/plain': { schema: { type: 'string' } } } } },
-  });
+export function healthRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const { watch, log } = parts;
+  const health = createHealth();
+  health.add('store', 'ready', () =>
+    watch.isReady ? undefined : 'no whole routing table, or no heartbeats, could be read from the store',
+  );
+  const metrics = createMetrics({ log });
+  const tenants = tenantMetrics(metrics, parts);
+  const answering = (reply: FastifyReply, isGood: boolean, { reasons }: HealthReport): FastifyReply =>
+    reply.code(isGood ? 200 : 503).send({ ok: isGood, reasons });
 
   app.get('/openapi.json', { schema: { hide: true, querystring: only() } }, async () => app.swagger());
 
-  app.get('/healthz', { schema: { summary: 'The process lives', ...text('ok') } }, async (_request, reply) =>
-    reply.type('text/plain').send('ok\n'),
-  );
-
   app.get(
-    '/readyz',
-    { schema: { summary: 'The table was read and the heartbeats answer', ...text('ok') } },
-    async (_request, reply) => {
-      const ready = watch.isReady;
-      return reply
-        .code(ready ? 200 : 503)
-        .type('text/plain')
-        .send(ready ? 'ok\n' : 'waiting for the store: no whole routing table, or no heartbeats, could be read\n');
+    '/healthz',
+    { schema: { summary: 'Only a restart helps when this fails', querystring: only() } },
+    (_, reply) => {
+      const report = health.report();
+      return answering(reply, report.live, report);
     },
   );
+
+  app.get('/readyz', { schema: { summary: 'Whether answers are whole', querystring: only() } }, (_, reply) => {
+    const report = health.report();
+    return answering(reply, report.ready, report);
+  });
+
+  app.get('/metrics', { schema: { summary: 'For Prometheus', querystring: only() } }, async (_, reply) => {
+    await tenants.refresh();
+    return reply.type(metrics.contentType).send(await metrics.render());
+  });
 }

@@ -3,13 +3,16 @@ import { entriesOf, serviceViewsFor } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import type { RateHistory } from '../rates/history.ts';
 import { liveFrameFor } from '../rates/live-frame.ts';
-import { ratesFor } from '../rates/rates.ts';
+import { pointsFor, ratesFor } from '../rates/rates.ts';
 import { ApiError } from './api-error.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { only } from './schemas.ts';
 
 /** Each costs a frame per second; more than this is no audience but a leak somewhere. */
 const MOST_WATCHERS = 100;
+
+/** What a small graph shows. */
+const GRAPH_SECONDS = 120;
 
 /** Server-sent events; the streams end when the server closes. */
 export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: ConsoleParts): void {
@@ -26,7 +29,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
         querystring: only(),
         response: {
           200: {
-            description: 'event `rates`: at, tenants, services',
+            description: 'first an event `history`, then `rates` each second: at, tenants, services',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
         },
@@ -40,7 +43,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
       reply.hijack();
       const stream = reply.raw;
       stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'close' });
-      stream.write('retry: 1000\n\n');
+      stream.write(`retry: 1000\n\n${historyText(sampler.history)}`);
       open.add(stream);
       const stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
       stream.on('error', () => stream.destroy());
@@ -50,6 +53,21 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
       });
     },
   );
+
+  /** Who comes later sees the graph of before. */
+  function historyText(history: RateHistory): string {
+    const tenants = tenantNames().map((name) => ({
+      name,
+      points: pointsFor(history, { kind: 'tenant', id: name }).slice(-GRAPH_SECONDS),
+    }));
+    return `event: history\ndata: ${JSON.stringify({ tenants })}\n\n`;
+  }
+
+  function tenantNames(): string[] {
+    return entriesOf(watch.fleet().table, 'tenant')
+      .map((entry) => entry.name)
+      .sort();
+  }
 
   /** Made once per sample, however many watch. */
   let made: { readonly history: RateHistory; readonly text: string | undefined } | undefined;
@@ -61,9 +79,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
   function textFor(history: RateHistory): string | undefined {
     const rates = ratesFor(history);
     if (rates === undefined) return undefined;
-    const fleet = watch.fleet();
-    const tenants = entriesOf(fleet.table, 'tenant').map((entry) => entry.name);
-    const frame = liveFrameFor(rates, tenants.sort(), serviceViewsFor(fleet));
+    const frame = liveFrameFor(rates, tenantNames(), serviceViewsFor(watch.fleet()));
     return `event: rates\nid: ${clock.now()}\ndata: ${JSON.stringify(frame)}\n\n`;
   }
 }

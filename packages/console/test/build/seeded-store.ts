@@ -40,7 +40,6 @@ const web: ServiceEntry = {
   settings: SETTINGS,
   ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
   nodes: ['a'],
-  publishedIPs: [],
 };
 
 const extra: ServiceEntry = {
