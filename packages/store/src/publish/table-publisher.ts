@@ -22,6 +22,8 @@ export interface TablePublisherOptions {
   readonly store: TableStore;
   /** A random id for a revision. */
   readonly newId?: () => string;
+  /** Fewer in tests. */
+  readonly maxChangesPerRevision?: number;
 }
 
 /** A position that was written or may have been, and the table there; undefined: only part of one. */
@@ -38,14 +40,21 @@ interface Written {
 export class TablePublisher {
   readonly #store: TableStore;
   readonly #newId: () => string;
+  readonly #maxChanges: number | undefined;
   #leader: number | undefined;
   /** What the store holds, as far as we know; the last one for sure unless `#inDoubt`. */
   #written: readonly Written[] = [];
   #inDoubt = false;
 
-  constructor({ store, newId = randomUUID }: TablePublisherOptions) {
+  constructor({ store, newId = randomUUID, maxChangesPerRevision }: TablePublisherOptions) {
     this.#store = store;
+    this.#maxChanges = maxChangesPerRevision;
     this.#newId = newId;
+  }
+
+  /** False before `lead`, and after an outcome `not-leader`. */
+  get leads(): boolean {
+    return this.#leader !== undefined;
   }
 
   /** What `publish` last left in the store; undefined before, and while that is not known. */
@@ -114,7 +123,7 @@ export class TablePublisher {
     from: Position,
     { to, changes }: { readonly to: RoutingTable; readonly changes: ReturnType<typeof diff> },
   ): Promise<PublishResult> {
-    const parts = splitChanges(changes);
+    const parts = splitChanges(changes, this.#maxChanges);
     let predecessor = from;
     for (const [index, part] of parts.entries()) {
       const complete = index === parts.length - 1;
@@ -125,6 +134,7 @@ export class TablePublisher {
       this.#inDoubt = true;
       const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete });
       if (result.kind !== 'published') return result;
+      this.#written = this.#written.slice(-1);
       this.#inDoubt = false;
       predecessor = position;
     }

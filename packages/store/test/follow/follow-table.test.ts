@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { apply, type Change, type Position, type RoutingTable } from '@weir/model';
+import { ManualClock } from '@weir/runtime';
+import type { Revision, TableStore } from '../../src/contract.ts';
+import type { StoreError } from '../../src/error.ts';
+import { type FollowTableOptions, followTable } from '../../src/follow/follow-table.ts';
+import { createMemoryStore } from '../../src/memory/memory-store.ts';
+import { contentOf, entriesAsContent, entry, leadIn, newId, publish, put, remove } from '../contract/sample.ts';
+
+describe('following the table', () => {
+  test('tells the whole table first, then each change with the table that it makes', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const first = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+    const follower = follow(t, store.table);
+    await follower.settled();
+    const second = await publish(store, { leader, predecessor: first, changes: [put('b'), remove('a')] });
+    await follower.settled();
+    assert.deepEqual(follower.told, [
+      { kind: 'table', content: entriesAsContent(entry('a')), position: first },
+      { kind: 'changes', changes: [put('b'), remove('a')], content: entriesAsContent(entry('b')), position: second },
+    ]);
+  });
+
+  test('tells the parts of one change together, once they are whole', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const whole = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+    const follower = follow(t, store.table);
+    await follower.settled();
+    const part = await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
+    await follower.settled();
+    assert.equal(follower.told.length, 1);
+    const last = await publish(store, { leader, predecessor: part, changes: [put('b', 1)] });
+    await follower.settled();
+    assert.deepEqual(follower.told.at(-1), {
+      kind: 'changes',
+      changes: [put('a', 1), put('b', 1)],
+      content: entriesAsContent(entry('a', 1), entry('b', 1)),
+      position: last,
+    });
+  });
+
+  test('waits for the first whole table, and says that there is none', async (t) => {
+    const store = createMemoryStore();
+    const follower = follow(t, store.table);
+    await follower.settled();
+    assert.deepEqual(follower.told, ['away']);
+    const { leader, position: opened } = await leadIn(store);
+    await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+    await follower.clock.advance(2_000);
+    assert.deepEqual(
+      follower.told.map((each) => (typeof each === 'string' ? each : each.kind)),
+      ['away', 'back', 'table'],
+    );
+  });
+
+  test('keeps its table through a wipe, and is told only what differs when the store has one again', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b'), put('c')] });
+    const follower = follow(t, store.table);
+    await follower.settled();
+    store.faults.wipe();
+    await follower.clock.advance(60_000);
+    assert.deepEqual(follower.told.slice(1), ['away']);
+    const again = await leadIn(store);
+    const part = await publish(store, {
+      leader: again.leader,
+      predecessor: again.position,
+      changes: [put('a')],
+      complete: false,
+    });
+    await follower.clock.advance(60_000);
+    assert.deepEqual(follower.told.slice(1), ['away']);
+    const position = await publish(store, {
+      leader: again.leader,
+      predecessor: part,
+      changes: [put('b'), put('c', 1), put('d')],
+    });
+    await follower.clock.advance(2_000);
+    assert.deepEqual(follower.told.slice(1), [
+      'away',
+      'back',
+      {
+        kind: 'changes',
+        changes: [put('c', 1), put('d')],
+        content: entriesAsContent(entry('a'), entry('b'), entry('c', 1), entry('d')),
+        position,
+      },
+    ]);
+  });
+
+  test('the same table at another position is told as no change', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+    const follower = follow(t, store.table);
+    await follower.settled();
+    const next = await store.table.openEpoch({ leader, id: newId() });
+    assert.ok(next.kind === 'published');
+    const position = await publish(store, { leader, predecessor: next.position, changes: [put('a')] });
+    await follower.clock.advance(2_000);
+    assert.deepEqual(follower.told.slice(1), [
+      { kind: 'changes', changes: [], content: entriesAsContent(entry('a')), position },
+    ]);
+  });
+
+  test('goes on from the copy on its disk without reading, when the store has what came after', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+    const next = await publish(store, { leader, predecessor: position, changes: [put('b')] });
+    const table: RoutingTable = { entries: new Map([['node/a', entry('a')]]) };
+    const withoutRead = Object.assign(Object.create(store.table) as TableStore, {
+      meta: () => store.table.meta(),
+      revisions: (options: Parameters<TableStore['revisions']>[0]) => store.table.revisions(options),
+      read: () => assert.fail('the table was read'),
+    });
+    const follower = follow(t, withoutRead, { from: { table, position } });
+    await follower.settled();
+    assert.deepEqual(follower.told, [
+      { kind: 'changes', changes: [put('b')], content: entriesAsContent(entry('a'), entry('b')), position: next },
+    ]);
+  });
+
+  test('starts from the copy on its disk while the store is away, and catches up when it is back', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const position = await publish(store, { leader, predecessor: opened, changes: [put('b')] });
+    store.faults.goAway();
+    const table: RoutingTable = { entries: new Map([['node/a', entry('a')]]) };
+    const follower = follow(t, store.table, { from: { table, position: { epoch: 9, revision: 9, id: 'old' } } });
+    await follower.clock.advance(10_000);
+    assert.deepEqual(follower.told, ['away']);
+    store.faults.comeBack();
+    await follower.clock.advance(2_000);
+    assert.deepEqual(follower.told, [
+      'away',
+      'back',
+      { kind: 'changes', changes: [remove('a'), put('b')], content: entriesAsContent(entry('b')), position },
+    ]);
+  });
+
+  test('keeps the entry that it knew where a newer version has written what it cannot read', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const position = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
+    const unreadable: string[] = [];
+    const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
+    const newer: Revision = {
+      position: { ...position, revision: position.revision + 1, id: 'newer' },
+      predecessor: position.id,
+      complete: true,
+      changes: [put('b', 1)],
+      unreadable: ['node/a'],
+    };
+    let reads = 0;
+    const table: TableStore = Object.assign(Object.create(store.table) as TableStore, {
+      read: async () => {
+        reads += 1;
+        if (reads === 1) return store.table.read();
+        const entries = new Map([['node/b', entry('b', 2)]]);
+        return { table: { entries }, position: { epoch: 5, revision: 1, id: 'x' }, unreadable: ['node/a'] };
+      },
+      async *revisions({ signal }: { signal: AbortSignal }) {
+        if (reads === 1) {
+          yield newer;
+          yield newer;
+        }
+        if (!signal.aborted) await broken;
+      },
+    });
+    const follower = follow(t, table, { onUnreadable: (ids) => void unreadable.push(...ids) });
+    await follower.settled();
+    breakOff();
+    assert.deepEqual(follower.contents(), [
+      entriesAsContent(entry('a'), entry('b')),
+      entriesAsContent(entry('a'), entry('b', 1)),
+      entriesAsContent(entry('a'), entry('b', 2)),
+    ]);
+    assert.deepEqual(unreadable, ['node/a', 'node/a', 'node/a']);
+  });
+
+  test('ends when the signal aborts, in whatever it does, and leaves no timer', async (t) => {
+    const store = createMemoryStore();
+    for (const prepare of [
+      async () => undefined,
+      async () => store.faults.goAway(),
+      async () => {
+        store.faults.comeBack();
+        const { leader, position: predecessor } = await leadIn(store);
+        await publish(store, { leader, predecessor, changes: [] });
+      },
+    ]) {
+      await prepare();
+      const follower = follow(t, store.table);
+      await follower.settled();
+      await follower.stop();
+      assert.equal(follower.clock.timers, 0);
+    }
+  });
+
+  test('rejects with what a listener throws', async () => {
+    const store = createMemoryStore();
+    const { leader, position: predecessor } = await leadIn(store);
+    await publish(store, { leader, predecessor, changes: [] });
+    const { signal } = new AbortController();
+    const onTable = (): never => assert.fail('broken listener');
+    await assert.rejects(followTable(store.table, { signal, onTable, onChanges: onTable }), /broken listener/);
+  });
+});
+
+type Told =
+  | 'away'
+  | 'back'
+  | { kind: 'table'; content: object; position: Position }
+  | { kind: 'changes'; changes: readonly Change[]; content: object; position: Position };
+
+interface Follower {
+  readonly told: Told[];
+  readonly clock: ManualClock;
+  contents(): object[];
+  /** Everything that can happen without time passing has happened. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+function follow(t: TestContext, store: TableStore, options: Partial<FollowTableOptions> = {}): Follower {
+  const clock = new ManualClock();
+  const stopped = new AbortController();
+  const told: Told[] = [];
+  let last: RoutingTable | undefined = options.from?.table;
+  const done = followTable(store, {
+    signal: stopped.signal,
+    clock,
+    onTable(table, position) {
+      assert.equal(last, undefined);
+      last = table;
+      told.push({ kind: 'table', content: contentOf(table), position });
+    },
+    onChanges(changes, table, position) {
+      assert.ok(last !== undefined);
+      assert.deepEqual(contentOf(apply(last, changes)), contentOf(table));
+      last = table;
+      told.push({ kind: 'changes', changes, content: contentOf(table), position });
+    },
+    onAway: (_error: StoreError) => void told.push('away'),
+    onBack: () => void told.push('back'),
+    ...options,
+  });
+  const stop = async (): Promise<void> => {
+    stopped.abort();
+    await done;
+  };
+  t.after(stop);
+  return {
+    told,
+    clock,
+    contents: () => told.flatMap((each) => (typeof each === 'string' ? [] : [each.content])),
+    settled: () => clock.advance(0),
+    stop,
+  };
+}
