@@ -38,9 +38,11 @@ export {
   type UrlOptions,
   url,
 } from './config/world-settings.ts';
+export { RUNTIME_ERRORS, type RuntimeErrorCode } from './error-codes.ts';
 export { errorMessage } from './error-message.ts';
 export { type FileVerb, fileError } from './file-error.ts';
 export { createHealth, type Health, type HealthCheck, type HealthKind, type HealthReport } from './health.ts';
+export { isAbort } from './is-abort.ts';
 export { type ListenErrorOptions, listenError } from './listen-error.ts';
 export {
   createLogger,

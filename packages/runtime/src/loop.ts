@@ -1,5 +1,6 @@
 import { backoffMs } from './backoff.ts';
 import type { Clock, Timer } from './clock/clock.ts';
+import { isAbort } from './is-abort.ts';
 
 export interface LoopOptions {
   /** Reads the state of the world and acts on it; what triggered it does not matter. Must not await the loop's own `close`. */
@@ -39,7 +40,9 @@ class ControlLoop implements Loop {
   readonly #closing = new AbortController();
   readonly #idleWaiters: (() => void)[] = [];
   #triggered = false;
-  #running: Promise<void> | undefined;
+  #isRunning = false;
+  /** The run under way, or the last one. */
+  #run: Promise<void> | undefined;
   #timer: Timer | undefined;
   #startedAt: number | undefined;
   #endedAt: number | undefined;
@@ -66,18 +69,18 @@ class ControlLoop implements Loop {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();
-    await this.#running;
+    await this.#run;
     this.#tellIdle();
   }
 
   #schedule(): void {
-    if (this.#running !== undefined || this.#closing.signal.aborted) return;
+    if (this.#isRunning || this.#closing.signal.aborted) return;
     this.#timer?.cancel();
     const dueAt = this.#nextRunAt();
     if (!Number.isFinite(dueAt)) return;
     const { clock } = this.#options;
     this.#timer = clock.setTimeout(() => {
-      this.#running = this.#runOnce();
+      this.#run = this.#runOnce();
     }, dueAt - clock.monotonic());
   }
 
@@ -92,6 +95,7 @@ class ControlLoop implements Loop {
 
   async #runOnce(): Promise<void> {
     const { run, clock } = this.#options;
+    this.#isRunning = true; // Before `run`, which may itself trigger.
     this.#triggered = false;
     this.#startedAt = clock.monotonic();
     try {
@@ -101,7 +105,7 @@ class ControlLoop implements Loop {
       this.#fail(error);
     } finally {
       this.#endedAt = clock.monotonic();
-      this.#running = undefined;
+      this.#isRunning = false;
       this.#schedule();
       this.#tellIdle();
     }
@@ -116,12 +120,8 @@ class ControlLoop implements Loop {
   }
 
   #tellIdle(): void {
-    const isBusy = this.#running !== undefined || this.#triggered || this.#failures > 0;
+    const isBusy = this.#isRunning || this.#triggered || this.#failures > 0;
     if (isBusy && !this.#closing.signal.aborted) return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
-}
-
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
 }

@@ -18,14 +18,14 @@ const LONGEST_TIMER_MS = 2_147_483_647;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  setTimeout: (fn, ms) => startTimer(fn, performance.now() + Math.max(0, ms)),
+  setTimeout: (fn, ms) => startTimer(fn, performance.now() + ms),
 };
 
 function startTimer(fn: () => void, dueAt: number): Timer {
   let handle: NodeJS.Timeout;
   const arm = (): void => {
     const left = dueAt - performance.now();
-    handle = left > LONGEST_TIMER_MS ? setTimeout(arm, LONGEST_TIMER_MS) : setTimeout(fn, left);
+    handle = left > LONGEST_TIMER_MS ? setTimeout(arm, LONGEST_TIMER_MS) : setTimeout(fn, Math.max(0, left));
   };
   arm();
   return { cancel: () => clearTimeout(handle) };

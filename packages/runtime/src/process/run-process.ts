@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { type Clock, systemClock, type Timer } from '../clock/clock.ts';
+import { isAbort } from '../is-abort.ts';
 import type { Logger } from '../log.ts';
 import { exitFor } from './exit-for.ts';
 import { type Part, startParts } from './start-parts.ts';
@@ -132,7 +133,7 @@ class ProcessLife {
   async #endWith(error: unknown): Promise<void> {
     const isStopped = this.#stopping.signal.aborted;
     const ending = isStopped ? await this.#ending.promise : undefined;
-    if (ending?.kind === 'asked' && error === this.#stopping.signal.reason) return this.#exit(0);
+    if (ending?.kind === 'asked' && isAbort(error, this.#stopping.signal)) return this.#exit(0);
     const { code, message } = exitFor(ending?.kind === 'failed' ? ending.error : error);
     this.#say(message);
     this.#exit(code);

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { errorMessage, exitFor, Secret, UsageError, WeirError } from '../src/index.ts';
+
+test('an error of ours carries its code, its cause and the name of its class', () => {
+  const cause = new Error('refused');
+  const error = new WeirError<'AWAY' | 'WRONG'>('AWAY', 'the store is away', { cause });
+  assert.equal(error.code, 'AWAY');
+  assert.equal(error.cause, cause);
+  assert.equal(new UsageError('unknown flag').name, 'UsageError');
+});
+
+test('a message says the error and its causes on one line, each thing once', () => {
+  const root = new Error('connect ECONNREFUSED 127.0.0.1:6379');
+  const middle = new Error('cannot reach Redis\n  at all', { cause: root });
+  const outer = new Error('publish failed: connect ECONNREFUSED 127.0.0.1:6379', { cause: middle });
+  assert.equal(errorMessage(outer), 'publish failed: connect ECONNREFUSED 127.0.0.1:6379: cannot reach Redis at all');
+});
+
+test('a message is made of anything thrown', () => {
+  assert.equal(errorMessage('text'), 'text');
+  assert.equal(errorMessage(undefined), 'unknown error');
+  assert.equal(errorMessage(null), 'unknown error');
+  assert.equal(errorMessage(7), '7');
+  assert.equal(errorMessage(Symbol('odd')), 'Symbol(odd)');
+  assert.equal(errorMessage({ message: 'from another realm' }), 'from another realm');
+  assert.equal(errorMessage({ code: 404 }), '{"code":404}');
+  assert.equal(errorMessage({ count: 1n }), 'unknown error');
+  assert.equal(errorMessage(Object.assign(new Error(), { code: 'ECONNRESET' })), 'ECONNRESET');
+  assert.equal(errorMessage(new TypeError()), 'TypeError');
+});
+
+test('a message names what several attempts to connect said', () => {
+  const both = new AggregateError([
+    new Error('connect ECONNREFUSED ::1:80'),
+    new Error('connect ECONNREFUSED 127.0.0.1:80'),
+  ]);
+  assert.equal(errorMessage(both), 'connect ECONNREFUSED ::1:80, connect ECONNREFUSED 127.0.0.1:80');
+});
+
+test('a message ends although the causes go round or the text does not end', () => {
+  const error = new Error('round');
+  error.cause = error;
+  assert.equal(errorMessage(error), 'round');
+  assert.equal(errorMessage('x'.repeat(10_000)).length, 2_000);
+});
+
+test('a message cannot steer the terminal that prints it', () => {
+  assert.equal(errorMessage(new Error('peer said \u001b[2Jhello\u0000')), 'peer said [2Jhello');
+});
+
+test('an error that the user can mend ends with 2, any other with 1', () => {
+  assert.deepEqual(exitFor(new UsageError('unknown flag --x')), { code: 2, message: 'unknown flag --x' });
+  assert.deepEqual(exitFor(new Error('away')), { code: 1, message: 'away' });
+});
+
+test('a secret shows itself only when asked to', () => {
+  const secret = new Secret('hunter2');
+  assert.equal(secret.reveal(), 'hunter2');
+  const shown = [
+    `${secret}`,
+    JSON.stringify({ secret }),
+    inspect({ secret }),
+    inspect(secret, { showHidden: true, depth: 9 }),
+  ];
+  for (const text of shown) {
+    assert.match(text, /\[redacted\]/);
+    assert.doesNotMatch(text, /hunter2/);
+  }
+});
