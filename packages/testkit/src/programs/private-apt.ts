@@ -22,7 +22,7 @@ export class PrivateApt {
 
   /** The package and those of its dependencies that the system lacks, each as `name=version`. */
   async missingPackages(name: string): Promise<string[]> {
-    const plan = await this.#apt(['--simulate', '--no-install-recommends', 'install', name]);
+    const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', name]);
     const found = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)].map(
       ([, what, version]) => `${what}=${version}`,
     );
@@ -56,7 +56,7 @@ export class PrivateApt {
 
   #apt(args: readonly string[], cwd: string = this.#directory): Promise<string> {
     const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' };
-    return run('apt-get', ['--quiet', '--config-file', this.#settings, ...args], { cwd, env });
+    return run('apt-get', [...args, '--quiet', '--config-file', this.#settings], { cwd, env });
   }
 
   get #settings(): string {
