@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { endingWithUs } from './ending-with-us.ts';
 
 export type SpawnOptions = {
   readonly command: string;
@@ -37,7 +37,7 @@ const longestOutput = 8 * 1024 * 1024;
 
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const { command, args = [], name = command, readyWhen, readyTimeoutMs = 20_000 } = options;
-  const [program, programArguments] = endingWithUs(command, args);
+  const [program, programArguments] = endingWithUs('KILL', command, args);
   const child = spawn(program, programArguments, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
   child.stdin.end();
 
@@ -128,15 +128,6 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/**
- * Linux ends the child when we end, even by SIGKILL: no test run leaves processes behind. The request survives exec, so that the
- * pid is the program's own.
- */
-function endingWithUs(command: string, args: readonly string[]): [string, readonly string[]] {
-  const setpriv = '/usr/bin/setpriv';
-  return existsSync(setpriv) ? [setpriv, ['--pdeathsig', 'KILL', command, ...args]] : [command, args];
 }
 
 function describe({ code, signal }: Exit): string {

@@ -58,7 +58,7 @@ describe('a program that is missing', () => {
     assert.deepEqual(program, {
       kind: 'missing',
       name: 'wrk',
-      reason: 'there is no apt-get to fetch it with',
+      reason: 'there is no apt-get on PATH',
       remedy: 'apt-get install wrk',
     });
   });

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { cacheDirectory, cachedProgramPath } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
+import { executables, isExecutable } from './executables.ts';
 import type { Program, ProgramName } from './program.ts';
 
 /** Looks in what `npm test` has already found, then on PATH, then in the cache. Never fetches. */
@@ -12,8 +11,8 @@ export function findProgram(name: ProgramName): Program {
 
 export function lookForProgram(name: ProgramName): Program {
   const rejected: string[] = [];
-  for (const path of [...pathCandidates(name), cachedProgramPath(name)]) {
-    if (!isExecutable(path)) continue;
+  const cached = [cachedProgramPath(name)].filter(isExecutable);
+  for (const path of [...executables(name, process.env.PATH, systemFolders), ...cached]) {
     const verdict = probe(name, path);
     if (verdict.kind === 'available') return verdict;
     rejected.push(verdict.reason);
@@ -55,20 +54,8 @@ function announced(name: ProgramName): Program | undefined {
   return text ? (JSON.parse(text) as Partial<Record<ProgramName, Program>>)[name] : undefined;
 }
 
-/** The sbin folders are not on an ordinary user's PATH, and that is where Debian puts haproxy, nginx and ip. */
-function pathCandidates(name: string): string[] {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
-  return [...new Set([...folders, '/usr/local/sbin', '/usr/sbin', '/sbin'])].map((folder) => join(folder, name));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** Not on an ordinary user's PATH, and that is where Debian puts haproxy, nginx and ip. */
+const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 function isOlder(version: string, minimum: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);

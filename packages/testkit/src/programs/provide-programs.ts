@@ -32,7 +32,7 @@ async function fetchProgram(name: ProgramName, progress: (text: string) => void)
       return lookForProgram(name);
     });
   } catch (error) {
-    return { kind: 'missing', name, reason: reasonOf(error as NodeJS.ErrnoException), remedy: remedyFor(name) };
+    return { kind: 'missing', name, reason: (error as Error).message, remedy: remedyFor(name) };
   }
 }
 
@@ -44,10 +44,4 @@ async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): 
     case 'kubernetes':
       return fetchKubernetes(say);
   }
-}
-
-function reasonOf(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT' && error.syscall?.startsWith('spawn'))
-    return `there is no ${error.path} to fetch it with`;
-  return error.message;
 }

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { endingWithUs } from '../ending-with-us.ts';
+import { executables, isExecutable } from './executables.ts';
 
 export type RunOptions = {
   readonly cwd?: string;
@@ -10,8 +12,10 @@ export type RunOptions = {
 
 /** Runs a program to its end and returns its stdout. A failure throws with the last lines that it wrote. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const { cwd, env = process.env } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
+    if (!isThere(command, env.PATH)) throw new Error(`there is no ${command} on PATH`);
+    const child = spawn(...endingWithUs('TERM', command, args), { cwd, env, stdio: 'pipe' });
     child.stdin.on('error', () => {}); // it may end without reading all; its exit code tells
     child.stdin.end(options.stdin ?? '');
     let output = '';
@@ -28,13 +32,15 @@ export function run(command: string, args: readonly string[], options: RunOption
     });
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      if (code === 0) resolve(output);
-      else
-        reject(
-          new Error(`${command} ${args[0] ?? ''}: ${lastLines(errors || output)} (${signal ?? `exit code ${code}`})`),
-        );
+      if (code === 0) return resolve(output);
+      const how = signal ?? `exit code ${code}`;
+      reject(new Error(`${command} ${args[0] ?? ''}: ${lastLines(errors || output)} (${how})`));
     });
   });
+}
+
+function isThere(command: string, path: string | undefined): boolean {
+  return command.includes('/') ? isExecutable(command) : executables(command, path).length > 0;
 }
 
 function lastLines(text: string): string {
