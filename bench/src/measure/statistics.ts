@@ -1,0 +1,41 @@
+export type Spread = {
+  readonly lowest: number;
+  readonly lowerQuartile: number;
+  readonly median: number;
+  readonly upperQuartile: number;
+  readonly highest: number;
+};
+
+export function median(values: readonly number[]): number {
+  return quantile(sorted(values), 0.5);
+}
+
+export function spread(values: readonly number[]): Spread {
+  const ordered = sorted(values);
+  return {
+    lowest: quantile(ordered, 0),
+    lowerQuartile: quantile(ordered, 0.25),
+    median: quantile(ordered, 0.5),
+    upperQuartile: quantile(ordered, 0.75),
+    highest: quantile(ordered, 1),
+  };
+}
+
+/** Pair by pair, since the two of a pair ran next to each other and the machine differs from hour to hour. */
+export function ratios(values: readonly number[], references: readonly number[]): number[] {
+  if (values.length !== references.length) throw new Error(`${values.length} values, ${references.length} references`);
+  return values.map((value, index) => value / (references[index] ?? Number.NaN));
+}
+
+/** Linear between the two nearest of the sorted values (Hyndman and Fan 1996, definition 7). */
+function quantile(ordered: readonly number[], q: number): number {
+  const position = (ordered.length - 1) * q;
+  const below = ordered[Math.floor(position)];
+  const above = ordered[Math.ceil(position)];
+  if (below === undefined || above === undefined) throw new Error('no values');
+  return below + (above - below) * (position - Math.floor(position));
+}
+
+function sorted(values: readonly number[]): number[] {
+  return [...values].sort((a, b) => a - b);
+}

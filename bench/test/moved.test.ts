@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { movedBy } from '../src/l4/scenario.ts';
+import { between, differences, exactly, plus } from '../src/measure/moved.ts';
+
+const one = { receivedBytes: 10, sentBytes: 100, connections: 1 };
+const two = { receivedBytes: 20, sentBytes: 200, connections: 2 };
+
+describe('the account of what was moved', () => {
+  test('a ledger that says the same has no differences', () => {
+    assert.deepEqual(differences(two, plus(exactly(one), exactly(one))), []);
+  });
+
+  test('a byte too many or too few is a difference, and says how much there should be', () => {
+    assert.deepEqual(differences({ ...one, sentBytes: 101 }, exactly(one)), ['sentBytes is 101, and 100 were moved']);
+    assert.deepEqual(differences({ ...one, receivedBytes: 9 }, exactly(one)), [
+      'receivedBytes is 9, and 10 were moved',
+    ]);
+  });
+
+  test('where the clients know only bounds, both bounds belong to it', () => {
+    const moved = between(one, two);
+    assert.deepEqual(differences(one, moved), []);
+    assert.deepEqual(differences(two, moved), []);
+    assert.deepEqual(differences({ ...two, connections: 3 }, moved), ['connections is 3, and 1 to 2 were moved']);
+  });
+
+  const report = {
+    requests: 1000,
+    bytes: 200_000,
+    microseconds: 1,
+    requestBytes: 40,
+    errors: { connect: 0, read: 0, write: 0, status: 0, timeout: 0 },
+  };
+
+  test('wrk on kept connections may leave one request of each uncounted', () => {
+    assert.deepEqual(movedBy(report, { port: 1, seconds: 1, connections: 64, headers: [] }), {
+      receivedBytes: { least: 40_000, most: 40_000 + 64 * 40 },
+      sentBytes: { least: 200_000, most: 200_000 + 64 * 200 },
+      connections: { least: 64, most: 65 },
+    });
+  });
+
+  test('wrk with one connection per request has one for each, and may leave some uncounted', () => {
+    const options = { port: 1, seconds: 1, connections: 32, headers: ['Connection: close'] };
+    assert.deepEqual(movedBy(report, options).connections, { least: 1000, most: 1033 });
+  });
+});

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { turnsFor } from '../src/measure/turns.ts';
+
+test('two alternate, and each begins every other round', () => {
+  assert.deepEqual(turnsFor(['weir', 'haproxy'], 3), [
+    ['weir', 'haproxy'],
+    ['haproxy', 'weir'],
+    ['weir', 'haproxy'],
+  ]);
+});
+
+test('of three everybody has one turn a round, and each begins as often as the others', () => {
+  const rounds = turnsFor(['a', 'b', 'c'], 6);
+  for (const round of rounds) assert.deepEqual([...round].sort(), ['a', 'b', 'c']);
+  assert.deepEqual(
+    rounds.map(([first]) => first),
+    ['a', 'b', 'c', 'a', 'b', 'c'],
+  );
+});
