@@ -114,5 +114,5 @@ function messageFor({ state, reason, message, conditions, portErrors }) {
 
 function placesFor({ addresses, ports }) {
   const numbers = [...new Set(ports.map(({ port, protocol }) => `${port}/${protocol}`))].join(', ');
-  return addresses.length === 0 ? '–' : `${addresses.join(', ')} : ${numbers}`;
+  return addresses.length === 0 ? '–' : `${addresses.join(', ')} port ${numbers}`;
 }

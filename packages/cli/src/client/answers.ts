@@ -1,0 +1,11 @@
+// Answers of the console's API, as far as they are more than a view of the model.
+import type { Explanation, Rate, SuspensionItem } from '@weir/console';
+import type { TenantView } from '@weir/model';
+
+export interface Items<T> {
+  readonly items: readonly T[];
+}
+
+export type TenantItem = TenantView & { readonly rate: Rate; readonly suspension: SuspensionItem | null };
+
+export type ServiceExplanation = Explanation & { readonly suspensions: readonly SuspensionItem[]; readonly rate: Rate };

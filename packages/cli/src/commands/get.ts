@@ -1,0 +1,118 @@
+import type { FleetProblem } from '@weir/console';
+import type { ProxyView, ServiceView } from '@weir/model';
+import { Argument, type Command } from 'commander';
+import type { Items, TenantItem } from '../client/answers.ts';
+import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import type { CommandContext } from '../command-context.ts';
+import { FINE, PROBLEM } from '../exit-code.ts';
+import { bytesText, countText } from '../output/amounts.ts';
+import { type Paint, paintFor, stateText } from '../output/colour.ts';
+import { type Format, outputOption, print } from '../output/format.ts';
+import { problemsText } from '../output/problem-text.ts';
+import { type Column, tableText } from '../output/table.ts';
+
+const KINDS = ['tenants', 'services', 'proxies', 'problems'] as const;
+type Kind = (typeof KINDS)[number];
+
+const EXAMPLES = `
+Examples:
+  weir get services                      every Service, its state and why
+  weir get services -o json | jq '.items[] | select(.state != "Programmed")'
+  weir get problems                      exit code 1 when there is an error among them`;
+
+export function addGet(program: Command, { terminal, finish }: CommandContext): void {
+  program
+    .command('get')
+    .description('what the fleet knows')
+    .addArgument(new Argument('<kind>', 'what to show').choices(KINDS))
+    .addOption(outputOption())
+    .addOption(serverOption())
+    .addHelpText('after', EXAMPLES)
+    .action(async (kind: Kind, options: ServerOption & { output: Format }) => {
+      const data = await clientFor(terminal, options).get<Items<unknown>>(`/api/v1/${kind}`);
+      const text = (): string => textFor(kind, data.items, paintFor(terminal.colour));
+      print(terminal, options.output, { data, table: text });
+      if (kind === 'problems') finish(hasError(data.items as readonly FleetProblem[]) ? PROBLEM : FINE);
+    });
+}
+
+function hasError(problems: readonly FleetProblem[]): boolean {
+  return problems.some((problem) => problem.severity === 'error');
+}
+
+function textFor(kind: Kind, items: readonly unknown[], paint: Paint): string {
+  switch (kind) {
+    case 'tenants':
+      return tableText(TENANT_COLUMNS(paint), items as readonly TenantItem[]);
+    case 'services':
+      return tableText(SERVICE_COLUMNS(paint), items as readonly ServiceView[]);
+    case 'proxies':
+      return tableText(PROXY_COLUMNS(paint), items as readonly ProxyView[]);
+    case 'problems':
+      return problemsText(items as readonly FleetProblem[], paint) || 'No problem is known.\n';
+  }
+}
+
+const TENANT_COLUMNS = (paint: Paint): readonly Column<TenantItem>[] => [
+  { title: 'TENANT', value: (tenant) => tenant.name },
+  { title: 'STATE', value: (tenant) => (tenant.suspension === null ? '-' : stateText(paint, 'Suspended')) },
+  { title: 'POLICY', value: (tenant) => tenant.policy ?? '-' },
+  { title: 'SERVICES', value: ({ used, limits }) => ofLimit(used.services, limits.services), align: 'right' },
+  { title: 'PORTS', value: ({ used, limits }) => ofLimit(used.ports, limits.ports), align: 'right' },
+  { title: 'REFUSED', value: ({ services }) => String(services.Refused), align: 'right' },
+  {
+    title: 'THIS MONTH',
+    value: ({ used, limits }) =>
+      limits.trafficPerMonth === undefined
+        ? bytesText(used.trafficThisMonth)
+        : `${bytesText(used.trafficThisMonth)} of ${bytesText(limits.trafficPerMonth)}`,
+    align: 'right',
+  },
+  { title: 'NAMESPACES', value: (tenant) => tenant.namespaces.join(',') || '-' },
+];
+
+const SERVICE_COLUMNS = (paint: Paint): readonly Column<ServiceView>[] => [
+  { title: 'NAMESPACE', value: (service) => service.namespace },
+  { title: 'NAME', value: (service) => service.name },
+  { title: 'TENANT', value: (service) => service.tenant ?? '-' },
+  { title: 'STATE', value: (service) => stateText(paint, service.state) },
+  { title: 'ADDRESSES', value: (service) => service.addresses.join(',') || '-' },
+  { title: 'PORTS', value: portsText },
+  { title: 'ENDPOINTS', value: ({ endpoints }) => `${endpoints.ready}/${endpoints.total}`, align: 'right' },
+  { title: 'REASON', value: reasonText },
+];
+
+const PROXY_COLUMNS = (paint: Paint): readonly Column<ProxyView>[] => [
+  { title: 'NODE', value: (proxy) => proxy.node },
+  { title: 'LIFE', value: (proxy) => (proxy.life === null ? '-' : String(proxy.life)), align: 'right' },
+  { title: 'STATE', value: (proxy) => stateText(paint, proxy.state) },
+  { title: 'ADDRESSES', value: (proxy) => proxy.addresses.join(',') || '-' },
+  { title: 'LISTENING', value: ({ listeners }) => `${listeners.listening}/${listeners.bound}`, align: 'right' },
+  { title: 'FAILED', value: ({ listeners }) => String(listeners.failed), align: 'right' },
+  { title: 'CONNECTIONS', value: (proxy) => countText(proxy.connections), align: 'right' },
+  {
+    title: 'REVISION',
+    value: (proxy) => (proxy.applied === null ? '-' : String(proxy.applied.revision)),
+    align: 'right',
+  },
+  { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
+];
+
+function portsText({ ports, portErrors }: ServiceView): string {
+  const open = ports.map(({ port, protocol }) => `${port}/${protocol}`);
+  const refused = portErrors.map(({ port, protocol, reason }) => `${port}/${protocol} (${reason})`);
+  return [...new Set([...open, ...refused])].join(',') || '-';
+}
+
+/** A Service that serves says only what is not as it should be. */
+function reasonText({ state, reason, message, conditions }: ServiceView): string {
+  if (state !== 'Programmed') return `${reason}: ${message}`;
+  const others = conditions.filter(
+    ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False'),
+  );
+  return others.map((condition) => `${condition.reason}: ${condition.message}`).join('; ') || '-';
+}
+
+function ofLimit(used: number, limit: number | undefined): string {
+  return limit === undefined ? String(used) : `${used}/${limit}`;
+}

@@ -1,0 +1,47 @@
+import type { SuspensionItem } from '@weir/console';
+import { parseDuration } from '@weir/runtime';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import { parseTarget, targetText } from '../client/target.ts';
+import type { CommandContext } from '../command-context.ts';
+import { type Format, outputOption, print } from '../output/format.ts';
+
+const EXAMPLES = `
+Examples:
+  weir suspend uploader --message "You fill the link; call the platform team."
+  weir suspend shop/web --message "Under attack" --for 10m
+
+New connections are refused and open ones reset, on every proxy. Nobody else is touched.`;
+
+interface SuspendOptions extends ServerOption {
+  readonly message: string;
+  readonly for?: number;
+  readonly output: Format;
+}
+
+export function addSuspend(program: Command, { terminal }: CommandContext): void {
+  program
+    .command('suspend')
+    .description('cut off a tenant or a Service at once')
+    .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
+    .requiredOption('--message <text>', 'what the tenant will read')
+    .addOption(new Option('--for <duration>', 'how long, such as 10m (default: until resumed)').argParser(parseFor))
+    .addOption(outputOption())
+    .addOption(serverOption())
+    .addHelpText('after', EXAMPLES)
+    .action(async (text: string, options: SuspendOptions) => {
+      const target = parseTarget(text);
+      const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
+      const body = { target, message: options.message, ...until };
+      const data = await clientFor(terminal, options).post<SuspensionItem>('/api/v1/suspensions', body);
+      const end = data.until === null ? 'until resumed' : `until ${data.until}`;
+      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` lifts it\n`;
+      print(terminal, options.output, { data, table: () => line });
+    });
+}
+
+function parseFor(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Use a duration such as 30s, 10m or 2h.');
+  return ms;
+}

@@ -1,0 +1,44 @@
+import { openDirectorySource } from '@weir/controller';
+import { DEFAULT_SETTINGS, NOTHING_HELD, type Problem, tableToJson, translate } from '@weir/model';
+import { systemClock } from '@weir/runtime';
+import type { Command } from 'commander';
+import type { CommandContext } from '../command-context.ts';
+import { FINE, PROBLEM } from '../exit-code.ts';
+import { type DryRun, dryRunText } from '../output/dry-run.ts';
+import { type Format, outputOption, print } from '../output/format.ts';
+import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
+
+const EXAMPLES = `
+Examples:
+  weir translate -f manifests/                   what Weir would do with them, and every problem
+  weir translate -f manifests/ --classless       also Services that name no loadBalancerClass
+  weir translate -f . --node edge=192.0.2.10 -o json
+
+Exit code 1 when a problem of severity error was found. Warnings do not count.`;
+
+export function addTranslate(program: Command, { terminal, finish }: CommandContext): void {
+  addManifestOptions(program.command('translate'))
+    .description('dry run: the routing table that manifests become, and every problem')
+    .addOption(outputOption())
+    .addHelpText('after', EXAMPLES)
+    .action(async (options: ManifestOptions & { output: Format }) => {
+      const run = await dryRun(options);
+      print(terminal, options.output, { data: run, table: () => dryRunText(run, terminal.colour) });
+      finish(isRefused(run.problems) ? PROBLEM : FINE);
+    });
+}
+
+async function dryRun({ filename, node = [], classless = false }: ManifestOptions): Promise<DryRun> {
+  const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
+  try {
+    const settings = { ...DEFAULT_SETTINGS, classless };
+    const { table, statuses, problems } = translate({ ...source.snapshot(), settings }, NOTHING_HELD);
+    return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
+  } finally {
+    await source.close();
+  }
+}
+
+function isRefused(problems: readonly Problem[]): boolean {
+  return problems.some((problem) => problem.severity === 'error');
+}

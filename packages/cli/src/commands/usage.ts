@@ -1,0 +1,76 @@
+import type { UsageItem } from '@weir/console';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Items } from '../client/answers.ts';
+import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import type { CommandContext } from '../command-context.ts';
+import { bytesText, countText, shareText } from '../output/amounts.ts';
+import { type Format, outputOption, print } from '../output/format.ts';
+import { tableText } from '../output/table.ts';
+
+const EXAMPLES = `
+Examples:
+  weir usage                             this month, by tenant and Service
+  weir usage shop --month 2026-01        one tenant, another month (UTC)
+  weir usage -o json                     exact bytes, for whoever writes the bill
+
+in = received = what clients sent; out = sent = what clients got.`;
+
+interface UsageOptions extends ServerOption {
+  readonly month?: string;
+  readonly output: Format;
+}
+
+export function addUsage(program: Command, { terminal }: CommandContext): void {
+  program
+    .command('usage')
+    .description('bytes, connections and requests of a month, against the limit')
+    .argument('[tenant]', 'only this tenant')
+    .addOption(new Option('--month <yyyy-mm>', 'which month (default: this one)').argParser(parseMonth))
+    .addOption(outputOption())
+    .addOption(serverOption())
+    .addHelpText('after', EXAMPLES)
+    .action(async (tenant: string | undefined, options: UsageOptions) => {
+      const client = clientFor(terminal, options);
+      const data = await client.get<Items<UsageItem>>('/api/v1/usage', { tenant, month: options.month });
+      print(terminal, options.output, { data, table: () => usageText(data.items) });
+    });
+}
+
+function parseMonth(text: string): string {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) throw new InvalidArgumentError('Use YYYY-MM, such as 2026-01.');
+  return text;
+}
+
+interface Line {
+  readonly name: string;
+  readonly item: Omit<UsageItem, 'tenant' | 'month' | 'services' | 'trafficPerMonth'>;
+  readonly limit: number | null;
+}
+
+function usageText(items: readonly UsageItem[]): string {
+  const lines = items.flatMap((item): Line[] => [
+    { name: item.tenant, item, limit: item.trafficPerMonth },
+    ...item.services.map((service) => ({
+      name: `  ${service.namespace}/${service.name}`,
+      item: service,
+      limit: null,
+    })),
+  ]);
+  return tableText<Line>(
+    [
+      { title: 'TENANT / SERVICE', value: (line) => line.name },
+      { title: 'IN', value: ({ item }) => bytesText(item.receivedBytes), align: 'right' },
+      { title: 'OUT', value: ({ item }) => bytesText(item.sentBytes), align: 'right' },
+      { title: 'TOTAL', value: ({ item }) => bytesText(item.receivedBytes + item.sentBytes), align: 'right' },
+      { title: 'LIMIT', value: limitText, align: 'right' },
+      { title: 'CONNECTIONS', value: ({ item }) => countText(item.connections), align: 'right' },
+      { title: 'REQUESTS', value: ({ item }) => countText(item.requests), align: 'right' },
+    ],
+    lines,
+  );
+}
+
+function limitText({ item, limit }: Line): string {
+  if (limit === null) return '-';
+  return `${bytesText(limit)} (${shareText(item.receivedBytes + item.sentBytes, limit)})`;
+}

@@ -1,0 +1,104 @@
+import { formatDuration } from '@weir/runtime';
+import type { ServiceExplanation } from '../client/answers.ts';
+import { bitRateText, bytesText, countText } from './amounts.ts';
+import { paintFor, stateText } from './colour.ts';
+import { tableText } from './table.ts';
+
+/** A Service from the verdict down to the figures. */
+export function explanationText(service: ServiceExplanation, colour: boolean): string {
+  const paint = paintFor(colour);
+  const { namespace, name, tenant, policy, state, message, reason } = service;
+  const by = policy === null ? 'the default policy' : `TenantPolicy ${policy}`;
+  const lines = [
+    `${paint('bold', `Service ${namespace}/${name}`)}: ${stateText(paint, state)} (${reason})`,
+    `  ${message}`,
+    `  tenant ${tenant ?? 'in dispute'}, ${by}`,
+    ...section(
+      'Cut off by',
+      service.suspensions.map((item) => suspensionText(item)),
+    ),
+    ...section('Conditions', conditionLines(service)),
+    ...section(
+      'Problems of ports',
+      service.portErrors.map((error) => `${error.port}/${error.protocol} ${error.reason}: ${error.message}`),
+    ),
+    ...section('Bound at', portLines(service)),
+    ...section('Endpoints', endpointLines(service)),
+    ...section('Settings', settingLines(service)),
+    ...section('Limits of the tenant', limitLines(service)),
+    ...section('Traffic', trafficLines(service)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`)];
+}
+
+function suspensionText({ name, message, until, origin }: ServiceExplanation['suspensions'][number]): string {
+  const from = origin.kind === 'file' ? `, from ${origin.path}` : '';
+  return `Suspension ${name}${from}, ${until === null ? 'until resumed' : `until ${until}`}: ${message}`;
+}
+
+function conditionLines({ conditions }: ServiceExplanation): string[] {
+  return conditions.map(({ type, status, reason, message }) => `${type} ${status} (${reason}): ${message}`);
+}
+
+function portLines({ ports }: ServiceExplanation): string[] {
+  if (ports.length === 0) return [];
+  return tableText(
+    [
+      { title: 'NODE', value: (port) => port.node },
+      { title: 'ADDRESS', value: (port) => port.address },
+      { title: 'PORT', value: (port) => `${port.port}/${port.protocol}` },
+      { title: 'HELD', value: (port) => (port.bound ? 'yes' : 'not yet') },
+      { title: 'LISTENING', value: (port) => (port.listening ? 'yes' : 'no') },
+      { title: 'ERROR', value: (port) => port.error ?? '-' },
+    ],
+    ports,
+  )
+    .trimEnd()
+    .split('\n');
+}
+
+/** Enough to see where traffic goes; the whole list is in `-o json`. */
+const SHOWN_ENDPOINTS = 10;
+
+function endpointLines({ endpointList }: ServiceExplanation): string[] {
+  return endpointList.map(({ port, protocol, ready, unready }) => {
+    const shown = ready.slice(0, SHOWN_ENDPOINTS).map((endpoint) => `${endpoint.address}:${endpoint.port}`);
+    const more = ready.length > SHOWN_ENDPOINTS ? ` and ${ready.length - SHOWN_ENDPOINTS} more` : '';
+    const waiting = unready > 0 ? `; ${unready} not ready` : '';
+    return `${port}/${protocol}: ${ready.length} ready${shown.length > 0 ? ` (${shown.join(', ')}${more})` : ''}${waiting}`;
+  });
+}
+
+function settingLines({ settings }: ServiceExplanation): string[] {
+  if (settings === null) return ['none were ever accepted, so nothing is served'];
+  const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, sourceRanges, affinity } = settings;
+  return [
+    `algorithm ${algorithm}`,
+    `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
+    `clients from ${sourceRanges.length === 0 ? 'everywhere' : sourceRanges.join(', ')}`,
+    ...(affinity.kind === 'client-ip'
+      ? [`the same client meets the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
+      : []),
+  ];
+}
+
+function limitLines({ limits, used }: ServiceExplanation): string[] {
+  const of = (limit: number | undefined, text: (amount: number) => string): string =>
+    limit === undefined ? 'unlimited' : `of ${text(limit)}`;
+  return [
+    `services ${used.services} ${of(limits.services, countText)}`,
+    `ports ${used.ports} ${of(limits.ports, countText)}`,
+    `traffic this month ${bytesText(used.trafficThisMonth)} ${of(limits.trafficPerMonth, bytesText)}`,
+  ];
+}
+
+function trafficLines({ month, rate }: ServiceExplanation): string[] {
+  return [
+    `this month: ${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`,
+    `now: ${bitRateText(rate.inBitsPerSecond)} in, ${bitRateText(rate.outBitsPerSecond)} out (\`weir top\` for live figures)`,
+  ];
+}

@@ -1,0 +1,25 @@
+import type { Paint } from './colour.ts';
+
+/** As much of a problem as is printed. */
+export interface PrintedProblem {
+  readonly code: string;
+  readonly subject: string;
+  readonly severity: 'error' | 'warning';
+  readonly heals: boolean;
+  readonly message: string;
+}
+
+/** One line per problem: a message is as long as it must be, so it does not stand in a column. */
+export function problemsText(problems: readonly PrintedProblem[], paint: Paint): string {
+  return problems.map((problem) => `${problemText(problem, paint)}\n`).join('');
+}
+
+export function problemText({ code, subject, severity, message }: PrintedProblem, paint: Paint): string {
+  const word = paint(severity === 'error' ? 'red' : 'yellow', severity);
+  return `${word}: ${paint('bold', subject)}: ${code}: ${printable(message)}`;
+}
+
+/** What tenants wrote is printed on an operator's terminal: no control character of theirs may work there. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}

@@ -1,0 +1,56 @@
+import type { LiveFrame, Rate } from '@weir/console';
+import { bitRateText, countText } from './amounts.ts';
+import { paintFor } from './colour.ts';
+import { tableText } from './table.ts';
+
+export const SORTS = ['out', 'in', 'connections', 'requests', 'name'] as const;
+export type Sort = (typeof SORTS)[number];
+
+const FIGURE: Readonly<Record<Exclude<Sort, 'name'>, keyof Rate>> = {
+  out: 'outBitsPerSecond',
+  in: 'inBitsPerSecond',
+  connections: 'newConnectionsPerSecond',
+  requests: 'requestsPerSecond',
+};
+
+export interface TopChoice {
+  readonly tenant?: string;
+  readonly sort: Sort;
+}
+
+/** The frame of one tenant or of all, in the order that was asked for. */
+export function sortedFrame(frame: LiveFrame, { tenant, sort }: TopChoice): LiveFrame {
+  const byChoice = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
+    (sort === 'name' ? 0 : b[FIGURE[sort]] - a[FIGURE[sort]]) || (a.name < b.name ? -1 : 1);
+  return {
+    at: frame.at,
+    tenants: frame.tenants.filter(({ name }) => tenant === undefined || name === tenant).sort(byChoice),
+    services: frame.services.filter((service) => tenant === undefined || service.tenant === tenant).sort(byChoice),
+  };
+}
+
+interface Line {
+  readonly name: string;
+  readonly rate: Rate;
+}
+
+export function topText({ at, tenants, services }: LiveFrame, colour: boolean): string {
+  const paint = paintFor(colour);
+  const lines = tenants.flatMap((tenant): Line[] => [
+    { name: paint('bold', tenant.name), rate: tenant },
+    ...services
+      .filter((service) => service.tenant === tenant.name)
+      .map((service) => ({ name: `  ${service.namespace}/${service.name}`, rate: service })),
+  ]);
+  const table = tableText<Line>(
+    [
+      { title: 'TENANT / SERVICE', value: (line) => line.name },
+      { title: 'IN', value: ({ rate }) => bitRateText(rate.inBitsPerSecond), align: 'right' },
+      { title: 'OUT', value: ({ rate }) => bitRateText(rate.outBitsPerSecond), align: 'right' },
+      { title: 'CONNECTIONS/S', value: ({ rate }) => countText(rate.newConnectionsPerSecond), align: 'right' },
+      { title: 'REQUESTS/S', value: ({ rate }) => countText(rate.requestsPerSecond), align: 'right' },
+    ],
+    lines,
+  );
+  return `${paint('dim', at)}\n${table}`;
+}

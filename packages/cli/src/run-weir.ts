@@ -1,0 +1,32 @@
+import { exitFor, UsageError } from '@weir/runtime';
+import { CommanderError } from 'commander';
+import { ConsoleError } from './client/console-client.ts';
+import { type ExitCode, FINE, PROBLEM, USAGE } from './exit-code.ts';
+import { programFor } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs one command line and answers its exit code; whatever goes wrong is one message, never a stack. */
+export async function runWeir(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  let code: ExitCode = FINE;
+  const program = programFor({
+    terminal,
+    finish(wanted) {
+      code = wanted;
+    },
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    return failed(error, terminal);
+  }
+}
+
+function failed(error: unknown, terminal: Terminal): ExitCode {
+  // Commander has printed its message, or the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? FINE : USAGE;
+  const { code, message } = error instanceof UsageError ? { code: USAGE, message: error.message } : exitFor(error);
+  terminal.err(`weir: ${message}\n`);
+  if (error instanceof ConsoleError) return error.code === 'NO_CONSOLE' ? USAGE : PROBLEM;
+  return code;
+}
