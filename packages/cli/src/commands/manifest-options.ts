@@ -20,8 +20,7 @@ export function addManifestOptions(command: Command): Command {
       new Option(
         '--node <name=address>',
         'a node of the fleet (repeatable; default: the Nodes of the manifests, else local=127.0.0.1)',
-      )
-).argParser(collectNodes),
+      ).argParser(collectNodes),
     )
     .option('--classless', 'take Services that name no loadBalancerClass, too');
 }
