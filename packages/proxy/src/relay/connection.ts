@@ -1,0 +1,214 @@
+// One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
+// passed on as what it was (FIN as FIN, RST as RST).
+import type { EndpointLoad, Route } from '@weir/model';
+import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import type { StreamEvents, TcpStream, Transport } from '../tcp/transport.ts';
+import type { Outcome } from './outcome.ts';
+import type { Deadlined, TimeoutWheel } from './timeout-wheel.ts';
+
+/** What a connection needs of its worker. */
+export interface RelayContext {
+  readonly transport: Transport;
+  readonly wheel: TimeoutWheel<Connection>;
+  /** A connection threw: a bug. It is over by then. */
+  onInternalError(thrown: unknown): void;
+}
+
+/** Where a connection belongs: what it chooses from, and who must know of it. */
+export interface ConnectionHome {
+  readonly route: Route;
+  /** An endpoint that is not among `tried`; undefined: none is left. */
+  choose(source: string, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
+  readonly members: Set<Connection>;
+}
+
+const TICK_MS = 1_000;
+/** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */
+const PATIENCE = 3;
+
+export class Connection implements StreamEvents, Deadlined {
+  deadline = 0;
+  wheelSlot = 0;
+  readonly #context: RelayContext;
+  readonly #home: ConnectionHome;
+  /** Of the counters: fixed for the life of the connection, also when its Service changes hands meanwhile. */
+  readonly #row: Float64Array;
+  readonly #client: TcpStream;
+  readonly #idleTicks: number;
+  readonly #lastTry: number;
+  readonly #tried: EndpointLoad[] = [];
+  #endpoint: TcpStream | undefined;
+  #load: EndpointLoad | undefined;
+  #isConnected = false;
+  #isEnded = false;
+  #hasClientClosed = false;
+  #hasEndpointClosed = false;
+  /** Written for the client, not yet taken by the kernel: not yet sent. */
+  #unsent = 0;
+
+  constructor(
+    client: TcpStream,
+    { context, home, row }: { context: RelayContext; home: ConnectionHome; row: Float64Array },
+  ) {
+    const { settings } = home.route;
+    this.#client = client;
+    this.#context = context;
+    this.#home = home;
+    this.#row = row;
+    this.#idleTicks = ticksFor(settings.idleTimeoutMs);
+    this.#lastTry = context.wheel.now + ticksFor(settings.connectTimeoutMs) * PATIENCE;
+    add(row, CONNECTIONS, 1);
+    add(row, ACTIVE, 1);
+  }
+
+  /** The client's bytes wait in the kernel until an endpoint has answered. */
+  start(): void {
+    const { wheel } = this.#context;
+    this.#home.members.add(this);
+    this.#client.accept(this);
+    this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
+    wheel.add(this);
+    this.#guarded(() => this.#connect('connect-failed'));
+  }
+
+  /** Ends both sides by RST, so that what the kernel still holds is discarded. */
+  end(outcome: Outcome): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#context.wheel.remove(this);
+    this.#home.members.delete(this);
+    if (this.#load !== undefined) this.#load.active -= 1;
+    this.#countSent(this.#client.queued);
+    add(this.#row, outcomeColumn(outcome), 1);
+    if (outcome !== 'completed') {
+      this.#client.reset();
+      this.#endpoint?.reset();
+    }
+    add(this.#row, ACTIVE, -1);
+  }
+
+  onExpired(): void {
+    if (this.#isConnected) this.end('idle-timeout');
+    else this.#guarded(() => this.#tryNext('connect-timeout'));
+  }
+
+  onConnect(stream: TcpStream): void {
+    if (stream !== this.#endpoint || this.#isEnded) return;
+    this.#isConnected = true;
+    this.#touch();
+    stream.readStart();
+    this.#client.readStart();
+  }
+
+  onData(from: TcpStream, bytes: Uint8Array): void {
+    if (this.#isEnded) return;
+    this.#touch();
+    if (from === this.#client) this.#toEndpoint(bytes);
+    else if (from === this.#endpoint) this.#toClient(bytes);
+  }
+
+  onEnd(from: TcpStream): void {
+    if (this.#isEnded) return;
+    this.#touch();
+    this.#peerOf(from)?.shutdown();
+  }
+
+  onDrain(taken: TcpStream): void {
+    if (this.#isEnded) return;
+    this.#touch();
+    if (taken === this.#client) this.#countSent(0);
+    this.#peerOf(taken)?.readStart();
+  }
+
+  onClose(stream: TcpStream, code: string | undefined): void {
+    if (this.#isEnded) return;
+    const isClient = stream === this.#client;
+    if (!isClient && stream !== this.#endpoint) return;
+    if (!isClient && !this.#isConnected) this.#guarded(() => this.#tryNext('connect-failed'));
+    else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
+    else this.#closedWell(isClient);
+  }
+
+  onThrow(_stream: TcpStream, thrown: unknown): void {
+    this.#context.onInternalError(thrown);
+    this.end('internal');
+  }
+
+  #connect(otherwise: Outcome): void {
+    const load = this.#home.choose(this.#client.remoteAddress, this.#tried);
+    if (load === undefined) {
+      this.end(otherwise);
+      return;
+    }
+    this.#tried.push(load);
+    this.#load = load;
+    load.active += 1;
+    this.#endpoint = this.#context.transport.connect(load.endpoint, this);
+  }
+
+  #tryNext(failure: Outcome): void {
+    const { wheel } = this.#context;
+    const last = this.#endpoint;
+    this.#endpoint = undefined;
+    last?.reset();
+    if (this.#load !== undefined) this.#load.active -= 1;
+    this.#load = undefined;
+    if (wheel.now >= this.#lastTry) {
+      this.end(failure);
+      return;
+    }
+    this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
+    wheel.advance(this);
+    this.#connect(failure);
+  }
+
+  #toEndpoint(bytes: Uint8Array): void {
+    add(this.#row, RECEIVED, bytes.length);
+    if (this.#endpoint !== undefined && this.#endpoint.write(bytes) > 0) this.#client.readStop();
+  }
+
+  #toClient(bytes: Uint8Array): void {
+    this.#unsent += bytes.length;
+    const queued = this.#client.write(bytes);
+    this.#countSent(queued);
+    if (queued > 0) this.#endpoint?.readStop();
+  }
+
+  #countSent(queued: number): void {
+    if (this.#unsent === queued) return;
+    add(this.#row, SENT, this.#unsent - queued);
+    this.#unsent = queued;
+  }
+
+  #closedWell(isClient: boolean): void {
+    if (isClient) this.#hasClientClosed = true;
+    else this.#hasEndpointClosed = true;
+    if (this.#hasClientClosed && this.#hasEndpointClosed) this.end('completed');
+  }
+
+  #peerOf(stream: TcpStream): TcpStream | undefined {
+    return stream === this.#client ? this.#endpoint : this.#client;
+  }
+
+  #touch(): void {
+    this.deadline = this.#context.wheel.now + this.#idleTicks;
+  }
+
+  /** For what no event of a stream has called, and is therefore not guarded there. */
+  #guarded(act: () => void): void {
+    try {
+      act();
+    } catch (thrown) {
+      this.onThrow(this.#client, thrown);
+    }
+  }
+}
+
+/** One more than the whole ticks, because the present one has begun already. */
+function ticksFor(ms: number): number {
+  return Math.ceil(ms / TICK_MS) + 1;
+}
+
+function add(row: Float64Array, column: number, amount: number): void {
+  row[column] = (row[column] as number) + amount;
+}

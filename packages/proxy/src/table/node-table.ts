@@ -1,0 +1,105 @@
+import { type Change, diff, EMPTY_TABLE, type Entry, idOf, type RoutingTable, serviceId } from '@weir/model';
+
+/**
+ * The part of the fleet's table that one node serves: its own entry and listeners, the Services that those belong to,
+ * and their endpoints. Law: after any changes it equals the same part of the whole table.
+ */
+export class NodeTable {
+  readonly #node: string;
+  #whole: RoutingTable = EMPTY_TABLE;
+  #part = new Map<string, Entry>();
+  /** Listeners of this node, by Service UID. */
+  #listeners = new Map<string, number>();
+  /** Ids of endpoints entries of the whole fleet, by Service UID. */
+  #endpoints = new Map<string, Set<string>>();
+
+  constructor(node: string) {
+    this.#node = node;
+  }
+
+  get part(): RoutingTable {
+    return { entries: this.#part };
+  }
+
+  /** A whole table instead of what was there; returns what changes in the part. */
+  replace(table: RoutingTable): Change[] {
+    this.#whole = table;
+    this.#listeners = new Map();
+    this.#endpoints = new Map();
+    for (const entry of table.entries.values()) this.#link(entry);
+    const part = new Map<string, Entry>();
+    for (const entry of table.entries.values()) if (this.#isOurs(entry)) part.set(entry.id, entry);
+    const changes = diff(this.part, { entries: part });
+    this.#part = part;
+    return changes;
+  }
+
+  /** `table` is the one before with `changes` made; returns what changes in the part, in O(changes). */
+  patch(changes: readonly Change[], table: RoutingTable): Change[] {
+    const before = this.#whole;
+    this.#whole = table;
+    const ids = new Set(changes.map(idOf));
+    const services = new Set<string>();
+    for (const id of ids) {
+      const old = before.entries.get(id);
+      const entry = table.entries.get(id);
+      if (old !== undefined) this.#unlink(old);
+      if (entry !== undefined) this.#link(entry);
+      for (const each of [old, entry]) if (each?.kind === 'listener') services.add(each.service);
+    }
+    // A first or last listener here brings or takes all of its Service.
+    for (const uid of services) {
+      ids.add(serviceId(uid));
+      for (const id of this.#endpoints.get(uid) ?? []) ids.add(id);
+    }
+    return [...ids].flatMap((id) => this.#settle(id, table.entries.get(id)));
+  }
+
+  #settle(id: string, entry: Entry | undefined): Change[] {
+    const known = this.#part.get(id);
+    if (entry !== undefined && this.#isOurs(entry)) {
+      if (known === entry) return [];
+      this.#part.set(id, entry);
+      return [{ kind: 'put', entry }];
+    }
+    return this.#part.delete(id) ? [{ kind: 'delete', id }] : [];
+  }
+
+  #isOurs(entry: Entry): boolean {
+    switch (entry.kind) {
+      case 'node':
+        return entry.name === this.#node;
+      case 'listener':
+        return entry.node === this.#node;
+      case 'service':
+        return this.#listeners.has(entry.uid);
+      case 'endpoints':
+        return this.#listeners.has(entry.service);
+      case 'tenant':
+      case 'problem':
+        return false;
+    }
+  }
+
+  #link(entry: Entry): void {
+    if (entry.kind === 'listener' && entry.node === this.#node) {
+      this.#listeners.set(entry.service, (this.#listeners.get(entry.service) ?? 0) + 1);
+    } else if (entry.kind === 'endpoints') {
+      const ids = this.#endpoints.get(entry.service);
+      if (ids === undefined) this.#endpoints.set(entry.service, new Set([entry.id]));
+      else ids.add(entry.id);
+    }
+  }
+
+  #unlink(entry: Entry): void {
+    if (entry.kind === 'listener' && entry.node === this.#node) {
+      const left = (this.#listeners.get(entry.service) ?? 0) - 1;
+      if (left > 0) this.#listeners.set(entry.service, left);
+      else this.#listeners.delete(entry.service);
+    } else if (entry.kind === 'endpoints') {
+      const ids = this.#endpoints.get(entry.service);
+      ids?.delete(entry.id);
+      if (ids?.size === 0) this.#endpoints.delete(entry.service);
+    }
+  }
+}

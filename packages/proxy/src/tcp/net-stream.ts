@@ -1,0 +1,203 @@
+// A stream on public `net`. Accepted sockets can only be read through 'data' (each chunk is a fresh buffer, which a
+// write may keep); connected ones read into one shared buffer, which a write must never keep.
+import { connect, type Socket } from 'node:net';
+import { CopySpace } from './copy-space.ts';
+import type { SocketAddress, StreamEvents, TcpStream } from './transport.ts';
+import { TurnQueue } from './turn-queue.ts';
+
+const READ_SIZE = 65_536;
+const SMALL_SIZE = 4_096;
+/** What one stream may take in one turn: libuv alone would read 32 times in a row. */
+const TURN_SIZE = 262_144;
+
+const shared = Buffer.allocUnsafeSlow(READ_SIZE);
+const largeCopies = new CopySpace(READ_SIZE);
+// So that a slow reader of small messages does not pin a large room for each.
+const smallCopies = new CopySpace(SMALL_SIZE);
+/** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
+let fresh: Uint8Array | undefined;
+
+const turns = new TurnQueue<NetStream>((stream) => stream.goOn());
+
+/** The stream of a new connection. Nobody is told anything before `accept`. */
+export function acceptedStream(socket: Socket): NetStream {
+  return new NetStream(socket);
+}
+
+export function connectedStream({ address, port }: SocketAddress, events: StreamEvents): NetStream {
+  const socket = connect({
+    host: address,
+    port,
+    allowHalfOpen: true,
+    noDelay: true,
+    onread: {
+      buffer: shared,
+      callback: (count) => {
+        stream.take(shared.subarray(0, count));
+        return true;
+      },
+    },
+  });
+  const stream = new NetStream(socket);
+  stream.events = events;
+  socket.on('connect', onConnect);
+  socket.on('end', onEnd);
+  socket.pause();
+  return stream;
+}
+
+const STREAM = Symbol('stream');
+/** Found from the socket by the event handlers, which are functions of the module: no closures per connection. */
+type OwnedSocket = Socket & { [STREAM]: NetStream };
+
+class NetStream implements TcpStream {
+  events: StreamEvents | undefined;
+  readonly #socket: Socket;
+  #isReading = false;
+  #hasYielded = false;
+  #burst = 0;
+  /** Stays as it was when the socket fails: what it held then never reached the kernel. */
+  #queued = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    (socket as OwnedSocket)[STREAM] = this;
+    socket.on('error', onError);
+    socket.on('close', onClose);
+  }
+
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress ?? '';
+  }
+
+  get queued(): number {
+    return this.#queued;
+  }
+
+  accept(events: StreamEvents): void {
+    this.events = events;
+    this.#socket.on('data', onData);
+    this.#socket.on('end', onEnd);
+  }
+
+  readStart(): void {
+    this.#isReading = true;
+    if (!this.#hasYielded) this.#socket.resume();
+  }
+
+  readStop(): void {
+    this.#isReading = false;
+    this.#socket.pause();
+  }
+
+  write(bytes: Uint8Array): number {
+    const socket = this.#socket;
+    const before = this.#queued;
+    if (!socket.destroyed) {
+      if (bytes === fresh) socket.write(bytes, this.#onWritten);
+      else this.#writeCopy(bytes);
+    }
+    this.#queued = hasFailed(socket) ? before + bytes.length : socket.writableLength;
+    return this.#queued;
+  }
+
+  shutdown(): void {
+    this.#socket.end();
+  }
+
+  reset(): void {
+    const socket = this.#socket;
+    if (socket.destroyed) return;
+    if (socket.connecting) socket.destroy();
+    // libuv refuses to reset while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
+    else if (isSendingFin(socket)) socket.once('finish', resetNow);
+    else socket.resetAndDestroy();
+  }
+
+  #writeCopy(bytes: Uint8Array): void {
+    const space = bytes.length <= SMALL_SIZE ? smallCopies : largeCopies;
+    const copy = bytes.length <= READ_SIZE ? space.copy(bytes) : Buffer.from(bytes);
+    this.#socket.write(copy, this.#onWritten);
+    // `writableLength` counts a write until it is over: 0 says that neither libuv nor the socket holds the copy.
+    if (this.#socket.writableLength > 0) space.keep();
+  }
+
+  readonly #onWritten = (): void => {
+    if (this.#queued === 0 || hasFailed(this.#socket)) return;
+    this.#queued = this.#socket.writableLength;
+    if (this.#queued === 0) this.tell('onDrain');
+  };
+
+  take(bytes: Uint8Array): void {
+    // Only a full read is followed by another one in the same turn.
+    this.#burst = bytes.length < READ_SIZE ? 0 : this.#burst + bytes.length;
+    if (this.#burst >= TURN_SIZE) this.#yieldTurn();
+    try {
+      this.events?.onData(this, bytes);
+    } catch (thrown) {
+      this.events?.onThrow(this, thrown);
+    }
+  }
+
+  #yieldTurn(): void {
+    this.#burst = 0;
+    this.#hasYielded = true;
+    this.#socket.pause();
+    turns.add(this);
+  }
+
+  goOn(): void {
+    this.#hasYielded = false;
+    if (this.#isReading) this.#socket.resume();
+  }
+
+  tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+    try {
+      this.events?.[event](this);
+    } catch (thrown) {
+      this.events?.onThrow(this, thrown);
+    }
+  }
+}
+
+/** From then on `writableLength` falls without anything being sent. */
+function hasFailed(socket: Socket): boolean {
+  return socket.destroyed || socket.errored !== null;
+}
+
+function isSendingFin(socket: Socket): boolean {
+  return socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+}
+
+function resetNow(this: Socket): void {
+  if (!this.destroyed) this.resetAndDestroy();
+}
+
+function onConnect(this: Socket): void {
+  streamOf(this).tell('onConnect');
+}
+
+function onData(this: Socket, chunk: Uint8Array): void {
+  fresh = chunk;
+  streamOf(this).take(chunk);
+  fresh = undefined;
+}
+
+function onEnd(this: Socket): void {
+  streamOf(this).tell('onEnd');
+}
+
+const codes = new WeakMap<Socket, string>();
+
+function onError(this: Socket, error: NodeJS.ErrnoException): void {
+  codes.set(this, error.code ?? error.message);
+}
+
+function onClose(this: Socket): void {
+  const stream = streamOf(this);
+  stream.events?.onClose(stream, codes.get(this));
+}
+
+function streamOf(socket: Socket): NetStream {
+  return (socket as OwnedSocket)[STREAM];
+}

@@ -1,0 +1,45 @@
+// What the main thread and a worker say to each other. Orders are followed in the order in which they were given.
+import type { Change, Cutoff, ListenerKey } from '@weir/model';
+import type { Outcome } from '../relay/outcome.ts';
+
+/** What a worker is born with. */
+export interface WorkerBirth {
+  readonly node: string;
+  /** One Int32, counted up while the worker is alive: PULSE. */
+  readonly pulse: SharedArrayBuffer;
+  readonly slabs: readonly SharedArrayBuffer[];
+}
+
+/** How often a worker shows that it lives. */
+export const PULSE_MS = 250;
+
+export type Order =
+  /** More room for counters: the next thousand slots. */
+  | { readonly kind: 'grow'; readonly slab: SharedArrayBuffer }
+  | {
+      readonly kind: 'table';
+      readonly changes: readonly Change[];
+      /** Where Services of these UIDs are counted from now on; before the changes are made. */
+      readonly slots: readonly (readonly [uid: string, slot: number])[];
+    }
+  /** All that are in force, at `now` (milliseconds since the epoch). */
+  | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }
+  | { readonly kind: 'listen'; readonly door: Door }
+  | { readonly kind: 'unlisten'; readonly door: Door }
+  | { readonly kind: 'sever'; readonly outcome: Outcome }
+  /** Answered by `done` when every order before it has been followed. */
+  | { readonly kind: 'mark'; readonly sequence: number };
+
+/** One opening of a listener; `id` tells it from an earlier one of the same key. */
+export interface Door {
+  readonly id: number;
+  readonly key: ListenerKey;
+  readonly address: string;
+  readonly port: number;
+}
+
+export type Answer =
+  | { readonly kind: 'done'; readonly sequence: number }
+  | { readonly kind: 'listening'; readonly door: number }
+  | { readonly kind: 'failed'; readonly door: number; readonly code: string }
+  | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };

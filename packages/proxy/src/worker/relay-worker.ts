@@ -1,0 +1,132 @@
+// A worker without its thread: takes orders, listens, and owns each connection for its whole life.
+import { createMatcher, EMPTY_TABLE, type ListenerKey, type Matcher, match, patchMatcher } from '@weir/model';
+import { outcomeColumn } from '../counters/columns.ts';
+import { Connection, type RelayContext } from '../relay/connection.ts';
+import type { Outcome } from '../relay/outcome.ts';
+import { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import type { TcpListener, TcpStream, Transport } from '../tcp/transport.ts';
+import type { Answer, Door, Order } from './messages.ts';
+import { RouteHome } from './route-home.ts';
+import { ServiceGroups } from './service-groups.ts';
+import { Severing } from './severing.ts';
+
+const WHEEL_SLOTS = 128;
+
+export interface RelayWorkerOptions {
+  readonly node: string;
+  readonly transport: Transport;
+  readonly slabs: readonly SharedArrayBuffer[];
+  answer(answer: Answer): void;
+  /** What ended no more than one connection. */
+  report(what: 'accept' | 'internal', thrown: unknown): void;
+}
+
+export class RelayWorker {
+  readonly #options: RelayWorkerOptions;
+  readonly #matcher: Matcher;
+  readonly #context: RelayContext;
+  readonly #homes = new Map<ListenerKey, RouteHome>();
+  readonly #listeners = new Map<number, TcpListener>();
+  readonly #wheel = new TimeoutWheel<Connection>(WHEEL_SLOTS, (connection) => connection.onExpired());
+  readonly #severing = new Severing();
+  readonly #groups: ServiceGroups;
+
+  constructor(options: RelayWorkerOptions) {
+    this.#options = options;
+    this.#groups = new ServiceGroups(options.slabs, this.#severing);
+    this.#matcher = createMatcher(EMPTY_TABLE, options.node);
+    this.#context = {
+      transport: options.transport,
+      wheel: this.#wheel,
+      onInternalError: (thrown) => options.report('internal', thrown),
+    };
+  }
+
+  /** Once a second. */
+  tick(): void {
+    this.#wheel.tick();
+    this.#groups.sweep();
+  }
+
+  follow(order: Order): void {
+    switch (order.kind) {
+      case 'grow':
+        this.#groups.grow(order.slab);
+        return;
+      case 'table':
+        for (const [uid, slot] of order.slots) this.#groups.assign(uid, slot);
+        for (const key of patchMatcher(this.#matcher, order.changes)) this.#refresh(key);
+        return;
+      case 'cutoffs':
+        this.#groups.cutOff(order.cutoffs, order.now);
+        return;
+      case 'listen':
+        this.#listen(order.door);
+        return;
+      case 'unlisten':
+        this.#listeners.get(order.door.id)?.close();
+        this.#listeners.delete(order.door.id);
+        return;
+      case 'sever':
+        for (const group of this.#groups.all()) this.#severing.sever(group.members, order.outcome);
+        return;
+      case 'mark':
+        this.#options.answer({ kind: 'done', sequence: order.sequence });
+    }
+  }
+
+  #refresh(key: ListenerKey): void {
+    const route = this.#matcher.routes.get(key);
+    const home = this.#homes.get(key);
+    if (route !== undefined && home?.group.service.uid === route.service.uid) {
+      home.update(route);
+      this.#groups.rename(home.group, route.service);
+      return;
+    }
+    if (route === undefined) this.#homes.delete(key);
+    else this.#homes.set(key, new RouteHome(route, this.#groups.join(route.service)));
+    if (home !== undefined) this.#groups.leave(home.group);
+  }
+
+  #listen(door: Door): void {
+    const { transport, answer, report } = this.#options;
+    const listener = transport.listen(
+      { address: door.address, port: door.port, reusePort: true },
+      {
+        onListening: () => answer({ kind: 'listening', door: door.id }),
+        onFailed: (code) => {
+          this.#listeners.delete(door.id);
+          answer({ kind: 'failed', door: door.id, code });
+        },
+        onConnection: (stream) => this.#arrive(door, stream),
+        onAcceptError: (code) => report('accept', code),
+      },
+    );
+    this.#listeners.set(door.id, listener);
+  }
+
+  #arrive(door: Door, stream: TcpStream): void {
+    try {
+      const home = this.#homes.get(door.key);
+      const refusal = this.#refusalFor(door, stream, home);
+      if (home === undefined || refusal !== undefined) this.#refuse(stream, home, refusal ?? 'no-listener');
+      else new Connection(stream, { context: this.#context, home, row: home.group.row }).start();
+    } catch (thrown) {
+      this.#options.report('internal', thrown);
+      this.#refuse(stream, undefined, 'internal');
+    }
+  }
+
+  #refusalFor({ address, port }: Door, stream: TcpStream, home: RouteHome | undefined): Outcome | undefined {
+    if (home?.group.isCutOff === true) return 'cut-off';
+    const found = match(this.#matcher, { protocol: 'TCP', address, port, source: stream.remoteAddress });
+    return found.kind === 'refused' ? found.reason : undefined;
+  }
+
+  #refuse(stream: TcpStream, home: RouteHome | undefined, outcome: Outcome): void {
+    const row = home?.group.row ?? this.#groups.rowFor(undefined);
+    const column = outcomeColumn(outcome);
+    row[column] = (row[column] as number) + 1;
+    stream.reset();
+  }
+}

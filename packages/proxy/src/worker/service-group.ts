@@ -1,0 +1,26 @@
+import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
+import type { Connection } from '../relay/connection.ts';
+
+/** The open connections of one Service, under the name by which a Suspension finds them. */
+export class ServiceGroup {
+  readonly members: Set<Connection> = new Set();
+  service: ServiceEntry;
+  /** Where new connections are counted. */
+  row: Float64Array;
+  #isCutOff = false;
+
+  constructor(service: ServiceEntry, row: Float64Array) {
+    this.service = service;
+    this.row = row;
+  }
+
+  get isCutOff(): boolean {
+    return this.#isCutOff;
+  }
+
+  /** Whether it is cut off now; what is open is for the caller to sever. */
+  judge(cutoffs: readonly Cutoff[], now: number): boolean {
+    this.#isCutOff = cutoffFor(cutoffs, this.service, now) !== undefined;
+    return this.#isCutOff;
+  }
+}

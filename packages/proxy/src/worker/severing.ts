@@ -1,0 +1,31 @@
+import type { Connection } from '../relay/connection.ts';
+import type { Outcome } from '../relay/outcome.ts';
+
+const PER_TURN = 200;
+
+/** Ends many connections without holding up those that are to live: at most 200 in one turn of the event loop. */
+export class Severing {
+  #doomed: { readonly connection: Connection; readonly outcome: Outcome }[] = [];
+  #next = 0;
+
+  /** Those that are open now. One that ends by itself meanwhile keeps its own outcome. */
+  sever(members: ReadonlySet<Connection>, outcome: Outcome): void {
+    const isIdle = this.#doomed.length === 0;
+    for (const connection of members) this.#doomed.push({ connection, outcome });
+    if (isIdle) this.#run();
+  }
+
+  readonly #run = (): void => {
+    const end = Math.min(this.#next + PER_TURN, this.#doomed.length);
+    for (; this.#next < end; this.#next += 1) {
+      const item = this.#doomed[this.#next];
+      item?.connection.end(item.outcome);
+    }
+    if (this.#next < this.#doomed.length) {
+      setImmediate(this.#run);
+      return;
+    }
+    this.#doomed = [];
+    this.#next = 0;
+  };
+}
