@@ -6,6 +6,9 @@ import type { StatusSink } from '../status/status-sink.ts';
 import { publishedViews } from '../status/views.ts';
 import { Liveness } from './liveness.ts';
 
+/** What lasts is told again from time to time, whatever happens or not. */
+const LOOK_AGAIN_MS = 60_000;
+
 /** What is decided, and what it was decided from. */
 export interface Decided {
   readonly table: RoutingTable;
@@ -49,11 +52,13 @@ export class FleetKeeper {
     const settling = this.#liveness.isInGrace(now);
     const alive = this.#liveness.alive();
     const reported = [decided.cutoffs, said(alive)];
-    const facts = [decided.table, decided.snapshot, settling, this.#liveness.isReachable, reported];
+    const minute = Math.floor(now / LOOK_AGAIN_MS);
+    const reachable = this.#liveness.isReachable;
+    const facts = [decided.table, decided.snapshot, settling, reachable, this.#sink.observed, minute, reported];
     if (isSame(facts, this.#told)) return;
     this.#views = this.#viewsFor(decided, alive, settling);
-    await this.#sink.write(this.#views, signal);
-    this.#told = facts;
+    this.#told = [];
+    if ((await this.#sink.write(this.#views, signal)) === 'done') this.#told = facts;
   }
 
   #viewsFor({ table, cutoffs, snapshot }: Decided, heartbeats: readonly Heartbeat[], settling: boolean) {

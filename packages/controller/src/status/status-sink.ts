@@ -2,9 +2,11 @@ import type { ServiceView } from '@weir/model';
 
 /** Whoever tells Services what became of them. A directory has nobody. */
 export interface StatusSink {
+  /** Counts up whenever a Service says something else than before, whoever made it. */
+  readonly observed: number;
   /**
-   * Makes the Services say what the views say; what says it already costs nothing. One that changed meanwhile is left for the next
-   * call. Rejects when the API server is away.
+   * Makes the Services say what the views say; what says it already costs nothing. `again`: some changed meanwhile, and want to be
+   * looked at anew. Rejects when the API server is away.
    */
-  write(views: readonly ServiceView[], signal: AbortSignal): Promise<void>;
+  write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'>;
 }

@@ -278,9 +278,11 @@ describe('what Services are told', () => {
         services: [serviceObject('web')],
       });
     const status = {
-      async write(next: readonly ServiceView[]): Promise<void> {
+      observed: 0,
+      async write(next: readonly ServiceView[]): Promise<'done'> {
         views = next;
         writes += 1;
+        return 'done';
       },
     };
     return {

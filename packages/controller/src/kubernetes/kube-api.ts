@@ -1,0 +1,164 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { ApiError, apiErrorFor } from './api-error.ts';
+import { Connection } from './connection.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Json;
+  /** Default `application/json`. */
+  readonly contentType?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface WatchRequest {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** The server has accepted it. */
+  onOpen(): void;
+  onEvent(type: string, object: Json): void;
+}
+
+export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
+export const FIELD_MANAGER = 'weir-controller';
+
+const TIMEOUT_MS = 30_000;
+/** The server sends a bookmark about once a minute; nothing at all for longer: the connection is dead without a word. */
+const SILENCE_MS = 90_000;
+
+/** JSON in, JSON out. Rejects with `ApiError`, or the reason of the signal. */
+export class KubeApi {
+  readonly #connection: Connection;
+
+  constructor(config: KubeConfig) {
+    this.#connection = new Connection(config);
+  }
+
+  get server(): string {
+    return this.#connection.server;
+  }
+
+  async request({ method, path, query, body, contentType, timeoutMs = TIMEOUT_MS, signal }: ApiRequest): Promise<Json> {
+    const limit = new Limit(timeoutMs, signal);
+    const what = `${method} ${path}`;
+    try {
+      const response = await this.#connection.send({
+        method,
+        path: `${path}${queryText(query)}`,
+        headers: body === undefined ? {} : { 'content-type': contentType ?? 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: limit.signal,
+      });
+      const text = await textOf(response);
+      const { statusCode = 0 } = response;
+      if (statusCode < 200 || statusCode > 299) throw apiErrorFor(what, statusCode, text);
+      return JSON.parse(text) as Json;
+    } catch (error) {
+      throw this.#inWords(error, { what, limit, signal });
+    } finally {
+      limit.clear();
+    }
+  }
+
+  /** Resolves when the server ends the watch, as it does every few minutes. */
+  async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
+    const limit = new Limit(SILENCE_MS, signal);
+    const what = `WATCH ${path}`;
+    try {
+      const fullPath = `${path}${queryText({ ...query, watch: 'true', allowWatchBookmarks: 'true' })}`;
+      const response = await this.#connection.send({
+        method: 'GET',
+        path: fullPath,
+        headers: {},
+        signal: limit.signal,
+      });
+      if (response.statusCode !== 200) throw apiErrorFor(what, response.statusCode ?? 0, await textOf(response));
+      onOpen();
+      for await (const line of linesOf(response)) {
+        limit.renew();
+        const { type, object } = JSON.parse(line) as { type: string; object: Json };
+        onEvent(type, object);
+      }
+    } catch (error) {
+      throw this.#inWords(error, { what, limit, signal });
+    } finally {
+      limit.clear();
+    }
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #inWords(
+    error: unknown,
+    { what, limit, signal }: { readonly what: string; readonly limit: Limit; readonly signal: AbortSignal | undefined },
+  ): unknown {
+    if (signal?.aborted) return signal.reason;
+    if (limit.isOver) return new ApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
+    if (error instanceof ApiError) return error;
+    return new ApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
+  }
+}
+
+async function textOf(response: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Unlike readline it tells when the stream broke off, and does not take half a line for a whole one. */
+async function* linesOf(response: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let begun: string[] = [];
+  for await (const chunk of response) {
+    const lines = decoder.write(chunk).split('\n');
+    const last = lines.pop() ?? '';
+    for (const line of lines) {
+      yield begun.join('') + line;
+      begun = [];
+    }
+    if (last !== '') begun.push(last);
+  }
+}
+
+function queryText(query: Readonly<Record<string, string>> | undefined): string {
+  return query === undefined ? '' : `?${new URLSearchParams(query)}`;
+}
+
+/** A time limit that can be renewed, beside the wish of whoever asked. */
+class Limit {
+  readonly signal: AbortSignal;
+  readonly #over = new AbortController();
+  readonly #ms: number;
+  #timer: NodeJS.Timeout;
+
+  constructor(ms: number, signal: AbortSignal | undefined) {
+    this.#ms = ms;
+    this.signal = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
+    this.#timer = this.#start();
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  renew(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#start();
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #start(): NodeJS.Timeout {
+    return setTimeout(() => this.#over.abort(), this.#ms);
+  }
+}

@@ -1,0 +1,155 @@
+import { type Clock, createLoop, errorMessage, type Logger, type Loop } from '@weir/runtime';
+import { ApiError } from '../kubernetes/api-error.ts';
+import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
+import {
+  type LeaseSpec,
+  type Observation,
+  observe,
+  planElection,
+  RENEW_DEADLINE_MS,
+  RETRY_MS,
+  released,
+} from './election.ts';
+import type { Leadership } from './leadership.ts';
+
+export interface LeaseElectionOptions {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of this process, among all that stand for election. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function standForElection(options: LeaseElectionOptions): LeaseElection {
+  const election = new LeaseElection(options);
+  election.start();
+  return election;
+}
+
+interface Lease {
+  readonly spec: LeaseSpec;
+  readonly resourceVersion: string | undefined;
+}
+
+export class LeaseElection implements Leadership {
+  readonly #options: LeaseElectionOptions;
+  readonly #listeners = new Set<() => void>();
+  readonly #loop: Loop;
+  #observation: Observation | undefined;
+  #isLeader = false;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+  #holder: string | undefined;
+
+  constructor(options: LeaseElectionOptions) {
+    this.#options = options;
+    const { clock, log } = options;
+    this.#loop = createLoop({
+      gapMs: 10,
+      resyncMs: RETRY_MS,
+      retryMs: [RETRY_MS / 4, RETRY_MS],
+      clock,
+      run: () => this.#round(),
+      onError: (error, { failures }) => {
+        this.#stepBackWhenLate();
+        if (failures === 1)
+          log.warn({ reason: errorMessage(error) }, 'the Lease cannot be read or written; it is tried again');
+      },
+    });
+  }
+
+  get isLeader(): boolean {
+    return this.#isLeader;
+  }
+
+  start(): void {
+    this.#loop.trigger();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async recheck(): Promise<void> {
+    await this.#round().catch(() => this.#set(false));
+  }
+
+  async close(): Promise<void> {
+    await this.#loop.close();
+    this.#listeners.clear();
+    if (!this.#isLeader) return;
+    this.#isLeader = false;
+    // When it fails the next one waits out the Lease.
+    await this.#release().catch(() => undefined);
+  }
+
+  async #round(): Promise<void> {
+    const { clock, identity, log } = this.#options;
+    const startedAt = clock.monotonic();
+    const lease = await this.#read();
+    this.#observation = lease && observe(this.#observation, lease.spec, clock.monotonic());
+    const step = planElection(this.#observation, { identity, now: clock.now(), monotonic: clock.monotonic() });
+    if (step.kind === 'wait') {
+      if (step.holder !== this.#holder) log.info({ leader: step.holder }, 'another controller leads');
+      this.#holder = step.holder;
+      return this.#set(false);
+    }
+    try {
+      await this.#write(step.kind === 'create' ? 'POST' : 'PUT', step.spec, lease?.resourceVersion);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
+      // Somebody was faster: the next round sees who.
+      this.#stepBackWhenLate();
+      if (step.kind !== 'renew') this.#set(false);
+      return;
+    }
+    this.#holder = identity;
+    this.#observation = { spec: step.spec, since: clock.monotonic() };
+    this.#renewedAt = startedAt;
+    this.#set(true);
+  }
+
+  #stepBackWhenLate(): void {
+    if (this.#isLeader && this.#options.clock.monotonic() - this.#renewedAt >= RENEW_DEADLINE_MS) this.#set(false);
+  }
+
+  #set(isLeader: boolean): void {
+    if (this.#isLeader === isLeader) return;
+    this.#isLeader = isLeader;
+    this.#options.log.info(isLeader ? 'elected' : 'no longer elected');
+    for (const listener of this.#listeners) listener();
+  }
+
+  get #path(): string {
+    return `/apis/coordination.k8s.io/v1/namespaces/${this.#options.namespace}/leases`;
+  }
+
+  async #read(): Promise<Lease | undefined> {
+    const { api, name } = this.#options;
+    try {
+      const lease = await api.request({ method: 'GET', path: `${this.#path}/${name}`, timeoutMs: RETRY_MS * 2 });
+      const { resourceVersion } = lease.metadata as { resourceVersion?: string };
+      return { spec: (lease.spec ?? {}) as LeaseSpec, resourceVersion };
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+
+  async #write(method: 'POST' | 'PUT', spec: LeaseSpec, resourceVersion: string | undefined): Promise<Json> {
+    const { api, name, namespace } = this.#options;
+    const path = method === 'POST' ? this.#path : `${this.#path}/${name}`;
+    const metadata = { name, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
+    const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
+    return api.request({ method, path, body, timeoutMs: RETRY_MS * 2 });
+  }
+
+  async #release(): Promise<void> {
+    const { identity, clock } = this.#options;
+    const lease = await this.#read();
+    if (lease?.spec.holderIdentity !== identity) return;
+    await this.#write('PUT', released(lease.spec, clock.now()), lease.resourceVersion);
+  }
+}

@@ -1,0 +1,98 @@
+import { type Clock, errorMessage, type Logger } from '@weir/runtime';
+import { ApiError } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
+import { microTime } from '../leader/election.ts';
+import type { ServiceEvent } from './service-event.ts';
+
+/** An Event lives for an hour: what lasts is told again before it is gone. */
+const RENEW_MS = 30 * 60_000;
+
+/** Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. */
+export class EventWriter {
+  readonly #api: Pick<KubeApi, 'request'>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #instance: string;
+  /** By name: when it was last told, or seen to be, on a clock that never jumps. */
+  readonly #toldAt = new Map<string, number>();
+  #isRefused = false;
+
+  constructor(options: { api: Pick<KubeApi, 'request'>; clock: Clock; log: Logger; instance: string }) {
+    this.#api = options.api;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#instance = options.instance;
+  }
+
+  /** Tells what is new, and what lasts when it was last told half an hour ago. */
+  async tell(news: readonly ServiceEvent[], standing: readonly ServiceEvent[]): Promise<void> {
+    const isOld = ({ name }: ServiceEvent): boolean =>
+      this.#clock.monotonic() - (this.#toldAt.get(name) ?? Number.NEGATIVE_INFINITY) >= RENEW_MS;
+    const names = new Set(news.map(({ name }) => name));
+    for (const event of news) await this.#tellOne(event, { isNews: true });
+    for (const event of standing)
+      if (!names.has(event.name) && isOld(event)) await this.#tellOne(event, { isNews: false });
+  }
+
+  /** Forgets the Services that are gone. */
+  keepOnly(isThere: (uid: string) => boolean): void {
+    for (const name of this.#toldAt.keys()) if (!isThere(name.split('.')[1] ?? '')) this.#toldAt.delete(name);
+  }
+
+  async #tellOne(event: ServiceEvent, { isNews }: { readonly isNews: boolean }): Promise<void> {
+    this.#toldAt.set(event.name, this.#clock.monotonic());
+    try {
+      const path = `/apis/events.k8s.io/v1/namespaces/${event.namespace}/events/${event.name}`;
+      const before = await this.#read(path);
+      // Told by the leader before us, a while ago.
+      if (!isNews && before !== undefined && this.#clock.now() - lastTold(before) < RENEW_MS) return;
+      const query = { fieldManager: FIELD_MANAGER, force: 'true' };
+      const body = this.#bodyFor(event, before);
+      await this.#api.request({ method: 'PATCH', path, query, body, contentType: SERVER_SIDE_APPLY });
+      this.#isRefused = false;
+    } catch (error) {
+      if (!this.#isRefused)
+        this.#log.warn({ reason: errorMessage(error), event: event.name }, 'an Event could not be written');
+      this.#isRefused = true;
+    }
+  }
+
+  async #read(path: string): Promise<StoredEvent | undefined> {
+    try {
+      return (await this.#api.request({ method: 'GET', path })) as unknown as StoredEvent;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+
+  /** Of one that exists only the series may change. */
+  #bodyFor(event: ServiceEvent, before: StoredEvent | undefined): Json {
+    const now = microTime(this.#clock.now());
+    const { uid, name } = event.service;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: event.name, namespace: event.namespace },
+      eventTime: before?.eventTime ?? now,
+      reportingController: 'weir.dev/controller',
+      reportingInstance: before?.reportingInstance ?? this.#instance,
+      action: 'Serve',
+      reason: event.reason,
+      type: event.type,
+      note: event.note,
+      regarding: { apiVersion: 'v1', kind: 'Service', namespace: event.namespace, name, uid },
+      ...(before !== undefined && { series: { count: (before.series?.count ?? 1) + 1, lastObservedTime: now } }),
+    };
+  }
+}
+
+interface StoredEvent {
+  readonly eventTime: string;
+  readonly reportingInstance: string;
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+}
+
+function lastTold({ eventTime, series }: StoredEvent): number {
+  return Date.parse(series?.lastObservedTime ?? eventTime);
+}

@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ServiceView } from '@weir/model';
+import { type Clock, errorMessage, type Logger } from '@weir/runtime';
+import { ApiError } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
+import type { EventWriter } from './event-writer.ts';
+import { forEachOf } from './for-each-of.ts';
+import { newsFor, standingFor } from './service-event.ts';
+import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
+import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
+import type { StatusSink } from './status-sink.ts';
+
+export interface KubernetesStatusOptions {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly events: EventWriter;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Writes at once; the API server takes about 10 ms for each. */
+const WRITERS = 8;
+const NOTHING: ServiceStatus = { ingress: [], conditions: [] };
+
+/** Status and Events of Services, by server-side apply: only our conditions and the addresses, and only when something changes. */
+export class KubernetesStatus implements StatusSink {
+  readonly #options: KubernetesStatusOptions;
+  /** By the key of the source. */
+  readonly #facts = new Map<string, ServiceFacts>();
+  /** By UID: what the API server refused for good, so that it is not asked again for just that. */
+  readonly #refused = new Map<string, string>();
+  #observed = 0;
+
+  constructor(options: KubernetesStatusOptions) {
+    this.#options = options;
+  }
+
+  get observed(): number {
+    return this.#observed;
+  }
+
+  /** A Service as it came from the API server; undefined: it is gone. */
+  note(key: string, raw: Json | undefined): void {
+    const before = this.#facts.get(key);
+    const facts = raw === undefined ? undefined : serviceFactsFor(raw);
+    if (facts === undefined) this.#facts.delete(key);
+    else this.#facts.set(key, facts);
+    const said = (each: ServiceFacts | undefined): unknown => each && [each.uid, each.ingress, each.conditions];
+    if (!isDeepStrictEqual(said(before), said(facts))) this.#observed += 1;
+  }
+
+  async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'> {
+    const viewOf = new Map(views.map((view) => [view.uid, view]));
+    this.#options.events.keepOnly((uid) => viewOf.has(uid));
+    for (const uid of this.#refused.keys()) if (!viewOf.has(uid)) this.#refused.delete(uid);
+    let outcome: 'done' | 'again' = 'done';
+    await forEachOf([...this.#facts], { at: WRITERS, signal }, async ([key, facts]) => {
+      const view = viewOf.get(facts.uid);
+      const isWritten = view === undefined ? await this.#clear(key, facts) : await this.#say(key, facts, view);
+      if (!isWritten) outcome = 'again';
+    });
+    return outcome;
+  }
+
+  async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<boolean> {
+    if (facts.type !== 'LoadBalancer' || facts.deleting) return true;
+    const status = statusFor(view, facts, this.#options.clock.now());
+    const news = newsFor(view, facts);
+    if (!isSaid(status, facts) && !(await this.#apply(key, facts, status))) return false;
+    await this.#options.events.tell(news, standingFor(view));
+    return true;
+  }
+
+  async #clear(key: string, facts: ServiceFacts): Promise<boolean> {
+    return !isLeftover(facts) || this.#apply(key, facts, NOTHING);
+  }
+
+  /** False: it changed meanwhile, and what was decided may not be right any more. */
+  async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<boolean> {
+    const { api, log } = this.#options;
+    const { namespace, name, uid, resourceVersion } = facts;
+    const wanted = JSON.stringify(status);
+    if (this.#refused.get(uid) === wanted) return true;
+    try {
+      const answer = await api.request({
+        method: 'PATCH',
+        path: `/api/v1/namespaces/${namespace}/services/${name}/status`,
+        query: { fieldManager: FIELD_MANAGER, force: 'true' },
+        contentType: SERVER_SIDE_APPLY,
+        body: bodyFor(facts, status),
+      });
+      this.#refused.delete(uid);
+      // Not if the watch was faster.
+      if (this.#facts.get(key)?.resourceVersion === resourceVersion) this.note(key, answer);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      switch (error.code) {
+        case 'CONFLICT':
+          return false;
+        case 'NOT_FOUND':
+          return true;
+        case 'FORBIDDEN':
+        case 'REFUSED':
+          this.#refused.set(uid, wanted);
+          log.error(
+            { service: `${namespace}/${name}`, reason: errorMessage(error) },
+            'the status of a Service was refused',
+          );
+          return true;
+        default:
+          throw error;
+      }
+    }
+  }
+}
+
+/** UID and version are preconditions: it is this Service, as it was when we decided. What is left out here and was ours goes away. */
+function bodyFor(
+  { namespace, name, uid, resourceVersion }: ServiceFacts,
+  { ingress, conditions }: ServiceStatus,
+): Json {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace, name, uid, resourceVersion },
+    status: {
+      ...(ingress.length > 0 && { loadBalancer: { ingress } }),
+      ...(conditions.length > 0 && { conditions }),
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { type Condition, type ServiceView, truncate } from '@weir/model';
+import { CONDITION_PREFIX, type ServiceFacts } from './service-facts.ts';
+
+/** What is told by an Event, because `kubectl describe` shows those and no conditions. */
+export interface ServiceEvent {
+  /** The same for the same news, so that telling it again renews one object. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly service: { readonly uid: string; readonly name: string };
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly note: string;
+}
+
+/** Reasons that are only on the way to another. */
+const QUIET = ['Accepted', 'WaitingForProxy'];
+
+/** The news in a view: conditions that the Service does not show yet. */
+export function newsFor(view: ServiceView, facts: ServiceFacts): readonly ServiceEvent[] {
+  return view.conditions
+    .filter((condition) => isTold(condition) && !isShown(condition, facts))
+    .map((condition) => eventFor(view, condition));
+}
+
+/** What is told again and again while it lasts: that a Service is refused, and why. */
+export function standingFor(view: ServiceView): readonly ServiceEvent[] {
+  return view.conditions
+    .filter(({ type, status }) => type === 'Accepted' && status === 'False')
+    .map((condition) => eventFor(view, condition));
+}
+
+function isTold({ reason, status }: Condition): boolean {
+  return !QUIET.includes(reason) && status !== 'Unknown';
+}
+
+/** Of what is well the message may change (another address): that is no news. */
+function isShown(condition: Condition, facts: ServiceFacts): boolean {
+  const shown = facts.conditions.find((each) => each.type === `${CONDITION_PREFIX}${condition.type}`);
+  if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;
+  return isGood(condition) || shown.message === condition.message;
+}
+
+function isGood({ type, status }: Condition): boolean {
+  return (type === 'Accepted' || type === 'Programmed') && status === 'True';
+}
+
+function eventFor(view: ServiceView, condition: Condition): ServiceEvent {
+  const { uid, namespace, name } = view;
+  const { reason } = condition;
+  const note = truncate(condition.message);
+  // The note of an Event cannot be changed: other words are another Event.
+  const words = createHash('sha256').update(note).digest('hex').slice(0, 10);
+  return {
+    name: `weir.${uid}.${reason.toLowerCase()}.${words}`,
+    namespace,
+    service: { uid, name },
+    type: isGood(condition) ? 'Normal' : 'Warning',
+    reason,
+    note,
+  };
+}

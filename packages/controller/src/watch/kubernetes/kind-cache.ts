@@ -1,0 +1,96 @@
+import type { Problem } from '@weir/model';
+import type { ApiError } from '../../kubernetes/api-error.ts';
+import type { Json } from '../../kubernetes/kube-api.ts';
+import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
+import { problemFor } from './kind-problem.ts';
+import type { KindOptions, WatchedKind, WatchedObjects } from './kinds.ts';
+import type { ReflectorTarget } from './reflector.ts';
+
+export interface KindCacheHooks {
+  /** The snapshot is another one now. */
+  changed(): void;
+  /** Each object as it came, before it is projected; undefined with the key of one that is gone. */
+  raw?(key: string, object: Json | undefined): void;
+}
+
+/** The objects of one kind, projected. What cannot be read any more is kept as it was. */
+export class KindCache<K extends WatchedKind> implements ReflectorTarget {
+  readonly #kind: K;
+  readonly #options: KindOptions<K>;
+  readonly #hooks: KindCacheHooks;
+  readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
+  readonly #objectProblems = new Map<string, readonly Problem[]>();
+  #failure: ApiError | undefined;
+  #unlisted: Set<string> | undefined;
+  #isListed = false;
+
+  constructor(kind: K, options: KindOptions<K>, hooks: KindCacheHooks) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#hooks = hooks;
+  }
+
+  /** Read in full at least once, or known not to be there. */
+  get isSynced(): boolean {
+    if (this.#isListed) return true;
+    return !this.#options.isNeeded && (this.#failure?.code === 'NOT_FOUND' || this.#failure?.code === 'FORBIDDEN');
+  }
+
+  list(): readonly WatchedObjects[K][] {
+    return this.#objects.list();
+  }
+
+  problems(): readonly Problem[] {
+    const own = this.#failure === undefined ? [] : problemFor(this.#options, this.#failure);
+    return [...own, ...[...this.#objectProblems.values()].flat()];
+  }
+
+  listing(): void {
+    this.#unlisted = new Set([...this.#objects.keys(), ...this.#objectProblems.keys()]);
+  }
+
+  listed(): void {
+    for (const key of this.#unlisted ?? []) this.#remove(key);
+    this.#unlisted = undefined;
+    const isFirst = !this.#isListed;
+    this.#isListed = true;
+    if (isFirst) this.#hooks.changed();
+  }
+
+  put(raw: Json): void {
+    const key = keyOf(raw);
+    this.#unlisted?.delete(key);
+    this.#hooks.raw?.(key, raw);
+    const { object, problems } = this.#options.project(raw);
+    const saidBefore = JSON.stringify(this.#objectProblems.get(key) ?? []);
+    if (problems.length > 0) this.#objectProblems.set(key, problems);
+    else this.#objectProblems.delete(key);
+    const isObjectChanged = object !== undefined && this.#objects.set(object);
+    if (isObjectChanged || saidBefore !== JSON.stringify(problems)) this.#hooks.changed();
+  }
+
+  deleted(raw: Json): void {
+    this.#remove(keyOf(raw));
+  }
+
+  failed(error: ApiError | undefined): void {
+    const before = this.#failure?.message;
+    this.#failure = error;
+    if (before !== error?.message) this.#hooks.changed();
+  }
+
+  toString(): string {
+    return this.#kind;
+  }
+
+  #remove(key: string): void {
+    this.#hooks.raw?.(key, undefined);
+    const hadProblems = this.#objectProblems.delete(key);
+    if (this.#objects.delete(key) || hadProblems) this.#hooks.changed();
+  }
+}
+
+function keyOf(raw: Json): string {
+  const { namespace, name } = (raw.metadata ?? {}) as { namespace?: string; name?: string };
+  return objectKey({ name: name ?? '', ...(namespace !== undefined && { namespace }) });
+}

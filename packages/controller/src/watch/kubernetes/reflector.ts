@@ -1,0 +1,161 @@
+// List, then watch from there, for ever. The client library's informer gives up at the first error that is no time-out, keeps every
+// object whole, and lists in one piece; this one keeps going, and hands each object on as it comes.
+import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
+import { ApiError, codeFor } from '../../kubernetes/api-error.ts';
+import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
+
+/** Whoever keeps the objects. */
+export interface ReflectorTarget {
+  /** A list begins (or begins again): objects not put until `listed` are gone. */
+  listing(): void;
+  listed(): void;
+  put(object: Json): void;
+  deleted(object: Json): void;
+  /** The kind cannot be read now, and why; undefined: it can again. */
+  failed(error: ApiError | undefined): void;
+}
+
+export interface ReflectorOptions {
+  readonly api: Pick<KubeApi, 'request' | 'watch'>;
+  readonly path: string;
+  /** Label and field selectors. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly target: ReflectorTarget;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random?: () => number;
+}
+
+const PAGE = 500;
+const RETRY_MS = { minMs: 200, maxMs: 30_000 };
+/** A kind that does not exist, or may not be read, may do so soon: somebody is installing. */
+const REFUSED_RETRY_MS = { minMs: 2_000, maxMs: 10_000 };
+/** The server ends watches after this many seconds, up to twice as many: not all of them at one moment. */
+const WATCH_SECONDS = 240;
+/** A server that ends watches at once must not be asked again at once. */
+const SHORTEST_WATCH_MS = 1_000;
+/** A server that was restored from a backup refuses a version that it never had as if it were away. */
+const TRIES_FROM_ONE_VERSION = 5;
+
+/** Runs until the signal aborts; never rejects for what the API server does. */
+export function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
+  return new Reflector(options, signal).run();
+}
+
+class Reflector {
+  readonly #options: ReflectorOptions;
+  readonly #signal: AbortSignal;
+  readonly #random: () => number;
+  /** Where to go on watching; undefined: list first. */
+  #version: string | undefined;
+  #failures = 0;
+
+  constructor(options: ReflectorOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+    this.#random = options.random ?? Math.random;
+  }
+
+  async run(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#signal.aborted) {
+      const startedAt = clock.monotonic();
+      try {
+        this.#version ??= await this.#list();
+        await this.#watch(this.#version);
+        await this.#pause(SHORTEST_WATCH_MS - (clock.monotonic() - startedAt));
+      } catch (error) {
+        if (!this.#signal.aborted) await this.#pause(this.#fail(error));
+      }
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return ms <= 0 ? Promise.resolve() : wait(this.#options.clock, ms, this.#signal).catch(() => undefined);
+  }
+
+  /** How long to wait. */
+  #fail(error: unknown): number {
+    const { path, target, log } = this.#options;
+    const failure =
+      error instanceof ApiError ? error : new ApiError('AWAY', `${path} cannot be read`, { cause: error });
+    this.#failures += 1;
+    if (failure.code === 'GONE') {
+      log.debug({ path, version: this.#version }, 'the history does not go back so far: listing again');
+      this.#version = undefined;
+      return this.#failures === 1 ? 0 : backoffMs(this.#failures, { ...RETRY_MS, random: this.#random });
+    }
+    target.failed(failure);
+    const isAway = failure.code === 'AWAY';
+    if (!isAway || this.#failures % TRIES_FROM_ONE_VERSION === 0) this.#version = undefined;
+    return backoffMs(this.#failures, { ...(isAway ? RETRY_MS : REFUSED_RETRY_MS), random: this.#random });
+  }
+
+  #works(): void {
+    this.#options.target.failed(undefined);
+    this.#failures = 0;
+  }
+
+  /** The version to watch from. A list whose pages expire on the way is begun again in one piece. */
+  async #list(): Promise<string> {
+    const { api, path, query, target } = this.#options;
+    let paging: Record<string, string> = { limit: String(PAGE) };
+    target.listing();
+    for (;;) {
+      const page = await api
+        .request({ method: 'GET', path, query: { ...query, ...paging }, signal: this.#signal })
+        .catch((error: unknown) => {
+          if (error instanceof ApiError && error.code === 'GONE' && 'continue' in paging) return undefined;
+          throw error;
+        });
+      if (page === undefined) {
+        paging = {};
+        target.listing();
+        continue;
+      }
+      const { items, metadata } = page as { items?: readonly Json[] | null; metadata?: ListMeta };
+      for (const item of items ?? []) target.put(item);
+      if (metadata?.continue) {
+        paging = { limit: String(PAGE), continue: metadata.continue };
+        continue;
+      }
+      target.listed();
+      this.#works();
+      return metadata?.resourceVersion ?? '0';
+    }
+  }
+
+  async #watch(from: string): Promise<void> {
+    const { api, path, query, target } = this.#options;
+    const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + this.#random())));
+    let failure: ApiError | undefined;
+    await api.watch({
+      path,
+      query: { ...query, resourceVersion: from, timeoutSeconds },
+      signal: this.#signal,
+      onOpen: () => this.#works(),
+      onEvent: (type, object) => {
+        if (type === 'ERROR') {
+          failure = errorOf(object, path);
+          return;
+        }
+        this.#version = (object.metadata as ListMeta | undefined)?.resourceVersion ?? this.#version;
+        if (type === 'DELETED') target.deleted(object);
+        else if (type === 'ADDED' || type === 'MODIFIED') target.put(object);
+      },
+    });
+    if (failure !== undefined) throw failure;
+  }
+}
+
+interface ListMeta {
+  readonly resourceVersion?: string;
+  readonly continue?: string;
+}
+
+/** The `Status` that a watch ends with. */
+function errorOf(status: Json, path: string): ApiError {
+  const { code, message } = status as { code?: unknown; message?: unknown };
+  const words = typeof message === 'string' ? message : 'the watch failed';
+  return new ApiError(codeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${words}`);
+}
