@@ -8,4 +8,5 @@ export { HEARTBEAT_TTL_MS, KEPT_REVISIONS, MAX_BYTES_PER_REVISION, MAX_CHANGES_P
 export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
+export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';

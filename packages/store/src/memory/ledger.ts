@@ -13,6 +13,7 @@ import {
 } from '@weir/model';
 import type { FlushResult, UsageBase, UsageSeed } from '../contract.ts';
 import { keptPeriodsOf, keptUntil, lengthOf, type PeriodLength } from '../retention.ts';
+import { byServiceAndTenant } from '../usage-order.ts';
 
 export interface Ledger {
   seeded: boolean;
@@ -74,11 +75,6 @@ function rowOf({ service, tenant, namespace, name }: SlotNames, counters: Counte
 export function rowsOf(ledger: Ledger, period: Period, tenant?: string): UsageRow[] {
   const rows = [...(ledger.sums.get(period)?.values() ?? [])];
   return rows.filter((row) => tenant === undefined || row.tenant === tenant).sort(byServiceAndTenant);
-}
-
-export function byServiceAndTenant(a: UsageRow, b: UsageRow): number {
-  if (a.service !== b.service) return a.service < b.service ? -1 : 1;
-  return a.tenant < b.tenant ? -1 : 1;
 }
 
 export function periodsWith(ledger: Ledger, tenant: string, length: PeriodLength): Period[] {

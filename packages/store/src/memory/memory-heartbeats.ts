@@ -1,6 +1,7 @@
 import type { Heartbeat } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '../contract.ts';
+import { byNodeAndLife } from '../heartbeat-order.ts';
 import { HEARTBEAT_TTL_MS } from '../limits.ts';
 import type { Gate } from './gate.ts';
 
@@ -65,11 +66,6 @@ export class MemoryHeartbeats implements HeartbeatStore {
     for (const [key, beat] of beats) if (beat.goneAt <= now) beats.delete(key);
     return [...beats.values()].map(({ heartbeat }) => heartbeat).sort(byNodeAndLife);
   }
-}
-
-export function byNodeAndLife(a: Heartbeat, b: Heartbeat): number {
-  if (a.node !== b.node) return a.node < b.node ? -1 : 1;
-  return a.life - b.life;
 }
 
 function keyOf(node: string, life: number): string {

@@ -1,0 +1,16 @@
+-- Takes a cut-off away. While not complete its uid is kept as removed, because absence alone means nothing then.
+-- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
+-- ARGV: uid, id of the change, the greatest sequence that the caller knows of, changes to keep
+-- Result: the sequence, 0 when nothing changed
+local news = redis.call('HDEL', KEYS[1], ARGV[1])
+if redis.call('HEXISTS', KEYS[3], 'complete') == 0 then
+  news = news + redis.call('SADD', KEYS[2], ARGV[1])
+end
+if news == 0 then
+  return 0
+end
+local known = math.max(tonumber(redis.call('HGET', KEYS[3], 'sequence') or '0'), tonumber(ARGV[3]))
+local sequence = string.format('%.0f', known + 1)
+redis.call('HSET', KEYS[3], 'sequence', sequence, 'id', ARGV[2])
+redis.call('XADD', KEYS[4], 'MAXLEN', ARGV[4], sequence .. '-0', 'uid', ARGV[1])
+return known + 1

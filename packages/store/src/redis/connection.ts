@@ -1,0 +1,190 @@
+import { backoffMs, type Clock, type Logger } from '@weir/runtime';
+import { Redis } from 'ioredis';
+import { ConnectionStatus } from '../connection-status.ts';
+import { StoreError } from '../error.ts';
+import { storeErrorFor } from './fault.ts';
+import { checkRequirements } from './requirements.ts';
+import { defineScripts, runScript, type ScriptName } from './scripts.ts';
+import type { RedisTarget } from './target.ts';
+
+export interface RedisConnectionOptions {
+  readonly target: RedisTarget;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** The longest that a call may take. */
+  readonly timeoutMs: number;
+}
+
+const RECONNECT_MS = { minMs: 50, maxMs: 2_000 };
+
+/**
+ * One connection for calls, which comes back by itself, and dedicated ones for what blocks. Nothing is queued while it is
+ * away: a call fails at once, and one that gets no answer in time takes the connection down with it, so that a Redis that
+ * hangs cannot fill our memory.
+ */
+export class RedisConnection {
+  readonly status: ConnectionStatus = new ConnectionStatus('connecting');
+  readonly #options: RedisConnectionOptions;
+  readonly #redis: Redis;
+  readonly #closed = new AbortController();
+  #failures = 0;
+  #lastError: unknown;
+
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options;
+    const { random } = options;
+    this.#redis = new Redis({
+      ...this.#redisOptions(),
+      retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_MS, random }),
+    });
+    defineScripts(this.#redis);
+    this.#redis.on('error', (error) => {
+      this.#lastError = error;
+    });
+    this.#redis.on('ready', () => void this.#greet());
+    this.#redis.on('close', () => this.#lost(this.#lastError ?? new Error('Connection is closed')));
+  }
+
+  /** Begins, and resolves with the first verdict: `status` is `ready` or `away`. */
+  async open(): Promise<void> {
+    if (this.status.state !== 'connecting') return;
+    await new Promise<void>((resolve) => {
+      const stop = this.status.listen(() => {
+        stop();
+        resolve();
+      });
+      this.#redis.connect().catch(() => undefined);
+    });
+  }
+
+  /** Sends and waits for the answer; rejects with a `StoreError` when there is none in time. */
+  async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
+    this.#mustBeReady();
+    try {
+      return await this.#inTime(send(this.#redis));
+    } catch (thrown) {
+      const error = this.#errorFor(thrown);
+      if (error.code === 'AWAY') this.#drop(error);
+      throw error;
+    }
+  }
+
+  /** Runs a script; its header says what it takes and returns. */
+  run(script: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.call((redis) => runScript(redis, script, { keys, args }));
+  }
+
+  /**
+   * Gives `use` a connection of its own, for commands that block, until it ends, the signal aborts or the store closes.
+   * It does not reconnect: its loss rejects with AWAY.
+   */
+  async *dedicated<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
+    if (signal.aborted) return;
+    this.#mustBeReady();
+    const redis = new Redis({ ...this.#redisOptions(), retryStrategy: () => null });
+    const ending = AbortSignal.any([signal, this.#closed.signal]);
+    const end = (): void => redis.disconnect();
+    let lastError: unknown;
+    redis.on('error', (error) => {
+      lastError = error;
+    });
+    ending.addEventListener('abort', end);
+    try {
+      await this.#inTime(redis.connect());
+      yield* use(redis);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      if (thrown instanceof StoreError) throw thrown;
+      throw this.#errorFor(lastError ?? thrown);
+    } finally {
+      ending.removeEventListener('abort', end);
+      redis.disconnect();
+    }
+  }
+
+  close(): void {
+    this.status.move('closed', undefined);
+    this.#closed.abort();
+    this.#redis.disconnect();
+  }
+
+  /** Connected, and let in: it may be used if it is one that we can rely on. */
+  async #greet(): Promise<void> {
+    const { log, target } = this.#options;
+    try {
+      checkRequirements(await this.#inTime(this.#redis.info()), target.shown);
+    } catch (thrown) {
+      this.#drop(this.#errorFor(thrown));
+      return;
+    }
+    this.#failures = 0;
+    this.#lastError = undefined;
+    if (this.status.state === 'closed') return;
+    log.info({ redis: target.shown }, 'Redis is ready');
+    this.status.move('ready', undefined);
+  }
+
+  #mustBeReady(): void {
+    const { state, problem } = this.status;
+    if (state === 'ready') return;
+    if (state === 'closed') throw new StoreError('AWAY', 'the store is closed');
+    throw problem ?? new StoreError('AWAY', `Redis at ${this.#options.target.shown} is not connected yet`);
+  }
+
+  /** Ends the connection, and what waits on it; another one is tried. */
+  #drop(error: StoreError): void {
+    this.#lastError = error;
+    this.#lost(error);
+    if (this.#redis.status === 'ready' || this.#redis.status === 'connect') this.#redis.disconnect(true);
+  }
+
+  #lost(thrown: unknown): void {
+    const { state } = this.status;
+    const error = this.#errorFor(thrown);
+    if (state !== 'closed' && state !== 'away') this.#options.log.warn({ err: error }, 'Redis is away');
+    this.status.move('away', error);
+  }
+
+  #errorFor(thrown: unknown): StoreError {
+    return storeErrorFor(thrown, this.#options.target.shown);
+  }
+
+  async #inTime<T>(answer: Promise<T>): Promise<T> {
+    const { clock, target, timeoutMs } = this.#options;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const message = `Redis at ${target.shown} has not answered within ${timeoutMs / 1000} s`;
+    const timer = clock.setTimeout(() => reject(new StoreError('AWAY', message)), timeoutMs);
+    answer.catch(() => undefined);
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #redisOptions() {
+    const { target, timeoutMs } = this.#options;
+    const { host, port, username, password, db, tls } = target;
+    return {
+      host,
+      port,
+      db,
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      ...(tls ? { tls: { servername: host } } : {}),
+      protocol: 2 as const,
+      lazyConnect: true,
+      connectTimeout: timeoutMs,
+      commandTimeout: timeoutMs,
+      disconnectTimeout: 100,
+      // what was sent and not answered is decided by the caller: nothing is sent twice, nothing waits
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      // `#greet` asks more
+      enableReadyCheck: false,
+      disableClientInfo: true,
+    };
+  }
+}

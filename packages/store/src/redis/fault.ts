@@ -1,0 +1,57 @@
+// What Redis or the way to it said, as an error with what, where and what to do. Pure.
+import { errorMessage } from '@weir/runtime';
+import { StoreError } from '../error.ts';
+
+/** `where` is host and port. Errors of this store pass unchanged. */
+export function storeErrorFor(thrown: unknown, where: string): StoreError {
+  if (thrown instanceof StoreError) return thrown;
+  const said = errorMessage(thrown);
+  const error = (code: 'AWAY' | 'REFUSED', message: string): StoreError =>
+    new StoreError(code, `Redis at ${where} ${message}`);
+  const [first = ''] = said.split(' ', 1);
+  switch (codeOf(thrown) ?? first) {
+    case 'WRONGPASS':
+      return error('REFUSED', 'refuses the user name or password; check them in the Redis URL');
+    case 'NOAUTH':
+      return error('REFUSED', 'asks for a password; put it into the Redis URL (redis://:PASSWORD@HOST:PORT)');
+    case 'NOPERM':
+      return error('REFUSED', `does not permit what Weir does (${said}); extend the ACL of the user`);
+    case 'OOM':
+      return error('REFUSED', 'is out of memory; raise its maxmemory');
+    case 'MISCONF':
+      return error('REFUSED', `accepts no writes (${said}); look at its disk and its log`);
+    case 'READONLY':
+      return error('AWAY', 'is a replica; point the Redis URL at the primary');
+    case 'LOADING':
+      return error('AWAY', 'is still loading its data');
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return error('AWAY', 'cannot be found: its name does not resolve; check the Redis URL');
+    case 'ECONNREFUSED':
+      return error('AWAY', 'is not there: nothing listens; start it, or check the Redis URL');
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return error('AWAY', `cannot be reached (${said}); check the Redis URL and the network`);
+  }
+  if (/without any password configured|no password is set/.test(said)) {
+    return error('REFUSED', 'knows no password; take it out of the Redis URL');
+  }
+  if (/DB index is out of range/.test(said))
+    return error('REFUSED', 'has no such database; check the end of the Redis URL');
+  if (/Unknown RESP type|Protocol error/.test(said)) {
+    return error('REFUSED', 'does not speak the Redis protocol; check host, port and TLS in the Redis URL');
+  }
+  if (/certificate|self.signed|altnames/i.test(said)) {
+    return error('REFUSED', `has a certificate that cannot be verified (${said})`);
+  }
+  if (/Connection is closed|isn't writeable|ECONNRESET|EPIPE|max retries per request|aborted/i.test(said)) {
+    return error('AWAY', 'closed the connection');
+  }
+  if (/Command timed out/.test(said)) return error('AWAY', 'does not answer');
+  return error(/^(ERR|WRONGTYPE|CROSSSLOT)\b/.test(said) ? 'REFUSED' : 'AWAY', `failed: ${said}`);
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+}

@@ -1,0 +1,69 @@
+// Every key of a fleet. One hash tag, so that all are in one slot of a Redis Cluster and a script may touch several.
+import type { Period } from '@weir/model';
+
+export interface Keys {
+  /** Hash: entry id → encoded entry. */
+  readonly table: string;
+  /** Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was whole), `leader`. */
+  readonly meta: string;
+  /** Stream: `<revision>-0` → id, predecessor, epoch, complete, then entry id and encoded entry ('' = deleted) in turn. */
+  readonly changes: string;
+  /** Hash: node → number of its last life. */
+  readonly lives: string;
+  /** Sorted set: `<life>:<node>` by time of the last heartbeat. */
+  readonly proxies: string;
+  /** Hash with a time to live: `state`, `listeners` (both JSON), `digest` of the listeners. */
+  proxy(node: string, life: number): string;
+  readonly usage: UsageKeys;
+  /** Hash: uid → encoded cut-off. */
+  readonly cutoffs: string;
+  /** Set: uids removed while not complete. */
+  readonly cutoffsRemoved: string;
+  /** Hash: `sequence`, random `id` of the last change, `complete`. */
+  readonly cutoffMeta: string;
+  /** Stream: `<sequence>-0`; it only wakes. */
+  readonly cutoffChanges: string;
+}
+
+export interface UsageKeys {
+  /** Exists: seeded. It is what a wipe takes away. */
+  readonly open: string;
+  /** Hash: node → this life and all lower ones are refused. */
+  readonly folded: string;
+  /** Hash: service uid → `<namespace>/<name>`. */
+  readonly names: string;
+  /** Sets: whoever ever had usage. */
+  readonly tenants: string;
+  readonly nodes: string;
+  readonly months: string;
+  /** Hash: `<life>/<service>/<tenant>:<counter>` → last seen cumulative value. */
+  bases(node: string): string;
+  /** Hash: `<service>:<counter>` → what was used in the period. */
+  sum(tenant: string, period: Period): string;
+}
+
+export function keysFor(fleet: string): Keys {
+  const prefix = `weir:{${fleet}}:`;
+  return {
+    table: `${prefix}table`,
+    meta: `${prefix}meta`,
+    changes: `${prefix}changes`,
+    lives: `${prefix}lives`,
+    proxies: `${prefix}proxies`,
+    proxy: (node, life) => `${prefix}proxy:${node}:${life}`,
+    usage: {
+      open: `${prefix}usage:open`,
+      folded: `${prefix}usage:folded`,
+      names: `${prefix}usage:names`,
+      tenants: `${prefix}usage:tenants`,
+      nodes: `${prefix}usage:nodes`,
+      months: `${prefix}usage:months`,
+      bases: (node) => `${prefix}usage:bases:${node}`,
+      sum: (tenant, period) => `${prefix}usage:sum:${tenant}:${period}`,
+    },
+    cutoffs: `${prefix}cutoffs`,
+    cutoffsRemoved: `${prefix}cutoffs-removed`,
+    cutoffMeta: `${prefix}cutoff-meta`,
+    cutoffChanges: `${prefix}cutoff-changes`,
+  };
+}

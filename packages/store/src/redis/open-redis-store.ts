@@ -1,0 +1,55 @@
+import { type Clock, type Logger, type Secret, systemClock } from '@weir/runtime';
+import type { ConnectionState, Store } from '../contract.ts';
+import { StoreError } from '../error.ts';
+import { RedisConnection } from './connection.ts';
+import { keysFor } from './keys.ts';
+import { RedisCutoffs } from './redis-cutoffs.ts';
+import { RedisHeartbeats } from './redis-heartbeats.ts';
+import { RedisTable } from './redis-table.ts';
+import { RedisUsage } from './redis-usage.ts';
+import { parseTarget } from './target.ts';
+
+export interface RedisStoreOptions {
+  /** `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` for TLS. */
+  readonly url: Secret | string;
+  /** Several fleets may share one Redis. */
+  readonly fleet: string;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  /** The longest that a call may take; default 2 s. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * The contract over Redis. Resolves when Redis is ready, and also when it is away (`connection`, `problem`): it is tried on,
+ * for ever. Rejects with `StoreError` REFUSED when the URL is wrong or Redis does not let us in.
+ */
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
+  const { url, fleet, log, clock = systemClock, random = Math.random, timeoutMs = 2_000 } = options;
+  if (!/^[\w.-]+$/.test(fleet)) {
+    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use letters, digits, dots and dashes`);
+  }
+  const connection = new RedisConnection({ target: parseTarget(url), log, clock, random, timeoutMs });
+  await connection.open();
+  const { problem } = connection.status;
+  if (problem?.code === 'REFUSED') {
+    await connection.close();
+    throw problem;
+  }
+  const keys = keysFor(fleet);
+  return {
+    table: new RedisTable(connection, keys),
+    heartbeats: new RedisHeartbeats(connection, keys),
+    usage: new RedisUsage(connection, keys, clock),
+    cutoffs: new RedisCutoffs(connection, keys),
+    get connection(): ConnectionState {
+      return connection.status.state;
+    },
+    get problem(): StoreError | undefined {
+      return connection.status.problem;
+    },
+    onConnection: (listener) => connection.status.listen(listener),
+    close: async () => connection.close(),
+  };
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import type { Position } from '@weir/model';
+import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import { KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
+import type { RedisConnection } from './connection.ts';
+import type { Keys } from './keys.ts';
+import { readTable } from './read-table.ts';
+import { revisionsOf } from './redis-revisions.ts';
+import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
+
+export class RedisTable implements TableStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: Keys;
+  /** Counters go on after a wipe, as far as this process knows them. */
+  #highestLeader = 0;
+  #highestEpoch = 0;
+
+  constructor(connection: RedisConnection, keys: Keys) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async claimLeader(): Promise<number> {
+    const leader = Number(await this.#connection.run('claim-leader', [this.#keys.meta], [this.#highestLeader]));
+    this.#highestLeader = leader;
+    return leader;
+  }
+
+  async meta(): Promise<TableMeta | undefined> {
+    return this.#seen(decodeMeta(await this.#connection.call((redis) => redis.hmget(this.#keys.meta, ...META_FIELDS))));
+  }
+
+  async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
+    const { meta, table, changes } = this.#keys;
+    const answer = await this.#connection.run('open-epoch', [meta, table, changes], [leader, id, this.#highestEpoch]);
+    const [kind, value] = answer as ['published' | 'not-leader', string];
+    if (kind === 'not-leader') return this.#notLeader(value);
+    this.#highestEpoch = Number(value);
+    return { kind, position: { epoch: Number(value), revision: 0, id } };
+  }
+
+  async publish({ leader, predecessor, id, changes, complete }: Publication): Promise<PublishResult> {
+    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
+    const answer = await this.#connection.run(
+      'publish-table',
+      [this.#keys.meta, this.#keys.table, this.#keys.changes],
+      [
+        leader,
+        predecessor.epoch,
+        predecessor.revision,
+        predecessor.id,
+        id,
+        complete ? 1 : 0,
+        KEPT_REVISIONS,
+        ...encodeChanges(changes),
+      ],
+    );
+    const [kind, ...rest] = answer as [PublishResult['kind'], ...string[]];
+    switch (kind) {
+      case 'published':
+        return { kind, position: { epoch: predecessor.epoch, revision: Number(rest[0]), id } };
+      case 'not-leader':
+        return this.#notLeader(rest[0]);
+      case 'wrong-predecessor':
+        return { kind, meta: this.#seen(decodeMeta(rest)) };
+    }
+  }
+
+  read(): Promise<TableCopy | undefined> {
+    return readTable(this.#connection, this.#keys);
+  }
+
+  revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncIterable<Revision> {
+    return this.#connection.dedicated(signal, (redis) => revisionsOf(redis, this.#keys, after));
+  }
+
+  #notLeader(token: string | undefined): PublishResult {
+    const leader = Number(token ?? 0);
+    this.#highestLeader = Math.max(this.#highestLeader, leader);
+    return { kind: 'not-leader', leader };
+  }
+
+  #seen(meta: TableMeta | undefined): TableMeta | undefined {
+    this.#highestEpoch = Math.max(this.#highestEpoch, meta?.epoch ?? 0);
+    this.#highestLeader = Math.max(this.#highestLeader, meta?.leader ?? 0);
+    return meta;
+  }
+}

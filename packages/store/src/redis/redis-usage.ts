@@ -1,0 +1,125 @@
+import type { Counters, Period, UsageReport, UsageRow } from '@weir/model';
+import type { Clock } from '@weir/runtime';
+import type { FlushResult, UsageBase, UsageSeed, UsageStore } from '../contract.ts';
+import { type PeriodLength, periodsKeptAt } from '../retention.ts';
+import { byServiceAndTenant } from '../usage-order.ts';
+import type { RedisConnection } from './connection.ts';
+import type { Keys } from './keys.ts';
+import { atOnce, together } from './transaction.ts';
+import { flushCalls, seedCall } from './usage-arguments.ts';
+import { decodeBases, decodeSums } from './usage-codec.ts';
+
+const COPY_ATTEMPTS = 5;
+
+export class RedisUsage implements UsageStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: Keys;
+  readonly #clock: Clock;
+
+  constructor(connection: RedisConnection, keys: Keys, clock: Clock) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#clock = clock;
+  }
+
+  async flush(report: UsageReport): Promise<FlushResult> {
+    const answers = await Promise.all(
+      flushCalls(this.#keys, report).map(({ keys, args }) => this.#connection.run('flush-usage', keys, args)),
+    );
+    const refused = answers.find((answer) => answer !== 'accepted');
+    return { kind: (refused ?? 'accepted') as FlushResult['kind'] };
+  }
+
+  async rows(period: Period, tenant?: string): Promise<readonly UsageRow[]> {
+    const { usage } = this.#keys;
+    const tenants =
+      tenant === undefined ? await this.#connection.call((redis) => redis.smembers(usage.tenants)) : [tenant];
+    if (tenants.length === 0) return [];
+    const sums = await this.#connection.call((redis) =>
+      together(redis, (all) => tenants.reduce((each, name) => each.hgetall(usage.sum(name, period)), all)),
+    );
+    const found = tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
+    const services = [...new Set(found.flatMap((each) => [...each.sums.keys()]))];
+    if (services.length === 0) return [];
+    const names = await this.#connection.call((redis) => redis.hmget(usage.names, ...services));
+    return rowsOf(found, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
+  }
+
+  async periods(tenant: string, length: PeriodLength): Promise<readonly Period[]> {
+    const { usage } = this.#keys;
+    const candidates =
+      length === 'month'
+        ? (await this.#connection.call((redis) => redis.smembers(usage.months))).sort()
+        : periodsKeptAt(this.#clock.now(), length);
+    if (candidates.length === 0) return [];
+    const exists = await this.#connection.call((redis) =>
+      together(redis, (all) => candidates.reduce((each, period) => each.exists(usage.sum(tenant, period)), all)),
+    );
+    return candidates.filter((_, index) => exists[index] === 1);
+  }
+
+  async copy(months: readonly Period[]): Promise<UsageSeed> {
+    const { usage } = this.#keys;
+    for (let attempt = 0; attempt < COPY_ATTEMPTS; attempt += 1) {
+      const [tenants, nodes] = await this.#connection.call(async (redis) => {
+        const answers = await atOnce(redis, (all) => all.smembers(usage.tenants).smembers(usage.nodes));
+        return answers as [string[], string[]];
+      });
+      const answers = await this.#connection.call((redis) =>
+        atOnce(redis, (all) => {
+          all.scard(usage.tenants).scard(usage.nodes).hgetall(usage.names);
+          for (const month of months) for (const tenant of tenants) all.hgetall(usage.sum(tenant, month));
+          for (const node of nodes) all.hgetall(usage.bases(node));
+          return all;
+        }),
+      );
+      const [tenantsNow, nodesNow, names, ...hashes] = answers;
+      // somebody's first report came between: what is there of it was not asked for
+      if (tenantsNow !== tenants.length || nodesNow !== nodes.length) continue;
+      const known = new Map(Object.entries(names as Record<string, string>));
+      const sumsAt = (month: number): Sums[] =>
+        tenants.map((tenant, index) => ({ tenant, sums: decodeSums(hashes[month * tenants.length + index]) }));
+      const bases = hashes.slice(months.length * tenants.length);
+      return {
+        months: months.map((month, index) => ({ month, rows: rowsOf(sumsAt(index), known) })),
+        bases: nodes.flatMap((node, index) => decodeBases(node, bases[index])).sort(byLifeAndSlot),
+      };
+    }
+    throw new Error('each time that the ledger was copied a new tenant came; copy it again');
+  }
+
+  async isSeeded(): Promise<boolean> {
+    return (await this.#connection.call((redis) => redis.exists(this.#keys.usage.open))) === 1;
+  }
+
+  async seed(seed: UsageSeed): Promise<'seeded' | 'already'> {
+    const { keys, args } = seedCall(this.#keys, seed);
+    return (await this.#connection.run('seed-usage', keys, args)) as 'seeded' | 'already';
+  }
+
+  async fold(node: string, life: number): Promise<void> {
+    const { usage } = this.#keys;
+    await this.#connection.run('fold-usage', [usage.folded, usage.bases(node)], [node, life]);
+  }
+}
+
+interface Sums {
+  readonly tenant: string;
+  readonly sums: ReadonlyMap<string, Counters>;
+}
+
+function rowsOf(found: readonly Sums[], names: ReadonlyMap<string, string>): UsageRow[] {
+  const rows = found.flatMap(({ tenant, sums }) =>
+    [...sums].map(([service, counters]) => {
+      const [namespace = '', name = ''] = (names.get(service) ?? '/').split('/', 2);
+      return { service, tenant, namespace, name, counters };
+    }),
+  );
+  return rows.sort(byServiceAndTenant);
+}
+
+function byLifeAndSlot(a: UsageBase, b: UsageBase): number {
+  if (a.node !== b.node) return a.node < b.node ? -1 : 1;
+  if (a.life !== b.life) return a.life - b.life;
+  return `${a.service}/${a.tenant}` < `${b.service}/${b.tenant}` ? -1 : 1;
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { Redis } from 'ioredis';
+
+const SCRIPT_NAMES = [
+  'claim-leader',
+  'open-epoch',
+  'publish-table',
+  'begin-life',
+  'beat-proxy',
+  'flush-usage',
+  'seed-usage',
+  'fold-usage',
+  'put-cutoff',
+  'remove-cutoff',
+  'complete-cutoffs',
+] as const;
+export type ScriptName = (typeof SCRIPT_NAMES)[number];
+
+/** Makes the scripts of `src/lua` commands of the client. */
+export function defineScripts(redis: Redis): void {
+  for (const name of SCRIPT_NAMES) redis.defineCommand(name, { lua: sourceOf(name) });
+}
+
+/** Runs a script that `defineScripts` has defined. What it returns is in the script's header. */
+export function runScript(
+  redis: Redis,
+  name: ScriptName,
+  { keys, args }: { readonly keys: readonly string[]; readonly args: readonly (string | number)[] },
+): Promise<unknown> {
+  const scripts = redis as unknown as Record<ScriptName, (...args: (string | number)[]) => Promise<unknown>>;
+  return scripts[name](keys.length, ...keys, ...args);
+}
+
+const sources = new Map<ScriptName, string>();
+
+function sourceOf(name: ScriptName): string {
+  let source = sources.get(name);
+  if (source === undefined) {
+    source = readFileSync(join(packageRoot(), 'src', 'lua', `${name}.lua`), 'utf8');
+    sources.set(name, source);
+  }
+  return source;
+}
+
+/** The compiler does not copy the scripts: `dist` reads them from `src` too. */
+function packageRoot(): string {
+  const path = findPackageJSON(import.meta.url);
+  if (path === undefined) throw new Error(`${import.meta.url} is in no package: its Lua scripts cannot be found`);
+  return dirname(path);
+}

@@ -1,0 +1,43 @@
+// The table as it lies in Redis: `meta`, and the entries of the stream `changes`.
+import { type Change, decodeEntry, encodeEntry } from '@weir/model';
+import type { Revision, TableMeta } from '../contract.ts';
+
+export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
+
+/** Out of the answer to HMGET of `META_FIELDS`; undefined: no epoch was opened. */
+export function decodeMeta(answer: unknown): TableMeta | undefined {
+  const [epoch, revision, id, complete, leader] = answer as (string | null)[];
+  if (typeof epoch !== 'string' || typeof revision !== 'string' || typeof id !== 'string') return undefined;
+  return {
+    epoch: Number(epoch),
+    revision: Number(revision),
+    id,
+    complete: complete === revision,
+    leader: Number(leader ?? 0),
+  };
+}
+
+/** Id and text in turn, '' for a deleted entry: the form in which `publish-table.lua` takes changes and streams them. */
+export function encodeChanges(changes: readonly Change[]): string[] {
+  return changes.flatMap((change) =>
+    change.kind === 'put' ? [change.entry.id, encodeEntry(change.entry)] : [change.id, ''],
+  );
+}
+
+/** One entry of the stream: `<revision>-0`, then id, predecessor, epoch and complete by name, then the changes. */
+export type StreamEntry = [streamId: string, fields: string[]];
+
+export function decodeRevision([streamId, fields]: StreamEntry): Revision {
+  const [, id = '', , predecessor = '', , epoch, , complete, ...rest] = fields;
+  const changes: Change[] = [];
+  const unreadable: string[] = [];
+  for (let index = 0; index + 1 < rest.length; index += 2) {
+    const [entryId = '', text = ''] = rest.slice(index, index + 2);
+    const entry = text === '' ? undefined : decodeEntry(text);
+    if (entry !== undefined) changes.push({ kind: 'put', entry });
+    else if (text === '') changes.push({ kind: 'delete', id: entryId });
+    else unreadable.push(entryId);
+  }
+  const position = { epoch: Number(epoch), revision: Number.parseInt(streamId, 10), id };
+  return { position, predecessor, complete: complete === '1', changes, unreadable };
+}

@@ -1,0 +1,25 @@
+import type { ChainableCommander, Redis } from 'ioredis';
+
+/** Reads several things at one moment (MULTI): the answers in the order of the commands, or the first error. */
+export async function atOnce(
+  redis: Redis,
+  add: (transaction: ChainableCommander) => ChainableCommander,
+): Promise<unknown[]> {
+  return answersOf(await add(redis.multi()).exec());
+}
+
+/** Sends several commands in one go, without the promise that nothing happens between them. */
+export async function together(
+  redis: Redis,
+  add: (pipeline: ChainableCommander) => ChainableCommander,
+): Promise<unknown[]> {
+  return answersOf(await add(redis.pipeline()).exec());
+}
+
+function answersOf(replies: [Error | null, unknown][] | null): unknown[] {
+  if (replies === null) throw new Error('Command aborted');
+  return replies.map(([error, answer]) => {
+    if (error !== null) throw error;
+    return answer;
+  });
+}

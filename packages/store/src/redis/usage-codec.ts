@@ -1,0 +1,39 @@
+// Counters as they lie in the hashes of Redis: one field each, named by a letter, as decimal text.
+import { type Counters, ZERO } from '@weir/model';
+import type { UsageBase } from '../contract.ts';
+
+const LETTERS: Readonly<Record<string, keyof Counters>> = {
+  r: 'receivedBytes',
+  s: 'sentBytes',
+  c: 'connections',
+  q: 'requests',
+};
+
+export function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
+  return [receivedBytes, sentBytes, connections, requests];
+}
+
+/** Out of `usage:sum`: by Service. */
+export function decodeSums(hash: unknown): Map<string, Counters> {
+  return byPrefix(hash as Record<string, string>);
+}
+
+/** Out of `usage:bases` of the node. */
+export function decodeBases(node: string, hash: unknown): UsageBase[] {
+  return [...byPrefix(hash as Record<string, string>)].map(([slot, counters]) => {
+    const [life, service = '', ...tenant] = slot.split('/');
+    return { service, tenant: tenant.join('/'), node, life: Number(life), counters };
+  });
+}
+
+function byPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {
+  const found = new Map<string, Counters>();
+  for (const [field, text] of Object.entries(hash)) {
+    const colon = field.lastIndexOf(':');
+    const counter = LETTERS[field.slice(colon + 1)];
+    if (counter === undefined) continue;
+    const prefix = field.slice(0, colon);
+    found.set(prefix, { ...(found.get(prefix) ?? ZERO), [counter]: Number(text) });
+  }
+  return found;
+}

@@ -1,0 +1,90 @@
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Logger, silentLogger } from '@weir/runtime';
+import { eventually, type Redis, startRedis, temporaryDirectory } from '@weir/testkit';
+import type { Store } from '../../src/contract.ts';
+import { openRedisStore } from '../../src/redis/open-redis-store.ts';
+import type { World } from '../contract/subject.ts';
+
+export interface RedisWorld extends World {
+  readonly redis: Redis;
+  readonly fleet: string;
+}
+
+let fleets = 0;
+
+/** A fleet of its own in a Redis that the tests of one file share, one after the other. */
+export function redisWorld(redis: Redis, dataDirectory: string, log: Logger = silentLogger()): RedisWorld {
+  const fleet = `f${++fleets}`;
+  const stores: Store[] = [];
+  const ready = async (): Promise<void> => {
+    await Promise.all(stores.filter(({ connection }) => connection !== 'closed').map(isReady));
+  };
+  return {
+    redis,
+    fleet,
+    async connect() {
+      const store = await openRedisStore({ url: redis.url, fleet, log });
+      stores.push(store);
+      if (store.problem !== undefined) throw store.problem;
+      return store;
+    },
+    goAway: () => redis.stop({ signal: 'SIGKILL' }),
+    async comeBack() {
+      await redis.start();
+      await ready();
+    },
+    async wipe() {
+      await redis.wipe();
+      await ready();
+    },
+    async checkpoint() {
+      const saved = temporaryDirectory('redis-checkpoint');
+      await redis.stop();
+      cpSync(dataDirectory, join(saved.path, 'data'), { recursive: true });
+      await redis.start();
+      await ready();
+      return async () => {
+        await redis.stop({ signal: 'SIGKILL' });
+        rmSync(dataDirectory, { recursive: true });
+        cpSync(join(saved.path, 'data'), dataDirectory, { recursive: true });
+        await redis.start();
+        await ready();
+      };
+    },
+    after: async (ms, assertion) => {
+      await eventually(assertion, { timeoutMs: ms + 2_000 });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const store of stores) await store.close();
+    },
+  };
+}
+
+export interface StartedRedis {
+  world(log?: Logger): RedisWorld;
+  close(): Promise<void>;
+}
+
+/** A Redis and the directory that it keeps its data in. */
+export async function startRedisWithData(): Promise<StartedRedis> {
+  const directory = temporaryDirectory('redis-data');
+  const redis = await startRedis({ dir: directory.path });
+  return {
+    world: (log) => redisWorld(redis, directory.path, log),
+    async close() {
+      await redis.close();
+      await directory.close();
+    },
+  };
+}
+
+export async function isReady(store: Store): Promise<void> {
+  if (store.connection === 'ready') return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = store.onConnection((state) => {
+    if (state === 'ready') resolve();
+  });
+  await promise;
+  stop();
+}
