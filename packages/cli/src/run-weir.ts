@@ -25,8 +25,13 @@ export async function runWeir(args: readonly string[], terminal: Terminal): Prom
 function failed(error: unknown, terminal: Terminal): ExitCode {
   // Commander has printed its message, or the help that was asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? FINE : USAGE;
-  const { code, message } = error instanceof UsageError ? { code: USAGE, message: error.message } : exitFor(error);
+  const { code, message } = endingFor(error);
   terminal.err(`weir: ${message}\n`);
   if (error instanceof ConsoleError) return error.code === 'NO_CONSOLE' ? USAGE : PROBLEM;
   return code;
+}
+
+/** What we say ourselves needs no cause behind it; anything else does. */
+function endingFor(error: unknown): { readonly code: ExitCode; readonly message: string } {
+  return error instanceof UsageError ? { code: USAGE, message: error.message } : exitFor(error);
 }

@@ -82,6 +82,8 @@ function appFor(parts: ConsoleParts): FastifyInstance {
     ajv: { customOptions: { allErrors: false, verbose: true, coerceTypes: false, removeAdditional: false } },
     schemaErrorFormatter: validationError,
   });
+  // Only JSON: the types that an HTML form can send would need no permission from another site.
+  app.removeContentTypeParser('text/plain');
   answerErrors(app, parts.log);
   app.addHook('onRequest', async ({ headers }) => {
     const refusal = refusalFor(headers);

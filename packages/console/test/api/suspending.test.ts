@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runningConsole, sending, type TestConsole } from '../build/running-console.ts';
+
+const SHOP = { type: 'Tenant', tenant: 'shop' } as const;
+const WEB = { type: 'Service', namespace: 'shop', service: 'web' } as const;
+
+test('a suspended tenant is in the store, in the list, and on its Services', async () => {
+  await using console = await runningConsole();
+  const { status, json } = await suspend(console, { target: SHOP, message: 'You fill the link.' });
+  assert.equal(status, 200);
+  assert.deepEqual(json.target, SHOP);
+  assert.equal(json.until, null);
+  const { cutoffs } = await console.store.cutoffs.read();
+  assert.deepEqual(
+    cutoffs.map(({ target, origin, message }) => ({ target, origin, message })),
+    [{ target: { kind: 'tenant', tenant: 'shop' }, origin: { kind: 'store' }, message: 'You fill the link.' }],
+  );
+  const services = (await console.ask('/api/v1/services')).json.items;
+  assert.deepEqual(
+    services.map((service: { state: string }) => service.state),
+    ['Suspended', 'Suspended'],
+  );
+  assert.equal((await console.ask('/api/v1/tenants')).json.items[0].suspension.message, 'You fill the link.');
+});
+
+test('the same target again replaces message and end instead of adding another', async () => {
+  await using console = await runningConsole();
+  await suspend(console, { target: WEB, message: 'first' });
+  const until = new Date(Date.now() + 600_000).toISOString();
+  await suspend(console, { target: WEB, message: 'second', until });
+  const { items } = (await console.ask('/api/v1/suspensions')).json;
+  assert.equal(items.length, 1);
+  assert.deepEqual([items[0].message, items[0].until], ['second', until]);
+});
+
+test('resuming lifts it, and a second time there is nothing to lift', async () => {
+  await using console = await runningConsole();
+  const { name } = (await suspend(console, { target: WEB, message: 'x' })).json;
+  assert.equal((await console.ask(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 200);
+  assert.deepEqual((await console.store.cutoffs.read()).cutoffs, []);
+  assert.equal((await console.ask(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 404);
+});
+
+test('one that stands in a file is lifted there, and the answer says where', async () => {
+  await using console = await runningConsole();
+  await console.store.cutoffs.put({
+    uid: 'u',
+    name: 'by-hand',
+    target: { kind: 'tenant', tenant: 'shop' },
+    message: '',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'file', path: 'manifests/stop.yaml' },
+    createdAt: null,
+  });
+  const { status, json } = await console.ask('/api/v1/suspensions/by-hand', { method: 'DELETE' });
+  assert.equal(status, 409);
+  assert.match(json.error.message, /manifests\/stop\.yaml/);
+  assert.equal((await console.store.cutoffs.read()).cutoffs.length, 1);
+});
+
+test('a mistyped target is refused: it would cut nobody off, and nobody would notice', async () => {
+  await using console = await runningConsole();
+  const targets = [
+    { type: 'Tenant', tenant: 'shpo' },
+    { type: 'Namespace', namespace: 'shpo' },
+    { type: 'Service', namespace: 'shop', service: 'wbe' },
+  ];
+  for (const target of targets) {
+    const { status, json } = await suspend(console, { target, message: 'x' });
+    assert.equal(status, 404);
+    assert.equal(json.error.code, 'UnknownTarget');
+  }
+  assert.deepEqual((await console.store.cutoffs.read()).cutoffs, []);
+});
+
+test('a body that is not right says what, where, and what is allowed', async () => {
+  await using console = await runningConsole();
+  const cases: readonly (readonly [body: unknown, message: RegExp])[] = [
+    [{ message: 'x' }, /body "target" is missing; use an object with type/],
+    [{ target: SHOP }, /body "message" is missing; use a text of 1 to 512 characters/],
+    [{ target: SHOP, message: '  ' }, /body "message" is " {2}"; use a text/],
+    [{ target: SHOP, message: 7 }, /body "message" is 7; use a text/],
+    [{ target: SHOP, message: 'x', till: 'y' }, /body "till" is unknown; allowed: target, message, until/],
+    [{ target: { type: 'Pod' }, message: 'x' }, /body "target\.type" is "Pod"; use one of Tenant, Namespace, Service/],
+    [{ target: { type: 'Tenant' }, message: 'x' }, /body "target\.tenant" is missing/],
+    [{ target: { ...WEB, tenant: 'shop' }, message: 'x' }, /body "target\.tenant" is not used with type Service/],
+    [{ target: SHOP, message: 'x', until: 'soon' }, /body "until" is "soon"; use a time in the future as RFC 3339/],
+    [{ target: SHOP, message: 'x', until: '2001-01-01T00:00:00Z' }, /which has passed/],
+    [[], /body is \[\]; use a JSON object/],
+  ];
+  for (const [body, message] of cases) {
+    const { status, json } = await suspend(console, body);
+    assert.equal(status, 400, JSON.stringify(body));
+    assert.match(json.error.message, message);
+  }
+});
+
+test('text that is no JSON is told so', async () => {
+  await using console = await runningConsole();
+  const answer = await console.ask('/api/v1/suspensions', { ...sending('POST', {}), body: '{"target":' });
+  assert.equal(answer.status, 400);
+  assert.match(answer.json.error.message, /not valid JSON/);
+});
+
+function suspend(console: TestConsole, body: unknown): ReturnType<TestConsole['ask']> {
+  return console.ask('/api/v1/suspensions', sending('POST', body));
+}
