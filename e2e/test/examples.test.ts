@@ -1,0 +1,22 @@
+// The manifests of docs/examples are five well-known kinds of application, as their authors would write them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { golden, spawnProcess } from '@weir/testkit';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+test('weir translate turns the example manifests, unmodified, into the table and the problems that we expect', async () => {
+  const args = ['translate', '-f', `${root}docs/examples`, '--classless', '-o', 'json'];
+  const command = await spawnProcess({
+    command: process.execPath,
+    args: [`${root}packages/cli/bin/weir.js`, ...args],
+    mayExit: true,
+  });
+  const { code } = await command.exited;
+  const output = JSON.parse(command.stdout()) as { problems: { code: string; severity: string }[] };
+  const errors = output.problems.filter(({ severity }) => severity === 'error').map((problem) => problem.code);
+  assert.deepEqual(errors, ['UnsupportedProtocol']);
+  assert.equal(code, 1);
+  golden(new URL('examples.golden.json', import.meta.url), output);
+});
