@@ -94,7 +94,7 @@ function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefin
   if (port.protocol !== 'TCP') {
     return {
       reason: 'UnsupportedProtocol',
-      message: `port ${portText(port)}: ${port.protocol} is not served yet, only TCP is; the other ports of the Service are not affected`,
+      message: `port ${portText(port)}: ${port.protocol} is not served yet, only TCP is`,
     };
   }
   if (fleet.reservedPorts.some(({ from, to }) => from <= port.port && port.port <= to)) {
@@ -146,7 +146,10 @@ function served(service: ServiceObject, given: Served, { quota, nodes }: Decisio
   const bad = [...badPorts.values()];
   const first = bad[0];
   const accepted: ServiceEntry['accepted'] = given.objection ??
-    (first && { reason: first.reason, message: bad.map(({ message }) => message).join('; ') }) ?? {
+    (first && {
+      reason: first.reason,
+      message: `${bad.map(({ message }) => message).join('; ')}; the other ports are served`,
+    }) ?? {
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,
     };
