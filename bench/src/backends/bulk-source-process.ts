@@ -1,14 +1,14 @@
-// A process of its own: whoever connects at 127.0.0.1 and sends a number of milliseconds and a line end gets the pattern of
-// `bulk-pattern.ts` for that long, as fast as it takes it, then a FIN.
+// A process of its own: whoever connects at 127.0.0.1 and sends a number of bytes and a line end gets that much of the pattern
+// of `bulk-pattern.ts`, as fast as it takes it, then a FIN.
 import { createServer, type Socket } from 'node:net';
-import { bulkBlock } from '../load/bulk-pattern.ts';
+import { blockSize, bulkBlock } from '../load/bulk-pattern.ts';
 
-const longestMs = 60_000;
+const most = 100e9;
 const block = bulkBlock();
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
   socket.on('error', () => {}); // its other side sees it
-  socket.once('data', (line: Buffer) => stream(socket, Math.min(longestMs, Number(line.toString('latin1')))));
+  socket.once('data', (line: Buffer) => send(socket, Math.min(most, Number(line.toString('latin1')))));
   socket.on('end', () => socket.end());
 });
 server.listen({ host: '127.0.0.1', port: 0 }, () => {
@@ -16,11 +16,13 @@ server.listen({ host: '127.0.0.1', port: 0 }, () => {
   console.log(`port ${typeof address === 'object' ? address?.port : ''}`);
 });
 
-function stream(socket: Socket, ms: number): void {
-  const deadline = performance.now() + ms;
+function send(socket: Socket, bytes: number): void {
+  let left = bytes;
   const next = (): void => {
     if (socket.destroyed || socket.writableEnded) return;
-    if (performance.now() < deadline) socket.write(block, next);
+    const size = Math.min(left, blockSize);
+    left -= size;
+    if (size > 0) socket.write(block.subarray(0, size), next);
     else socket.end();
   };
   next();

@@ -7,6 +7,7 @@ import type { Ledger, Ports, Subject } from '../subjects/subject.ts';
 import type { Scenario } from './scenario.ts';
 
 const probe = 'GET / HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n';
+const probeBytes = 3_000_001;
 const betweenFlushesMs = 1_300;
 
 /** A subject in the running, and the account of what was moved through it. */
@@ -28,8 +29,8 @@ export class Contender {
         throw new Error(`not nginx's answer: ${answer}`);
     });
     await eventually(async () => {
-      const { requestBytes, bytes } = await takeBulk(bulk, 50);
-      this.#add('bulk', exactly({ receivedBytes: requestBytes, sentBytes: bytes, connections: 1 }));
+      const { requestBytes } = await takeBulk(bulk, probeBytes);
+      this.#add('bulk', exactly({ receivedBytes: requestBytes, sentBytes: probeBytes, connections: 1 }));
     });
   }
 

@@ -80,8 +80,12 @@ export function movedBy({ requests, bytes, requestBytes }: WrkReport, { connecti
   );
 }
 
+/** So much for each second of a turn: about half of what one core relays, whoever it is. */
+const bytesPerSecond = 500e6;
+
 async function stream(port: number, seconds: number): Promise<Load> {
-  const { bytes, requestBytes, ms } = await takeBulk(port, seconds * 1000);
+  const bytes = seconds * bytesPerSecond;
+  const { requestBytes, ms } = await takeBulk(port, bytes);
   const moved = exactly({ receivedBytes: requestBytes, sentBytes: bytes, connections: 1 });
   return { count: bytes, ms, moved, complaints: [] };
 }

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { blockSize, bulkBlock } from './bulk-pattern.ts';
 
-export type BulkReading = { readonly requestBytes: number; readonly bytes: number; readonly ms: number };
+export type BulkReading = { readonly requestBytes: number; readonly ms: number };
 
 const bufferSize = 256 * 1024;
 const silenceMs = 10_000;
 /** One block and the beginning of the next, so that what arrives can be compared wherever it begins. */
 const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, bufferSize)]);
 
-/** Takes one stream of about `ms` milliseconds from a bulk source. Throws when a byte is not as sent, or it ends badly. */
-export async function takeBulk(port: number, ms: number): Promise<BulkReading> {
+/** Takes one stream of `bytes` bytes from a bulk source. Throws when it is not to the byte what was asked for. */
+export async function takeBulk(port: number, bytes: number): Promise<BulkReading> {
   const shared = Buffer.allocUnsafeSlow(bufferSize);
-  let bytes = 0;
+  let received = 0;
   const socket = connect({
     host: '127.0.0.1',
     port,
@@ -20,25 +20,23 @@ export async function takeBulk(port: number, ms: number): Promise<BulkReading> {
     onread: {
       buffer: shared,
       callback: (count) => {
-        const at = bytes % blockSize;
+        const at = received % blockSize;
         if (expected.compare(shared, 0, count, at, at + count) !== 0) {
-          socket.destroy(
-            new Error(`bytes ${bytes} to ${bytes + count} of the bulk stream are not those that were sent`),
-          );
+          socket.destroy(new Error(`of bytes ${received} to ${received + count} of the stream some are not as sent`));
         }
-        bytes += count;
+        received += count;
         return true;
       },
     },
   });
-  socket.setTimeout(silenceMs, () => socket.destroy(new Error(`the bulk stream was silent for ${silenceMs} ms`)));
+  socket.setTimeout(silenceMs, () => socket.destroy(new Error(`the stream was silent for ${silenceMs} ms`)));
   const ended = once(socket, 'end');
   const closed = once(socket, 'close');
-  const request = `${ms}\n`;
+  const request = `${bytes}\n`;
   const begin = performance.now();
   socket.write(request);
   await ended; // rejects on an error, so a reset or a foreign byte does not pass for an end
   await closed;
-  if (bytes === 0) throw new Error('the bulk stream ended without a byte');
-  return { requestBytes: request.length, bytes, ms: performance.now() - begin };
+  if (received !== bytes) throw new Error(`the stream ended after ${received} of ${bytes} bytes`);
+  return { requestBytes: request.length, ms: performance.now() - begin };
 }
