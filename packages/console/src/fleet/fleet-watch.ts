@@ -104,7 +104,7 @@ export class FleetWatch {
       },
       onAway: (error) => {
         this.#tableAway = errorMessage(error);
-        log.warn({ err: error }, 'the routing table cannot be followed; the last one is shown');
+        log.warn({ reason: errorMessage(error) }, 'the routing table cannot be followed; the last one is shown');
       },
       onBack: () => log.info('the routing table is followed again'),
     });
@@ -118,7 +118,8 @@ export class FleetWatch {
       onCutoffs: (cutoffs) => {
         this.#cutoffs = cutoffs;
       },
-      onAway: (error) => log.warn({ err: error }, 'the cut-offs cannot be followed; the last ones are shown'),
+      onAway: (error) =>
+        log.warn({ reason: errorMessage(error) }, 'the cut-offs cannot be followed; the last ones are shown'),
     });
   }
 
@@ -131,7 +132,8 @@ export class FleetWatch {
         this.#heartbeats = heartbeats;
         this.#heard = true;
       } catch (error) {
-        if (this.#heard) log.warn({ err: error }, 'the heartbeats cannot be read; the last ones are shown');
+        if (this.#heard)
+          log.warn({ reason: errorMessage(error) }, 'the heartbeats cannot be read; the last ones are shown');
         this.#heard = false;
       }
       const reported = JSON.stringify(this.#heartbeats.map(whatMattersOf));

@@ -59,7 +59,7 @@ export class Sampler {
         await this.#sample();
         failing = false;
       } catch (error) {
-        if (!failing) log.warn({ err: error }, 'the ledger cannot be read; rates stop until it can');
+        if (!failing) log.warn({ reason: errorMessage(error) }, 'the ledger cannot be read; rates stop until it can');
         failing = true;
       }
       await wait(clock, EVERY_MS, signal).catch(() => {});

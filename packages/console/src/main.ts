@@ -1,0 +1,64 @@
+// The console as a process: HTTP API and page over the store of a fleet.
+import {
+  systemClock as clock,
+  createLogger,
+  hostPort,
+  logLevel,
+  parseConfig,
+  runProcess,
+  text,
+  UsageError,
+  url,
+} from '@weir/runtime';
+import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { type RunningConsole, startConsole } from './start-console.ts';
+import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
+import { kubernetesSuspensions } from './suspensions/kubernetes-suspensions.ts';
+import { storeSuspensions } from './suspensions/store-suspensions.ts';
+
+const CONFIG = {
+  fleet: text('WEIR_FLEET', { default: 'weir', pattern: /^[\w.-]+$/, allowed: 'letters, digits, dots and dashes' }),
+  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  listen: hostPort('WEIR_CONSOLE', { default: { host: '127.0.0.1', port: 8686 } }),
+  level: logLevel('WEIR_LOG_LEVEL'),
+};
+
+await runProcess('weir-console', (control) => {
+  const { fleet, redis, listen, level } = parseConfig(CONFIG, process.env);
+  const log = createLogger({ name: 'console', level });
+  const kubeconfig = findKubeconfig(process.env);
+  let store: Store;
+  let running: RunningConsole;
+  return {
+    log,
+    parts: [
+      {
+        name: 'store',
+        async start() {
+          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(asUsage);
+        },
+        close: () => store.close(),
+      },
+      {
+        name: 'console',
+        async start() {
+          const { cutoffs } = store;
+          const suspensions =
+            kubeconfig === undefined
+              ? storeSuspensions({ cutoffs, clock })
+              : kubernetesSuspensions({ kubeconfig, cutoffs, clock, log });
+          running = await startConsole({ store, fleet, ...listen, suspensions, auth: { kind: 'none' }, clock, log });
+          running.failed.catch((error) => control.fail(error));
+        },
+        close: () => running.close(),
+      },
+    ],
+  };
+});
+
+/** A wrong URL or password does not heal by trying on. */
+function asUsage(error: unknown): never {
+  throw error instanceof StoreError && error.code === 'REFUSED'
+    ? new UsageError(error.message, { cause: error })
+    : error;
+}
