@@ -34,7 +34,7 @@ export interface ConditionFacts {
 
 /** Undefined for a Service that is no load balancer, and on which we left nothing. */
 export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
-  const { metadata, spec, status } = raw as RawService;
+  const { metadata, spec, status } = raw as unknown as RawService;
   const all = status?.conditions ?? [];
   const conditions = all.filter(({ type }) => type.startsWith(CONDITION_PREFIX));
   const type = spec?.type ?? 'ClusterIP';

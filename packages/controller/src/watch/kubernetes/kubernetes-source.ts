@@ -74,10 +74,14 @@ export class KubernetesSource implements Source {
     });
   }
 
+  get isSynced(): boolean {
+    return Object.values(this.#caches).every((cache) => cache.isSynced);
+  }
+
   synced(signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const check = (): void => {
-      if (Object.values(this.#caches).every((cache) => cache.isSynced)) resolve();
+      if (this.isSynced) resolve();
     };
     const stop = this.onChange(check);
     const abort = (): void => reject(signal.reason);

@@ -1,0 +1,84 @@
+import { hostname } from 'node:os';
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { Cutoff, FleetSettings } from '@weir/model';
+import type { Clock, Logger } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import { ApiError } from '../kubernetes/api-error.ts';
+import { KubeApi } from '../kubernetes/kube-api.ts';
+import { standForElection } from '../leader/lease-election.ts';
+import { EventWriter } from '../status/event-writer.ts';
+import { KubernetesStatus } from '../status/kubernetes-status.ts';
+import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import { type Controller, startController } from './start-controller.ts';
+
+export interface KubernetesControllerOptions {
+  readonly kubeConfig: KubeConfig;
+  readonly store: Store;
+  readonly settings: FleetSettings;
+  readonly fleet: string;
+  /** Where the Lease is. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of this process among its replicas; default: host and process. */
+  readonly identity?: string;
+}
+
+export interface KubernetesController extends Controller {
+  readonly isLeader: boolean;
+  /** Everything was read at least once. */
+  readonly isSynced: boolean;
+}
+
+/** The parts of a controller on an API server, joined. An API server that is away is waited for; closing leaves the store open. */
+export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
+  const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
+  const identity = options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
+  const api = new KubeApi(kubeConfig);
+  const events = new EventWriter({ api, clock, log: log.child({ part: 'events' }), instance: identity });
+  const status = new KubernetesStatus({ api, events, clock, log: log.child({ part: 'status' }) });
+  const source = openKubernetesSource({
+    api,
+    clock,
+    log: log.child({ part: 'watch' }),
+    onService: (key, raw) => status.note(key, raw),
+  });
+  const leader = standForElection({
+    api,
+    namespace,
+    name: `weir-controller-${fleet}`,
+    identity,
+    clock,
+    log: log.child({ part: 'leader' }),
+  });
+  const deleteSuspension = (cutoff: Cutoff): Promise<void> => deleteObject(api, cutoff);
+  const controller = startController({ source, store, settings, clock, log, leader, status, deleteSuspension });
+  return {
+    ...controller,
+    get isLeader() {
+      return leader.isLeader;
+    },
+    get isSynced() {
+      return source.isSynced;
+    },
+    async close() {
+      await controller.close();
+      await leader.close();
+      await source.close();
+      api.close();
+    },
+  };
+}
+
+/** The one that was in force, not another that was made under its name. */
+async function deleteObject(api: KubeApi, { name, uid }: Cutoff): Promise<void> {
+  try {
+    await api.request({
+      method: 'DELETE',
+      path: `/apis/weir.dev/v1alpha1/suspensions/${encodeURIComponent(name)}`,
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT'))) throw error;
+  }
+}

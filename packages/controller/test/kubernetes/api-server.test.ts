@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { entriesOf } from '@weir/model';
+import { silentLogger, systemClock } from '@weir/runtime';
+import { eventually, requireProgram } from '@weir/testkit';
+import { KubeApi } from '../../src/kubernetes/kube-api.ts';
+import { EventWriter } from '../../src/status/event-writer.ts';
+import {
+  addNode,
+  beatFor,
+  type Cluster,
+  namespace,
+  type Running,
+  service,
+  startCluster,
+  startRunning,
+} from '../fixtures/cluster.ts';
+
+interface ServiceJson {
+  readonly metadata: { readonly uid: string; readonly resourceVersion: string };
+  readonly status: {
+    readonly loadBalancer: { readonly ingress?: readonly unknown[] };
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  };
+}
+
+interface EventList {
+  readonly items: readonly {
+    readonly reason: string;
+    readonly note: string;
+    readonly series?: { readonly count: number };
+    readonly regarding: { readonly name: string };
+  }[];
+}
+
+describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let cluster: Cluster;
+  const serviceNow = (namespace: string, name: string): Promise<ServiceJson> =>
+    cluster.get<ServiceJson>('service', '-n', namespace, name);
+  const said = ({ status }: ServiceJson): string[] =>
+    (status.conditions ?? [])
+      .map((each) => `${each.type.replace('weir.dev/', '')} ${each.status} ${each.reason}`)
+      .sort();
+  const eventsOf = async (namespace: string, name: string): Promise<string[]> => {
+    const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', namespace);
+    return items.filter((each) => each.regarding.name === name).map((each) => `${each.reason}: ${each.note}`);
+  };
+  /** Keeps its proxies beating until the assertion holds. */
+  const served = <T>({ store }: Running, assertion: () => Promise<T>): Promise<T> =>
+    eventually(
+      async () => {
+        await beatFor(store, 'a');
+        return assertion();
+      },
+      { timeoutMs: 30_000 },
+    );
+
+  before(async () => {
+    cluster = await startCluster();
+    await addNode(cluster, 'a', '10.1.0.1');
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  test('a Service gets address, ports, conditions and an Event, and is not written again for the same', async () => {
+    await using running = startRunning(cluster);
+    await cluster.apply(namespace('first'), service('web', 'first', 80));
+    const web = await served(running, async () => {
+      const now = await serviceNow('first', 'web');
+      const ports = [{ port: 80, protocol: 'TCP' }];
+      assert.deepEqual(now.status.loadBalancer.ingress, [{ ip: '10.1.0.1', ipMode: 'Proxy', ports }]);
+      return now;
+    });
+    assert.deepEqual(said(web), [
+      'Accepted True Accepted',
+      'Degraded True NoReadyEndpoints',
+      'Programmed True Programmed',
+    ]);
+    await served(running, async () => {
+      const events = await eventsOf('first', 'web');
+      assert.ok(events.includes('Programmed: served at 10.1.0.1'), events.join('\n'));
+    });
+    await cluster.apply(service('api', 'first', 81));
+    await served(running, async () =>
+      assert.ok(said(await serviceNow('first', 'api')).includes('Programmed True Programmed')),
+    );
+    assert.equal((await serviceNow('first', 'web')).metadata.resourceVersion, web.metadata.resourceVersion);
+    await cluster.kubectl('delete', 'namespace', 'first', '--wait=false');
+  });
+
+  test('a Service over the limit is told what it is and what to do, and gets its turn when there is room', async () => {
+    const policy = {
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'TenantPolicy',
+      metadata: { name: 'small' },
+      spec: { namespaceSelector: { matchLabels: { size: 'small' } }, limits: { services: 1 } },
+    };
+    await cluster.apply(policy, namespace('small', { size: 'small' }), service('one', 'small', 90));
+    await using running = startRunning(cluster);
+    await served(running, async () =>
+      assert.ok(said(await serviceNow('small', 'one')).includes('Programmed True Programmed')),
+    );
+    await cluster.apply(service('two', 'small', 91));
+    await served(running, async () => {
+      const now = await serviceNow('small', 'two');
+      assert.deepEqual(said(now), ['Accepted False QuotaExceeded', 'Programmed False WaitingForProxy']);
+      assert.equal(now.status.loadBalancer.ingress, undefined);
+      const events = await eventsOf('small', 'two');
+      assert.ok(
+        events.some((each) => /^QuotaExceeded: .*"small".*one/.test(each)),
+        events.join('\n'),
+      );
+    });
+    await cluster.kubectl('delete', 'service', '-n', 'small', 'one');
+    await served(running, async () =>
+      assert.ok(said(await serviceNow('small', 'two')).includes('Programmed True Programmed')),
+    );
+    await cluster.kubectl('delete', 'namespace/small', 'tenantpolicy/small', '--wait=false');
+  });
+
+  test('a Service that leaves us and still exists keeps nothing of what we said', async () => {
+    await using running = startRunning(cluster);
+    await cluster.apply(namespace('leaving'), service('ignored', 'leaving', 100), service('internal', 'leaving', 101));
+    for (const name of ['ignored', 'internal']) {
+      await served(running, async () =>
+        assert.ok(said(await serviceNow('leaving', name)).includes('Programmed True Programmed')),
+      );
+    }
+    await cluster.kubectl('annotate', 'service', '-n', 'leaving', 'ignored', 'weir.dev/ignore=true');
+    await cluster.kubectl('patch', 'service', '-n', 'leaving', 'internal', '-p', '{"spec": {"type": "ClusterIP"}}');
+    for (const name of ['ignored', 'internal']) {
+      await served(running, async () =>
+        assert.deepEqual((await serviceNow('leaving', name)).status, { loadBalancer: {} }),
+      );
+    }
+    await cluster.kubectl('delete', 'namespace', 'leaving', '--wait=false');
+  });
+
+  test('endpoints of pods are used, others are not', async () => {
+    await using running = startRunning(cluster);
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'pods', labels: { app: 'web' } },
+      spec: { nodeName: 'a', containers: [{ name: 'c', image: 'none' }] },
+    };
+    const slice = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'by-hand', namespace: 'pods', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      ports: [{ name: '', port: 80 }],
+      endpoints: [{ addresses: ['10.9.9.9'] }],
+    };
+    await cluster.apply(namespace('pods'), service('web', 'pods', 110), slice);
+    await eventually(() => cluster.kubectl('get', 'serviceaccount', '-n', 'pods', 'default'));
+    await cluster.apply(pod);
+    const ready = {
+      podIP: '10.244.0.7',
+      podIPs: [{ ip: '10.244.0.7' }],
+      conditions: [{ type: 'Ready', status: 'True' }],
+    };
+    const patch = JSON.stringify({ status: { phase: 'Running', ...ready } });
+    await cluster.kubectl('patch', 'pod', '-n', 'pods', 'p', '--subresource=status', '--type=merge', '-p', patch);
+    await served(running, async () => {
+      const copy = await running.store.table.read();
+      const endpoints = copy && entriesOf(copy.table, 'endpoints').flatMap((each) => each.endpoints);
+      assert.deepEqual(
+        endpoints?.map((each) => each.address),
+        ['10.244.0.7'],
+      );
+      assert.ok(said(await serviceNow('pods', 'web')).includes('Accepted False EndpointForbidden'));
+    });
+    await cluster.kubectl('delete', 'namespace', 'pods', '--wait=false');
+  });
+
+  test('what kubectl applies is checked by the API server', async () => {
+    const refused = async (kind: string, spec: object): Promise<string> => {
+      const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'x' }, spec };
+      const stdin = JSON.stringify(object);
+      return cluster.kubectl('apply', '--dry-run=server', '-f', '-', { stdin }).then(
+        () => 'accepted',
+        (error: Error) => error.message,
+      );
+    };
+    const target = { type: 'Service', namespace: 'shop', service: 'web' };
+    assert.equal(await refused('Suspension', { target, until: '2030-01-01T00:00:00Z', message: 'x' }), 'accepted');
+    assert.match(
+      await refused('Suspension', { target: { type: 'Tenant' } }),
+      /type Tenant needs tenant, and nothing else/,
+    );
+    assert.match(
+      await refused('Suspension', { target: { ...target, tenant: 'x' } }),
+      /type Service needs namespace and service/,
+    );
+    assert.match(await refused('Suspension', { target, until: 'tomorrow' }), /date-time/);
+    const later = { pools: ['edge'], allowedPorts: [80, '8000-8999'], rules: [], limits: { inBitsPerSecond: '1G' } };
+    assert.equal(await refused('TenantPolicy', { tenantFrom: { type: 'Label', label: 'team' }, ...later }), 'accepted');
+    assert.equal(await refused('TenantPolicy', { limits: { services: 0, trafficPerMonth: '10Ti' } }), 'accepted');
+    assert.equal(await refused('TenantPolicy', { limits: { trafficPerMonth: 1_000 } }), 'accepted');
+    assert.match(await refused('TenantPolicy', { limits: { trafficPerMonth: '10TB' } }), /trafficPerMonth/);
+    assert.match(await refused('TenantPolicy', { limits: { services: -1 } }), /services.*greater than or equal to 0/);
+    assert.match(await refused('TenantPolicy', { tenantFrom: { type: 'Label' } }), /type Label needs label/);
+    assert.match(await refused('TenantPolicy', { limts: {} }), /unknown field "spec.limts"/);
+  });
+
+  test('the same news told again renews one Event; other words are another', async () => {
+    await cluster.apply(namespace('news'));
+    const api = new KubeApi(cluster.kubeConfig);
+    const options = { api, clock: systemClock, log: silentLogger(), instance: 'test' };
+    const event = {
+      name: 'weir.u.quotaexceeded.1',
+      namespace: 'news',
+      service: { uid: 'u', name: 'web' },
+      type: 'Warning',
+      reason: 'QuotaExceeded',
+      note: '2 of 2 load balancers are in use',
+    } as const;
+    const other = { ...event, name: 'weir.u.quotaexceeded.2', note: '3 of 3 load balancers are in use' };
+    await new EventWriter(options).tell([event, other], []);
+    await new EventWriter(options).tell([event], [other]);
+    const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', 'news');
+    assert.deepEqual(items.map(({ note, series }) => [note, series?.count]).sort(), [
+      ['2 of 2 load balancers are in use', 2],
+      ['3 of 3 load balancers are in use', undefined],
+    ]);
+    api.close();
+    await cluster.kubectl('delete', 'namespace', 'news', '--wait=false');
+  });
+
+  test('of two controllers one leads, and when it goes the other takes over what is in force', async () => {
+    await cluster.apply(namespace('two'), service('web', 'two', 120));
+    const first = startRunning(cluster, { fleet: 'two' });
+    await served(first, async () => assert.ok(first.controller.isLeader));
+    await first.controller.idle();
+    await using second = startRunning(cluster, { fleet: 'two', store: first.store });
+    await eventually(() => assert.ok(second.controller.isSynced));
+    await second.controller.idle();
+    assert.deepEqual([first.controller.isLeader, second.controller.isLeader], [true, false]);
+    const before = await first.store.table.meta();
+    assert.equal(second.controller.translation(), undefined);
+    await first[Symbol.asyncDispose]();
+    await served(second, async () => assert.ok(second.controller.translation()));
+    const meta = await second.store.table.meta();
+    assert.deepEqual({ ...meta, leader: 0 }, { ...before, leader: 0 });
+    await cluster.kubectl('delete', 'namespace', 'two', '--wait=false');
+  });
+
+  test('a Suspension deleted while no controller ran is lifted by the next, and one that is over is deleted', async () => {
+    const suspension = (name: string, more: object): object => ({
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'Suspension',
+      metadata: { name },
+      spec: { target: { type: 'Tenant', tenant: 'nobody' }, ...more },
+    });
+    const first = startRunning(cluster, { fleet: 'cut' });
+    const inForce = async (): Promise<string[]> => (await first.store.cutoffs.read()).cutoffs.map((each) => each.name);
+    await cluster.apply(suspension('gone', {}), suspension('stays', {}));
+    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['gone', 'stays']));
+    await first[Symbol.asyncDispose]();
+    await cluster.kubectl('delete', 'suspension', 'gone');
+    await using second = startRunning(cluster, { fleet: 'cut', store: first.store });
+    await eventually(async () => assert.deepEqual(await inForce(), ['stays']));
+    await cluster.apply(suspension('short', { until: new Date(Date.now() + 1_500).toISOString() }));
+    await eventually(async () => assert.deepEqual(await inForce(), ['short', 'stays'].sort()));
+    await eventually(async () => {
+      assert.deepEqual(await inForce(), ['stays']);
+      assert.match(await cluster.kubectl('get', 'suspensions', '-o', 'name'), /^suspension.weir.dev\/stays\n$/);
+    });
+    await cluster.kubectl('delete', 'suspension', 'stays');
+    await eventually(async () => assert.deepEqual(await inForce(), []));
+    assert.ok(second.controller.isLeader);
+  });
+
+  test('an API server that goes away and comes back changes nothing, and what is new then is served', async () => {
+    await cluster.apply(namespace('restart'), service('web', 'restart', 130));
+    await using running = startRunning(cluster);
+    await served(running, async () =>
+      assert.ok(said(await serviceNow('restart', 'web')).includes('Programmed True Programmed')),
+    );
+    const before = await running.store.table.meta();
+    await cluster.plane.stopApiServer();
+    await beatFor(running.store, 'a');
+    await cluster.plane.startApiServer();
+    await cluster.apply(service('api', 'restart', 131));
+    await served(running, async () =>
+      assert.ok(said(await serviceNow('restart', 'api')).includes('Programmed True Programmed')),
+    );
+    const meta = await running.store.table.meta();
+    assert.equal(meta?.epoch, before?.epoch);
+    assert.ok(said(await serviceNow('restart', 'web')).includes('Programmed True Programmed'));
+    await cluster.kubectl('delete', 'namespace', 'restart', '--wait=false');
+  });
+
+  test('a kind that is missing or forbidden is a problem with the line that helps, and heals', async () => {
+    await cluster.apply(namespace('gaps'), service('web', 'gaps', 140));
+    const crd = 'customresourcedefinition/tenantpolicies.weir.dev';
+    const saved = await cluster.get<{ metadata: object; spec: object }>(crd);
+    await cluster.kubectl('delete', crd);
+    await using running = startRunning(cluster);
+    const problems = (code: string): string[] =>
+      running.controller.problems().flatMap((each) => (each.code === code ? [`${each.subject}: ${each.message}`] : []));
+    await served(running, async () => {
+      assert.match(problems('MissingCustomResource')[0] ?? '', /^tenantpolicies.weir.dev: .*kubectl apply -f charts/);
+      assert.ok(said(await serviceNow('gaps', 'web')).includes('Programmed True Programmed'));
+    });
+    await cluster.apply({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'tenantpolicies.weir.dev' },
+      spec: saved.spec,
+    });
+    const binding = 'clusterrolebinding/weir-controller';
+    const rights = await cluster.get<{ metadata: object; roleRef: object; subjects: object }>(binding);
+    await cluster.kubectl('delete', binding);
+    await using other = startRunning(cluster);
+    await eventually(() => {
+      const forbidden = other.controller.problems().filter((each) => each.code === 'Forbidden');
+      assert.equal(forbidden.length, 7);
+      assert.match(
+        forbidden.map((each) => each.message).join('\n'),
+        /cannot list resource "services".*kubectl auth can-i list services/,
+      );
+    });
+    assert.equal(await other.store.table.meta(), undefined, 'an empty table would take everything out of service');
+    await cluster.apply({ ...rights, metadata: { name: 'weir-controller' } });
+    await eventually(async () => assert.ok((await other.store.table.read())?.table), { timeoutMs: 30_000 });
+    await eventually(() => assert.deepEqual(problems('MissingCustomResource'), []), { timeoutMs: 30_000 });
+  });
+});
