@@ -120,7 +120,11 @@ export interface HeartbeatStore {
 
 /** Minutes are kept for 2 hours, hours for 8 days, days for 400 days, months for ever. */
 export interface UsageStore {
-  /** Adds what the report has beyond the last one seen of its life, exactly once, to the periods of its points. */
+  /**
+   * Adds what the report has beyond the last one seen of its life, exactly once, to the periods of its points. Reports may be
+   * lost, repeated and reordered. What was accepted may still be lost with the store: after each `ready` of the connection
+   * say the present value of all slots again.
+   */
   flush(report: UsageReport): Promise<FlushResult>;
   /** What was used in one period (by one tenant), by Service and tenant. */
   rows(period: Period, tenant?: string): Promise<readonly UsageRow[]>;
@@ -154,6 +158,13 @@ export interface UsageBase {
 export interface UsageSeed {
   readonly months: readonly { readonly month: Period; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
+  /** Lives that are refused, with all lower ones of their node. Left out: a late report of one of them is counted again. */
+  readonly folded?: readonly FoldedLife[];
+}
+
+export interface FoldedLife {
+  readonly node: string;
+  readonly life: number;
 }
 
 // ── Cut-offs ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 -- Writes month totals and bases into a ledger that is not open, and opens it.
 -- KEYS: open, folded, names, tenants, nodes, months, then sums and bases
--- ARGV: how many months and they; how many rows, per row its place in KEYS, service, tenant, '<namespace>/<name>', received
+-- ARGV: how many months and they; how many folded lives, per life its node and number; how many rows, per row its place in KEYS, service, tenant, '<namespace>/<name>', received
 --       bytes, sent bytes, connections, requests; then per base its place in KEYS, node, life, service, tenant and the same
 --       four counters
 -- Result: 'seeded', or 'already' when it was open
@@ -19,6 +19,13 @@ end
 
 for _ = 1, tonumber(take()) do
   redis.call('SADD', KEYS[6], take())
+end
+for _ = 1, tonumber(take()) do
+  local node, life = take(), take()
+  local folded = redis.call('HGET', KEYS[2], node)
+  if not folded or tonumber(folded) < tonumber(life) then
+    redis.call('HSET', KEYS[2], node, life)
+  end
 end
 for _ = 1, tonumber(take()) do
   local place, service, tenant, name = tonumber(take()), take(), take(), take()

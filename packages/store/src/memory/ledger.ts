@@ -13,7 +13,7 @@ import {
 } from '@weir/model';
 import type { FlushResult, UsageBase, UsageSeed } from '../contract.ts';
 import { keptPeriodsOf, keptUntil, lengthOf, type PeriodLength } from '../retention.ts';
-import { byServiceAndTenant } from '../usage-order.ts';
+import { byLifeAndSlot, byServiceAndTenant } from '../usage-order.ts';
 
 export interface Ledger {
   seeded: boolean;
@@ -87,12 +87,14 @@ export function periodsWith(ledger: Ledger, tenant: string, length: PeriodLength
 export function copy(ledger: Ledger, months: readonly Period[]): UsageSeed {
   return {
     months: months.map((month) => ({ month, rows: rowsOf(ledger, month) })),
-    bases: [...ledger.bases.values()].flatMap((slots) => [...slots.values()]),
+    bases: [...ledger.bases.values()].flatMap((slots) => [...slots.values()]).sort(byLifeAndSlot),
+    folded: [...ledger.folded].map(([node, life]) => ({ node, life })).sort((a, b) => (a.node < b.node ? -1 : 1)),
   };
 }
 
-export function seed(ledger: Ledger, { months, bases }: UsageSeed): 'seeded' | 'already' {
+export function seed(ledger: Ledger, { months, bases, folded = [] }: UsageSeed): 'seeded' | 'already' {
   if (ledger.seeded) return 'already';
+  for (const { node, life } of folded) fold(ledger, node, life);
   for (const { month, rows } of months) {
     for (const row of rows) childOf(ledger.sums, month).set(slotKey(row), row);
   }

@@ -30,6 +30,7 @@ export class RedisConnection {
   readonly #closed = new AbortController();
   #failures = 0;
   #lastError: unknown;
+  #dropped: Redis['stream'] | undefined;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
@@ -136,6 +137,9 @@ export class RedisConnection {
   #drop(error: StoreError): void {
     this.#lastError = error;
     this.#lost(error);
+    // once for each connection, however many calls have failed on it
+    if (this.#dropped === this.#redis.stream) return;
+    this.#dropped = this.#redis.stream;
     if (this.#redis.status === 'ready' || this.#redis.status === 'connect') this.#redis.disconnect(true);
   }
 

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, type Secret, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import { StoreError } from '../error.ts';
+import { KEPT_REVISIONS } from '../limits.ts';
 import { RedisConnection } from './connection.ts';
 import { keysFor } from './keys.ts';
 import { RedisCutoffs } from './redis-cutoffs.ts';
@@ -19,6 +20,8 @@ export interface RedisStoreOptions {
   readonly random?: () => number;
   /** The longest that a call may take; default 2 s. */
   readonly timeoutMs?: number;
+  /** Revisions that are kept for followers; fewer in tests. */
+  readonly keptRevisions?: number;
 }
 
 /**
@@ -26,7 +29,15 @@ export interface RedisStoreOptions {
  * for ever. Rejects with `StoreError` REFUSED when the URL is wrong or Redis does not let us in.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
-  const { url, fleet, log, clock = systemClock, random = Math.random, timeoutMs = 2_000 } = options;
+  const {
+    url,
+    fleet,
+    log,
+    clock = systemClock,
+    random = Math.random,
+    timeoutMs = 2_000,
+    keptRevisions = KEPT_REVISIONS,
+  } = options;
   if (!/^[\w.-]+$/.test(fleet)) {
     throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use letters, digits, dots and dashes`);
   }
@@ -39,7 +50,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
   const keys = keysFor(fleet);
   return {
-    table: new RedisTable(connection, keys),
+    table: new RedisTable(connection, keys, keptRevisions),
     heartbeats: new RedisHeartbeats(connection, keys),
     usage: new RedisUsage(connection, keys, clock),
     cutoffs: new RedisCutoffs(connection, keys),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Position } from '@weir/model';
 import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
-import { KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
+import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Keys } from './keys.ts';
 import { readTable } from './read-table.ts';
@@ -11,13 +11,15 @@ import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 export class RedisTable implements TableStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
+  readonly #keptRevisions: number;
   /** Counters go on after a wipe, as far as this process knows them. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor(connection: RedisConnection, keys: Keys) {
+  constructor(connection: RedisConnection, keys: Keys, keptRevisions: number) {
     this.#connection = connection;
     this.#keys = keys;
+    this.#keptRevisions = keptRevisions;
   }
 
   async claimLeader(): Promise<number> {
@@ -51,7 +53,7 @@ export class RedisTable implements TableStore {
         predecessor.id,
         id,
         complete ? 1 : 0,
-        KEPT_REVISIONS,
+        this.#keptRevisions,
         ...encodeChanges(changes),
       ],
     );

@@ -1,13 +1,13 @@
 import type { Counters, Period, UsageReport, UsageRow } from '@weir/model';
 import type { Clock } from '@weir/runtime';
-import type { FlushResult, UsageBase, UsageSeed, UsageStore } from '../contract.ts';
+import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
 import { type PeriodLength, periodsKeptAt } from '../retention.ts';
-import { byServiceAndTenant } from '../usage-order.ts';
+import { byLifeAndSlot, byServiceAndTenant } from '../usage-order.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Keys } from './keys.ts';
 import { atOnce, together } from './transaction.ts';
 import { flushCalls, seedCall } from './usage-arguments.ts';
-import { decodeBases, decodeSums } from './usage-codec.ts';
+import { decodeBases, decodeFolded, decodeSums } from './usage-codec.ts';
 
 const COPY_ATTEMPTS = 5;
 
@@ -67,13 +67,13 @@ export class RedisUsage implements UsageStore {
       });
       const answers = await this.#connection.call((redis) =>
         atOnce(redis, (all) => {
-          all.scard(usage.tenants).scard(usage.nodes).hgetall(usage.names);
+          all.scard(usage.tenants).scard(usage.nodes).hgetall(usage.names).hgetall(usage.folded);
           for (const month of months) for (const tenant of tenants) all.hgetall(usage.sum(tenant, month));
           for (const node of nodes) all.hgetall(usage.bases(node));
           return all;
         }),
       );
-      const [tenantsNow, nodesNow, names, ...hashes] = answers;
+      const [tenantsNow, nodesNow, names, folded, ...hashes] = answers;
       // somebody's first report came between: what is there of it was not asked for
       if (tenantsNow !== tenants.length || nodesNow !== nodes.length) continue;
       const known = new Map(Object.entries(names as Record<string, string>));
@@ -83,6 +83,7 @@ export class RedisUsage implements UsageStore {
       return {
         months: months.map((month, index) => ({ month, rows: rowsOf(sumsAt(index), known) })),
         bases: nodes.flatMap((node, index) => decodeBases(node, bases[index])).sort(byLifeAndSlot),
+        folded: decodeFolded(folded),
       };
     }
     throw new Error('each time that the ledger was copied a new tenant came; copy it again');
@@ -116,10 +117,4 @@ function rowsOf(found: readonly Sums[], names: ReadonlyMap<string, string>): Usa
     }),
   );
   return rows.sort(byServiceAndTenant);
-}
-
-function byLifeAndSlot(a: UsageBase, b: UsageBase): number {
-  if (a.node !== b.node) return a.node < b.node ? -1 : 1;
-  if (a.life !== b.life) return a.life - b.life;
-  return `${a.service}/${a.tenant}` < `${b.service}/${b.tenant}` ? -1 : 1;
 }

@@ -52,12 +52,13 @@ function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptC
   return { keys: places.keys, args: [node, life, months.size, ...months, ...expiries, ...slotArgs] };
 }
 
-export function seedCall({ usage }: Keys, { months, bases }: UsageSeed): ScriptCall {
-  const { open, folded, names, tenants, nodes } = usage;
-  const places = new KeyPlaces([open, folded, names, tenants, nodes, usage.months]);
+export function seedCall({ usage }: Keys, { months, bases, folded = [] }: UsageSeed): ScriptCall {
+  const { open, names, tenants, nodes } = usage;
+  const places = new KeyPlaces([open, usage.folded, names, tenants, nodes, usage.months]);
   const rows = months.flatMap(({ month, rows: each }) => each.map((row) => ({ month, row })));
   const withUsage = new Set(rows.map(({ month }) => month));
-  const args: (string | number)[] = [withUsage.size, ...withUsage, rows.length];
+  const lives = folded.flatMap(({ node, life }) => [node, life]);
+  const args: (string | number)[] = [withUsage.size, ...withUsage, folded.length, ...lives, rows.length];
   for (const { month, row } of rows) {
     const { service, tenant, namespace, name, counters } = row;
     const { place } = places.of(usage.sum(tenant, month));

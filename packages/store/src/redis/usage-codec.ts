@@ -1,6 +1,6 @@
 // Counters as they lie in the hashes of Redis: one field each, named by a letter, as decimal text.
 import { type Counters, ZERO } from '@weir/model';
-import type { UsageBase } from '../contract.ts';
+import type { FoldedLife, UsageBase } from '../contract.ts';
 
 const LETTERS: Readonly<Record<string, keyof Counters>> = {
   r: 'receivedBytes',
@@ -24,6 +24,12 @@ export function decodeBases(node: string, hash: unknown): UsageBase[] {
     const [life, service = '', ...tenant] = slot.split('/');
     return { service, tenant: tenant.join('/'), node, life: Number(life), counters };
   });
+}
+
+/** Out of `usage:folded`: by node. */
+export function decodeFolded(hash: unknown): FoldedLife[] {
+  const lives = Object.entries(hash as Record<string, string>).map(([node, life]) => ({ node, life: Number(life) }));
+  return lives.sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
 function byPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {

@@ -68,6 +68,20 @@ export function revisionsContract(subject: Subject): void {
       await assertGap(follow(t, store, { epoch: 1, revision: 1, id: 'x' }).next());
     });
 
+    test('have a gap when more were published since than are kept', async (t) => {
+      await using world = await subject.open({ keptRevisions: 3 });
+      const store = await world.connect();
+      const { leader, position: opened } = await leadIn(store);
+      const positions = [opened];
+      for (let version = 0; version < 5; version++) {
+        const predecessor = positions.at(-1) ?? opened;
+        positions.push(await publish(store, { leader, predecessor, changes: [put('a', version)] }));
+      }
+      const [, first = opened, second = opened, third] = positions;
+      await assertGap(follow(t, store, first).next());
+      assert.deepEqual((await follow(t, store, second).next())?.position, third);
+    });
+
     test('have a gap when a new epoch is opened, published or not', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];

@@ -3,7 +3,11 @@ import type { Store } from '../../src/contract.ts';
 /** A kind of store that keeps the contract, and what can be done to it from outside. */
 export interface Subject {
   readonly name: string;
-  open(): Promise<World>;
+  open(options?: WorldOptions): Promise<World>;
+}
+
+export interface WorldOptions {
+  readonly keptRevisions?: number;
 }
 
 /** One empty store, as the processes of a fleet see it. */

@@ -180,10 +180,29 @@ export function usageContract(subject: Subject): void {
       assert.deepEqual(await usage.periods('shop', 'month'), [month]);
     });
 
+    test('a folded life stays refused through a wipe, when the copy is seeded', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      await usage.flush(report([[NOW, 100]], { life: 7 }));
+      await usage.flush(report([[NOW, 10]], { life: 8 }));
+      await usage.fold('n1', 7);
+      const month = textOf(NOW).slice(0, 7);
+      const copied = await usage.copy([month]);
+      assert.deepEqual(copied.folded, [{ node: 'n1', life: 7 }]);
+      await world.wipe();
+      await usage.seed(copied);
+      assert.deepEqual(await usage.flush(report([[NOW, 100]], { life: 7 })), { kind: 'folded' });
+      assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 110);
+    });
+
     test('a copy of months that hold nothing is empty, and seeds', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
-      assert.deepEqual(await usage.copy(['2020-01']), { months: [{ month: '2020-01', rows: [] }], bases: [] });
+      assert.deepEqual(await usage.copy(['2020-01']), {
+        months: [{ month: '2020-01', rows: [] }],
+        bases: [],
+        folded: [],
+      });
     });
 
     test('after a roll back the next report makes up for what was lost', async () => {

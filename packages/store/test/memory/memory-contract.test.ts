@@ -1,13 +1,16 @@
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
 import { storeContract } from '../contract/store-contract.ts';
-import type { World } from '../contract/subject.ts';
+import type { World, WorldOptions } from '../contract/subject.ts';
+import { usageLaw } from '../contract/usage-law.ts';
 
-storeContract({ name: 'memory', open: async () => memoryWorld() });
+const memory = { name: 'memory', open: async (options: WorldOptions = {}) => memoryWorld(options) };
+storeContract(memory);
+usageLaw(memory, { numRuns: 200 });
 
-function memoryWorld(): World {
+function memoryWorld(options: WorldOptions): World {
   const clock = new ManualClock(Date.now());
-  const store = createMemoryStore({ clock });
+  const store = createMemoryStore({ clock, ...options });
   return {
     connect: async () => store,
     goAway: async () => store.faults.goAway(),

@@ -12,9 +12,9 @@ describe('with a real Redis', requireProgram('redis'), () => {
 
   storeContract({
     name: 'Redis',
-    open: async () => {
+    open: async (options) => {
       if (started === undefined) throw new Error('Redis was not started');
-      return started.world();
+      return started.world(options);
     },
   });
 });

@@ -1,9 +1,9 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Logger, silentLogger } from '@weir/runtime';
+import { silentLogger } from '@weir/runtime';
 import { eventually, type Redis, startRedis, temporaryDirectory } from '@weir/testkit';
 import type { Store } from '../../src/contract.ts';
-import { openRedisStore } from '../../src/redis/open-redis-store.ts';
+import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
 import type { World } from '../contract/subject.ts';
 
 export interface RedisWorld extends World {
@@ -14,7 +14,7 @@ export interface RedisWorld extends World {
 let fleets = 0;
 
 /** A fleet of its own in a Redis that the tests of one file share, one after the other. */
-export function redisWorld(redis: Redis, dataDirectory: string, log: Logger = silentLogger()): RedisWorld {
+export function redisWorld(redis: Redis, dataDirectory: string, options: Partial<RedisStoreOptions> = {}): RedisWorld {
   const fleet = `f${++fleets}`;
   const stores: Store[] = [];
   const ready = async (): Promise<void> => {
@@ -24,7 +24,7 @@ export function redisWorld(redis: Redis, dataDirectory: string, log: Logger = si
     redis,
     fleet,
     async connect() {
-      const store = await openRedisStore({ url: redis.url, fleet, log });
+      const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger(), ...options });
       stores.push(store);
       if (store.problem !== undefined) throw store.problem;
       return store;
@@ -62,7 +62,8 @@ export function redisWorld(redis: Redis, dataDirectory: string, log: Logger = si
 }
 
 export interface StartedRedis {
-  world(log?: Logger): RedisWorld;
+  readonly url: string;
+  world(options?: Partial<RedisStoreOptions>): RedisWorld;
   close(): Promise<void>;
 }
 
@@ -71,7 +72,8 @@ export async function startRedisWithData(): Promise<StartedRedis> {
   const directory = temporaryDirectory('redis-data');
   const redis = await startRedis({ dir: directory.path });
   return {
-    world: (log) => redisWorld(redis, directory.path, log),
+    url: redis.url,
+    world: (options) => redisWorld(redis, directory.path, options),
     async close() {
       await redis.close();
       await directory.close();

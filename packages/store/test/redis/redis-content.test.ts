@@ -1,0 +1,187 @@
+// What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { encodeEntry, minuteOf } from '@weir/model';
+import { eventually, requireProgram } from '@weir/testkit';
+import { Redis } from 'ioredis';
+import { keysFor } from '../../src/redis/keys.ts';
+import {
+  contentOf,
+  cutoff,
+  entriesAsContent,
+  entry,
+  heartbeat,
+  leadIn,
+  publish,
+  put,
+  report,
+} from '../contract/sample.ts';
+import { type RedisWorld, type StartedRedis, startRedisWithData } from './redis-world.ts';
+
+describe('the content of Redis', requireProgram('redis'), () => {
+  let started: StartedRedis | undefined;
+  let client: Redis | undefined;
+  before(async () => {
+    started = await startRedisWithData();
+    client = new Redis(started.url);
+  });
+  after(async () => {
+    client?.disconnect();
+    await started?.close();
+  });
+  const redis = (): Redis => client ?? assert.fail('not started');
+  const open = (): RedisWorld => started?.world() ?? assert.fail('not started');
+
+  test('fleets in one Redis know nothing of each other, and every key is of its fleet', async () => {
+    await redis().flushall();
+    await using a = open();
+    await using b = open();
+    const [inA, inB] = [await a.connect(), await b.connect()];
+    const { leader, position: predecessor } = await leadIn(inA);
+    await publish(inA, { leader, predecessor, changes: [put('a')] });
+    await inA.heartbeats.beginLife('n', 1);
+    await inA.heartbeats.beat(heartbeat('n', 1));
+    await inA.usage.seed({ months: [], bases: [] });
+    await inA.usage.flush(report([[minuteOf(Date.now()), 1]]));
+    await inA.usage.fold('n', 1);
+    await inA.cutoffs.remove('y');
+    await inA.cutoffs.put(cutoff('x'));
+    assert.equal(await inB.table.meta(), undefined);
+    assert.deepEqual(await inB.heartbeats.list(), []);
+    assert.equal(await inB.usage.isSeeded(), false);
+    assert.deepEqual((await inB.cutoffs.read()).cutoffs, []);
+    const keys = await redis().keys('*');
+    assert.ok(keys.length > 10);
+    assert.deepEqual(
+      keys.filter((key) => !key.startsWith(`weir:{${a.fleet}}:`)),
+      [],
+    );
+  });
+
+  test('an entry of a newer version is left out and named, whether read or followed', async () => {
+    await using world = open();
+    const store = await world.connect();
+    const { leader, position: opened } = await leadIn(store);
+    const newer = { ...entry('b'), kind: 'from-the-future' } as unknown as ReturnType<typeof entry>;
+    const changes = [put('a'), { kind: 'put', entry: newer } as const, put('c')];
+    const position = await publish(store, { leader, predecessor: opened, changes });
+    const copy = await store.table.read();
+    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('c')));
+    assert.deepEqual(copy?.unreadable, ['node/b']);
+    const stopped = new AbortController();
+    for await (const revision of store.table.revisions({ after: opened, signal: stopped.signal })) {
+      assert.deepEqual(revision.changes, [put('a'), put('c')]);
+      assert.deepEqual(revision.unreadable, ['node/b']);
+      assert.deepEqual(revision.position, position);
+      stopped.abort();
+    }
+  });
+
+  test('a cut-off that cannot be read makes the state not complete: nobody lifts it for that', async () => {
+    await using world = open();
+    const { cutoffs } = await world.connect();
+    await cutoffs.put(cutoff('a'));
+    await cutoffs.complete();
+    await redis().hset(keysFor(world.fleet).cutoffs, 'b', JSON.stringify({ v: 99, ...cutoff('b') }), 'c', '{');
+    const state = await cutoffs.read();
+    assert.deepEqual(state.cutoffs, [cutoff('a')]);
+    assert.equal(state.complete, false);
+  });
+
+  test('a heartbeat that cannot be read is left out', async () => {
+    await using world = open();
+    const { heartbeats } = await world.connect();
+    await heartbeats.beat(heartbeat('a', 1));
+    await heartbeats.beat(heartbeat('b', 1));
+    await redis().hset(keysFor(world.fleet).proxy('a', 1), 'state', '{"v":99}');
+    assert.deepEqual(await heartbeats.list(), [heartbeat('b', 1)]);
+  });
+
+  test('listeners that did not change are not sent again', async () => {
+    await using world = open();
+    const { heartbeats } = await world.connect();
+    const { listeners } = heartbeat('n', 1);
+    await heartbeats.beat(heartbeat('n', 1, { listeners }));
+    const key = keysFor(world.fleet).proxy('n', 1);
+    await redis().hset(key, 'listeners', '[]');
+    await heartbeats.beat(heartbeat('n', 1, { listeners, connections: 9 }));
+    assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);
+  });
+
+  test('minutes, hours and days expire, months, bases and the rest do not', async () => {
+    await using world = open();
+    const { usage } = await world.connect();
+    await usage.seed({ months: [], bases: [] });
+    const minute = minuteOf(Date.now());
+    await usage.flush(report([[minute, 1]]));
+    await usage.flush(report([[minute, 2]]));
+    const text = new Date(minute * 60_000).toISOString();
+    const keys = keysFor(world.fleet).usage;
+    const hours = async (length: number): Promise<number> =>
+      ((await redis().expiretime(keys.sum('shop', text.slice(0, length)))) - minute * 60) / 3600;
+    assert.ok(Math.abs((await hours(16)) - 2) < 0.1);
+    assert.ok(Math.abs((await hours(13)) - 8 * 24) <= 1);
+    assert.ok(Math.abs((await hours(10)) - 400 * 24) <= 24);
+    const others = [
+      keys.sum('shop', text.slice(0, 7)),
+      keys.bases('n1'),
+      keys.names,
+      keys.tenants,
+      keys.nodes,
+      keys.open,
+    ];
+    for (const key of others) assert.equal(await redis().ttl(key), -1, key);
+  });
+
+  test('a follower that sleeps notices a new epoch and a wipe within a second', async () => {
+    await using world = open();
+    const [leading, reading] = [await world.connect(), await world.connect()];
+    for (const happen of [
+      async () => void (await leadIn(leading)),
+      async () => void (await redis().unlink(keysFor(world.fleet).meta, keysFor(world.fleet).changes)),
+    ]) {
+      const { leader, position: opened } = await leadIn(leading);
+      const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
+      const stopped = new AbortController();
+      const revisions = reading.table.revisions({ after: position, signal: stopped.signal });
+      const next = assert.rejects(revisions[Symbol.asyncIterator]().next(), { code: 'GAP' });
+      await sleeps();
+      const happened = performance.now();
+      await happen();
+      await next;
+      assert.ok(performance.now() - happened < 1_000);
+      stopped.abort();
+      await awake();
+    }
+  });
+
+  test('a sleeping watch of cut-offs notices that they were rolled back', async () => {
+    await using world = open();
+    const { cutoffs } = await world.connect();
+    await cutoffs.put(cutoff('a'));
+    const stopped = new AbortController();
+    const states = cutoffs.watch(stopped.signal)[Symbol.asyncIterator]();
+    await states.next();
+    const next = states.next();
+    await sleeps();
+    await redis().hset(keysFor(world.fleet).cutoffMeta, 'id', 'another history');
+    assert.equal((await next).value?.cutoffs.length, 1);
+    stopped.abort();
+  });
+
+  test('an entry in Redis is the encoded entry, whole', async () => {
+    await using world = open();
+    const store = await world.connect();
+    const { leader, position: predecessor } = await leadIn(store);
+    await publish(store, { leader, predecessor, changes: [put('a')] });
+    assert.equal(await redis().hget(keysFor(world.fleet).table, 'node/a'), encodeEntry(entry('a')));
+  });
+
+  async function sleeps(): Promise<void> {
+    await eventually(async () => assert.match(await redis().info('clients'), /blocked_clients:1\r/));
+  }
+
+  async function awake(): Promise<void> {
+    await eventually(async () => assert.match(await redis().info('clients'), /blocked_clients:0\r/));
+  }
+});
