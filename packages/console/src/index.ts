@@ -1,5 +1,6 @@
 export type { Explanation } from './fleet/explanation.ts';
 export type { FleetProblem } from './fleet/problem-list.ts';
+export { type ProblemNews, type WatchProblemsOptions, watchProblems } from './fleet/watch-problems.ts';
 export type { LiveFrame, ServiceRate, TenantRate } from './rates/live-frame.ts';
 export type { Rate } from './rates/rates.ts';
 export { type ConsoleAuth, type ConsoleOptions, type RunningConsole, startConsole } from './start-console.ts';

@@ -14,6 +14,8 @@ export interface FleetWatchOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The table, the cut-offs or what the proxies say have changed. */
+  readonly onChange?: () => void;
 }
 
 const HEARTBEATS_EVERY_MS = 1_000;
@@ -91,7 +93,7 @@ export class FleetWatch {
     const take = (table: RoutingTable, position: Position): void => {
       this.#table = table;
       this.#position = position;
-      this.#rememberAddresses();
+      this.#changed();
     };
     await followTable(store.table, {
       signal: this.#closing.signal,
@@ -117,6 +119,7 @@ export class FleetWatch {
       clock,
       onCutoffs: (cutoffs) => {
         this.#cutoffs = cutoffs;
+        this.#changed();
       },
       onAway: (error) =>
         log.warn({ reason: errorMessage(error) }, 'the cut-offs cannot be followed; the last ones are shown'),
@@ -137,10 +140,16 @@ export class FleetWatch {
         this.#heard = false;
       }
       const reported = JSON.stringify(this.#heartbeats.map(whatMattersOf));
-      if (reported !== this.#reported) this.#rememberAddresses();
+      const isNews = reported !== this.#reported;
       this.#reported = reported;
+      if (isNews) this.#changed();
       await wait(clock, HEARTBEATS_EVERY_MS, signal).catch(() => {});
     }
+  }
+
+  #changed(): void {
+    this.#rememberAddresses();
+    this.#options.onChange?.();
   }
 
   #rememberAddresses(): void {

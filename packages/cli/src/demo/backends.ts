@@ -1,0 +1,79 @@
+// The applications of the demo's tenants: what pods would be in a cluster.
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type Server, type Socket } from 'node:net';
+import { formatHostPort, listenError, UsageError } from '@weir/runtime';
+import { addressIn, type DemoNetwork } from './demo-network.ts';
+
+export interface Backends {
+  close(): Promise<void>;
+}
+
+interface Place {
+  readonly server: Server;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** As the slices in the manifests say. */
+export async function startBackends(network: DemoNetwork): Promise<Backends> {
+  const at = (last: number, port: number, server: Server): Place => ({ server, host: addressIn(network, last), port });
+  const places = [at(41, 18_081, shop()), at(42, 18_081, shop()), at(43, 17_778, game()), at(44, 19_001, intake())];
+  const sockets = new Set<Socket>();
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(places.map(({ server }) => server[Symbol.asyncDispose]().catch(() => {})));
+  };
+  try {
+    for (const place of places) {
+      place.server.on('connection', (socket) => {
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+      });
+      await listen(place);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { close };
+}
+
+async function listen({ server, host, port }: Place): Promise<void> {
+  try {
+    server.listen({ host, port });
+    await once(server, 'listening');
+  } catch (error) {
+    const advice = 'end the other program (perhaps another demo), or move this demo with --network 127.0.5';
+    const { message } = listenError(error, { address: formatHostPort({ host, port }), advice });
+    throw new UsageError(`a backend of the demo ${message}`, { cause: error });
+  }
+}
+
+/** Pages of the shop are of this size. */
+export const PAGE_BYTES = 30_000;
+
+function shop(): Server {
+  const page = Buffer.alloc(PAGE_BYTES, 'fresh fish, today from the weir\n');
+  return createHttpServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': page.length, connection: 'close' });
+    response.end(page);
+  });
+}
+
+/** Every move comes back to the player. */
+function game(): Server {
+  return createServer((socket) => {
+    socket.setNoDelay(true);
+    socket.on('error', () => socket.destroy());
+    socket.pipe(socket);
+  });
+}
+
+/** Takes everything and says nothing. */
+function intake(): Server {
+  return createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.resume();
+  });
+}
