@@ -1,8 +1,10 @@
 import { type Cutoff, type FleetSettings, isInForce, type Problem, type Snapshot, type Translation } from '@weir/model';
-import { type Clock, createLoop, errorMessage, type Logger, type Loop } from '@weir/runtime';
+import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
 import type { StatusSink } from '../status/status-sink.ts';
+import type { UsageArchive } from '../usage/usage-archive.ts';
+import { UsageKeeper } from '../usage/usage-keeper.ts';
 import type { Source } from '../watch/source.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
@@ -18,6 +20,8 @@ export interface ControllerOptions {
   readonly leader?: Leadership;
   /** Default: nobody is told. */
   readonly status?: StatusSink;
+  /** Where usage outlives the store; default: nowhere, and a wiped store begins with what this process remembers. */
+  readonly archive?: UsageArchive;
   /** Deletes a Suspension whose `until` passed; default: it stays where it is. */
   readonly deleteSuspension?: (cutoff: Cutoff) => Promise<void>;
 }
@@ -36,6 +40,7 @@ const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
 const FLEET = { gapMs: 50, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
 const FLEET_WHILE_WAITING_MS = 250;
+const ACCOUNT = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
 
 /** Source to store, and back to the Services. One loop decides and publishes, one listens to the fleet; closing closes neither end. */
 export function startController(options: ControllerOptions): Controller {
@@ -50,12 +55,18 @@ export function startController(options: ControllerOptions): Controller {
     deleteSuspension: options.deleteSuspension,
   });
   const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
+  const usage = new UsageKeeper({
+    store: store.usage,
+    archive: options.archive,
+    clock,
+    log: log.child({ part: 'usage' }),
+  });
   let snapshot: Snapshot | undefined;
 
   const decide: Loop = createLoop({
     ...LOOP,
     clock,
-    onError: (error, next) => tellFailure(log, error, next),
+    onError: tellFailure(log, 'the routing table is not up to date; it is tried again'),
     async run(signal) {
       await source.synced(signal);
       if (!leader.isLeader) return table.follow();
@@ -67,7 +78,11 @@ export function startController(options: ControllerOptions): Controller {
         if (leader.isLeader) throw new Error('the store refused an old leader token; claiming another');
         return;
       }
-      if (!wasLeading || outcome === 'new-epoch') fleet?.grace();
+      if (!wasLeading) usage.forget();
+      if (!wasLeading || outcome === 'new-epoch') {
+        fleet?.grace();
+        account.trigger();
+      }
       await cutoffs.keep(snapshot);
       listen.trigger();
     },
@@ -76,7 +91,7 @@ export function startController(options: ControllerOptions): Controller {
   const listen: Loop = createLoop({
     ...FLEET,
     clock,
-    onError: (error, next) => tellFailure(log, error, next),
+    onError: tellFailure(log, 'Services are not told what became of them; it is tried again'),
     async run(signal) {
       const { translation } = table;
       if (!leader.isLeader || translation === undefined || snapshot === undefined) return;
@@ -89,6 +104,15 @@ export function startController(options: ControllerOptions): Controller {
       if (fleet?.isSomebodyWaiting) soon.start();
     },
   });
+  const account: Loop = createLoop({
+    ...ACCOUNT,
+    clock,
+    onError: tellFailure(log, 'the ledger is not looked after; it is tried again'),
+    async run() {
+      const { translation } = table;
+      if (leader.isLeader && translation !== undefined) await usage.keep(translation.table);
+    },
+  });
   const soon = oneTimer(clock, FLEET_WHILE_WAITING_MS, () => listen.trigger());
 
   const stops = [
@@ -99,6 +123,7 @@ export function startController(options: ControllerOptions): Controller {
       table.recheck();
       decide.trigger();
       listen.trigger();
+      account.trigger();
     }),
   ];
   decide.trigger();
@@ -110,7 +135,7 @@ export function startController(options: ControllerOptions): Controller {
       for (const stop of stops) stop();
       soon.cancel();
       cutoffs.close();
-      await Promise.all([decide.close(), listen.close()]);
+      await Promise.all([decide.close(), listen.close(), account.close()]);
     },
   };
 }
@@ -128,14 +153,13 @@ async function isIntact(table: TableKeeper, cutoffs: CutoffKeeper): Promise<bool
   }
 }
 
-function tellFailure(
-  log: Logger,
-  error: unknown,
-  { failures, retryInMs }: { failures: number; retryInMs: number },
-): void {
-  const fields = { reason: errorMessage(error), retryInMs };
-  if (failures === 1) log.warn(fields, 'the routing table could not be brought up to date; it is tried again');
-  else log.debug(fields, 'still not up to date');
+/** Once, and then only for whoever looks closely. */
+function tellFailure(log: Logger, message: string): LoopOptions['onError'] {
+  return (error, { failures, retryInMs }) => {
+    const fields = { reason: errorMessage(error), retryInMs };
+    if (failures === 1) log.warn(fields, message);
+    else log.debug(fields, message);
+  };
 }
 
 function oneTimer(clock: Clock, ms: number, then: () => void): { start(): void; cancel(): void } {

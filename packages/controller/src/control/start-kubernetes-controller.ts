@@ -8,6 +8,7 @@ import { KubeApi } from '../kubernetes/kube-api.ts';
 import { standForElection } from '../leader/lease-election.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
+import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
 import { type Controller, startController } from './start-controller.ts';
 
@@ -52,7 +53,18 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     log: log.child({ part: 'leader' }),
   });
   const deleteSuspension = (cutoff: Cutoff): Promise<void> => deleteObject(api, cutoff);
-  const controller = startController({ source, store, settings, clock, log, leader, status, deleteSuspension });
+  const archive = new KubernetesUsage({ api, log: log.child({ part: 'usage' }) });
+  const controller = startController({
+    source,
+    store,
+    settings,
+    clock,
+    log,
+    leader,
+    status,
+    archive,
+    deleteSuspension,
+  });
   return {
     ...controller,
     get isLeader() {

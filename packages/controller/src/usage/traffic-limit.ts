@@ -1,0 +1,19 @@
+import { add, type Counters, entriesOf, type RoutingTable, type UsageRow, ZERO } from '@weir/model';
+
+/** How much of its month a tenant has used, in the steps that somebody is told of. */
+export type TrafficLevel = 'below' | '80%' | '100%';
+
+/** The level of each tenant that has a `trafficPerMonth`. `rows` is the present month. */
+export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): ReadonlyMap<string, TrafficLevel> {
+  const used = new Map<string, Counters>();
+  for (const row of rows) used.set(row.tenant, add(used.get(row.tenant) ?? ZERO, row.counters));
+  const levels = new Map<string, TrafficLevel>();
+  for (const { name, limits } of entriesOf(table, 'tenant')) {
+    const limit = limits.trafficPerMonth;
+    if (limit === undefined) continue;
+    const { receivedBytes, sentBytes } = used.get(name) ?? ZERO;
+    const bytes = receivedBytes + sentBytes;
+    levels.set(name, bytes >= limit ? '100%' : bytes >= limit * 0.8 ? '80%' : 'below');
+  }
+  return levels;
+}

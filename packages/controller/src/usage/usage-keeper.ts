@@ -1,0 +1,99 @@
+import type { RoutingTable } from '@weir/model';
+import { entriesOf } from '@weir/model';
+import type { Clock, Logger } from '@weir/runtime';
+import type { UsageStore } from '@weir/store';
+import { recentMonths } from './months.ts';
+import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
+import { type TrafficLevel, trafficLevels } from './traffic-limit.ts';
+import type { UsageArchive } from './usage-archive.ts';
+
+export interface UsageKeeperOptions {
+  readonly store: UsageStore;
+  readonly archive?: UsageArchive | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How often what was used is written away: what a wiped store may lose of proxies that have ended meanwhile. */
+const WRITE_EVERY_MS = 5 * 60_000;
+
+/** Opens the ledger of a store that is new or was wiped, with what is known; and keeps that known. */
+export class UsageKeeper {
+  readonly #options: UsageKeeperOptions;
+  /** The ledger as last copied, while we lead. */
+  #copied: readonly TenantUsage[] = [];
+  #copiedAt = Number.NEGATIVE_INFINITY;
+  /** By namespace: what the archive holds, without the time. */
+  readonly #written = new Map<string, string>();
+  #levels: ReadonlyMap<string, TrafficLevel> = new Map();
+
+  constructor(options: UsageKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Somebody else may have led and counted on: what we remember is old. */
+  forget(): void {
+    this.#copied = [];
+    this.#copiedAt = Number.NEGATIVE_INFINITY;
+    this.#written.clear();
+  }
+
+  /** Rejects when the store or the archive is away; then come again. */
+  async keep(table: RoutingTable): Promise<void> {
+    const { store, clock } = this.#options;
+    if (!(await store.isSeeded())) await this.#seed();
+    const isDue = clock.monotonic() - this.#copiedAt >= WRITE_EVERY_MS;
+    const crossed = await this.#crossedLimits(table);
+    if (!isDue && crossed.size === 0) return;
+    const copy = await store.copy(recentMonths(clock.now()));
+    const usages = tenantUsagesFor(copy, table, clock.now());
+    // A store that was wiped in between gave an empty copy; what we knew is worth more.
+    if (!(await store.isSeeded())) return;
+    this.#copied = usages;
+    if (isDue) this.#copiedAt = clock.monotonic();
+    await this.#archive(usages.filter(({ status }) => isDue || crossed.has(status.tenant?.name ?? '')));
+    if (isDue) await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
+  }
+
+  async #seed(): Promise<void> {
+    const { store, archive, log } = this.#options;
+    const usages = latestOf((await archive?.read()) ?? [], this.#copied);
+    const outcome = await store.seed(seedFor(usages));
+    if (outcome === 'seeded')
+      log.info({ namespaces: usages.length }, 'the ledger was opened with the totals that are known');
+  }
+
+  /** Tenants that came to 80 % or 100 % of their month since the last look. */
+  async #crossedLimits(table: RoutingTable): Promise<ReadonlySet<string>> {
+    const { store, clock } = this.#options;
+    const limited = entriesOf(table, 'tenant').filter(({ limits }) => limits.trafficPerMonth !== undefined);
+    const [month] = recentMonths(clock.now());
+    const rows = (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
+    const before = this.#levels;
+    this.#levels = trafficLevels(table, rows);
+    const crossed = [...this.#levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
+    return new Set(crossed.map(([name]) => name));
+  }
+
+  async #archive(usages: readonly TenantUsage[]): Promise<void> {
+    const { archive } = this.#options;
+    if (archive === undefined) return;
+    for (const usage of usages) {
+      const { updatedAt: _, ...said } = usage.status;
+      const text = JSON.stringify(said);
+      if (this.#written.get(usage.namespace) === text) continue;
+      await archive.write(usage);
+      this.#written.set(usage.namespace, text);
+    }
+  }
+
+  /** Of namespaces that have no Services any more, and used nothing in the months that are kept. */
+  async #removeOthers(present: ReadonlySet<string>): Promise<void> {
+    const { archive } = this.#options;
+    for (const { namespace } of (await archive?.read()) ?? []) {
+      if (present.has(namespace)) continue;
+      await archive?.remove(namespace);
+      this.#written.delete(namespace);
+    }
+  }
+}
