@@ -1,0 +1,44 @@
+import { fileURLToPath } from 'node:url';
+import { type SpawnedProcess, spawnProcess } from '@weir/testkit';
+
+const BIN = fileURLToPath(new URL('../../bin/weir.js', import.meta.url));
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** Both streams, as they came. */
+  readonly output: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs the real command to its end. */
+export async function weir(args: readonly string[], env: Environment = {}): Promise<Ran> {
+  await using command = await startWeir(args, { env });
+  const { code } = await command.exited;
+  const stdout = command.stdout();
+  return {
+    code,
+    stdout,
+    output: command.output(),
+    get json() {
+      return JSON.parse(stdout);
+    },
+  };
+}
+
+export function startWeir(
+  args: readonly string[],
+  { env = {}, readyWhen, node = process.execPath }: { env?: Environment; readyWhen?: RegExp; node?: string } = {},
+): Promise<SpawnedProcess> {
+  return spawnProcess({
+    command: node,
+    args: [BIN, ...args],
+    env: { ...process.env, NO_COLOR: undefined, WEIR_SERVER: undefined, WEIR_LOG_LEVEL: undefined, ...env },
+    name: `weir ${args.join(' ')}`,
+    mayExit: true,
+    ...(readyWhen === undefined ? {} : { readyWhen }),
+  });
+}

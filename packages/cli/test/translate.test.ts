@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { manifests, policy, service, slice } from './build/manifests.ts';
+import { weir } from './build/run-weir.ts';
+
+test('good manifests become a table, a status for each Service, and no problem', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'), slice('web', 18_080));
+  const { code, json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  assert.equal(code, 0);
+  assert.deepEqual(Object.keys(json), ['table', 'statuses', 'problems', 'ignored']);
+  assert.deepEqual(json.problems, []);
+  assert.deepEqual(
+    json.statuses.map((status: { name: string; accepted: { reason: string } }) => [
+      status.name,
+      status.accepted.reason,
+    ]),
+    [['web', 'Accepted']],
+  );
+  const [listener] = json.table.listeners;
+  assert.deepEqual(
+    [listener.node, listener.address, listener.port, listener.protocol],
+    ['local', '127.0.0.1', 8080, 'TCP'],
+  );
+  assert.deepEqual(json.table.endpoints[0].endpoints, [{ address: '127.0.0.1', port: 18_080 }]);
+});
+
+test('yaml says the same as json', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'), slice('web', 18_080));
+  const [asJson, asYaml] = await Promise.all(
+    ['json', 'yaml'].map((format) => weir(['translate', '-f', files.path, '-o', format])),
+  );
+  assert.deepEqual(parse(asYaml?.stdout ?? ''), asJson?.json);
+});
+
+test('an error is exit code 1, a warning is not', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'));
+  const warned = await weir(['translate', '-f', files.path, '-o', 'json']);
+  assert.equal(warned.code, 0);
+  assert.deepEqual(codesOf(warned.json.problems), [['warning', 'NoReadyEndpoints']]);
+  files.write('policy.yaml', policy('shop', { services: 0 }));
+  const refused = await weir(['translate', '-f', files.path, '-o', 'json']);
+  assert.equal(refused.code, 1);
+  assert.deepEqual(codesOf(refused.json.problems), [['error', 'QuotaExceeded']]);
+});
+
+test('a document that is wrong is named by file and line, and hides nothing else', async () => {
+  await using files = manifests();
+  files.write('good.yaml', service('web'), slice('web', 1));
+  files.writeText('bad.yaml', 'kind: Service\n---\na: [1\n');
+  const { code, json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  assert.equal(code, 1);
+  assert.equal(json.statuses.length, 1);
+  assert.match(
+    json.problems.map((problem: { subject: string }) => problem.subject).join('\n'),
+    /bad\.yaml:1\n.*bad\.yaml:\d/,
+  );
+});
+
+test('kinds that Weir does not read are counted', async () => {
+  await using files = manifests();
+  const deployment = (name: string): unknown => ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } });
+  files.write('shop.yaml', service('web'), slice('web', 1), deployment('a'), deployment('b'));
+  assert.deepEqual((await weir(['translate', '-f', files.path, '-o', 'json'])).json.ignored, { Deployment: 2 });
+  assert.match((await weir(['translate', '-f', files.path])).stdout, /Ignored, .*: 2 Deployment/);
+});
+
+test('when no Service names the class, it says so and names --classless, which takes them', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web', { loadBalancerClass: null }), slice('web', 1));
+  const without = await weir(['translate', '-f', files.path]);
+  assert.match(without.output, /--classless/);
+  const taken = await weir(['translate', '-f', files.path, '--classless', '-o', 'json']);
+  assert.equal(taken.code, 0);
+  assert.equal(taken.json.statuses.length, 1);
+});
+
+test('--node makes a fleet', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'), slice('web', 1));
+  const nodes = ['--node', 'a=127.0.0.2', '--node', 'b=127.0.0.3'];
+  const { json } = await weir(['translate', '-f', files.path, ...nodes, '-o', 'json']);
+  assert.deepEqual(
+    json.table.nodes.map((node: { name: string }) => node.name),
+    ['a', 'b'],
+  );
+});
+
+test('the table for people has a line per Service, and per problem with what to do', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('api'), slice('api', 1), service('web', { port: 81 }), slice('web', 2));
+  files.write('policy.yaml', policy('shop', { services: 1 }));
+  const { stdout, code } = await weir(['translate', '-f', files.path]);
+  assert.equal(code, 1);
+  assert.match(stdout, /^shop\/api +shop +Accepted +8080\/TCP +local +1$/m);
+  assert.match(stdout, /^shop\/web +shop +QuotaExceeded/m);
+  assert.match(stdout, /^error: Service shop\/web: QuotaExceeded: 1 of 1 .*\(api\); delete one or ask/m);
+});
+
+test('a directory that is not there is one line and exit code 2', async () => {
+  const { code, output } = await weir(['translate', '-f', '/nowhere/at/all']);
+  assert.equal(code, 2);
+  assert.match(output, /^weir: -f \/nowhere\/at\/all: does not exist; name a file or directory of manifests\n$/);
+});
+
+function codesOf(problems: readonly { severity: string; code: string }[]): string[][] {
+  return problems.map(({ severity, code }) => [severity, code]);
+}

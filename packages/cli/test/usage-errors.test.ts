@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { test } from 'node:test';
+import { freePort } from '@weir/testkit';
+import { manifests } from './build/manifests.ts';
+import { weir } from './build/run-weir.ts';
+
+const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
+  ['bogus', /unknown command 'bogus'/],
+  ['translate', /required option '-f, --filename <path>' not specified/],
+  ['translate -f . --bla', /unknown option '--bla'/],
+  ['translate -f . -o xml', /'xml' is invalid\. Allowed choices are table, json, yaml/],
+  ['translate -f . --node edge', /'edge' is invalid\. Use NAME=ADDRESS, such as edge-1=192\.0\.2\.10/],
+  ['translate -f . --node a=1.2.3', /Use NAME=ADDRESS/],
+  ['translate -f . --node a=127.0.0.1 --node a=127.0.0.2', /Node "a" is given twice/],
+  ['get', /missing required argument 'kind'/],
+  ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],
+  ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],
+  ['explain web', /"web" is no Service; use NAMESPACE\/SERVICE/],
+  ['suspend shop', /required option '--message <text>' not specified/],
+  ['suspend a/b/c --message x', /"a\/b\/c" is no target; use TENANT or NAMESPACE\/SERVICE/],
+  ['suspend shop --message x --for soon', /Use a duration such as 30s, 10m or 2h/],
+  ['resume /web', /"\/web" is no target/],
+  ['top --sort bytes', /'bytes' is invalid/],
+  ['get services --server ftp://x', /--server .* is "ftp:\/\/x"; use a URL such as http:\/\/127\.0\.0\.1:8686/],
+];
+
+for (const [args, message] of WRONG) {
+  test(`weir ${args}: is told what is wrong, without a stack, exit code 2`, async () => {
+    const { code, output, stdout } = await weir(args.split(' '));
+    assert.equal(code, 2, output);
+    assert.match(output, message);
+    assert.match(output, /^weir: /);
+    assert.equal(stdout, '');
+    assert.doesNotMatch(output, /\n +at /);
+  });
+}
+
+test('nobody at the address: one line that says what to start, or to set', async () => {
+  const server = `http://127.0.0.1:${await freePort()}`;
+  for (const args of [['get', 'services'], ['usage'], ['top', '--once'], ['explain', 'a/b'], ['resume', 'a']]) {
+    const { code, output } = await weir(args, { WEIR_SERVER: server });
+    assert.equal(code, 2, output);
+    assert.match(
+      output,
+      /^weir: no console answers at http:.*`weir standalone -f DIR`.*--server URL or WEIR_SERVER\n$/,
+    );
+  }
+});
+
+test('every command explains itself with examples', async () => {
+  for (const command of ['standalone', 'translate', 'top', 'usage', 'get', 'explain', 'suspend', 'resume', 'demo']) {
+    const { code, stdout } = await weir([command, '--help']);
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`Usage: weir ${command}`));
+    assert.match(stdout, new RegExp(`Examples:\\n +weir ${command}`));
+  }
+});
+
+test('weir alone shows what there is, and is no success', async () => {
+  const { code, output } = await weir([]);
+  assert.equal(code, 2);
+  assert.match(output, /Commands:/);
+});
+
+test('a directory that may not be read is told', {
+  skip: process.getuid?.() === 0 && 'root may read everything',
+}, async () => {
+  await using files = manifests();
+  chmodSync(files.path, 0);
+  const { code, output } = await weir(['translate', '-f', files.path]);
+  assert.notEqual(code, 0);
+  assert.match(output, /permission denied/i);
+  chmodSync(files.path, 0o700);
+});
