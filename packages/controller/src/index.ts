@@ -1,10 +1,24 @@
+export { loadDefaultPolicy } from './config/default-policy.ts';
 export { type Controller, type ControllerOptions, startController } from './control/start-controller.ts';
+export {
+  type KubernetesController,
+  type KubernetesControllerOptions,
+  startKubernetesController,
+} from './control/start-kubernetes-controller.ts';
+export { KubeApi } from './kubernetes/kube-api.ts';
+export { loadKubeConfig } from './kubernetes/kube-config.ts';
 export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
 export type { StatusSink } from './status/status-sink.ts';
+export type { UsageArchive } from './usage/usage-archive.ts';
 export {
   type DirectoryOptions,
   DirectorySource,
   openDirectorySource,
 } from './watch/directory/directory-source.ts';
 export type { GivenNode } from './watch/directory/fleet-nodes.ts';
+export {
+  KubernetesSource,
+  type KubernetesSourceOptions,
+  openKubernetesSource,
+} from './watch/kubernetes/kubernetes-source.ts';
 export type { Source, SourceSnapshot } from './watch/source.ts';

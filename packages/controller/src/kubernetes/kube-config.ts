@@ -39,9 +39,9 @@ export function loadKubeConfig(path?: string): KubeConfig {
   return config;
 }
 
+/** Only the first line of what a parser says, and no cause: it goes on with lines of the file, and those may hold a token. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error);
   if ('code' in error && error.code === 'ENOENT') return 'the file does not exist';
-  // A parser's message goes on with the lines of the file, and those may hold a token.
-  return errorMessage(error).split('\n')[0]?.slice(0, 200) ?? 'unknown error';
+  return error.message.split('\n')[0]?.slice(0, 200) ?? 'unknown error';
 }

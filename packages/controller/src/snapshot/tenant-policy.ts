@@ -24,7 +24,10 @@ export function projectTenantPolicy(raw: unknown): Projection<TenantPolicyObject
     spec: readTenantPolicySpec(fields.object('spec')),
   }));
   if (projection.object === undefined) return projection;
-  return { object: projection.object, problems: notEnforced(raw) };
+  return {
+    object: projection.object,
+    problems: notEnforced(subjectOf('TenantPolicy', raw), new Fields(raw, []).object('spec')),
+  };
 }
 
 /** Also the format of the fleet's `defaultTenantPolicy`, which is no object but configuration. */
@@ -84,21 +87,22 @@ function readBytes(fields: Fields, name: string): number | null {
 
 function refuseUnknown(fields: Fields, known: readonly string[]): void {
   for (const name of fields.names()) {
-    if (!known.includes(name)) fields.say(`${fields.path}.${name} is unknown; use ${known.join(', ')}`);
+    if (!known.includes(name))
+      fields.say(`${fields.path === '' ? name : `${fields.path}.${name}`} is unknown; use ${known.join(', ')}`);
   }
 }
 
 /** A limit that is written and not kept must never look as if it were. */
-function notEnforced(raw: unknown): readonly Problem[] {
-  const spec = new Fields(raw, []).object('spec');
+export function notEnforced(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
+  const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
   const later = [
-    ...LATER.filter((name) => spec.has(name)).map((name) => `spec.${name}`),
-    ...LATER_LIMITS.filter((name) => limits.has(name)).map((name) => `spec.limits.${name}`),
+    ...LATER.filter((name) => spec.has(name)).map(at),
+    ...LATER_LIMITS.filter((name) => limits.has(name)).map((name) => at(`limits.${name}`)),
   ];
   return later.map((path) => ({
     code: 'InvalidObject',
-    subject: subjectOf('TenantPolicy', raw),
+    subject,
     severity: 'warning',
     heals: false,
     message: `${path} is not enforced yet by this version; what it asks for does not happen`,

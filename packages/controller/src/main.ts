@@ -1,0 +1,130 @@
+// The controller as a process: an API server in, the store of the fleet out, and status back.
+import { DEFAULT_SETTINGS } from '@weir/model';
+import {
+  anyText,
+  boolean,
+  systemClock as clock,
+  createAdminServer,
+  createHealth,
+  createLogger,
+  createMetrics,
+  type Format,
+  hostPortOrOff,
+  list,
+  logLevel,
+  optional,
+  type Part,
+  parseConfig,
+  path,
+  runProcess,
+  text,
+  UsageError,
+  url,
+} from '@weir/runtime';
+import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { loadDefaultPolicy } from './config/default-policy.ts';
+import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
+import { loadKubeConfig } from './kubernetes/kube-config.ts';
+import { DNS_LABEL, IP_ADDRESS } from './snapshot/formats.ts';
+
+const CIDR: Format<string> = {
+  allowed: 'a network such as 10.96.0.0/16',
+  parse(raw) {
+    const [address = '', prefix] = raw.split('/');
+    return IP_ADDRESS.matches(address) && /^\d{1,3}$/.test(prefix ?? '') ? anyText.parse(raw) : undefined;
+  },
+};
+
+/** KUBECONFIG is read by the client library. */
+const CONFIG = {
+  /** Also in the name of the Lease. */
+  fleet: text('WEIR_FLEET', {
+    default: 'weir',
+    pattern: /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/,
+    allowed: 'lower-case letters, digits, "-" and "."',
+  }),
+  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  level: logLevel('WEIR_LOG_LEVEL'),
+  admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
+  loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', {
+    default: 'weir.dev/weir',
+    pattern: /^(?:[a-z0-9][-a-z0-9.]*\/)?[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/,
+    allowed: 'the name of a class, such as weir.dev/weir',
+  }),
+  classless: boolean('WEIR_CLASSLESS', { default: false }),
+  defaultTenantPolicy: optional(path('WEIR_DEFAULT_TENANT_POLICY')),
+  serviceCidrs: list('WEIR_SERVICE_CIDRS', CIDR, { default: [] }),
+  namespace: optional(
+    text('WEIR_NAMESPACE', { pattern: /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/, allowed: DNS_LABEL.allowed }),
+  ),
+} as const;
+
+await runProcess('weir-controller', () => {
+  const config = parseConfig(CONFIG, process.env);
+  const { fleet, redis, level, admin, loadBalancerClass, classless, serviceCidrs } = config;
+  const log = createLogger({ name: 'controller', level });
+  const kubeConfig = loadKubeConfig();
+  const namespace = config.namespace ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace;
+  const { policy: defaultPolicy, problems } = loadDefaultPolicy(config.defaultTenantPolicy);
+  for (const { subject, message } of problems) log.warn({ subject, reason: message }, 'default tenant policy');
+  const settings = {
+    ...DEFAULT_SETTINGS,
+    loadBalancerClass,
+    classless,
+    defaultPolicy,
+    trust: { kind: 'pods', serviceCidrs },
+  } as const;
+  const health = createHealth();
+  const metrics = createMetrics({ processMetrics: 'on', log });
+  let store: Store;
+  let controller: KubernetesController;
+
+  const storePart: Part = {
+    name: 'store',
+    async start() {
+      store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(asUsage);
+    },
+    close: () => store.close(),
+  };
+  const controllerPart: Part = {
+    name: 'controller',
+    start() {
+      controller = startKubernetesController({
+        kubeConfig,
+        store,
+        settings,
+        fleet,
+        namespace: namespace ?? 'weir-system',
+        clock,
+        log,
+      });
+      health.add('source', 'ready', () =>
+        controller.isSynced ? undefined : 'the API server has not been read in full yet',
+      );
+      health.add('store', 'ready', () =>
+        store.connection === 'ready' ? undefined : (store.problem?.message ?? 'the store is away'),
+      );
+    },
+    close: () => controller.close(),
+  };
+  const adminPart = (at: Exclude<typeof admin, 'off'>): Part =>
+    createAdminServer({
+      ...at,
+      health,
+      metrics,
+      log: log.child({ part: 'admin' }),
+      advice: 'choose a free HOST:PORT, or off, by WEIR_ADMIN',
+      routes: {
+        '/problems': () => ({ items: controller.problems() }),
+        '/leader': () => ({ isLeader: controller.isLeader }),
+      },
+    });
+  return { log, parts: [storePart, controllerPart, ...(admin === 'off' ? [] : [adminPart(admin)])] };
+});
+
+/** A wrong URL or password does not heal by trying on. */
+function asUsage(error: unknown): never {
+  throw error instanceof StoreError && error.code === 'REFUSED'
+    ? new UsageError(error.message, { cause: error })
+    : error;
+}
