@@ -23,6 +23,7 @@ import { testFiles } from './test-run/test-files.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const reporter = fileURLToPath(new URL('test-run/reporter.ts', import.meta.url));
+const deadline = new URL('test-run/deadline.ts', import.meta.url);
 
 const { suite, filters, flags } = parseArguments(process.argv.slice(2));
 const files = testFiles(root, { suite, filters });
@@ -49,7 +50,8 @@ become(
     '--conditions=source',
     '--test',
     '--test-concurrency=4',
-    '--test-timeout=600000',
+    '--test-timeout=300000',
+    `--import=${deadline}`,
     ...ownReporter,
     ...flags,
     ...files,

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { endingWithUs } from './ending-with-us.ts';
+import { ProcessOutput } from './process-output.ts';
 
 export type SpawnOptions = {
   readonly command: string;
@@ -32,103 +34,82 @@ export type SpawnedProcess = AsyncDisposable & {
   close(): Promise<void>;
 };
 
-/** Of what a long-lived program writes only the end is kept. */
-const longestOutput = 8 * 1024 * 1024;
-
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const { command, args = [], name = command, readyWhen, readyTimeoutMs = 20_000 } = options;
   const [program, programArguments] = endingWithUs('KILL', command, args);
   const child = spawn(program, programArguments, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
   child.stdin.end();
-
-  let output = '';
-  let stdout = '';
-  let ended: Exit | undefined;
-  let stopping = false;
-  const watchers = new Set<() => void>();
-  const wake = (): void => {
-    for (const watcher of watchers) watcher();
-  };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout = (stdout + text).slice(-longestOutput);
-    output = (output + text).slice(-longestOutput);
-    wake();
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output = (output + text).slice(-longestOutput);
-    wake();
-  });
-  const tail = (): string => output.trimEnd().split('\n').slice(-30).join('\n');
+  const output = new ProcessOutput(name, child);
   const { promise: exited, resolve: resolveExited } = Promise.withResolvers<Exit>();
-  let ready = false;
+  let ended: Exit | undefined;
+  /** Before it is ready its end is reported by whoever waits for that. */
+  let mayEnd = true;
+
+  const handles = [child, child.stdout as Socket, child.stderr as Socket];
+  const hold = (): void => {
+    for (const handle of handles) handle.ref();
+  };
+  const finish = (exit: Exit): void => {
+    if (ended) return;
+    ended = exit;
+    output.end(describe(exit));
+    resolveExited(exit);
+    if (!mayEnd) throw new Error(`${name} ended by itself, ${describe(exit)}:\n${output.tail}`);
+  };
   child.once('error', (error) => {
-    output += `${error.message}\n`;
+    output.add(`${error.message}\n`);
     if (child.pid === undefined) finish({ code: null, signal: null });
   });
   child.once('close', (code, signal) => finish({ code, signal }));
-  function finish(exit: Exit): void {
-    ended = exit;
-    resolveExited(exit);
-    wake();
-    if (ready && !stopping && !options.mayExit)
-      throw new Error(`${name} ended by itself, ${describe(exit)}:\n${tail()}`);
-  }
 
-  async function shows(what: RegExp | ((output: string) => boolean), { timeoutMs = 10_000 } = {}): Promise<void> {
-    const matches = (): boolean => (what instanceof RegExp ? what.test(output) : what(output));
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const check = (): void => {
-      if (matches()) resolve();
-      else if (ended) reject(new Error(`${name} ended before it showed ${what}, ${describe(ended)}:\n${tail()}`));
-    };
-    const timer = setTimeout(
-      () => reject(new Error(`${name} has not shown ${what} in ${timeoutMs} ms:\n${tail()}`)),
-      timeoutMs,
-    );
-    watchers.add(check);
-    check();
-    try {
-      await promise;
-    } finally {
-      clearTimeout(timer);
-      watchers.delete(check);
-    }
-  }
-
-  async function stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
-    stopping = true;
+  const signal = (which: NodeJS.Signals): void => {
+    mayEnd ||= endingSignals.has(which);
+    child.kill(which);
+  };
+  const stop = async (which: NodeJS.Signals = 'SIGTERM'): Promise<Exit> => {
+    mayEnd = true;
     if (ended) return ended;
-    child.kill(signal);
+    hold();
+    signal(which);
     // one that is stopped by SIGSTOP takes no other signal before it goes on
-    if (signal !== 'SIGKILL') child.kill('SIGCONT');
-    const last = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    if (which !== 'SIGKILL') signal('SIGCONT');
+    const last = setTimeout(() => signal('SIGKILL'), 10_000);
     const exit = await exited;
     clearTimeout(last);
     return exit;
-  }
+  };
 
   if (readyWhen) {
     try {
-      await shows(readyWhen, { timeoutMs: readyTimeoutMs });
+      await output.shows(readyWhen, { timeoutMs: readyTimeoutMs });
     } catch (error) {
       await stop('SIGKILL');
       throw error;
     }
   }
-  ready = true;
+  mayEnd = options.mayExit ?? false;
+  // one that a failing test forgets does not hold up the run: the process of the test ends, and with it this one
+  for (const handle of handles) handle.unref();
+
   const close = async (): Promise<void> => void (await stop());
   return {
     pid: child.pid ?? -1,
-    output: () => output,
-    stdout: () => stdout,
-    exited,
-    shows,
-    signal: (signal) => void child.kill(signal),
+    output: () => output.all,
+    stdout: () => output.stdout,
+    get exited() {
+      hold();
+      return exited;
+    },
+    shows: (what, how) => output.shows(what, how),
+    signal,
     stop,
     close,
     [Symbol.asyncDispose]: close,
   };
 }
+
+/** Whoever sends one of these means it to end. */
+const endingSignals: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGQUIT', 'SIGABRT']);
 
 function describe({ code, signal }: Exit): string {
   return signal ? `by ${signal}` : `exit code ${code}`;

@@ -50,6 +50,26 @@ test('the end of a process that nobody asked for is an uncaught error, so that i
   assert.match(outer.output(), /sh ended by itself, exit code 5:\nready\nsorry/);
 });
 
+test('one that is told to end by a signal has not ended by itself', async () => {
+  const child = await spawnProcess({ ...node(`console.log('ready'); ${forever}`), readyWhen: /ready/ });
+  child.signal('SIGKILL');
+  assert.deepEqual(await child.exited, { code: null, signal: 'SIGKILL' });
+});
+
+test('one that was forgotten does not keep the process that started it', async () => {
+  const script = `
+    import { spawnProcess } from '${new URL('../src/index.ts', import.meta.url)}';
+    await spawnProcess({ command: process.execPath, args: ['-e', "console.log('ready'); setInterval(() => {}, 1000)"], readyWhen: /ready/ });
+    console.log('done');`;
+  const outer = await spawnProcess({
+    command: process.execPath,
+    args: ['--input-type=module', '-e', script],
+    mayExit: true,
+  });
+  assert.deepEqual(await outer.exited, { code: 0, signal: null });
+  assert.equal(outer.stdout(), 'done\n');
+});
+
 test('children end with the process that started them, even when that is killed', async () => {
   const script = `
     import { spawnProcess } from '${new URL('../src/index.ts', import.meta.url)}';
