@@ -32,12 +32,14 @@ export function planCutoffs({ state, wanted, remembered, origin, now }: CutoffSi
     put.push(...remembered.filter((cutoff) => isLost(cutoff) && isInForce(cutoff, now)));
   }
   const wantedUids = new Set(inForce.map((cutoff) => cutoff.uid));
+  const overUids = new Set(wanted.filter((cutoff) => !isInForce(cutoff, now)).map((cutoff) => cutoff.uid));
+  const others = state.cutoffs.filter((cutoff) => !wantedUids.has(cutoff.uid));
+  // Its end may have been brought forward since it was put.
+  const isOver = (cutoff: Cutoff): boolean => !isInForce(cutoff, now) || overUids.has(cutoff.uid);
   return {
     put,
-    expired: state.cutoffs.filter((cutoff) => !isInForce(cutoff, now) && !wantedUids.has(cutoff.uid)),
-    missing: state.cutoffs.filter(
-      (cutoff) => cutoff.origin.kind === origin && isInForce(cutoff, now) && !wantedUids.has(cutoff.uid),
-    ),
+    expired: others.filter(isOver),
+    missing: others.filter((cutoff) => cutoff.origin.kind === origin && !isOver(cutoff)),
   };
 }
 

@@ -13,9 +13,7 @@ export function loadKubeConfig(path?: string): KubeConfig {
     if (path === undefined) config.loadFromDefault();
     else config.loadFromFile(path);
   } catch (error) {
-    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig by KUBECONFIG`, {
-      cause: error,
-    });
+    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig by KUBECONFIG`);
   }
   const cluster = config.getCurrentCluster();
   if (cluster === null) {

@@ -233,6 +233,15 @@ describe('a Suspension', () => {
     assert.deepEqual([await names(store), deleted], [[], ['x']]);
   });
 
+  test('whose end is brought forward into the past is over', async (context) => {
+    const { clock, store, source, pass } = await world(context);
+    source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
+    await pass(10);
+    source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
+    await pass(10);
+    assert.deepEqual(await names(store), []);
+  });
+
   test('made in the store itself is left alone, and put back when the store was wiped', async (context) => {
     const { store, source, pass } = await world(context);
     const own: Cutoff = {

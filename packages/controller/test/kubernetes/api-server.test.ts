@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { entriesOf } from '@weir/model';
+import { entriesOf, minuteOf, monthOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
@@ -260,8 +260,9 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     await cluster.kubectl('delete', 'suspension', 'gone');
     await using second = startRunning(cluster, { fleet: 'cut', store: first.store });
     await eventually(async () => assert.deepEqual(await inForce(), ['stays']));
-    await cluster.apply(suspension('short', { until: new Date(Date.now() + 1_500).toISOString() }));
-    await eventually(async () => assert.deepEqual(await inForce(), ['short', 'stays'].sort()));
+    await cluster.apply(suspension('short', { until: new Date(Date.now() + 600_000).toISOString() }));
+    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['short', 'stays']));
+    await cluster.apply(suspension('short', { until: new Date(Date.now() - 1_000).toISOString() }));
     await eventually(async () => {
       assert.deepEqual(await inForce(), ['stays']);
       assert.match(await cluster.kubectl('get', 'suspensions', '-o', 'name'), /^suspension.weir.dev\/stays\n$/);
@@ -289,6 +290,33 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     assert.equal(meta?.epoch, before?.epoch);
     assert.ok(said(await serviceNow('restart', 'web')).includes('Programmed True Programmed'));
     await cluster.kubectl('delete', 'namespace', 'restart', '--wait=false');
+  });
+
+  test('what was used is written to TenantUsage, and a new store begins with it', async () => {
+    await cluster.apply(namespace('used'), service('web', 'used', 150));
+    const first = startRunning(cluster, { fleet: 'used' });
+    const { uid } = (await serviceNow('used', 'web')).metadata;
+    const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
+    const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
+    const now = minuteOf(Date.now());
+    const report = { node: 'a', life: 1, slots: [{ ...slot, points: [{ minute: now, counters }] }] };
+    await eventually(async () => assert.equal(await first.store.usage.isSeeded(), true));
+    assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
+    await first[Symbol.asyncDispose]();
+    // The next leader writes at once what it finds.
+    const second = startRunning(cluster, { fleet: 'used', store: first.store });
+    await eventually(async () => {
+      const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'weir');
+      const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1, limits: {} };
+      assert.deepEqual(usage.status.tenant, total);
+    });
+    await second[Symbol.asyncDispose]();
+    await using third = startRunning(cluster, { fleet: 'used' });
+    await eventually(async () => assert.equal(await third.store.usage.isSeeded(), true));
+    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
+    assert.deepEqual(await third.store.usage.flush(report), { kind: 'accepted' });
+    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
+    await cluster.kubectl('delete', 'namespace', 'used', '--wait=false');
   });
 
   test('a kind that is missing or forbidden is a problem with the line that helps, and heals', async () => {

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { temporaryDirectory } from '@weir/testkit';
+import { loadDefaultPolicy, parseDefaultPolicy } from '../../src/config/default-policy.ts';
+import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
+
+test('the default tenant policy may be a spec or a whole TenantPolicy', () => {
+  const spec = 'limits: {services: 2}\ntenantFrom: {type: Label, label: team}\n';
+  const { policy, problems } = parseDefaultPolicy('p.yaml', spec);
+  assert.deepEqual([policy.limits, policy.tenantFrom], [{ services: 2 }, { kind: 'label', label: 'team' }]);
+  assert.deepEqual(problems, []);
+  const whole = `apiVersion: weir.dev/v1alpha1\nkind: TenantPolicy\nspec:\n  ${spec.replace('\n', '\n  ')}`;
+  assert.deepEqual(parseDefaultPolicy('p.yaml', whole).policy, policy);
+  assert.deepEqual(parseDefaultPolicy('p.yaml', '').policy.limits, {});
+});
+
+test('the default tenant policy says all that is wrong with it, and what is not enforced', () => {
+  assert.throws(
+    () => parseDefaultPolicy('p.yaml', 'limits: {services: x}\nlimit: 3'),
+    /^UsageError: default tenant policy p.yaml: limit is unknown; use priority.*; limits.services is "x"; use a whole number/,
+  );
+  assert.throws(() => parseDefaultPolicy('p.yaml', 'a: b: c'), /p.yaml is not valid YAML/);
+  assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);
+  assert.deepEqual(
+    parseDefaultPolicy('p.yaml', 'limits: {connections: 5}').problems.map((each) => each.message),
+    ['limits.connections is not enforced yet by this version; what it asks for does not happen'],
+  );
+});
+
+test('a kubeconfig that cannot be used is one line, without what stands in it', async (context) => {
+  const directory = temporaryDirectory('kubeconfig');
+  context.after(() => directory.close());
+  const messageFor = (content: string): string => {
+    const path = join(directory.path, 'config');
+    writeFileSync(path, content);
+    try {
+      loadKubeConfig(path);
+    } catch (error) {
+      assert.ok(error instanceof Error);
+      assert.equal(error.cause, undefined);
+      return error.message.replaceAll(path, 'FILE');
+    }
+    return 'fine';
+  };
+  const cluster = (fields: object): string =>
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: fields }],
+      users: [{ name: 'u', user: { token: 'x' } }],
+      contexts: [{ name: 'ctx', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'ctx',
+    });
+  assert.equal(messageFor(cluster({ server: 'https://127.0.0.1:6443' })), 'fine');
+  assert.doesNotMatch(messageFor('token: secret: secret'), /secret/);
+  assert.match(messageFor('{}'), /^FILE has no cluster for its current context ""; choose one of \(none\)/);
+  assert.match(messageFor(cluster({ server: 'nonsense' })), /^FILE: the server "nonsense" of cluster "c" is no URL/);
+  const missing = cluster({ server: 'https://127.0.0.1:6443', 'certificate-authority': '/nowhere/ca.crt' });
+  assert.match(messageFor(missing), /the certificate \/nowhere\/ca.crt of cluster "c" does not exist/);
+  assert.throws(() => loadKubeConfig(join(directory.path, 'none')), /cannot be read: the file does not exist/);
+});

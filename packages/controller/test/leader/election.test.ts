@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { ApiError } from '../../src/kubernetes/api-error.ts';
+import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import { LEASE_MS, observe, planElection, released } from '../../src/leader/election.ts';
+import { type LeaseElection, standForElection } from '../../src/leader/lease-election.ts';
+
+describe('the plan of an election', () => {
+  const now = { identity: 'me', now: Date.UTC(2026, 0, 1), monotonic: 100_000 };
+  const theirs = { holderIdentity: 'them', leaseDurationSeconds: 15, renewTime: 'then', leaseTransitions: 3 };
+
+  test('is to make the Lease when there is none', () => {
+    const step = planElection(undefined, now);
+    assert.ok(step.kind === 'create');
+    assert.deepEqual(step.spec, {
+      holderIdentity: 'me',
+      leaseDurationSeconds: 15,
+      acquireTime: '2026-01-01T00:00:00.000000Z',
+      renewTime: '2026-01-01T00:00:00.000000Z',
+      leaseTransitions: 0,
+    });
+  });
+
+  test('is to wait while somebody renews it, and to take it when nobody did for its duration by our own clock', () => {
+    const seen = observe(undefined, theirs, 100_000);
+    assert.deepEqual(planElection(seen, { ...now, monotonic: 100_000 + LEASE_MS - 1 }), {
+      kind: 'wait',
+      holder: 'them',
+    });
+    const step = planElection(observe(seen, { ...theirs }, 114_000), { ...now, monotonic: 100_000 + LEASE_MS });
+    assert.ok(step.kind === 'take');
+    assert.equal(step.spec.leaseTransitions, 4);
+    const renewed = observe(seen, { ...theirs, renewTime: 'later' }, 114_000);
+    assert.equal(planElection(renewed, { ...now, monotonic: 100_000 + LEASE_MS }).kind, 'wait');
+  });
+
+  test('is to take one that was given away, at once', () => {
+    const step = planElection(observe(undefined, released(theirs, now.now), 100_000), now);
+    assert.equal(step.kind, 'take');
+  });
+
+  test('is to renew ours, and keep since when', () => {
+    const mine = { ...theirs, holderIdentity: 'me', acquireTime: 'long ago' };
+    const step = planElection(observe(undefined, mine, 0), now);
+    assert.deepEqual(step.kind !== 'wait' && [step.kind, step.spec.acquireTime, step.spec.leaseTransitions], [
+      'renew',
+      'long ago',
+      3,
+    ]);
+  });
+});
+
+/** One Lease with optimistic concurrency, as an API server keeps it. */
+class FakeLeases {
+  #lease: { spec: Json; version: number } | undefined;
+
+  request = async ({ method, body }: ApiRequest): Promise<Json> => {
+    const given = body as { spec: Json; metadata: { resourceVersion?: string } } | undefined;
+    if (method === 'GET' && this.#lease === undefined) throw new ApiError('NOT_FOUND', 'none', { missing: 'lease' });
+    if (method === 'POST' && this.#lease !== undefined) throw new ApiError('CONFLICT', 'exists');
+    if (method === 'PUT' && given?.metadata.resourceVersion !== String(this.#lease?.version)) {
+      throw new ApiError('CONFLICT', 'changed');
+    }
+    if (given !== undefined) this.#lease = { spec: given.spec, version: (this.#lease?.version ?? 0) + 1 };
+    return { spec: this.#lease?.spec, metadata: { resourceVersion: String(this.#lease?.version) } };
+  };
+}
+
+describe('two that stand for election', () => {
+  async function pair(context: TestContext) {
+    const clock = new ManualClock();
+    const lease = new FakeLeases();
+    const away = { a: false, b: false };
+    const stand = (identity: 'a' | 'b'): LeaseElection => {
+      const api = {
+        request: (request: ApiRequest): Promise<Json> =>
+          away[identity] ? Promise.reject(new ApiError('AWAY', 'refused')) : lease.request(request),
+      };
+      const election = standForElection({ api, namespace: 'n', name: 'l', identity, clock, log: silentLogger() });
+      context.after(() => election.close());
+      return election;
+    };
+    const a = stand('a');
+    await clock.advance(10);
+    const b = stand('b');
+    await clock.advance(10);
+    return { clock, a, b, away };
+  }
+
+  test('agree on one, for as long as it renews', async (context) => {
+    const { clock, a, b } = await pair(context);
+    for (let minute = 0; minute < 5; minute += 1) {
+      await clock.advance(60_000);
+      assert.deepEqual([a.isLeader, b.isLeader], [true, false]);
+    }
+  });
+
+  test('are never both leaders: who cannot renew steps back before the other may', async (context) => {
+    const { clock, a, b, away } = await pair(context);
+    away.a = true;
+    for (let second = 0; second < 30; second += 1) {
+      await clock.advance(1_000);
+      assert.ok(!(a.isLeader && b.isLeader));
+    }
+    assert.deepEqual([a.isLeader, b.isLeader], [false, true]);
+    away.a = false;
+    await clock.advance(10_000);
+    assert.deepEqual([a.isLeader, b.isLeader], [false, true]);
+  });
+
+  test('hand over at once when the leader goes in good order', async (context) => {
+    const { clock, a, b } = await pair(context);
+    const changes: boolean[] = [];
+    b.onChange(() => changes.push(b.isLeader));
+    await a.close();
+    await clock.advance(2_100);
+    assert.deepEqual(changes, [true]);
+  });
+});
