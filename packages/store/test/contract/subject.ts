@@ -1,3 +1,4 @@
+import type { Clock } from '@weir/runtime';
 import type { Store } from '../../src/contract.ts';
 
 /** A kind of store that keeps the contract, and what can be done to it from outside. */
@@ -12,6 +13,8 @@ export interface WorldOptions {
 
 /** One empty store, as the processes of a fleet see it. */
 export interface World extends AsyncDisposable {
+  /** Of what runs in the processes. */
+  readonly clock: Clock;
   /** A handle as a process of its own would have it. Closed with the world. */
   connect(): Promise<Store>;
   /** Down; calls fail until `comeBack`. */

@@ -17,7 +17,7 @@ export function usageLaw(subject: Subject, { numRuns }: { readonly numRuns: numb
   describe(`the law of the ledger of ${subject.name}`, () => {
     test('it equals what was relayed', async () => {
       await fc.assert(
-        fc.asyncProperty(fc.array(event(), { maxLength: 40 }), async (events) => {
+        fc.asyncProperty(fc.array(event(), { maxLength: 80, size: 'max' }), async (events) => {
           await using world = await subject.open();
           const store = await world.connect();
           const fleet = new Fleet(store);

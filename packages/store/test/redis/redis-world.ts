@@ -1,6 +1,6 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { silentLogger } from '@weir/runtime';
+import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, type Redis, startRedis, temporaryDirectory } from '@weir/testkit';
 import type { Store } from '../../src/contract.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
@@ -21,6 +21,7 @@ export function redisWorld(redis: Redis, dataDirectory: string, options: Partial
     await Promise.all(stores.filter(({ connection }) => connection !== 'closed').map(isReady));
   };
   return {
+    clock: systemClock,
     redis,
     fleet,
     async connect() {

@@ -1,0 +1,25 @@
+import { after, before, describe } from 'node:test';
+import { requireProgram } from '@weir/testkit';
+import { followLaw } from '../contract/follow-law.ts';
+import type { Subject } from '../contract/subject.ts';
+import { usageLaw } from '../contract/usage-law.ts';
+import { type StartedRedis, startRedisWithData } from './redis-world.ts';
+
+// few runs: each wipe or roll back stops and starts a real server
+describe('with a real Redis', requireProgram('redis'), () => {
+  let started: StartedRedis | undefined;
+  before(async () => {
+    started = await startRedisWithData();
+  });
+  after(() => started?.close());
+
+  const redis: Subject = {
+    name: 'Redis',
+    open: async (options) => {
+      if (started === undefined) throw new Error('Redis was not started');
+      return started.world(options);
+    },
+  };
+  followLaw(redis, { numRuns: 3 });
+  usageLaw(redis, { numRuns: 4 });
+});
