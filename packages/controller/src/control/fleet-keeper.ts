@@ -3,7 +3,7 @@ import type { Cutoff, Heartbeat, RoutingTable, ServiceView, Snapshot } from '@we
 import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
-import { publishedViews } from '../status/views.ts';
+import { publishedViews, withExhausted } from '../status/views.ts';
 import { Liveness } from './liveness.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
@@ -15,6 +15,8 @@ export interface Decided {
   /** Those in force now. */
   readonly cutoffs: readonly Cutoff[];
   readonly snapshot: Snapshot;
+  /** Tenants that have used up their month, and what to say to them. */
+  readonly exhausted: ReadonlyMap<string, string>;
 }
 
 /** Listens to the proxies, and has the Services told. */
@@ -51,7 +53,7 @@ export class FleetKeeper {
     else this.#liveness.answered(heartbeats, now);
     const settling = this.#liveness.isInGrace(now);
     const alive = this.#liveness.alive();
-    const reported = [decided.cutoffs, said(alive)];
+    const reported = [decided.cutoffs, decided.exhausted, said(alive)];
     const minute = Math.floor(now / LOOK_AGAIN_MS);
     const reachable = this.#liveness.isReachable;
     const facts = [decided.table, decided.snapshot, settling, reachable, this.#sink.observed, minute, reported];
@@ -61,13 +63,13 @@ export class FleetKeeper {
     if ((await this.#sink.write(this.#views, signal)) === 'done') this.#told = facts;
   }
 
-  #viewsFor({ table, cutoffs, snapshot }: Decided, heartbeats: readonly Heartbeat[], settling: boolean) {
+  #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, heartbeats: readonly Heartbeat[], settling: boolean) {
     for (const { uid, publishedIPs } of snapshot.services) {
       if (!this.#previous.has(uid)) this.#previous.set(uid, publishedIPs);
     }
     const reachable = this.#liveness.isReachable;
     const fleet = { table, heartbeats, cutoffs, now: this.#clock.now(), previous: this.#previous, reachable };
-    const views = publishedViews(fleet, { settling });
+    const views = publishedViews(fleet, { settling }).map((view) => withExhausted(view, exhausted));
     this.#previous.clear();
     for (const { uid, addresses } of views) this.#previous.set(uid, addresses);
     return views;

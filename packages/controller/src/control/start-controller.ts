@@ -38,7 +38,7 @@ export interface Controller {
 
 const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
-const FLEET = { gapMs: 50, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
+const FLEET = { gapMs: 200, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
 const FLEET_WHILE_WAITING_MS = 250;
 const ACCOUNT = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
 
@@ -100,7 +100,7 @@ export function startController(options: ControllerOptions): Controller {
         decide.trigger();
       }
       const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
-      await fleet?.keep({ table: translation.table, cutoffs: inForce, snapshot }, signal);
+      await fleet?.keep({ table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted }, signal);
       if (fleet?.isSomebodyWaiting) soon.start();
     },
   });

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Cutoff, FleetSettings } from '@weir/model';
-import type { Clock, Logger } from '@weir/runtime';
+import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ApiError } from '../kubernetes/api-error.ts';
 import { KubeApi } from '../kubernetes/kube-api.ts';
@@ -52,7 +52,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'leader' }),
   });
-  const deleteSuspension = (cutoff: Cutoff): Promise<void> => deleteObject(api, cutoff);
+  const deleteSuspension = (cutoff: Cutoff): Promise<void> => deleteObject(cutoff, { api, log });
   const archive = new KubernetesUsage({ api, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
@@ -82,8 +82,11 @@ export function startKubernetesController(options: KubernetesControllerOptions):
   };
 }
 
-/** The one that was in force, not another that was made under its name. */
-async function deleteObject(api: KubeApi, { name, uid }: Cutoff): Promise<void> {
+/** The one that was in force, not another that was made under its name. It is lifted anyway: that it stays is only untidy. */
+async function deleteObject(
+  { name, uid }: Cutoff,
+  { api, log }: { readonly api: KubeApi; readonly log: Logger },
+): Promise<void> {
   try {
     await api.request({
       method: 'DELETE',
@@ -91,6 +94,7 @@ async function deleteObject(api: KubeApi, { name, uid }: Cutoff): Promise<void> 
       body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
     });
   } catch (error) {
-    if (!(error instanceof ApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT'))) throw error;
+    if (error instanceof ApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT')) return;
+    log.warn({ suspension: name, reason: errorMessage(error) }, 'a Suspension whose time is over could not be deleted');
   }
 }

@@ -17,3 +17,21 @@ export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): R
   }
   return levels;
 }
+
+/**
+ * What to say to the tenants that have used up their month, by tenant. Without the bytes of the moment: they would be news, and a
+ * write to each Service, every few seconds.
+ */
+export function exhaustedFor(
+  table: RoutingTable,
+  levels: ReadonlyMap<string, TrafficLevel>,
+): ReadonlyMap<string, string> {
+  const exhausted = entriesOf(table, 'tenant').filter(({ name }) => levels.get(name) === '100%');
+  return new Map(
+    exhausted.map(({ name, policy, limits }) => {
+      const where = policy === null ? 'the default tenant policy' : `TenantPolicy "${policy}"`;
+      const message = `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; it is served on until the month ends (UTC), or ask for a higher limit in ${where}`;
+      return [name, message] as const;
+    }),
+  );
+}

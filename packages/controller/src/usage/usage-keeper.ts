@@ -4,7 +4,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { UsageStore } from '@weir/store';
 import { recentMonths } from './months.ts';
 import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
-import { type TrafficLevel, trafficLevels } from './traffic-limit.ts';
+import { exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
 import type { UsageArchive } from './usage-archive.ts';
 
 export interface UsageKeeperOptions {
@@ -26,9 +26,15 @@ export class UsageKeeper {
   /** By namespace: what the archive holds, without the time. */
   readonly #written = new Map<string, string>();
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
+  #exhausted: ReadonlyMap<string, string> = new Map();
 
   constructor(options: UsageKeeperOptions) {
     this.#options = options;
+  }
+
+  /** What to say to tenants that have used up their month, by tenant. */
+  get exhausted(): ReadonlyMap<string, string> {
+    return this.#exhausted;
   }
 
   /** Somebody else may have led and counted on: what we remember is old. */
@@ -71,6 +77,7 @@ export class UsageKeeper {
     const rows = (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
     const before = this.#levels;
     this.#levels = trafficLevels(table, rows);
+    this.#exhausted = exhaustedFor(table, this.#levels);
     const crossed = [...this.#levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
     return new Set(crossed.map(([name]) => name));
   }

@@ -9,6 +9,7 @@ import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
 import { newsFor } from '../../src/status/service-event.ts';
 import { serviceFactsFor } from '../../src/status/service-facts.ts';
 import { isSaid, statusFor } from '../../src/status/service-status.ts';
+import { withExhausted } from '../../src/status/views.ts';
 
 const accepted: Condition = { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'accepted' };
 const programmed: Condition = { type: 'Programmed', status: 'True', reason: 'Programmed', message: 'served' };
@@ -99,6 +100,26 @@ describe('the status of a Service', () => {
     assert.ok(isSaid(statusFor(view(), facts, NOW + 60_000), facts));
     assert.ok(!isSaid(statusFor(view({ addresses: [] }), facts, NOW), facts));
     assert.ok(!isSaid(statusFor(view({ conditions: [accepted] }), facts, NOW), facts));
+  });
+});
+
+describe('a Service whose tenant has used up its month', () => {
+  const exhausted = new Map([['shop', 'used up']]);
+  const degraded = (reason: string): Condition => ({ type: 'Degraded', status: 'True', reason, message: 'other' });
+  const said = (each: ServiceView): string[] =>
+    withExhausted(each, exhausted)
+      .conditions.filter(({ type }) => type === 'Degraded')
+      .map(({ reason, message }) => `${reason}: ${message}`);
+
+  test('says so, beside what is graver and before what is not', () => {
+    assert.deepEqual(said(view()), ['OverLimit: used up']);
+    assert.deepEqual(said(view({ conditions: [degraded('NoReadyEndpoints')] })), ['NoReadyEndpoints: other; used up']);
+    assert.deepEqual(said(view({ conditions: [degraded('FewerNodes')] })), ['OverLimit: used up; other']);
+  });
+
+  test('is told apart from those of other tenants, and from one that is not served', () => {
+    assert.deepEqual(said(view({ tenant: 'game' })), []);
+    assert.deepEqual(said(view({ addresses: [] })), []);
   });
 });
 

@@ -170,7 +170,15 @@ describe('TenantUsage', () => {
     assert.equal(await writesAfter(799, 15_000), 0);
     assert.equal(await writesAfter(800, 15_000), 1);
     assert.equal(await writesAfter(900, 15_000), 0);
+    assert.deepEqual([...keeper.exhausted.keys()], []);
     assert.equal(await writesAfter(1_200, 15_000), 1);
+    const before = [...keeper.exhausted];
+    assert.match(
+      before.join(),
+      /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes; .* default tenant policy$/,
+    );
+    await writesAfter(1_300, 15_000);
+    assert.deepEqual([...keeper.exhausted], before, 'more traffic is no news');
   });
 
   test('outlives the Services of a namespace until nothing of it counts any more', async () => {

@@ -43,16 +43,17 @@ export async function findManifests(paths: readonly string[]): Promise<Found> {
       if (isRoot || stats.code !== 'ENOENT') unreadable(path, reasonFor(stats));
       return;
     }
+    // Links that lead in circles, one file by two paths.
     const id = `${stats.dev}:${stats.ino}`;
+    if (seen.has(id)) return;
+    seen.add(id);
     if (stats.isDirectory()) {
-      if (seen.has(id)) return;
-      seen.add(id);
       found.directories.push(path);
       const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => error);
       if (entries instanceof Error) return unreadable(path, reasonFor(entries));
       for (const entry of entries.filter(isCandidate)) await visit(join(path, entry.name), false);
     } else if (stats.isFile()) {
-      if (!found.files.some((file) => file.path === path)) found.files.push({ path, stats });
+      found.files.push({ path, stats });
     } else if (isRoot) {
       unreadable(path, 'is neither a file nor a directory');
     }

@@ -16,7 +16,9 @@ export function problemFor({ resource, isNeeded }: Kind, error: ApiError): reado
       return [
         problem('MissingCustomResource', resource, [
           `the API server does not know ${resource}; ${meanwhile}.`,
-          'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/',
+          isNeeded
+            ? 'Weir needs Kubernetes 1.30 or later: kubectl version'
+            : 'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/',
         ]),
       ];
     case 'FORBIDDEN':
@@ -24,7 +26,7 @@ export function problemFor({ resource, isNeeded }: Kind, error: ApiError): reado
       return [
         problem('Forbidden', resource, [
           `${error.message}; ${meanwhile}.`,
-          `The controller needs get, list and watch: kubectl auth can-i list ${resource} --as=system:serviceaccount:NAMESPACE:weir-controller`,
+          `The controller needs get, list and watch, as kubectl apply -f charts/weir/templates/controller/role.yaml grants; to see what it has: kubectl auth can-i list ${resource} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':
