@@ -62,6 +62,10 @@ export function startController(options: ControllerOptions): Controller {
     log: log.child({ part: 'usage' }),
   });
   let snapshot: Snapshot | undefined;
+  const follow = (): void => {
+    table.follow();
+    usage.forget();
+  };
 
   const decide: Loop = createLoop({
     ...LOOP,
@@ -69,16 +73,16 @@ export function startController(options: ControllerOptions): Controller {
     onError: tellFailure(log, 'the routing table is not up to date; it is tried again'),
     async run(signal) {
       await source.synced(signal);
-      if (!leader.isLeader) return table.follow();
+      if (!leader.isLeader) return follow();
       const wasLeading = table.isLeading;
       snapshot = snapshotFor(source, options.settings);
-      const outcome = await table.keep(snapshot);
+      let outcome = await table.keep(snapshot);
       if (outcome === 'not-leader') {
         await leader.recheck();
-        if (leader.isLeader) throw new Error('the store refused an old leader token; claiming another');
-        return;
+        if (!leader.isLeader) return follow();
+        outcome = await table.keep(snapshot);
+        if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
       }
-      if (!wasLeading) usage.forget();
       if (!wasLeading || outcome === 'new-epoch') {
         fleet?.grace();
         account.trigger();

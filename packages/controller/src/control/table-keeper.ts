@@ -55,7 +55,11 @@ export class TableKeeper {
     const { table } = this.#translation;
     const outcome = await this.#publisher.publish(table);
     if (outcome.kind === 'not-leader') {
-      this.#log.warn({ leader: outcome.leader }, 'another controller led after us: looking at the election again');
+      const why = outcome.leader === 0 ? 'the store was wiped' : 'another controller led after us';
+      this.#log.warn(
+        { leader: outcome.leader, why },
+        'our right to write the table is gone: claiming it again if we are still elected',
+      );
       this.follow();
       return 'not-leader';
     }

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { type Cutoff, DEFAULT_SETTINGS, entriesOf, type Heartbeat, type ServiceView } from '@weir/model';
+import {
+  type Cutoff,
+  DEFAULT_SETTINGS,
+  entriesOf,
+  type Heartbeat,
+  minuteOf,
+  monthOf,
+  type ServiceView,
+} from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 import { type Controller, type ControllerOptions, startController } from '../../src/control/start-controller.ts';
@@ -138,6 +146,21 @@ describe('the table', () => {
       'what is held stays held',
     );
   });
+});
+
+test('the ledger of a wiped store goes on from what the controller remembers', async (context) => {
+  const { store, clock, pass } = await world(context);
+  const counters = { receivedBytes: 1_000, sentBytes: 0, connections: 1, requests: 0 };
+  const slot = { service: 'uid-web', tenant: 'shop', namespace: 'shop', name: 'web' };
+  const points = [{ minute: minuteOf(clock.now()), counters }];
+  const report = { node: 'a', life: 1, slots: [{ ...slot, points }] };
+  await pass(2_000);
+  assert.deepEqual(await store.usage.flush(report), { kind: 'accepted' });
+  await pass(320_000);
+  store.faults.wipe();
+  await pass(5_000);
+  assert.deepEqual(await store.usage.flush(report), { kind: 'accepted' });
+  assert.deepEqual(await store.usage.rows(monthOf(clock.now())), [{ ...slot, counters }]);
 });
 
 describe('a controller that does not lead', () => {

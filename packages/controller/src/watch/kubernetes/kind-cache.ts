@@ -15,7 +15,6 @@ export interface KindCacheHooks {
 
 /** The objects of one kind, projected. What cannot be read any more is kept as it was. */
 export class KindCache<K extends WatchedKind> implements ReflectorTarget {
-  readonly #kind: K;
   readonly #options: KindOptions<K>;
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
@@ -24,8 +23,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   #unlisted: Set<string> | undefined;
   #isListed = false;
 
-  constructor(kind: K, options: KindOptions<K>, hooks: KindCacheHooks) {
-    this.#kind = kind;
+  constructor(options: KindOptions<K>, hooks: KindCacheHooks) {
     this.#options = options;
     this.#hooks = hooks;
   }
@@ -77,10 +75,6 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     const before = this.#failure?.message;
     this.#failure = error;
     if (before !== error?.message) this.#hooks.changed();
-  }
-
-  toString(): string {
-    return this.#kind;
   }
 
   #remove(key: string): void {

@@ -39,7 +39,7 @@ export class KubernetesSource implements Source {
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
     const cache = <K extends WatchedKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): KindCache<K> =>
-      new KindCache(kind, WATCHED_KINDS[kind], { changed: () => this.#changed(), ...(raw && { raw }) });
+      new KindCache(WATCHED_KINDS[kind], { changed: () => this.#changed(), ...(raw && { raw }) });
     this.#caches = {
       Namespace: cache('Namespace'),
       Node: cache('Node'),
