@@ -6,6 +6,7 @@ export { mergeCutoffs } from './follow/merge-cutoffs.ts';
 export type { PlacedTable } from './follow/table-chain.ts';
 export { HEARTBEAT_TTL_MS, KEPT_REVISIONS, MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from './limits.ts';
 export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
+export { type KeptMemoryStoreOptions, openMemoryStore } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';

@@ -32,7 +32,7 @@ export function emptyLedger(): Ledger {
 type SlotNames = Pick<SlotReport, 'service' | 'tenant' | 'namespace' | 'name'>;
 
 const slotKey = (slot: Pick<SlotNames, 'service' | 'tenant'>): string => `${slot.service}/${slot.tenant}`;
-const lifeKey = (node: string, life: number): string => `${life}/${node}`;
+export const lifeKey = (node: string, life: number): string => `${life}/${node}`;
 
 /** Adds what the report has beyond the bases; `now` in milliseconds since the epoch. */
 export function flush(ledger: Ledger, report: UsageReport, now: number): FlushResult {
@@ -96,11 +96,11 @@ export function seed(ledger: Ledger, { months, bases, folded = [] }: UsageSeed):
   if (ledger.seeded) return 'already';
   for (const { node, life } of folded) fold(ledger, node, life);
   for (const { month, rows } of months) {
-    for (const row of rows) childOf(ledger.sums, month).set(slotKey(row), row);
+    for (const row of rows) placeSlot(ledger.sums, month, row);
   }
   for (const base of bases) {
     if (base.life <= (ledger.folded.get(base.node) ?? Number.NEGATIVE_INFINITY)) continue;
-    childOf(ledger.bases, lifeKey(base.node, base.life)).set(slotKey(base), base);
+    placeSlot(ledger.bases, lifeKey(base.node, base.life), base);
   }
   ledger.seeded = true;
   return 'seeded';
@@ -120,6 +120,16 @@ export function prune(ledger: Ledger, now: number): void {
     const end = keptUntil(period);
     if (end !== null && end <= now) ledger.sums.delete(period);
   }
+}
+
+/** Puts a slot in its place below a life or a period. */
+export function placeSlot<V extends Pick<SlotNames, 'service' | 'tenant'>>(
+  parents: Map<string, Map<string, V>>,
+  key: string,
+  slot: V,
+): V {
+  childOf(parents, key).set(slotKey(slot), slot);
+  return slot;
 }
 
 function childOf<V>(parents: Map<string, Map<string, V>>, key: string): Map<string, V> {

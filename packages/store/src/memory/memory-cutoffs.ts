@@ -16,11 +16,11 @@ export function emptyCutoffContent(): CutoffContent {
 export class MemoryCutoffs implements CutoffStore {
   content: CutoffContent = emptyCutoffContent();
   readonly #gate: Gate;
-  readonly #onChange: () => void;
+  readonly #onChange: () => Promise<void>;
   /** The sequence goes on after a wipe, as far as this process knows it. */
   #highest = 0;
 
-  constructor({ gate, onChange }: { readonly gate: Gate; readonly onChange: () => void }) {
+  constructor({ gate, onChange }: { readonly gate: Gate; readonly onChange: () => Promise<void> }) {
     this.#gate = gate;
     this.#onChange = onChange;
   }
@@ -32,7 +32,7 @@ export class MemoryCutoffs implements CutoffStore {
     if (isKnown && !removed.has(cutoff.uid)) return;
     cutoffs.set(cutoff.uid, cutoff);
     removed.delete(cutoff.uid);
-    this.#changed();
+    await this.#changed();
   }
 
   async remove(uid: string): Promise<void> {
@@ -41,7 +41,7 @@ export class MemoryCutoffs implements CutoffStore {
     const wasListed = cutoffs.delete(uid);
     const isNews = !complete && !removed.has(uid);
     if (isNews) removed.add(uid);
-    if (wasListed || isNews) this.#changed();
+    if (wasListed || isNews) await this.#changed();
   }
 
   async complete(): Promise<void> {
@@ -49,7 +49,7 @@ export class MemoryCutoffs implements CutoffStore {
     if (this.content.complete) return;
     this.content.complete = true;
     this.content.removed.clear();
-    this.#changed();
+    await this.#changed();
   }
 
   async read(): Promise<CutoffState> {
@@ -77,10 +77,10 @@ export class MemoryCutoffs implements CutoffStore {
     }
   }
 
-  #changed(): void {
+  async #changed(): Promise<void> {
     this.#highest = Math.max(this.#highest, this.content.sequence) + 1;
     this.content.sequence = this.#highest;
-    this.#onChange();
     this.#gate.bell.ring();
+    await this.#onChange();
   }
 }

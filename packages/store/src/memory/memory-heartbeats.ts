@@ -24,14 +24,14 @@ export function emptyHeartbeatContent(): HeartbeatContent {
 export interface MemoryHeartbeatsOptions {
   readonly gate: Gate;
   readonly clock: Clock;
-  readonly onChange: () => void;
+  readonly onChange: () => Promise<void>;
 }
 
 export class MemoryHeartbeats implements HeartbeatStore {
   content: HeartbeatContent = emptyHeartbeatContent();
   readonly #gate: Gate;
   readonly #clock: Clock;
-  readonly #onChange: () => void;
+  readonly #onChange: () => Promise<void>;
 
   constructor({ gate, clock, onChange }: MemoryHeartbeatsOptions) {
     this.#gate = gate;
@@ -44,7 +44,7 @@ export class MemoryHeartbeats implements HeartbeatStore {
     const known = this.content.lives.get(node);
     const life = Math.max(known === undefined ? Math.floor(this.#clock.now() / 1000) : known + 1, atLeast);
     this.content.lives.set(node, life);
-    this.#onChange();
+    await this.#onChange();
     return life;
   }
 

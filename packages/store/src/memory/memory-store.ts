@@ -14,8 +14,8 @@ export type StorePart = 'table' | 'lives' | 'ledger' | 'cutoffs';
 export interface MemoryStoreOptions {
   /** Rules the life of heartbeats and how long usage is kept. Default: the system's. */
   readonly clock?: Clock;
-  /** Told after each change of a part that a state directory keeps. */
-  readonly onChange?: (part: StorePart) => void;
+  /** Told after each change of a part that a state directory keeps; the calls that may wait for it do. */
+  readonly onChange?: (part: StorePart) => Promise<void> | void;
   /** Runs at the end of `close`. */
   readonly onClose?: () => Promise<void>;
   /** Revisions that are kept for followers; fewer in tests. */
@@ -34,7 +34,7 @@ export class MemoryStore implements Store {
 
   constructor({ clock = systemClock, onChange, onClose, keptRevisions }: MemoryStoreOptions = {}) {
     const gate = this.#gate;
-    const told = (part: StorePart) => (): void => onChange?.(part);
+    const told = (part: StorePart) => async (): Promise<void> => onChange?.(part);
     this.table = new MemoryTable({
       gate,
       onChange: told('table'),

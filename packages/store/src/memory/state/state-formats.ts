@@ -1,0 +1,154 @@
+// The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
+import { type Counters, decodeEntry, type Entry, encodeEntry, type Position } from '@weir/model';
+import { isCutoff } from '../../cutoff-codec.ts';
+import { emptyLedger, type Ledger, lifeKey, placeSlot } from '../ledger.ts';
+import type { CutoffContent } from '../memory-cutoffs.ts';
+import type { TableContent } from '../memory-table.ts';
+import { isRecord, type StateFormat } from './state-file.ts';
+
+/** Without the stream of revisions: followers that are not at the last one read the whole. */
+export const TABLE_FORMAT: StateFormat<TableContent> = {
+  kind: 'table',
+  loses: 'ports go to whoever asks first',
+  encode: ({ leader, position, complete, entries }) => ({
+    leader,
+    position: position ?? null,
+    complete,
+    entries: [...entries.values()].map(encodeEntry),
+  }),
+  decode({ leader, position, complete, entries }) {
+    if (!isCount(leader) || typeof complete !== 'boolean') return undefined;
+    if (position !== null && !isPosition(position)) return undefined;
+    const decoded = listOf(entries, (text) => (typeof text === 'string' ? decodeEntry(text) : undefined));
+    if (decoded === undefined) return undefined;
+    const byId = new Map(decoded.map((entry: Entry) => [entry.id, entry]));
+    return { leader, position: position ?? undefined, complete, entries: byId, revisions: [] };
+  },
+};
+
+/** The number of the last life, by node. */
+export const LIVES_FORMAT: StateFormat<Map<string, number>> = {
+  kind: 'lives',
+  loses: 'lives of proxies are numbered from the clock',
+  encode: (lives) => ({ lives: [...lives] }),
+  decode({ lives }) {
+    const pairs = listOf(lives, nodeAndLife);
+    return pairs && new Map(pairs);
+  },
+};
+
+/** Only those that were made in the store: the others come from where they are written down. */
+export const CUTOFFS_FORMAT: StateFormat<CutoffContent> = {
+  kind: 'cutoffs',
+  loses: 'what was suspended by hand is not suspended any more',
+  encode: ({ sequence, cutoffs }) => ({
+    sequence,
+    cutoffs: [...cutoffs.values()].filter(({ origin }) => origin.kind === 'store'),
+  }),
+  decode({ sequence, cutoffs }) {
+    const decoded = listOf(cutoffs, (cutoff) => (isCutoff(cutoff) ? cutoff : undefined));
+    if (!isCount(sequence) || decoded === undefined) return undefined;
+    const byUid = new Map(decoded.map((cutoff) => [cutoff.uid, cutoff]));
+    return { sequence, complete: false, cutoffs: byUid, removed: new Set() };
+  },
+};
+
+export const LEDGER_FORMAT: StateFormat<Ledger> = {
+  kind: 'ledger',
+  loses: 'usage is counted from nothing',
+  encode: ({ seeded, folded, bases, sums }) => ({
+    seeded,
+    folded: [...folded],
+    bases: [...bases.values()].flatMap((slots) =>
+      [...slots.values()].map(({ node, life, service, tenant, counters }) => [
+        node,
+        life,
+        service,
+        tenant,
+        ...numbersOf(counters),
+      ]),
+    ),
+    sums: [...sums].map(([period, rows]) => [
+      period,
+      [...rows.values()].map(({ service, tenant, namespace, name, counters }) => [
+        service,
+        tenant,
+        namespace,
+        name,
+        ...numbersOf(counters),
+      ]),
+    ]),
+  }),
+  decode({ seeded, folded, bases, sums }) {
+    const ledger = emptyLedger();
+    const isWhole =
+      typeof seeded === 'boolean' &&
+      listOf(folded, (value) => {
+        const pair = nodeAndLife(value);
+        return pair && ledger.folded.set(...pair);
+      }) !== undefined &&
+      listOf(bases, (value) => {
+        const [node, life, service, tenant, ...numbers] = arrayOf(value);
+        const counters = countersOf(numbers);
+        if (!isText(node) || !isCount(life) || !isText(service) || !isText(tenant) || !counters) return undefined;
+        return placeSlot(ledger.bases, lifeKey(node, life), { service, tenant, node, life, counters });
+      }) !== undefined &&
+      listOf(sums, (value) => {
+        const [period, rows] = arrayOf(value);
+        if (!isText(period) || !PERIOD.test(period)) return undefined;
+        return listOf(rows, (row) => {
+          const [service, tenant, namespace, name, ...numbers] = arrayOf(row);
+          const counters = countersOf(numbers);
+          if (!isText(service) || !isText(tenant) || !isText(namespace) || !isText(name) || !counters) return undefined;
+          return placeSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
+        });
+      }) !== undefined;
+    ledger.seeded = seeded === true;
+    return isWhole ? ledger : undefined;
+  },
+};
+
+const PERIOD = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
+
+/** The list decoded item by item; undefined when it is none, or one item is not what it should be. */
+function listOf<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const items = value.map(decode);
+  return items.includes(undefined) ? undefined : (items as T[]);
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function nodeAndLife(value: unknown): [string, number] | undefined {
+  const [node, life] = arrayOf(value);
+  return isText(node) && isCount(life) ? [node, life] : undefined;
+}
+
+function numbersOf({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
+  return [receivedBytes, sentBytes, connections, requests];
+}
+
+function countersOf(numbers: readonly unknown[]): Counters | undefined {
+  if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
+  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
+  return { receivedBytes, sentBytes, connections, requests };
+}
+
+function isPosition(value: unknown): value is Position {
+  return isRecord(value) && isCount(value.epoch) && isCount(value.revision) && isText(value.id);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** Also a sum that has grown past what is exact: it was written, and is read again. */
+function isAmount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { minuteOf, periodsOf } from '@weir/model';
+import { type Clock, ManualClock, silentLogger, systemClock } from '@weir/runtime';
+import { eventually, temporaryDirectory } from '@weir/testkit';
+import { StoreError } from '../../src/error.ts';
+import type { MemoryStore } from '../../src/memory/memory-store.ts';
+import { openMemoryStore } from '../../src/memory/open-memory-store.ts';
+import { contentOf, cutoff, entriesAsContent, entry, leadIn, publish, put, report } from '../contract/sample.ts';
+
+const NOW = minuteOf(Date.now());
+
+describe('a memory store with a state directory', () => {
+  test('holds after a restart all that must not be lost', async (t) => {
+    const directory = directoryOf(t);
+    const before = await open(directory);
+    const { leader, position: predecessor } = await leadIn(before);
+    const position = await publish(before, { leader, predecessor, changes: [put('a'), put('b', 3)] });
+    const life = await before.heartbeats.beginLife('n1', 1);
+    await before.usage.seed({ months: [], bases: [] });
+    await before.usage.flush(
+      report(
+        [
+          [NOW - 1, 10],
+          [NOW, 25],
+        ],
+        { life },
+      ),
+    );
+    await before.usage.flush(report([[NOW, 2 ** 52 + 1]], { node: 'n2', tenant: 'a/b' }));
+    await before.usage.fold('n0', 4);
+    await before.cutoffs.put(cutoff('a'));
+    const { month } = periodsOf(NOW);
+    const rows = await before.usage.rows(month);
+    await before.close();
+
+    const after = await open(directory);
+    const copy = await after.table.read();
+    assert.deepEqual(copy?.position, position);
+    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('b', 3)));
+    assert.deepEqual(await after.table.meta(), { ...position, complete: true, leader });
+    assert.ok((await after.table.claimLeader()) > leader);
+    assert.equal(await after.heartbeats.beginLife('n1', 1), life + 1);
+    assert.equal(await after.usage.isSeeded(), true);
+    assert.deepEqual(await after.usage.rows(month), rows);
+    assert.deepEqual(await after.usage.flush(report([[NOW, 1]], { node: 'n0', life: 4 })), { kind: 'folded' });
+    await after.usage.flush(report([[NOW, 26]], { life }));
+    const [shop] = await after.usage.rows(periodsOf(NOW).minute, 'shop');
+    assert.equal(shop?.counters.receivedBytes, 16);
+    const state = await after.cutoffs.read();
+    assert.deepEqual(state.cutoffs, [cutoff('a')]);
+    assert.equal(state.complete, false);
+    await after.close();
+  });
+
+  test('a follower goes on after a restart from where it was', async (t) => {
+    const directory = directoryOf(t);
+    const before = await open(directory);
+    const { leader, position: predecessor } = await leadIn(before);
+    const position = await publish(before, { leader, predecessor, changes: [put('a')] });
+    await before.close();
+    const after = await open(directory);
+    const stopped = new AbortController();
+    const revisions = after.table.revisions({ after: position, signal: stopped.signal })[Symbol.asyncIterator]();
+    const next = revisions.next();
+    await publish(after, { leader, predecessor: position, changes: [put('b')] });
+    assert.deepEqual((await next).value?.changes, [put('b')]);
+    stopped.abort();
+    await after.close();
+  });
+
+  test('lives and cut-offs are on the disk when the call returns, the rest about a second later', async (t) => {
+    const directory = directoryOf(t);
+    const clock = new ManualClock();
+    const store = await open(directory, clock);
+    await store.cutoffs.put(cutoff('a'));
+    await store.heartbeats.beginLife('n1', 5);
+    assert.deepEqual(readdirSync(directory).sort(), ['store-cutoffs.json', 'store-lives.json']);
+    await store.usage.seed({ months: [], bases: [] });
+    await store.table.claimLeader();
+    await clock.advance(999);
+    assert.equal(readdirSync(directory).length, 2);
+    await clock.advance(1);
+    await eventually(() =>
+      assert.deepEqual(readdirSync(directory).sort(), [
+        'store-cutoffs.json',
+        'store-ledger.json',
+        'store-lives.json',
+        'store-table.json',
+      ]),
+    );
+    assert.equal(clock.timers, 0);
+    await store.close();
+  });
+
+  test('keeps of the cut-offs only those made in it, as long as they are in force', async (t) => {
+    const directory = directoryOf(t);
+    const clock = new ManualClock();
+    const before = await open(directory, clock);
+    await before.cutoffs.put(cutoff('file', { origin: { kind: 'file', path: 'x.yaml' } }));
+    await before.cutoffs.put(cutoff('past', { until: clock.now() + 1_000 }));
+    await before.cutoffs.put(cutoff('later', { until: clock.now() + 9_000 }));
+    await before.cutoffs.put(cutoff('gone'));
+    await before.cutoffs.remove('gone');
+    const { sequence } = await before.cutoffs.read();
+    await before.close();
+    await clock.advance(1_000);
+    const after = await open(directory, clock);
+    const state = await after.cutoffs.read();
+    assert.deepEqual(
+      state.cutoffs.map(({ uid }) => uid),
+      ['later'],
+    );
+    assert.equal(state.sequence, sequence);
+    await after.close();
+  });
+
+  test('a damaged file is an error that names it and says what to do, and nothing is lost by it', async (t) => {
+    for (const part of ['table', 'ledger', 'cutoffs', 'lives']) {
+      const directory = directoryOf(t);
+      await fill(directory);
+      const path = join(directory, `store-${part}.json`);
+      const good = readFileSync(path, 'utf8');
+      const others = part === 'ledger' ? [good.replace('"r1"', '7')] : [];
+      for (const bad of [
+        '',
+        good.slice(0, -5),
+        'null',
+        '[]',
+        '{}',
+        good.replace(`"weir":"${part}"`, '"weir":"other"'),
+        `{"weir":"${part}","version":1}`,
+        ...others,
+      ]) {
+        assert.notEqual(bad, good);
+        writeFileSync(path, bad);
+        await assert.rejects(open(directory), (error) => {
+          assert.ok(error instanceof StoreError && error.code === 'DAMAGED');
+          assert.ok(error.message.startsWith(`the state file ${path} is damaged`), error.message);
+          assert.match(error.message, /restore it from a backup, or move it away: then [^\n]+$/);
+          return true;
+        });
+        assert.equal(readFileSync(path, 'utf8'), bad);
+      }
+      writeFileSync(path, good);
+      await (await open(directory)).close();
+    }
+  });
+
+  test('a file of another version is refused as that', async (t) => {
+    const directory = directoryOf(t);
+    await fill(directory);
+    const path = join(directory, 'store-table.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":2'));
+    await assert.rejects(open(directory), /was written by another version of Weir; run that one, or move it away/);
+  });
+
+  test('what cannot be read or used as a directory is an error that says so', async (t) => {
+    const directory = directoryOf(t);
+    mkdirSync(join(directory, 'store-ledger.json'));
+    await assert.rejects(open(directory), /store-ledger\.json cannot be read \(EISDIR/);
+    const file = join(directory, 'file');
+    writeFileSync(file, '');
+    await assert.rejects(open(join(file, 'state')), /the state directory .*state cannot be used \(ENOTDIR.*choose one/);
+  });
+
+  test('a file half written by a crash does not count', async (t) => {
+    const directory = directoryOf(t);
+    await fill(directory);
+    writeFileSync(join(directory, 'store-ledger.json.tmp'), '{"weir":"led');
+    const store = await open(directory);
+    assert.equal(await store.usage.isSeeded(), true);
+    await store.close();
+  });
+
+  test('when it cannot write it goes on serving, and says so at the end', async (t) => {
+    const directory = directoryOf(t);
+    const clock = new ManualClock();
+    const store = await open(directory, clock);
+    // a directory in the way: as root a file mode would stop nobody
+    mkdirSync(join(directory, 'store-lives.json.tmp'));
+    assert.equal(await store.heartbeats.beginLife('n1', 5_000_000_000), 5_000_000_000);
+    await assert.rejects(store.close(), { code: 'DAMAGED' });
+    assert.equal(clock.timers, 0);
+  });
+
+  test('files are readable for their owner only', async (t) => {
+    const directory = directoryOf(t);
+    await fill(directory);
+    for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o077, 0);
+  });
+});
+
+function directoryOf(t: TestContext): string {
+  const directory = temporaryDirectory('state');
+  t.after(() => directory.close());
+  return directory.path;
+}
+
+function open(directory: string, clock: Clock = systemClock): Promise<MemoryStore> {
+  return openMemoryStore({ directory, clock, log: silentLogger() });
+}
+
+async function fill(directory: string): Promise<void> {
+  const store = await open(directory);
+  const { leader, position: predecessor } = await leadIn(store);
+  await publish(store, { leader, predecessor, changes: [put('a')] });
+  await store.heartbeats.beginLife('n1', 1);
+  await store.usage.seed({ months: [], bases: [] });
+  await store.usage.flush(report([[NOW, 10]], { service: 'r1' }));
+  await store.cutoffs.put(cutoff('a'));
+  await store.close();
+}
