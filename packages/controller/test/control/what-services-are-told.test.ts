@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import type { Heartbeat, ServiceView } from '@weir/model';
+import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
+import { heartbeat, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
+
+describe('what Services are told', () => {
+  interface Told extends World {
+    /** `web 10.0.0.1,10.0.0.2 Programmed` for each, as last written. */
+    readonly lines: () => string[];
+    readonly writes: () => number;
+  }
+
+  async function told(context: TestContext, options: WorldOptions = {}): Promise<Told> {
+    let views: readonly ServiceView[] = [];
+    let writes = 0;
+    const source =
+      options.source ??
+      new FakeSource({
+        nodes: [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')],
+        services: [serviceObject('web')],
+      });
+    const status = {
+      observed: 0,
+      async write(next: readonly ServiceView[]): Promise<'done'> {
+        views = next;
+        writes += 1;
+        return 'done';
+      },
+    };
+    return {
+      ...(await startWorld(context, { ...options, source, status })),
+      lines: () => views.map((view) => `${view.name} ${view.addresses.join() || '-'} ${view.reason}`),
+      writes: () => writes,
+    };
+  }
+
+  /** The proxies beat once a second, as real ones do. */
+  async function live({ store, pass }: World, seconds: number, beats: readonly Heartbeat[]): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      for (const each of beats) await store.heartbeats.beat(each);
+      await pass(1_000);
+    }
+  }
+
+  const a = heartbeat('a', ['uid-web']);
+  const b = heartbeat('b', ['uid-web']);
+
+  test('is an address as soon as a proxy has confirmed it, and nothing is written for the same again', async (context) => {
+    const world = await told(context);
+    await world.pass(300);
+    assert.deepEqual(world.lines(), ['web - WaitingForProxy']);
+    await world.store.heartbeats.beat(a);
+    await world.pass(300);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+    await live(world, 15, [a, b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    const before = world.writes();
+    await live(world, 10, [a, { ...b, connections: 7 }]);
+    assert.equal(world.writes(), before);
+  });
+
+  test('loses the address of a proxy that died, but never the last one', async (context) => {
+    const world = await told(context);
+    await live(world, 15, [a, b]);
+    await live(world, 5, [a]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+    await live(world, 30, []);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+  });
+
+  test('stays as it is while the store is away, and for 10 s after', async (context) => {
+    const world = await told(context);
+    await live(world, 15, [a, b]);
+    world.store.faults.goAway();
+    await world.pass(60_000);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    world.store.faults.comeBack();
+    await live(world, 9, [a]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    await live(world, 4, [a]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+  });
+
+  test('stays as it is for 10 s under a new leader, who knows the addresses from the Services', async (context) => {
+    const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
+    const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
+    const world = await told(context, { source: new FakeSource({ nodes, services }) });
+    await live(world, 9, [b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    await live(world, 4, [b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
+  });
+
+  test('is that it is suspended, also when the console did it in the store, and the address stays', async (context) => {
+    const world = await told(context);
+    await live(world, 12, [a, b]);
+    world.source.set({ suspensions: [suspensionObject('x', { until: world.clock.now() + 5_000 })] });
+    await live(world, 2, [a, b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 SuspendedByOperator']);
+    await live(world, 5, [a, b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+  });
+});
