@@ -4,9 +4,30 @@ import { join } from 'node:path';
 
 export type TemporaryDirectory = AsyncDisposable & { readonly path: string; close(): Promise<void> };
 
-/** An empty folder of its own; `close` removes it with all that is in it. */
+const open = new Set<string>();
+
+/** An empty folder of its own; `close` removes it with all that is in it, and so does the end of the process. */
 export function temporaryDirectory(label = 'test'): TemporaryDirectory {
+  if (open.size === 0) process.once('exit', removeAll);
   const path = mkdtempSync(join(tmpdir(), `weir-${label}-`));
-  const close = async (): Promise<void> => rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+  open.add(path);
+  const close = async (): Promise<void> => {
+    remove(path);
+    if (open.size === 0) process.off('exit', removeAll);
+  };
   return { path, close, [Symbol.asyncDispose]: close };
+}
+
+/** Those that a failing test did not come to close. A child that ends after us may still write into one: then some of it stays. */
+function removeAll(): void {
+  for (const path of open) {
+    try {
+      remove(path);
+    } catch {}
+  }
+}
+
+function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+  open.delete(path);
 }
