@@ -1,5 +1,5 @@
 import { el, keyedList, say, sayEmpty } from './dom.js';
-import { count } from './format.js';
+import { count, time } from './format.js';
 import { stateMark } from './marks.js';
 
 export function proxiesView() {
@@ -17,7 +17,9 @@ export function proxiesView() {
 
 function proxyRow() {
   const cell = (label, className = '') => el('td', { 'data-label': label, class: className });
-  const node = el('th', { scope: 'row' });
+  const name = el('span');
+  const since = el('div', { class: 'quiet' });
+  const node = el('th', { scope: 'row' }, name, since);
   const state = cell('State');
   const addresses = cell('Addresses');
   const ports = cell('Ports open', 'number');
@@ -26,7 +28,8 @@ function proxyRow() {
   return {
     node: el('tr', {}, node, state, addresses, ports, connections, table),
     update(proxy) {
-      say(node, proxy.life === null ? proxy.node : `${proxy.node} (life ${proxy.life})`);
+      say(name, proxy.node);
+      say(since, proxy.startedAt === null ? 'not heard' : `since ${time(proxy.startedAt)}`);
       if (state.dataset.state !== proxy.state) state.replaceChildren(stateMark(proxy.state));
       state.dataset.state = proxy.state;
       say(addresses, proxy.addresses.join(', '));

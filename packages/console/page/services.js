@@ -59,6 +59,7 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   const message = el('div', { class: 'message' });
   const places = el('div', { class: 'places' });
   const endpoints = cell('Endpoints');
+  endpoints.className = 'short';
   const out = cell('Out', '–');
   const inward = cell('In', '–');
   out.className = 'number';

@@ -40,6 +40,8 @@ export interface ConsoleAuth {
 export interface RunningConsole {
   /** `http://127.0.0.1:8686/` */
   readonly url: string;
+  /** Resolves when it shows a whole table, and what the proxies say now instead of a moment ago. */
+  refresh(): Promise<void>;
   /** Rejects when the console cannot go on. */
   readonly failed: Promise<unknown>;
   close(): Promise<void>;
@@ -71,7 +73,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   }
   const url = `http://${formatHostPort({ host, port: portOf(app.server.address()) ?? port })}/`;
   log.info({ url }, 'the console listens; on this loopback address it asks for no token');
-  return { url, failed: watch.failed, close };
+  return { url, refresh: () => watch.refresh(), failed: watch.failed, close };
 }
 
 function appFor(parts: ConsoleParts): FastifyInstance {

@@ -19,6 +19,8 @@ export interface FleetWatchOptions {
 }
 
 const HEARTBEATS_EVERY_MS = 1_000;
+/** Somebody waits for an address, and whoever asks for it wants to see it come. */
+const WHILE_WAITING_MS = 200;
 
 /** What the store says of the fleet, kept up to date: table, cut-offs and heartbeats. */
 export class FleetWatch {
@@ -34,7 +36,9 @@ export class FleetWatch {
   /** Addresses of the last view: the last one is never withdrawn. */
   #previous: ReadonlyMap<string, readonly string[]> = new Map();
   #reported = '';
+  #isWaiting = false;
   #tableAway = '';
+  readonly #ready: PromiseWithResolvers<void> = Promise.withResolvers<void>();
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
@@ -44,6 +48,12 @@ export class FleetWatch {
   /** Rejects when a part of the watch failed for good: a broken invariant. */
   get failed(): Promise<unknown> {
     return Promise.all(this.#parts).then(() => new Promise(() => {}));
+  }
+
+  /** Resolves when a table was read, and what the proxies say now. */
+  async refresh(): Promise<void> {
+    await this.#ready.promise;
+    await this.#hear();
   }
 
   get isReady(): boolean {
@@ -127,40 +137,48 @@ export class FleetWatch {
   }
 
   async #pollHeartbeats(): Promise<void> {
-    const { store, clock, log } = this.#options;
+    const { clock } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      try {
-        const heartbeats = await store.heartbeats.list();
-        this.#heartbeats = heartbeats;
-        this.#heard = true;
-      } catch (error) {
-        if (this.#heard)
-          log.warn({ reason: errorMessage(error) }, 'the heartbeats cannot be read; the last ones are shown');
-        this.#heard = false;
-      }
-      const reported = JSON.stringify(this.#heartbeats.map(whatMattersOf));
-      const isNews = reported !== this.#reported;
-      this.#reported = reported;
-      if (isNews) this.#changed();
-      await wait(clock, HEARTBEATS_EVERY_MS, signal).catch(() => {});
+      await this.#hear();
+      await wait(clock, this.#isWaiting ? WHILE_WAITING_MS : HEARTBEATS_EVERY_MS, signal).catch(() => {});
     }
+  }
+
+  async #hear(): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      this.#heartbeats = await store.heartbeats.list();
+      this.#heard = true;
+    } catch (error) {
+      if (this.#heard)
+        log.warn({ reason: errorMessage(error) }, 'the heartbeats cannot be read; the last ones are shown');
+      this.#heard = false;
+    }
+    const reported = JSON.stringify([this.#heard, this.#heartbeats.map(whatMattersOf)]);
+    const isNews = reported !== this.#reported;
+    this.#reported = reported;
+    if (isNews) this.#changed();
   }
 
   #changed(): void {
     this.#rememberAddresses();
+    if (this.isReady) this.#ready.resolve();
     this.#options.onChange?.();
   }
 
   #rememberAddresses(): void {
     if (this.#table === undefined || !this.#heard) return;
-    const views = serviceViewsFor(this.fleet()).filter((view) => view.addresses.length > 0);
-    this.#previous = new Map(views.map((view) => [view.uid, view.addresses]));
+    const views = serviceViewsFor(this.fleet());
+    const addressed = views.filter((view) => view.addresses.length > 0);
+    this.#previous = new Map(addressed.map((view) => [view.uid, view.addresses]));
+    this.#isWaiting = views.some((view) => view.state === 'Pending');
   }
 }
 
 /** Whether addresses may have changed, at the cost of a few numbers per proxy. */
 function whatMattersOf(heartbeat: Heartbeat): unknown {
   const { node, life, draining, applied, listeners } = heartbeat;
-  return [node, life, draining, applied?.id, listeners.filter((report) => report.bound).length];
+  const errors = listeners.map((report) => report.error).filter((error) => error !== null);
+  return [node, life, draining, applied?.id, listeners.filter((report) => report.bound).length, errors];
 }

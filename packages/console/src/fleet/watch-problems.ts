@@ -17,7 +17,8 @@ export function watchProblems({ onNews, ...options }: WatchProblemsOptions): { c
   const watch: FleetWatch = new FleetWatch({
     ...options,
     onChange() {
-      if (watch.table === undefined) return;
+      // Before the proxies were heard every Service looks as if nobody could be reached.
+      if (!watch.isReady) return;
       const fleet = watch.fleet();
       const now = problemsFor(fleet, serviceViewsFor(fleet)).filter((problem) => !isPassing(problem));
       const news = problemNews(known, now);
