@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { backoffMs, type Clock, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../connection-status.ts';
@@ -144,9 +145,11 @@ export class RedisConnection {
   }
 
   #lost(thrown: unknown): void {
-    const { state } = this.status;
+    const { state, problem } = this.status;
     const error = this.#errorFor(thrown);
-    if (state !== 'closed' && state !== 'away') this.#options.log.warn({ err: error }, 'Redis is away');
+    // a refusal at the start is thrown to whoever opens the store
+    const isTold = state === 'connecting' ? error.code === 'REFUSED' : problem?.code === error.code;
+    if (state !== 'closed' && !isTold) this.#options.log.warn({ err: error }, 'Redis is away');
     this.status.move('away', error);
   }
 
@@ -176,7 +179,7 @@ export class RedisConnection {
       db,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
-      ...(tls ? { tls: { servername: host } } : {}),
+      ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
       protocol: 2 as const,
       lazyConnect: true,
       connectTimeout: timeoutMs,

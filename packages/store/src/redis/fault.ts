@@ -34,6 +34,9 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
     case 'ENETUNREACH':
       return error('AWAY', `cannot be reached (${said}); check the Redis URL and the network`);
   }
+  if (/ACL failure in script|executing the script can't/.test(said)) {
+    return error('REFUSED', `does not permit what Weir does (${said}); extend the ACL of the user`);
+  }
   if (/without any password configured|no password is set/.test(said)) {
     return error('REFUSED', 'knows no password; take it out of the Redis URL');
   }
@@ -49,8 +52,20 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
     return error('AWAY', 'closed the connection');
   }
   if (/Command timed out/.test(said)) return error('AWAY', 'does not answer');
-  return error(/^(ERR|WRONGTYPE|CROSSSLOT)\b/.test(said) ? 'REFUSED' : 'AWAY', `failed: ${said}`);
+  // what Redis itself says begins with a word in capitals; most of it will be the same when asked again
+  const isRefused = /^[A-Z]+$/.test(first) && !PASSING.has(first);
+  return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);
 }
+
+/** Redis is in a state that ends by itself. */
+const PASSING: ReadonlySet<string> = new Set([
+  'BUSY',
+  'CLUSTERDOWN',
+  'MASTERDOWN',
+  'NOREPLICAS',
+  'TRYAGAIN',
+  'UNBLOCKED',
+]);
 
 function codeOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;

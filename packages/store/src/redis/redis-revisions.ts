@@ -9,7 +9,8 @@ import { atOnce } from './transaction.ts';
 
 /** How often a follower to whom nothing comes looks whether its revision is still the last one. */
 const LOOK_MS = 500;
-const REVISIONS_PER_READ = 100;
+/** Each may be a megabyte. */
+const REVISIONS_PER_READ = 20;
 
 /**
  * The revisions after `after`. The stream alone does not tell of a roll back or a new epoch, whose numbers begin again below

@@ -5,7 +5,13 @@ export async function atOnce(
   redis: Redis,
   add: (transaction: ChainableCommander) => ChainableCommander,
 ): Promise<unknown[]> {
-  return answersOf(await add(redis.multi()).exec());
+  try {
+    return answersOf(await add(redis.multi()).exec());
+  } catch (error) {
+    // that the transaction was discarded says nothing; the command that was refused does
+    const causes = error instanceof Error && 'previousErrors' in error ? error.previousErrors : undefined;
+    throw Array.isArray(causes) && causes.length > 0 ? causes[0] : error;
+  }
 }
 
 /** Sends several commands in one go, without the promise that nothing happens between them. */

@@ -89,6 +89,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
       assert.ok(error instanceof StoreError && error.code === 'REFUSED');
       return /does not permit.*eval/.test(error.message);
     });
+    await assert.rejects(store.heartbeats.leave('n', 1), /does not permit.*unlink/);
     assert.equal(store.connection, 'ready');
   });
 

@@ -30,7 +30,8 @@ export function redisWorld(redis: Redis, dataDirectory: string, options: Partial
       if (store.problem !== undefined) throw store.problem;
       return store;
     },
-    goAway: () => redis.stop({ signal: 'SIGKILL' }),
+    // not SIGKILL: it may lose the last writes while the disk is busy, and the world promises its data back
+    goAway: () => redis.stop(),
     async comeBack() {
       await redis.start();
       await ready();
