@@ -105,12 +105,13 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
 
 /** Of a Service that serves only what is not as it should be; of any other why. */
 function messageFor({ state, reason, message, conditions, portErrors }) {
-  const errors = portErrors.map((error) => `port ${error.port}/${error.protocol}: ${error.message}`);
-  if (state !== 'Programmed') return [`${reason}: ${message}`, ...errors].join('; ');
-  const others = conditions.filter(
-    ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False'),
-  );
-  return [...others.map((condition) => `${condition.reason}: ${condition.message}`), ...errors].join('; ');
+  const isAmiss = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
+  const told =
+    state === 'Programmed'
+      ? conditions.filter(isAmiss).map((condition) => `${condition.reason}: ${condition.message}`)
+      : [`${reason}: ${message}`];
+  const untold = portErrors.filter((error) => !told.some((text) => text.includes(error.message)));
+  return [...told, ...untold.map((error) => `${error.reason}: ${error.message}`)].join('; ');
 }
 
 function placesFor({ addresses, ports }) {
