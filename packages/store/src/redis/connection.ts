@@ -183,7 +183,8 @@ export class RedisConnection {
       protocol: 2 as const,
       lazyConnect: true,
       connectTimeout: timeoutMs,
-      commandTimeout: timeoutMs,
+      // for the handshake; calls have their own, a little shorter
+      commandTimeout: timeoutMs + 100,
       disconnectTimeout: 100,
       // what was sent and not answered is decided by the caller: nothing is sent twice, nothing waits
       enableOfflineQueue: false,

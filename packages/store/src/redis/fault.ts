@@ -51,7 +51,7 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
   if (/Connection is closed|isn't writeable|ECONNRESET|EPIPE|max retries per request|aborted/i.test(said)) {
     return error('AWAY', 'closed the connection');
   }
-  if (/Command timed out/.test(said)) return error('AWAY', 'does not answer');
+  if (/Command timed out/.test(said)) return error('AWAY', 'has not answered in time');
   // what Redis itself says begins with a word in capitals; most of it will be the same when asked again
   const isRefused = /^[A-Z]+$/.test(first) && !PASSING.has(first);
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);

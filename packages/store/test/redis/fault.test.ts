@@ -21,7 +21,7 @@ describe('what Redis says', () => {
     ['MASTERDOWN Link with MASTER is down', 'AWAY', /failed: MASTERDOWN/],
     ['BUSY Redis is busy running a script.', 'AWAY', /failed: BUSY/],
     ['Connection is closed.', 'AWAY', /closed the connection/],
-    ['Command timed out', 'AWAY', /does not answer/],
+    ['Command timed out', 'AWAY', /has not answered in time/],
     ['Something that nobody thought of', 'AWAY', /failed: Something/],
   ];
 

@@ -137,7 +137,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     const url = await pretend(t, {});
     const store = await openRedisStore({ url, fleet: 'f', log, timeoutMs: 200 });
     t.after(() => store.close());
-    assert.match(store.problem?.message ?? '', /has not answered within 0\.2 s/);
+    assert.match(store.problem?.message ?? '', /has not answered/);
   });
 });
 
