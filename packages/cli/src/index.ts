@@ -1,1 +1,2 @@
-export {};
+export { runWeir } from './run-weir.ts';
+export type { Terminal } from './terminal.ts';

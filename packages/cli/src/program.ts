@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import type { CommandContext } from './command-context.ts';
+import { addDemo } from './commands/demo.ts';
 import { addExplain } from './commands/explain.ts';
 import { addGet } from './commands/get.ts';
 import { addResume } from './commands/resume.ts';
+import { addStandalone } from './commands/standalone.ts';
 import { addSuspend } from './commands/suspend.ts';
 import { addTop } from './commands/top.ts';
 import { addTranslate } from './commands/translate.ts';
@@ -26,7 +28,17 @@ export function programFor(context: CommandContext): Command {
     })
     .showHelpAfterError('(add --help to see what there is)')
     .addHelpText('after', EXIT_CODES);
-  for (const add of [addTranslate, addTop, addUsage, addGet, addExplain, addSuspend, addResume]) {
+  for (const add of [
+    addStandalone,
+    addTranslate,
+    addTop,
+    addUsage,
+    addGet,
+    addExplain,
+    addSuspend,
+    addResume,
+    addDemo,
+  ]) {
     add(program, context);
   }
   return program;

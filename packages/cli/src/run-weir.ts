@@ -18,6 +18,8 @@ export async function runWeir(args: readonly string[], terminal: Terminal): Prom
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
+    // Asked to end while it was still beginning.
+    if (terminal.signal.aborted && error === terminal.signal.reason) return FINE;
     return failed(error, terminal);
   }
 }

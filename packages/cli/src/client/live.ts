@@ -10,8 +10,10 @@ export async function* liveFrames(client: ConsoleClient, signal: AbortSignal): A
     const events = text.split('\n\n');
     text = events.pop() ?? '';
     for (const event of events) {
-      const data = event.split('\n').find((line) => line.startsWith('data: '));
-      if (data !== undefined) yield JSON.parse(data.slice('data: '.length));
+      const lines = event.split('\n');
+      const data = lines.find((line) => line.startsWith('data: '));
+      // The first event is the past, for graphs.
+      if (lines.includes('event: rates') && data !== undefined) yield JSON.parse(data.slice('data: '.length));
     }
   }
 }

@@ -1,4 +1,3 @@
-import { openDirectorySource } from '@weir/controller';
 import { DEFAULT_SETTINGS, NOTHING_HELD, type Problem, tableToJson, translate } from '@weir/model';
 import { systemClock } from '@weir/runtime';
 import type { Command } from 'commander';
@@ -29,6 +28,7 @@ export function addTranslate(program: Command, { terminal, finish }: CommandCont
 }
 
 async function dryRun({ filename, node = [], classless = false }: ManifestOptions): Promise<DryRun> {
+  const { openDirectorySource } = await import('@weir/controller');
   const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
   try {
     const settings = { ...DEFAULT_SETTINGS, classless };

@@ -6,6 +6,8 @@ import { formatHostPort, listenError, UsageError } from '@weir/runtime';
 import { addressIn, type DemoNetwork } from './demo-network.ts';
 
 export interface Backends {
+  /** Bytes that the intake of the uploader took so far. */
+  takenIn(): number;
   close(): Promise<void>;
 }
 
@@ -17,8 +19,17 @@ interface Place {
 
 /** As the slices in the manifests say. */
 export async function startBackends(network: DemoNetwork): Promise<Backends> {
+  let taken = 0;
+  const count = (bytes: number): void => {
+    taken += bytes;
+  };
   const at = (last: number, port: number, server: Server): Place => ({ server, host: addressIn(network, last), port });
-  const places = [at(41, 18_081, shop()), at(42, 18_081, shop()), at(43, 17_778, game()), at(44, 19_001, intake())];
+  const places = [
+    at(41, 18_081, shop()),
+    at(42, 18_081, shop()),
+    at(43, 17_778, game()),
+    at(44, 19_001, intake(count)),
+  ];
   const sockets = new Set<Socket>();
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
@@ -36,7 +47,7 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
     await close();
     throw error;
   }
-  return { close };
+  return { takenIn: () => taken, close };
 }
 
 async function listen({ server, host, port }: Place): Promise<void> {
@@ -71,9 +82,9 @@ function game(): Server {
 }
 
 /** Takes everything and says nothing. */
-function intake(): Server {
+function intake(onBytes: (bytes: number) => void): Server {
   return createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    socket.resume();
+    socket.on('data', (chunk) => onBytes(chunk.length));
   });
 }

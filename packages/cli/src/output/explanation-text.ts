@@ -2,6 +2,7 @@ import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
 import { paintFor, stateText } from './colour.ts';
+import { onOneLine } from './printable.ts';
 import { tableText } from './table.ts';
 
 /** A Service from the verdict down to the figures. */
@@ -11,7 +12,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
   const by = policy === null ? 'the default policy' : `TenantPolicy ${policy}`;
   const lines = [
     `${paint('bold', `Service ${namespace}/${name}`)}: ${stateText(paint, state)} (${reason})`,
-    `  ${message}`,
+    `  ${onOneLine(message)}`,
     `  tenant ${tenant ?? 'in dispute'}, ${by}`,
     ...section(
       'Cut off by',
@@ -20,7 +21,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ...section('Conditions', conditionLines(service)),
     ...section(
       'Problems of ports',
-      service.portErrors.map((error) => `${error.port}/${error.protocol} ${error.reason}: ${error.message}`),
+      service.portErrors.map(({ reason, message }) => `${reason}: ${message}`),
     ),
     ...section('Bound at', portLines(service)),
     ...section('Endpoints', endpointLines(service)),
@@ -32,7 +33,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
 }
 
 function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`)];
+  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${onOneLine(line)}`)];
 }
 
 function suspensionText({ name, message, until, origin }: ServiceExplanation['suspensions'][number]): string {

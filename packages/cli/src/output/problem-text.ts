@@ -1,4 +1,5 @@
 import type { Paint } from './colour.ts';
+import { onOneLine } from './printable.ts';
 
 /** As much of a problem as is printed. */
 export interface PrintedProblem {
@@ -16,10 +17,5 @@ export function problemsText(problems: readonly PrintedProblem[], paint: Paint):
 
 export function problemText({ code, subject, severity, message }: PrintedProblem, paint: Paint): string {
   const word = paint(severity === 'error' ? 'red' : 'yellow', severity);
-  return `${word}: ${paint('bold', subject)}: ${code}: ${printable(message)}`;
-}
-
-/** What tenants wrote is printed on an operator's terminal: no control character of theirs may work there. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
+  return `${word}: ${paint('bold', subject)}: ${code}: ${onOneLine(message)}`;
 }

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { onOneLine } from './printable.ts';
 
 export interface Column<Row> {
   readonly title: string;
@@ -12,7 +13,7 @@ const GAP = '   ';
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [
     columns.map((column) => column.title),
-    ...rows.map((row) => columns.map(({ value }) => oneLine(value(row)))),
+    ...rows.map((row) => columns.map(({ value }) => onOneLine(value(row)))),
   ];
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => widthOf(line[index] ?? ''))));
   const lines = cells.map((line) =>
@@ -32,12 +33,3 @@ function padded(cell: string, width: number, align: 'right' | undefined): string
 function widthOf(cell: string): number {
   return [...stripVTControlCharacters(cell)].length;
 }
-
-/** What tenants wrote (messages, names) is printed on an operator's terminal: escape sequences must not work there. */
-function oneLine(cell: string): string {
-  return cell.replace(/\s+/g, ' ').replace(CONTROL_EXCEPT_COLOUR, '');
-}
-
-/** Our own colours (SGR) are the only control sequences that pass. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
-const CONTROL_EXCEPT_COLOUR = /\u001b(?!\[\d{0,2}m)|[\u0000-\u001a\u001c-\u001f\u007f-\u009f]/g;

@@ -1,0 +1,118 @@
+import {
+  createLogger,
+  formatHostPort,
+  type HostPort,
+  LOG_LEVELS,
+  type LogLevel,
+  parseHostPort,
+  UsageError,
+} from '@weir/runtime';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { CommandContext } from '../command-context.ts';
+import { FINE } from '../exit-code.ts';
+import { paintFor } from '../output/colour.ts';
+import { problemText } from '../output/problem-text.ts';
+import { aborted } from '../standalone/aborted.ts';
+import type { Terminal } from '../terminal.ts';
+import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
+
+const EXAMPLES = `
+Examples:
+  weir standalone -f manifests/                        one proxy on 127.0.0.1, console on 127.0.0.1:8686
+  weir standalone -f manifests/ --classless --node edge-1=192.0.2.10 --node edge-2=192.0.2.11
+  weir standalone -f manifests/ --redis redis://:password@127.0.0.1:6379
+
+A directory may hold EndpointSlices with loopback addresses. Files are watched: what changes is served at once.
+When everything listens, a line "ready" with the console's URL stands on stderr. SIGTERM and SIGINT end it in
+good order; a second one at once.`;
+
+interface Options extends ManifestOptions {
+  readonly console: HostPort | 'off';
+  readonly workers?: number;
+  readonly state?: string;
+  readonly redis?: string;
+  readonly trustProxyProtocol?: string;
+  readonly kubeconfig?: string;
+}
+
+const LATER = {
+  trustProxyProtocol: '--trust-proxy-protocol is not available yet; leave it out, and take PROXY protocol off in front',
+  kubeconfig: '--kubeconfig is not available yet; leave it out, and give the manifests as files with -f',
+} as const;
+
+export function addStandalone(program: Command, { terminal, finish }: CommandContext): void {
+  addManifestOptions(program.command('standalone'))
+    .description('controller, proxies and console in one process, without cluster or Redis')
+    .addOption(
+      new Option('--console <host:port>', 'where the console listens, or off')
+        .argParser(parseConsole)
+        .default({ host: '127.0.0.1', port: 8686 }, '127.0.0.1:8686'),
+    )
+    .addOption(
+      new Option('--workers <n>', 'worker threads of each proxy (default: one per core)').argParser(parseWorkers),
+    )
+    .option('--state <dir>', 'keeps the last good table and the ledger over restarts (default: nothing is kept)')
+    .option('--redis <url>', 'a real Redis between the parts, as redis://[USER:PASSWORD@]HOST[:PORT]')
+    .addOption(new Option('--trust-proxy-protocol <cidr>').hideHelp())
+    .addOption(new Option('--kubeconfig <file>').hideHelp())
+    .addHelpText('after', EXAMPLES)
+    .action(async (options: Options) => {
+      for (const name of ['trustProxyProtocol', 'kubeconfig'] as const) {
+        if (options[name] !== undefined) throw new UsageError(LATER[name]);
+      }
+      await serve(options, terminal);
+      finish(FINE);
+    });
+}
+
+/** Until somebody asks for the end. */
+async function serve(options: Options, terminal: Terminal): Promise<void> {
+  const paint = paintFor(terminal.colour);
+  // Loaded here: commands that only ask a console need none of it, and begin at once.
+  const { startStandalone } = await import('../standalone/start-standalone.ts');
+  const running = await startStandalone({
+    ...options,
+    log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
+    signal: terminal.signal,
+    onProblems({ come, gone }) {
+      for (const problem of gone) terminal.err(`${paint('green', 'gone')}: ${problem.subject}: ${problem.code}\n`);
+      for (const problem of come) terminal.err(`${problemText(problem, paint)}\n`);
+    },
+  });
+  try {
+    terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);
+    await Promise.race([running.failed, aborted(terminal.signal)]);
+  } finally {
+    await running.close();
+  }
+}
+
+/** Problems are printed as they come; the log of the parts is for whoever asks for it. */
+function logLevelFrom({ WEIR_LOG_LEVEL }: Terminal['env']): LogLevel {
+  if (WEIR_LOG_LEVEL === undefined || WEIR_LOG_LEVEL === '') return 'error';
+  const level = LOG_LEVELS.find((each) => each === WEIR_LOG_LEVEL);
+  if (level === undefined)
+    throw new UsageError(`WEIR_LOG_LEVEL is "${WEIR_LOG_LEVEL}"; use one of ${LOG_LEVELS.join(', ')}`);
+  return level;
+}
+
+function parseConsole(text: string): HostPort | 'off' {
+  if (text === 'off') return 'off';
+  const place = parseHostPort(text);
+  if (place === undefined) {
+    throw new InvalidArgumentError(
+      `Use ${formatHostPort({ host: '127.0.0.1', port: 8686 })}, another HOST:PORT, or off.`,
+    );
+  }
+  return place;
+}
+
+/** More threads than this only wait for each other. */
+const MOST_WORKERS = 128;
+
+function parseWorkers(text: string): number {
+  const workers = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (workers < 1 || workers > MOST_WORKERS)
+    throw new InvalidArgumentError(`Use an integer from 1 to ${MOST_WORKERS}.`);
+  return workers;
+}

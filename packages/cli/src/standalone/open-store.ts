@@ -1,0 +1,34 @@
+import { type Logger, UsageError } from '@weir/runtime';
+import { createMemoryStore, openMemoryStore, openRedisStore, type Store, StoreError } from '@weir/store';
+
+export interface StoreChoice {
+  /** A real Redis as the bus. */
+  readonly redis?: string | undefined;
+  /** Where memory survives a restart. */
+  readonly state?: string | undefined;
+  readonly log: Logger;
+}
+
+/** The name of the fleet in Redis and on the page. */
+export const STANDALONE_FLEET = 'standalone';
+
+/** The bus of this process. What keeps it from beginning is a `UsageError`. */
+export async function openStore({ redis, state, log }: StoreChoice): Promise<Store> {
+  const own = log.child({ part: 'store' });
+  try {
+    if (redis !== undefined) return await openRedis(redis, own);
+    return state === undefined ? createMemoryStore() : await openMemoryStore({ directory: state, log: own });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new UsageError(`${redis === undefined ? '--state' : '--redis'}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Somebody sits in front of it: a Redis that is not there is told now, instead of being waited for. */
+async function openRedis(url: string, log: Logger): Promise<Store> {
+  const store = await openRedisStore({ url, fleet: STANDALONE_FLEET, log });
+  if (store.connection === 'ready') return store;
+  const { problem } = store;
+  await store.close();
+  throw problem ?? new StoreError('AWAY', 'Redis does not answer');
+}

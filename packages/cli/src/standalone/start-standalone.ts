@@ -1,0 +1,141 @@
+// Controller, proxies and console over one store in one process: the same parts as in a cluster, composed here.
+import { pid } from 'node:process';
+import { type ProblemNews, type RunningConsole, startConsole, storeSuspensions, watchProblems } from '@weir/console';
+import {
+  type Controller,
+  type DirectorySource,
+  type GivenNode,
+  openDirectorySource,
+  startController,
+} from '@weir/controller';
+import { DEFAULT_SETTINGS } from '@weir/model';
+import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import { aborted } from './aborted.ts';
+import { FleetProxies } from './fleet-proxies.ts';
+import { openStore, STANDALONE_FLEET } from './open-store.ts';
+import { startNodeProxy } from './start-node-proxy.ts';
+import { whenServing } from './when-serving.ts';
+
+export interface StandaloneOptions {
+  /** Files and directories of manifests. */
+  readonly filename: readonly string[];
+  readonly node?: readonly GivenNode[];
+  readonly classless?: boolean;
+  readonly console: HostPort | 'off';
+  /** Threads of each proxy. */
+  readonly workers?: number;
+  readonly state?: string;
+  readonly redis?: string;
+  readonly log: Logger;
+  /** Aborted while it starts: it gives up. */
+  readonly signal: AbortSignal;
+  readonly onProblems: (news: ProblemNews) => void;
+}
+
+export interface RunningStandalone {
+  readonly consoleUrl: string | undefined;
+  /** Rejects when a part cannot go on. */
+  readonly failed: Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Resolves when everything that the manifests ask for is served, or is a problem that was told. */
+export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
+  const made = {} as Made;
+  const running = await startParts(partsFor(options, made), options);
+  return {
+    consoleUrl: made.console?.url,
+    failed: Promise.race([made.proxies.failed, ...(made.console === undefined ? [] : [made.console.failed])]),
+    close: () => running.close(),
+  };
+}
+
+/** The parts, each from its start on. */
+interface Made {
+  source: DirectorySource;
+  store: Store;
+  console?: RunningConsole;
+  controller: Controller;
+  proxies: FleetProxies;
+  problems: { close(): Promise<void> };
+}
+
+function partsFor(options: StandaloneOptions, made: Made): Part[] {
+  const { filename, node = [], classless = false, log, onProblems } = options;
+  return [
+    {
+      name: 'source',
+      async start() {
+        made.source = await openDirectorySource({ paths: filename, nodes: node, clock });
+      },
+      close: () => made.source.close(),
+    },
+    {
+      name: 'store',
+      async start() {
+        made.store = await openStore(options);
+      },
+      close: () => made.store.close(),
+    },
+    // Before anything is served: a port that is taken is a mistake of the command line.
+    consolePart(options, made),
+    {
+      name: 'controller',
+      async start(signal) {
+        const { source, store } = made;
+        const settings = { ...DEFAULT_SETTINGS, classless };
+        made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
+        await Promise.race([made.controller.idle(), aborted(signal)]);
+      },
+      close: () => made.controller.close(),
+    },
+    {
+      name: 'proxies',
+      async start(signal) {
+        const { store } = made;
+        const { workers, state } = options;
+        made.proxies = new FleetProxies({
+          store,
+          start: ({ name }) =>
+            startNodeProxy({ fleet: fleetNameFor(options), node: name, store, workers, state, log, clock }),
+        });
+        await Promise.race([whenServing(store, signal), made.proxies.failed, aborted(signal)]);
+      },
+      close: () => made.proxies.close(),
+    },
+    {
+      name: 'problems',
+      async start(signal) {
+        made.problems = watchProblems({ store: made.store, clock, log, onNews: onProblems });
+        await Promise.race([made.console?.refresh(), aborted(signal)]);
+      },
+      close: () => made.problems.close(),
+    },
+  ];
+}
+
+function consolePart({ console: place, log }: StandaloneOptions, made: Made): Part {
+  return {
+    name: 'console',
+    async start() {
+      if (place === 'off') return;
+      const { store } = made;
+      made.console = await startConsole({
+        store,
+        fleet: STANDALONE_FLEET,
+        ...place,
+        suspensions: storeSuspensions({ cutoffs: store.cutoffs, clock }),
+        auth: { kind: 'none' },
+        clock,
+        log: log.child({ part: 'console' }),
+      });
+    },
+    close: () => made.console?.close(),
+  };
+}
+
+/** In memory each process is a fleet of its own; whoever shares a Redis shares the fleet, and takes turns on a node. */
+function fleetNameFor({ redis }: StandaloneOptions): string {
+  return redis === undefined ? `${STANDALONE_FLEET}-${pid}` : STANDALONE_FLEET;
+}

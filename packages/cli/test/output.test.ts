@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
+import { tableText } from '../src/output/table.ts';
+import { wantsColour } from '../src/terminal.ts';
+
+test('amounts have three figures and a unit', () => {
+  const bytes = [0, 1, 999, 1_000, 1_549, 99_940, 99_950, 999_499, 999_500, 1.5e9, 2.5e15, 7e18].map(bytesText);
+  assert.deepEqual(bytes, [
+    '0 B',
+    '1 B',
+    '999 B',
+    '1.0 kB',
+    '1.5 kB',
+    '99.9 kB',
+    '100 kB',
+    '999 kB',
+    '1.0 MB',
+    '1.5 GB',
+    '2.5 PB',
+    '7000 PB',
+  ]);
+  assert.equal(bitRateText(12_400_000), '12.4 Mbit/s');
+});
+
+test('counts are whole where they are large, and parts of a limit are never rounded up to all of it', () => {
+  assert.deepEqual([0, 0.34, 3, 12.6, 1_234_567].map(countText), ['0', '0.3', '3', '13', '1,234,567']);
+  assert.deepEqual([shareText(999, 1_000), shareText(1, 0), shareText(3_000, 1_000)], ['99 %', '100 %', '300 %']);
+});
+
+test('columns are as wide as what stands in them, and colours take no room', () => {
+  const rows = [
+    { name: '\u001b[32mweb\u001b[39m', bytes: '5 B' },
+    { name: 'a-long-name', bytes: '100 kB' },
+  ];
+  const text = tableText(
+    [
+      { title: 'NAME', value: (row) => row.name },
+      { title: 'BYTES', value: (row) => row.bytes, align: 'right' },
+    ],
+    rows,
+  );
+  assert.equal(text, 'NAME           BYTES\n\u001b[32mweb\u001b[39m              5 B\na-long-name   100 kB\n');
+});
+
+test('what a tenant wrote cannot move the cursor of an operator, break a line, or ring', () => {
+  const evil = 'a\u001b[2J\u001b]0;title\u0007b\nc\u009bd';
+  const text = tableText([{ title: 'MESSAGE', value: (row: string) => row }], [evil]);
+  assert.equal(text, 'MESSAGE\na[2J]0;titleb cd\n');
+});
+
+test('colours are for terminals, and NO_COLOR takes them away', () => {
+  assert.equal(wantsColour({}, true), true);
+  assert.equal(wantsColour({}, false), false);
+  assert.equal(wantsColour({ NO_COLOR: '1' }, true), false);
+  assert.equal(wantsColour({ NO_COLOR: '' }, true), true);
+  assert.equal(wantsColour({ TERM: 'dumb' }, true), false);
+});

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually, freePort, httpBackend } from '@weir/testkit';
+import { manifests, policy, service, slice, suspension } from './build/manifests.ts';
+import { weir } from './build/run-weir.ts';
+import { standalone } from './build/standalone.ts';
+
+test('a Service of a manifest is served, and its Service says where', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  await using fleet = await standalone(files);
+  const { code, json } = await fleet.weir('get', 'services', '-o', 'json');
+  assert.equal(code, 0);
+  const [web] = json.items;
+  assert.deepEqual([web.state, web.addresses], ['Programmed', ['127.0.0.1']]);
+  assert.deepEqual([web.ports[0].bound, web.ports[0].listening], [true, true]);
+  await using client = await connectRaw({ port });
+  await client.send('hello');
+  assert.equal((await client.take(5)).toString(), 'hello');
+});
+
+test('usage equals what the clients counted, to the byte', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  await using fleet = await standalone(files);
+  const bytes = 100_000;
+  await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      await using client = await connectRaw({ port, expectPattern: 7 });
+      await client.sendPattern({ bytes, seed: 7 });
+      await client.end();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      assert.equal(client.received, bytes);
+    }),
+  );
+  await eventually(async () => {
+    const [shop] = (await fleet.weir('usage', '-o', 'json')).json.items;
+    const { receivedBytes, sentBytes, connections, services } = shop;
+    assert.deepEqual(
+      { receivedBytes, sentBytes, connections },
+      { receivedBytes: 20 * bytes, sentBytes: 20 * bytes, connections: 20 },
+    );
+    assert.equal(services[0].receivedBytes, 20 * bytes);
+  });
+});
+
+test('an edited file changes the routing, and connections that are open stay', async () => {
+  await using files = manifests();
+  await using before = await echoServer();
+  await using after = await httpBackend({ name: 'after' });
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', before.port));
+  await using fleet = await standalone(files);
+  await using client = await connectRaw({ port });
+  await client.send('one');
+  await client.take(3);
+  files.write('shop.yaml', service('web', { port }), slice('web', after.port));
+  await eventually(async () => assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'after\n'));
+  await client.send('two');
+  assert.equal((await client.take(3)).toString(), 'two');
+  assert.ok(fleet.url);
+});
+
+test('a tenant is cut off and lifted by the command line; others stay connected', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const [shop, game] = [await freePort(), await freePort()];
+  files.write('shop.yaml', service('web', { port: shop }), slice('web', backend.port));
+  files.write(
+    'game.yaml',
+    service('arena', { port: game, namespace: 'game' }),
+    slice('arena', backend.port, { namespace: 'game' }),
+  );
+  await using fleet = await standalone(files);
+  await using shopper = await connectRaw({ port: shop });
+  await using player = await connectRaw({ port: game });
+  await shopper.send('x');
+  await shopper.take(1);
+  const suspended = await fleet.weir('suspend', 'shop', '--message', 'You fill the link.');
+  assert.equal(suspended.code, 0, suspended.output);
+  assert.deepEqual(await shopper.ended, { kind: 'error', code: 'ECONNRESET' });
+  await eventually(() => assert.rejects(connectRaw({ port: shop }), /ECONNREFUSED/));
+  await player.send('x');
+  await player.take(1);
+  const explained = await fleet.weir('explain', 'shop/web');
+  assert.equal(explained.code, 1);
+  assert.match(explained.stdout, /Suspended \(SuspendedByOperator\)\n +You fill the link\./);
+  const resumed = await fleet.weir('resume', 'shop');
+  assert.equal(resumed.code, 0, resumed.output);
+  await eventually(async () => {
+    await using again = await connectRaw({ port: shop });
+    await again.send('x');
+    await again.take(1);
+  });
+  assert.match((await fleet.weir('resume', 'shop')).output, /tenant shop has no Suspension/);
+});
+
+test('a Suspension that stands in a file is lifted there, and resume says where', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  files.write('stop.yaml', suspension('by-hand', 'shop', 'Stop.'));
+  await using fleet = await standalone(files);
+  await eventually(async () => {
+    const { code, output } = await fleet.weir('resume', 'shop');
+    assert.equal(code, 1, output);
+    assert.match(output, /Suspension "by-hand" comes from .*stop\.yaml; delete it there/);
+  });
+  files.remove('stop.yaml');
+  await eventually(async () => {
+    await using client = await connectRaw({ port });
+    await client.send('x');
+    await client.take(1);
+  });
+});
+
+test('problems are told as they come and as they go', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const [one, two] = [await freePort(), await freePort()];
+  files.write('a.yaml', service('api', { port: one }), slice('api', backend.port));
+  files.write('b.yaml', service('web', { port: two }), slice('web', backend.port));
+  await using fleet = await standalone(files);
+  files.write('policy.yaml', policy('shop', { services: 1 }));
+  await fleet.process.shows(/OverLimit|QuotaExceeded/);
+  const problems = await fleet.weir('get', 'problems');
+  assert.match(problems.stdout, /shop\/(web|api)/);
+  files.remove('policy.yaml');
+  await fleet.process.shows(/^gone: .*(OverLimit|QuotaExceeded)/m);
+});
+
+test('several nodes are a fleet in one process', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort('127.0.0.2');
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  await using fleet = await standalone(files, ['--node', 'a=127.0.0.2', '--node', 'b=127.0.0.3']);
+  for (const host of ['127.0.0.2', '127.0.0.3']) {
+    await using client = await connectRaw({ host, port });
+    await client.send('x');
+    await client.take(1);
+  }
+  const { json } = await fleet.weir('get', 'proxies', '-o', 'json');
+  assert.deepEqual(
+    json.items.map((proxy: { node: string; state: string }) => [proxy.node, proxy.state]),
+    [
+      ['a', 'Serving'],
+      ['b', 'Serving'],
+    ],
+  );
+});
+
+test('top shows the present rates as one frame when nobody looks at a terminal', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  files.write('shop.yaml', service('web', { port: await freePort() }), slice('web', backend.port));
+  await using fleet = await standalone(files);
+  const [asText, asJson] = await Promise.all([fleet.weir('top'), fleet.weir('top', '--once', '-o', 'json')]);
+  assert.match(asText.stdout, /^shop +0 bit\/s +0 bit\/s/m);
+  assert.equal(asJson.json.tenants[0].name, 'shop');
+  assert.match((await fleet.weir('top', '--tenant', 'shpo')).output, /tenant "shpo" is not known/);
+});
+
+test('the end is in good order: exit code 0, and the address is free again', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  const fleet = await standalone(files);
+  assert.deepEqual(await fleet.process.stop('SIGTERM'), { code: 0, signal: null });
+  await assert.rejects(connectRaw({ port }), /ECONNREFUSED/);
+});
+
+test('without a console there is no URL to say', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  files.write('shop.yaml', service('web', { port: await freePort() }), slice('web', backend.port));
+  await using fleet = await standalone(files, ['--console', 'off']);
+  assert.match(fleet.process.output(), /^ready$/m);
+});
+
+test('no Service of the class: it runs, says so, and names --classless', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web', { loadBalancerClass: null }));
+  await using fleet = await standalone(files);
+  await fleet.process.shows(/--classless/);
+});
+
+test('what keeps it from beginning is one line and exit code 2', async () => {
+  await using files = manifests();
+  await using taken = await echoServer();
+  files.write('shop.yaml', service('web'));
+  const from = ['standalone', '-f', files.path];
+  const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
+    [['standalone', '-f', '/nowhere'], /-f \/nowhere: does not exist/],
+    [
+      [...from, '--console', `127.0.0.1:${taken.port}`],
+      /cannot listen on 127\.0\.0\.1:\d+: the port is in use.*--console/,
+    ],
+    [[...from, '--console', '0.0.0.0:0'], /may therefore not listen on 0\.0\.0\.0/],
+    [[...from, '--console', 'here'], /Use 127\.0\.0\.1:8686, another HOST:PORT, or off/],
+    [[...from, '--workers', '0'], /Use an integer from 1 to 128/],
+    [[...from, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
+    [[...from, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`], /--redis: Redis at .* is not there/],
+    [[...from, '--kubeconfig', 'x'], /--kubeconfig is not available yet/],
+    [[...from, '--trust-proxy-protocol', '10.0.0.0/8'], /--trust-proxy-protocol is not available yet/],
+  ];
+  for (const [args, message] of cases) {
+    const { code, output } = await weir(args);
+    assert.equal(code, 2, `${args.join(' ')}: ${output}`);
+    assert.match(output, message);
+    assert.doesNotMatch(output, /\n +at |secret/);
+  }
+});
