@@ -13,14 +13,31 @@ export interface PodOptions {
 
 export type Pod<Server> = PodOptions & { readonly server: Server; remove(): Promise<void> };
 
-export async function runHttpPod(cluster: ControlPlane, options: PodOptions): Promise<Pod<HttpBackend>> {
-  const server = await httpBackend({ host: podAddress(options.number), port: options.port });
-  return makeReady(cluster, { ...options, server });
-}
+/** The pods of one test file; their servers go with `close`. */
+export class Pods {
+  readonly #cluster: ControlPlane;
+  readonly #servers: { close(): Promise<void> }[] = [];
 
-export async function runEchoPod(cluster: ControlPlane, options: PodOptions): Promise<Pod<CountingServer>> {
-  const server = await echoServer({ host: podAddress(options.number), port: options.port });
-  return makeReady(cluster, { ...options, server });
+  constructor(cluster: ControlPlane) {
+    this.#cluster = cluster;
+  }
+
+  async http(options: PodOptions): Promise<Pod<HttpBackend>> {
+    return this.#run(options, await httpBackend({ host: podAddress(options.number), port: options.port }));
+  }
+
+  async echo(options: PodOptions): Promise<Pod<CountingServer>> {
+    return this.#run(options, await echoServer({ host: podAddress(options.number), port: options.port }));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.close()));
+  }
+
+  #run<Server extends { close(): Promise<void> }>(options: PodOptions, server: Server): Promise<Pod<Server>> {
+    this.#servers.push(server);
+    return makeReady(this.#cluster, { ...options, server });
+  }
 }
 
 async function makeReady<Server extends { close(): Promise<void> }>(

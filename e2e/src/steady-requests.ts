@@ -1,7 +1,7 @@
 // Clients that never rest while something is changed under them: what fails is what a user would have seen.
 import { Agent, get } from 'node:http';
 
-export interface SteadyRequests {
+export interface SteadyRequests extends AsyncDisposable {
   readonly answered: number;
   readonly failures: readonly string[];
   /** Resolves after so many further answers, or rejects with the first failure. */
@@ -40,6 +40,10 @@ export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyOptions): S
     agent.destroy();
   };
   const running = Array.from({ length: clients }, (_, number) => client(number));
+  const stop = async (): Promise<void> => {
+    stopped = true;
+    await Promise.all(running);
+  };
   return {
     get answered() {
       return answered;
@@ -57,10 +61,8 @@ export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyOptions): S
         waiting.add(check);
       });
     },
-    async stop() {
-      stopped = true;
-      await Promise.all(running);
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -7,7 +7,7 @@ import { connectRaw, eventually, insideNamespace, requireProgram } from '@weir/t
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import { addressesIn, conditionIn, statusWhen } from '../src/kubernetes-objects.ts';
-import { runEchoPod, runHttpPod } from '../src/pods.ts';
+import { type PodOptions, Pods } from '../src/pods.ts';
 import { steadyRequests } from '../src/steady-requests.ts';
 
 const manifest = (name: string): string => fileURLToPath(new URL(`../manifests/${name}.yaml`, import.meta.url));
@@ -18,18 +18,21 @@ const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespa
 
 describe('a fleet of three proxies on a real API server', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
+  let pods: Pods;
   const apply = (name: string): Promise<string> => fleet.cluster.kubectl('apply', '-f', manifest(name));
 
   before(async () => {
     fleet = await startFleet();
+    pods = new Pods(fleet.cluster);
   });
   after(async () => {
+    await pods?.close();
     await fleet?.close();
   });
 
   test('an unmodified Service gets the addresses of the nodes, and traffic arrives at each', async () => {
     await apply('shop');
-    await runHttpPod(fleet.cluster, {
+    await pods.http({
       namespace: 'shop',
       name: 'web-1',
       labels: { app: 'web' },
@@ -48,17 +51,17 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
   });
 
   test('endpoints come and go without a failed request', async () => {
-    const requests = steadyRequests({ urls: WEB, clients: 6 });
-    const pod = (number: number): Parameters<typeof runHttpPod>[1] => ({
+    await using requests = steadyRequests({ urls: WEB, clients: 6 });
+    const pod = (number: number): PodOptions => ({
       namespace: 'shop',
       name: `web-${number}`,
       labels: { app: 'web' },
       number,
       port: 8080,
     });
-    const second = await runHttpPod(fleet.cluster, pod(2));
+    const second = await pods.http(pod(2));
     await eventually(() => assert.ok(second.server.requests > 20), { timeoutMs: 20_000 });
-    const third = await runHttpPod(fleet.cluster, pod(3));
+    const third = await pods.http(pod(3));
     await second.remove();
     await eventually(() => assert.ok(third.server.requests > 20), { timeoutMs: 20_000 });
     await requests.atLeast(200);
@@ -68,7 +71,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
 
   test('TCP beside UDP is served, and the port that is not says so', async () => {
     await apply('game');
-    await runEchoPod(fleet.cluster, {
+    await pods.echo({
       namespace: 'game',
       name: 'world-1',
       labels: { app: 'world' },
@@ -112,7 +115,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
 
   test('a Suspension severs its tenant on every proxy and leaves the others alone, until it is deleted', async () => {
     const { kubectl } = fleet.cluster;
-    const others = steadyRequests({ urls: WEB, clients: 4 });
+    await using others = steadyRequests({ urls: WEB, clients: 4 });
     const victims = await Promise.all(ADDRESSES.map((host) => connectRaw({ host, port: 25565 })));
     for (const victim of victims) {
       await victim.send(Buffer.from('hello'));
@@ -146,7 +149,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
   });
 
   test('controller and Redis restart under traffic without a failed request', async () => {
-    const requests = steadyRequests({ urls: WEB, clients: 6 });
+    await using requests = steadyRequests({ urls: WEB, clients: 6 });
     await requests.atLeast(50);
     await fleet.redis.restart();
     await requests.atLeast(100);
