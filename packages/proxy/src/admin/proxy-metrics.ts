@@ -1,0 +1,106 @@
+// What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
+import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
+import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
+import { REFUSALS } from '../relay/outcome.ts';
+import type { TableRoom } from '../table/table-room.ts';
+
+type ServiceLabel = 'namespace' | 'service';
+const SERVICE = ['namespace', 'service'] as const;
+
+export function createProxyMetrics(parts: {
+  readonly slots: SlotBook;
+  readonly tables: TableRoom;
+  readonly log: Logger;
+}): Metrics {
+  const { slots, tables, log } = parts;
+  const metrics = createMetrics({ log, processMetrics: 'on' });
+  const column = (index: number) => (): Sample<ServiceLabel>[] => perService(slots, (total) => total[index] as number);
+
+  metrics.collectCounter({
+    name: 'weir_service_received_bytes_total',
+    help: 'Bytes read from clients of the Service.',
+    labels: SERVICE,
+    collect: column(RECEIVED),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_sent_bytes_total',
+    help: 'Bytes that the kernel accepted for clients of the Service.',
+    labels: SERVICE,
+    collect: column(SENT),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_connections_total',
+    help: 'Connections that were given to the Service.',
+    labels: SERVICE,
+    collect: column(CONNECTIONS),
+  });
+  metrics.collectGauge({
+    name: 'weir_service_connections_active',
+    help: 'Connections open now.',
+    labels: SERVICE,
+    collect: column(ACTIVE),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_refused_total',
+    help: 'Connections that ended before a byte was relayed.',
+    labels: [...SERVICE, 'reason'],
+    collect: () =>
+      REFUSALS.flatMap((reason) =>
+        perService(slots, (total) => total[outcomeColumn(reason)] as number)
+          .filter(({ value }) => value > 0)
+          .map(({ labels, value }) => ({ labels: { ...labels, reason }, value })),
+      ),
+  });
+  metrics.collectGauge({
+    name: 'weir_service_endpoints',
+    help: 'Endpoints of the Service that are used here.',
+    labels: [...SERVICE, 'state'],
+    collect: () => endpointSamples(tables),
+  });
+  metrics.collectGauge({
+    name: 'weir_table_revision',
+    help: 'Revision of the routing table that all workers have applied; 0 before the first.',
+    collect: () => [{ labels: {}, value: tables.applied?.revision ?? 0 }],
+  });
+  metrics.collectCounter({
+    name: 'weir_unrouted_bytes_total',
+    help: 'Bytes that reached no Service.',
+    labels: ['direction'],
+    collect: () => {
+      const total = slots.unrouted();
+      return [
+        { labels: { direction: 'received' }, value: total[RECEIVED] as number },
+        { labels: { direction: 'sent' }, value: total[SENT] as number },
+      ];
+    },
+  });
+  return metrics;
+}
+
+/** A Service that changed its tenant is counted in two slots and shown as one. */
+function perService(slots: SlotBook, value: (total: Float64Array) => number): Sample<ServiceLabel>[] {
+  const sums = new Map<string, { owner: SlotOwner; value: number }>();
+  for (const { owner, total } of slots.totals()) {
+    const key = `${owner.namespace}/${owner.name}`;
+    const sum = sums.get(key) ?? { owner, value: 0 };
+    sum.value += value(total);
+    sums.set(key, sum);
+  }
+  return [...sums.values()].map(({ owner, value: sum }) => ({
+    labels: { namespace: owner.namespace, service: owner.name },
+    value: sum,
+  }));
+}
+
+/** Of the port with the fewest: a Service works as well as its worst port. */
+function endpointSamples({ matcher }: TableRoom): Sample<ServiceLabel | 'state'>[] {
+  const fewest = new Map<string, Sample<ServiceLabel | 'state'>>();
+  for (const { service, endpoints } of matcher.routes.values()) {
+    const known = fewest.get(service.uid);
+    if (known !== undefined && known.value <= endpoints.length) continue;
+    const labels = { namespace: service.namespace, service: service.name, state: 'ready' };
+    fewest.set(service.uid, { labels, value: endpoints.length });
+  }
+  return [...fewest.values()];
+}

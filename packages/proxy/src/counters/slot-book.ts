@@ -1,0 +1,178 @@
+// Who is counted in which slot, and what all workers together have counted there. Values are cumulative for the life of
+// this proxy and never go back: not when a worker dies, not when a slot changes hands.
+import { type SlotReading, slotKey } from '@weir/model';
+import {
+  ACTIVE,
+  COLUMNS,
+  CONNECTIONS,
+  createSlab,
+  outcomeColumn,
+  RECEIVED,
+  REQUESTS,
+  ROWS_PER_SLAB,
+  rowOf,
+  SENT,
+  UNROUTED_SLOT,
+} from './columns.ts';
+
+export interface SlotOwner {
+  /** UID of the Service. */
+  readonly service: string;
+  /** Empty: in dispute since before this proxy started; nobody can be billed for it. */
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface Slot {
+  readonly index: number;
+  readonly owner: SlotOwner;
+  /** Counted in no slab of a living worker; below zero where the slabs still hold what an earlier owner counted. */
+  readonly base: Float64Array;
+  /** The mark after which no new connection is counted here; undefined: in use. */
+  leavingAt: number | undefined;
+}
+
+export class SlotBook {
+  readonly #slabs = new Map<number, readonly SharedArrayBuffer[]>();
+  readonly #slots = new Map<string, Slot>();
+  readonly #free: number[] = [];
+  /** What was counted in slots that are given away, by slot key: the ledger knows these pairs by one cumulative value. */
+  readonly #former = new Map<string, Float64Array>();
+  readonly #unrouted = new Float64Array(COLUMNS);
+  #next = UNROUTED_SLOT + 1;
+  #slabCount = 1;
+
+  newSlab(): SharedArrayBuffer {
+    return createSlab();
+  }
+
+  /** As many as are in use, for a worker that starts. */
+  newSlabs(): SharedArrayBuffer[] {
+    return Array.from({ length: this.#slabCount }, createSlab);
+  }
+
+  /** `slabs` may grow later. */
+  addWorker(id: number, slabs: readonly SharedArrayBuffer[]): void {
+    this.#slabs.set(id, slabs);
+  }
+
+  /** Its connections are gone with it. */
+  removeWorker(id: number): void {
+    const slabs = this.#slabs.get(id) ?? [];
+    this.#slabs.delete(id);
+    for (const slot of this.#slots.values()) inherit(slot.base, rowOf(slabs, slot.index));
+    inherit(this.#unrouted, rowOf(slabs, UNROUTED_SLOT));
+  }
+
+  /** The slot of a Service and its tenant; `grows` when the workers need one slab more before they hear of it. */
+  assign(owner: SlotOwner): { readonly index: number; readonly grows: boolean } {
+    const key = slotKey(owner);
+    const known = this.#slots.get(key);
+    if (known !== undefined) {
+      known.leavingAt = undefined;
+      return { index: known.index, grows: false };
+    }
+    const index = this.#free.pop() ?? this.#next++;
+    const grows = index >= this.#slabCount * ROWS_PER_SLAB;
+    if (grows) this.#slabCount += 1;
+    const base = this.#former.get(key) ?? new Float64Array(COLUMNS);
+    this.#former.delete(key);
+    if (!grows) this.#each(index, (row) => addTo(base, row, -1));
+    this.#slots.set(key, { index, owner, base, leavingAt: undefined });
+    return { index, grows };
+  }
+
+  /** From `mark` on no new connection is counted there. */
+  release(owner: Pick<SlotOwner, 'service' | 'tenant'>, mark: number): void {
+    const slot = this.#slots.get(slotKey(owner));
+    if (slot !== undefined) slot.leavingAt ??= mark;
+  }
+
+  /** Gives slots away that no connection refers to and whose last value is known to the ledger; returns their keys. */
+  free(reached: number, isAcknowledged: (owner: SlotOwner, reading: SlotReading) => boolean): string[] {
+    const freed: string[] = [];
+    for (const [key, slot] of this.#slots) {
+      if (slot.leavingAt === undefined || slot.leavingAt > reached) continue;
+      const total = this.#total(slot);
+      if (total[ACTIVE] !== 0 || !isAcknowledged(slot.owner, readingOf(slot.owner, total))) continue;
+      this.#slots.delete(key);
+      this.#former.set(key, total);
+      this.#free.push(slot.index);
+      freed.push(key);
+    }
+    return freed;
+  }
+
+  /** From here on counts from 0, but for the connections that are open. */
+  startAnew(): void {
+    this.#former.clear();
+    for (const slot of this.#slots.values()) {
+      const total = this.#total(slot);
+      const open = total[ACTIVE] as number;
+      addTo(slot.base, total, -1);
+      slot.base[ACTIVE] = (slot.base[ACTIVE] as number) + open;
+    }
+  }
+
+  /** All slots, with their owner's row of totals. */
+  *totals(): Iterable<{ readonly owner: SlotOwner; readonly total: Float64Array }> {
+    for (const slot of this.#slots.values()) yield { owner: slot.owner, total: this.#total(slot) };
+  }
+
+  unrouted(): Float64Array {
+    const total = Float64Array.from(this.#unrouted);
+    this.#each(UNROUTED_SLOT, (row) => addTo(total, row, 1));
+    return total;
+  }
+
+  readings(): SlotReading[] {
+    return [...this.totals()].map(({ owner, total }) => readingOf(owner, total));
+  }
+
+  /** Connections open now. */
+  active(): number {
+    let active = 0;
+    for (const { total } of this.totals()) active += total[ACTIVE] as number;
+    return active;
+  }
+
+  #total(slot: Slot): Float64Array {
+    const total = Float64Array.from(slot.base);
+    this.#each(slot.index, (row) => addTo(total, row, 1));
+    return total;
+  }
+
+  #each(index: number, see: (row: Float64Array) => void): void {
+    for (const slabs of this.#slabs.values()) {
+      if (index < slabs.length * ROWS_PER_SLAB) see(rowOf(slabs, index));
+    }
+  }
+}
+
+export function readingOf(owner: SlotOwner, total: Float64Array): SlotReading {
+  return {
+    ...owner,
+    counters: {
+      receivedBytes: total[RECEIVED] as number,
+      sentBytes: total[SENT] as number,
+      connections: total[CONNECTIONS] as number,
+      requests: total[REQUESTS] as number,
+    },
+  };
+}
+
+function addTo(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {
+  for (let column = 0; column < COLUMNS; column += 1) {
+    sum[column] = (sum[column] as number) + sign * (row[column] as number);
+  }
+}
+
+/** What a dead worker counted. Its open connections ended with it, as `internal`. */
+function inherit(base: Float64Array, row: Float64Array): void {
+  const open = row[ACTIVE] as number;
+  addTo(base, row, 1);
+  base[ACTIVE] = (base[ACTIVE] as number) - open;
+  const column = outcomeColumn('internal');
+  base[column] = (base[column] as number) + open;
+}

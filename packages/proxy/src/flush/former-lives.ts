@@ -1,0 +1,84 @@
+// What earlier lives of this proxy left in the state directory, brought to the ledger under their own numbers.
+import { acknowledge, minuteOf, reportFor } from '@weir/model';
+import type { Clock, Logger } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import { type FoundRecord, type JournalFiles, journalFileName, type LifeRecord } from './journal-files.ts';
+import { lastReportOf } from './last-report.ts';
+
+const REPEAT_FOR_MS = 10 * 60_000;
+const REPEAT_EACH_MS = 30_000;
+
+interface Former {
+  file: string;
+  record: LifeRecord;
+  repeatAt: number;
+}
+
+export interface FormerLivesOptions {
+  readonly node: string;
+  readonly store: Store;
+  readonly files: JournalFiles;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class FormerLives {
+  readonly #options: FormerLivesOptions;
+  #lives: Former[];
+
+  constructor(found: readonly FoundRecord[], options: FormerLivesOptions) {
+    this.#options = options;
+    this.#lives = found.map(({ file, record }) => ({ file, record, repeatAt: 0 }));
+  }
+
+  /** One round: throws when the store is away, and goes on with the next call. */
+  async flush(): Promise<void> {
+    for (const former of [...this.#lives]) {
+      const life = former.record.life ?? (await this.#number(former));
+      const { node, clock } = this.#options;
+      const report = reportFor(former.record.journal, { node, life });
+      if (report !== undefined) await this.#bring(former, report);
+      else if (clock.now() - former.record.recordedAt > REPEAT_FOR_MS) await this.#forget(former);
+      else if (clock.now() >= former.repeatAt) await this.#repeat(former, life);
+    }
+  }
+
+  /** A life that never had a number gets one of its own: below ours, which is taken after this. */
+  async #number(former: Former): Promise<number> {
+    const { store, node, files } = this.#options;
+    const life = await store.heartbeats.beginLife(node, 1);
+    const file = journalFileName(life, 0);
+    former.record = { ...former.record, life };
+    await files.write(file, former.record);
+    await files.remove(former.file);
+    former.file = file;
+    return life;
+  }
+
+  async #bring(former: Former, report: NonNullable<ReturnType<typeof reportFor>>): Promise<void> {
+    const { store, files, log } = this.#options;
+    const result = await store.usage.flush(report);
+    if (result.kind === 'seeding') return;
+    if (result.kind === 'folded') {
+      log.warn({ life: report.life, file: former.file }, 'usage of an earlier life came too late and is dropped');
+      await this.#forget(former);
+      return;
+    }
+    former.record = { ...former.record, journal: acknowledge(former.record.journal, report) };
+    await files.write(former.file, former.record);
+    log.info({ life: report.life, slots: report.slots.length }, 'usage of an earlier life brought to the ledger');
+  }
+
+  async #repeat(former: Former, life: number): Promise<void> {
+    const { store, node, clock } = this.#options;
+    former.repeatAt = clock.now() + REPEAT_EACH_MS;
+    const report = lastReportOf(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
+    if (report === undefined) await this.#forget(former);
+    else if ((await store.usage.flush(report)).kind === 'folded') await this.#forget(former);
+  }
+
+  async #forget(former: Former): Promise<void> {
+    this.#lives = this.#lives.filter((other) => other !== former);
+    await this.#options.files.remove(former.file);
+  }
+}

@@ -1,0 +1,165 @@
+// Once a second: what was counted goes into the journal, the journal to the disk, and what the ledger lacks to the ledger.
+// Reports carry cumulative values, so that one lost or sent twice changes nothing.
+import {
+  acknowledge,
+  EMPTY_JOURNAL,
+  forget,
+  isAcknowledged,
+  type Journal,
+  minuteOf,
+  record,
+  reportFor,
+  type SlotReading,
+  slotKey,
+  type UsageReport,
+} from '@weir/model';
+import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import type { SlotBook } from '../counters/slot-book.ts';
+import type { FormerLives } from './former-lives.ts';
+import { type JournalFiles, journalFileName } from './journal-files.ts';
+
+const LAST_TRY_MS = 200;
+
+export interface UsageFlusherOptions {
+  readonly node: string;
+  readonly store: Store;
+  readonly slots: SlotBook;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly startedAt: number;
+  /** A number above every one that was ever used here. */
+  readonly highestLife: number;
+  readonly disk: { readonly files: JournalFiles; readonly former: FormerLives } | undefined;
+  readonly onLife: (life: number) => void;
+}
+
+export class UsageFlusher {
+  readonly #options: UsageFlusherOptions;
+  #journal: Journal = EMPTY_JOURNAL;
+  #life: number | undefined;
+  #atLeast: number;
+  #file: string;
+  #written: Journal = EMPTY_JOURNAL;
+  #hasDiskFailed = false;
+
+  constructor(options: UsageFlusherOptions) {
+    this.#options = options;
+    this.#atLeast = options.highestLife + 1;
+    this.#file = journalFileName(undefined, options.startedAt);
+  }
+
+  get life(): number | undefined {
+    return this.#life;
+  }
+
+  /** One round; throws when the store is away: nothing is lost by it. */
+  async flush(): Promise<void> {
+    this.#note();
+    await this.#write();
+    await this.#options.disk?.former.flush();
+    const life = this.#life ?? (await this.#beginLife());
+    const report = reportFor(this.#journal, { node: this.#options.node, life });
+    if (report !== undefined) await this.#bring(report);
+  }
+
+  /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
+  async finish(withinMs: number): Promise<string | undefined> {
+    const { clock, node } = this.#options;
+    const end = clock.monotonic() + withinMs;
+    let reason = 'the ledger is being restored';
+    do {
+      try {
+        await this.flush();
+        if (reportFor(this.#journal, { node, life: this.#life ?? 0 }) === undefined) {
+          await this.#write();
+          return undefined;
+        }
+      } catch (error) {
+        reason = errorMessage(error);
+      }
+      await wait(clock, LAST_TRY_MS);
+    } while (clock.monotonic() < end);
+    return reason;
+  }
+
+  /** Whether the ledger has this value of a slot that nobody counts in any more. */
+  isSettled(reading: SlotReading): boolean {
+    const known = this.#journal.slots.get(slotKey(reading))?.acknowledged;
+    const { receivedBytes, sentBytes, connections, requests } = reading.counters;
+    const hasNothing = receivedBytes + sentBytes + connections + requests === 0;
+    return (
+      hasNothing ||
+      (isAcknowledged(this.#journal, reading) &&
+        known !== undefined &&
+        known.receivedBytes >= receivedBytes &&
+        known.sentBytes >= sentBytes &&
+        known.connections >= connections &&
+        known.requests >= requests)
+    );
+  }
+
+  forget(keys: readonly string[]): void {
+    if (keys.length > 0) this.#journal = forget(this.#journal, keys);
+  }
+
+  /** Under no tenant's name nothing can be billed: see `SlotBook`. */
+  #note(): void {
+    const { slots, clock } = this.#options;
+    const readings = slots.readings().filter((reading) => reading.tenant !== '');
+    this.#journal = record(this.#journal, readings, minuteOf(clock.now()));
+  }
+
+  async #write(): Promise<void> {
+    const { disk, clock, log } = this.#options;
+    const journal = this.#journal;
+    if (disk === undefined || journal === this.#written) return;
+    try {
+      await disk.files.write(this.#file, { life: this.#life, journal, recordedAt: clock.now() });
+      this.#written = journal;
+      this.#hasDiskFailed = false;
+    } catch (error) {
+      if (!this.#hasDiskFailed) log.error({ reason: errorMessage(error) }, 'the journal of usage cannot be written');
+      this.#hasDiskFailed = true;
+    }
+  }
+
+  async #beginLife(): Promise<number> {
+    const { store, node, disk, startedAt, onLife } = this.#options;
+    const life = await store.heartbeats.beginLife(node, this.#atLeast);
+    const unnumbered = this.#file;
+    this.#life = life;
+    this.#atLeast = life + 1;
+    this.#file = journalFileName(life, startedAt);
+    this.#written = EMPTY_JOURNAL;
+    await this.#write();
+    if (this.#written === this.#journal) await disk?.files.remove(unnumbered);
+    onLife(life);
+    return life;
+  }
+
+  async #bring(report: UsageReport): Promise<void> {
+    const result = await this.#options.store.usage.flush(report);
+    switch (result.kind) {
+      case 'accepted':
+        this.#journal = acknowledge(this.#journal, report);
+        return;
+      case 'seeding':
+        return;
+      case 'folded':
+        this.#startAnew(report);
+    }
+  }
+
+  /**
+   * The fleet believed us dead for so long that it closed our account. What this report held may have been counted before
+   * that or not; counting it again could bill it twice, so it is given up, and the next life counts from here.
+   */
+  #startAnew(report: UsageReport): void {
+    const { log, slots } = this.#options;
+    log.warn({ life: report.life, slots: report.slots.length }, 'this life was folded away; its last usage is dropped');
+    slots.startAnew();
+    this.#journal = EMPTY_JOURNAL;
+    this.#life = undefined;
+  }
+}

@@ -1,0 +1,274 @@
+// The listeners of a proxy: plans, does, and reports. Everything that takes time ends in another look at the plan, so
+// that the sockets come to what is wanted whatever changes meanwhile.
+import type { Cutoff, ListenerKey, ListenerReport, Matcher, Route } from '@weir/model';
+import { backoffMs } from '@weir/runtime';
+import type { SocketAddress } from '../tcp/transport.ts';
+import type { Door, Order } from '../worker/messages.ts';
+import { bindError } from './bind-error.ts';
+import { type ListenerStep, planListeners } from './plan-listeners.ts';
+
+const RETRY = { minMs: 1_000, maxMs: 15_000 };
+
+type State =
+  | { readonly kind: 'open'; readonly opening: Opening }
+  | { readonly kind: 'held' }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };
+
+/** One door, and which workers have opened it. */
+interface Opening {
+  readonly door: Door;
+  readonly asked: Set<number>;
+  readonly listening: Set<number>;
+  /** All who were asked have answered once: from here on the address may be published. */
+  isConfirmed: boolean;
+  readonly settled: () => void;
+}
+
+export interface ListenerBookOptions {
+  readonly matcher: Matcher;
+  readonly probe: (at: SocketAddress) => Promise<string | undefined>;
+  /** To all workers. */
+  readonly post: (order: Order) => void;
+  readonly workers: () => readonly number[];
+  /** A mark that `reached` gets to when all workers have followed every order so far. */
+  readonly mark: () => number;
+  readonly reached: () => number;
+  readonly now: () => number;
+  /** A report has changed. */
+  readonly onChange: () => void;
+}
+
+export class ListenerBook {
+  readonly #options: ListenerBookOptions;
+  readonly #states = new Map<ListenerKey, State>();
+  readonly #failures = new Map<ListenerKey, number>();
+  readonly #doors = new Map<number, Opening>();
+  /** Ports that workers may not have closed yet, by the mark at which they have. */
+  readonly #closing = new Map<ListenerKey, number>();
+  #cutoffs: readonly Cutoff[] = [];
+  #nextDoor = 1;
+  /** Why nothing may be opened; undefined: all is well. */
+  #block: string | undefined;
+  #hasBegun = false;
+  #isClosed = false;
+
+  constructor(options: ListenerBookOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.settle();
+  }
+
+  /** Nothing is open while there is a reason: another proxy serves this node. */
+  block(reason: string | undefined): void {
+    if (reason === this.#block) return;
+    this.#block = reason;
+    if (reason === undefined) this.settle();
+    else this.#closeAll();
+    this.#options.onChange();
+  }
+
+  cutOff(cutoffs: readonly Cutoff[]): void {
+    this.#cutoffs = cutoffs;
+    this.settle();
+  }
+
+  /** For good: a drain. */
+  close(): void {
+    this.#isClosed = true;
+    this.#closeAll();
+    this.#options.onChange();
+  }
+
+  /** Brings the sockets of these listeners, by default of all, to what the plan says. */
+  settle(keys?: Iterable<ListenerKey>): void {
+    if (!this.#hasBegun || this.#isClosed || this.#block !== undefined) return;
+    const { matcher, now } = this.#options;
+    const steps = planListeners({
+      matcher,
+      cutoffs: this.#cutoffs,
+      present: this.#states,
+      now: now(),
+      ...(keys === undefined ? {} : { keys }),
+    });
+    const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.route)] : []));
+    for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.route);
+    const closing = steps.filter((step) => step.kind === 'close');
+    if (openings.length === 0) for (const step of closing) this.#close(step.key);
+    else void Promise.all(openings).then(() => this.#settleLater(closing));
+    if (steps.some((step) => step.kind !== 'keep')) this.#options.onChange();
+  }
+
+  /** Once a second: what failed is tried again when its time has come. */
+  retry(): void {
+    for (const [key, mark] of this.#closing) if (this.#options.reached() >= mark) this.#closing.delete(key);
+    const failed = [...this.#states].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
+    if (failed.length > 0) this.settle(failed);
+  }
+
+  /** The doors that a new worker must open, too. */
+  ordersFor(worker: number): Order[] {
+    return [...this.#doors.values()].map(({ door, asked }) => {
+      asked.add(worker);
+      return { kind: 'listen', door };
+    });
+  }
+
+  onListening(worker: number, door: number): void {
+    this.#doors.get(door)?.listening.add(worker);
+    this.#answered(worker, door);
+  }
+
+  onListenFailed(_worker: number, door: number, code: string): void {
+    const opening = this.#doors.get(door);
+    if (opening === undefined) return;
+    this.#shut(opening);
+    this.#fail(opening.door.key, opening.door, code);
+  }
+
+  onWorkerEnd(worker: number): void {
+    for (const [door, { listening }] of this.#doors) {
+      listening.delete(worker);
+      this.#answered(worker, door);
+    }
+  }
+
+  /** Whether each listener is open, held or failed by now: nothing is under way. */
+  get isSettled(): boolean {
+    if (!this.#hasBegun) return false;
+    if (this.#block !== undefined) return true;
+    return [...this.#options.matcher.routes.values()].every(({ key, listener }) => {
+      const state = this.#states.get(key);
+      if (listener.protocol !== 'TCP') return true;
+      return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'held' || state?.kind === 'failed';
+    });
+  }
+
+  reports(): ListenerReport[] {
+    if (this.#isClosed) return [];
+    return [...this.#options.matcher.routes.values()].map((route) => ({
+      id: route.listener.id,
+      service: route.service.uid,
+      ...this.#outcomeOf(route),
+    }));
+  }
+
+  #outcomeOf(route: Route): Pick<ListenerReport, 'bound' | 'listening' | 'error'> {
+    const state = this.#states.get(route.key);
+    const silent = { bound: false, listening: false, error: null };
+    if (route.listener.protocol === 'UDP')
+      return { ...silent, error: 'UDP is not served by this version of the proxy' };
+    if (this.#block !== undefined) return { ...silent, error: this.#block };
+    switch (state?.kind) {
+      case 'open': {
+        const { isConfirmed, listening } = state.opening;
+        return { bound: isConfirmed, listening: isConfirmed && listening.size > 0, error: null };
+      }
+      case 'held':
+        return { ...silent, bound: true };
+      case 'failed':
+        return { ...silent, error: state.error };
+      case 'busy':
+      case undefined:
+        return silent;
+    }
+  }
+
+  async #open(key: ListenerKey, { listener }: Route): Promise<void> {
+    if (!(await this.#isFree(key, listener))) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const door = { id: this.#nextDoor++, key, address: listener.address, port: listener.port };
+    const { post, workers } = this.#options;
+    const opening = {
+      door,
+      asked: new Set(workers()),
+      listening: new Set<number>(),
+      isConfirmed: false,
+      settled: resolve,
+    };
+    this.#doors.set(door.id, opening);
+    this.#states.set(key, { kind: 'open', opening });
+    post({ kind: 'listen', door });
+    this.settle([key]);
+    await promise;
+  }
+
+  async #hold(key: ListenerKey, { listener }: Route): Promise<void> {
+    const state = this.#states.get(key);
+    if (state?.kind === 'open') {
+      // Our own sockets were there until now: no need to ask whether the port is free.
+      this.#shut(state.opening);
+      this.#states.set(key, { kind: 'held' });
+      return;
+    }
+    if (!(await this.#isFree(key, listener))) return;
+    this.#states.set(key, { kind: 'held' });
+    this.#failures.delete(key);
+    this.#options.onChange();
+    this.settle([key]);
+  }
+
+  /** False also when nobody wants to know any more. */
+  async #isFree(key: ListenerKey, at: SocketAddress): Promise<boolean> {
+    const busy: State = { kind: 'busy' };
+    this.#states.set(key, busy);
+    const { probe, reached } = this.#options;
+    // While workers are closing it we would find ourselves there, and nobody else can be.
+    const isOurs = (this.#closing.get(key) ?? 0) > reached();
+    const code = isOurs ? undefined : await probe(at);
+    if (this.#states.get(key) !== busy) return false;
+    if (code === undefined) return true;
+    this.#fail(key, at, code);
+    return false;
+  }
+
+  #fail(key: ListenerKey, at: SocketAddress, code: string): void {
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    const retryAt = this.#options.now() + backoffMs(failures, { ...RETRY, random: Math.random });
+    this.#states.set(key, { kind: 'failed', retryAt, error: bindError(code, at) });
+    this.#options.onChange();
+    this.settle([key]);
+  }
+
+  #close(key: ListenerKey): void {
+    const state = this.#states.get(key);
+    if (state?.kind === 'open') this.#shut(state.opening);
+    this.#states.delete(key);
+    this.#failures.delete(key);
+  }
+
+  #closeAll(): void {
+    for (const key of [...this.#states.keys()]) this.#close(key);
+  }
+
+  #settleLater(steps: readonly ListenerStep[]): void {
+    if (steps.length > 0) this.settle(steps.map((step) => step.key));
+  }
+
+  #shut(opening: Opening): void {
+    const { post, mark } = this.#options;
+    post({ kind: 'unlisten', door: opening.door });
+    this.#closing.set(opening.door.key, mark());
+    this.#doors.delete(opening.door.id);
+    opening.settled();
+  }
+
+  #answered(worker: number, door: number): void {
+    const opening = this.#doors.get(door);
+    if (opening === undefined) return;
+    opening.asked.delete(worker);
+    if (opening.asked.size > 0) return;
+    if (opening.listening.size > 0) {
+      opening.isConfirmed = true;
+      this.#failures.delete(opening.door.key);
+    }
+    opening.settled();
+    this.#options.onChange();
+  }
+}

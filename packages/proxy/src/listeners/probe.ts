@@ -1,0 +1,18 @@
+import { createServer } from 'node:net';
+import type { SocketAddress } from '../tcp/transport.ts';
+
+/**
+ * Whether somebody else listens there: `reusePort` would hide a process of the same user, and clients would be shared
+ * with it. Binds alone for a moment, so it must not be asked about a port that this process listens on. Resolves to the
+ * errno code, or undefined when the port is free.
+ */
+export function probe({ address, port }: SocketAddress): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.resetAndDestroy());
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host: address, port, exclusive: true }, () => {
+      server.close();
+      resolve(undefined);
+    });
+  });
+}

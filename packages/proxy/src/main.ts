@@ -1,0 +1,68 @@
+// The proxy as a process: the data plane of one node.
+import { availableParallelism, hostname } from 'node:os';
+import {
+  anyText,
+  createLogger,
+  hostPortOrOff,
+  integer,
+  list,
+  logLevel,
+  optional,
+  parseConfig,
+  path,
+  runProcess,
+  text,
+  UsageError,
+  url,
+} from '@weir/runtime';
+import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { type RunningProxy, startProxy } from './start-proxy.ts';
+
+const NAME = /^[\w.-]+$/;
+const CONFIG = {
+  fleet: text('WEIR_FLEET', { default: 'weir', pattern: NAME, allowed: 'letters, digits, dots and dashes' }),
+  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  node: text('WEIR_NODE', { default: hostname(), pattern: NAME, allowed: 'the name of a Kubernetes node' }),
+  addresses: optional(list('WEIR_ADDRESSES', anyText)),
+  workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
+  admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
+  stateDirectory: optional(path('WEIR_STATE')),
+  level: logLevel('WEIR_LOG_LEVEL'),
+};
+
+await runProcess('weir-proxy', (control) => {
+  const { redis, level, ...options } = parseConfig(CONFIG, process.env);
+  const log = createLogger({ name: 'proxy', level });
+  let store: Store;
+  let proxy: RunningProxy;
+  return {
+    log,
+    parts: [
+      {
+        name: 'store',
+        async start() {
+          const { fleet } = options;
+          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }) }).catch(asUsage);
+        },
+        close: () => store.close(),
+      },
+      {
+        name: 'proxy',
+        async start() {
+          proxy = await startProxy({ ...options, store, log });
+          proxy.failed.catch((error) => control.fail(error));
+        },
+        close: () => proxy.close(),
+      },
+    ],
+    // A drain, and some air for the last flush.
+    closeWithinMs: 45_000,
+  };
+});
+
+/** A wrong URL or password does not heal by trying on. */
+function asUsage(error: unknown): never {
+  throw error instanceof StoreError && error.code === 'REFUSED'
+    ? new UsageError(error.message, { cause: error })
+    : error;
+}

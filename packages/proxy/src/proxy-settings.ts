@@ -1,0 +1,27 @@
+import type { Clock, HostPort, Logger } from '@weir/runtime';
+import type { Store } from '@weir/store';
+
+export interface ProxyOptions {
+  readonly store: Store;
+  /** Two serving proxies of one fleet and node on one host are told apart from an upgrade by these names. */
+  readonly fleet: string;
+  readonly node: string;
+  /** Reported as the node's own; absent: those that the table gives it. */
+  readonly addresses?: readonly string[] | undefined;
+  /** Threads that relay. */
+  readonly workers: number;
+  /** Last good table, cut-offs and journals, below a folder of the node's name. Absent: nothing survives. */
+  readonly stateDirectory?: string | undefined;
+  readonly log: Logger;
+  readonly clock?: Clock | undefined;
+  /** How long open connections may go on when it closes; default 30 s. */
+  readonly drainMs?: number | undefined;
+  readonly admin?: HostPort | 'off' | undefined;
+  readonly version?: string | undefined;
+  /** Another entry for the worker threads: tests make workers fail by it. */
+  readonly workerEntry?: URL | undefined;
+}
+
+export interface ProxySettings extends ProxyOptions {
+  readonly clock: Clock;
+}

@@ -1,0 +1,34 @@
+import type { Counters, Heartbeat } from '@weir/model';
+import { outcomeCounts } from './admin/outcome-counts.ts';
+import { ACTIVE } from './counters/columns.ts';
+import { readingOf, type SlotBook } from './counters/slot-book.ts';
+import type { Outcome } from './relay/outcome.ts';
+
+/** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */
+export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
+  /** Null while the store has not given it a number. */
+  readonly life: number | null;
+  /** Why it serves nothing: another proxy serves its node. */
+  readonly conflict: string | null;
+  readonly services: readonly ServiceCount[];
+}
+
+export interface ServiceCount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly active: number;
+  readonly counters: Counters;
+  readonly outcomes: Partial<Record<Outcome, number>>;
+}
+
+export function serviceCounts(slots: SlotBook): ServiceCount[] {
+  return [...slots.totals()].map(({ owner, total }) => ({
+    namespace: owner.namespace,
+    name: owner.name,
+    tenant: owner.tenant,
+    active: total[ACTIVE] as number,
+    counters: readingOf(owner, total).counters,
+    outcomes: outcomeCounts(total),
+  }));
+}

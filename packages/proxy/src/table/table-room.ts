@@ -1,0 +1,134 @@
+// The table of this node as the main thread holds it: what followers bring goes to the matcher, to the workers as small
+// changes, and to the listeners; and what all workers have applied is known.
+import {
+  type Change,
+  createMatcher,
+  EMPTY_TABLE,
+  type ListenerKey,
+  type Matcher,
+  type NodeEntry,
+  nodeId,
+  type Position,
+  patchMatcher,
+  type RoutingTable,
+  type ServiceEntry,
+} from '@weir/model';
+import type { PlacedTable } from '@weir/store';
+import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
+import type { Order } from '../worker/messages.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
+import { NodeTable } from './node-table.ts';
+
+export interface TableRoomOptions {
+  readonly node: string;
+  readonly slots: SlotBook;
+  readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
+  /** Routes of these listeners have changed. */
+  readonly onRoutes: (keys: readonly ListenerKey[]) => void;
+}
+
+export class TableRoom {
+  readonly matcher: Matcher;
+  readonly #options: TableRoomOptions;
+  readonly #table: NodeTable;
+  /** Where each Service is counted now. */
+  readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
+  #position: Position | null = null;
+  #sent: { readonly mark: number; readonly position: Position }[] = [];
+  #applied: Position | null = null;
+
+  constructor(options: TableRoomOptions) {
+    this.#options = options;
+    this.#table = new NodeTable(options.node);
+    this.matcher = createMatcher(EMPTY_TABLE, options.node);
+  }
+
+  /** A whole table, of the fleet or of the copy on the disk. */
+  replace(table: RoutingTable, position: Position): void {
+    this.#take(this.#table.replace(table), position);
+  }
+
+  /** `table` is the one before with `changes` made. */
+  patch(changes: readonly Change[], table: RoutingTable, position: Position): void {
+    this.#take(this.#table.patch(changes, table), position);
+  }
+
+  /** The workers have reached this mark. */
+  reached(mark: number): void {
+    const done = this.#sent.filter((each) => each.mark <= mark);
+    this.#applied = done.at(-1)?.position ?? this.#applied;
+    this.#sent = this.#sent.slice(done.length);
+  }
+
+  /** What all workers have applied. */
+  get applied(): Position | null {
+    return this.#applied;
+  }
+
+  /** What this node serves; undefined before the first table. */
+  get placed(): PlacedTable | undefined {
+    return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
+  }
+
+  get nodeEntry(): NodeEntry | undefined {
+    const entry = this.#table.part.entries.get(nodeId(this.#options.node));
+    return entry?.kind === 'node' ? entry : undefined;
+  }
+
+  /** All at once, for a worker that starts. */
+  welcome(): Order {
+    const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
+    return { kind: 'table', changes, slots: [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const) };
+  }
+
+  #take(changes: readonly Change[], position: Position): void {
+    const { pool, slots, onRoutes } = this.#options;
+    const keys = patchMatcher(this.matcher, changes);
+    const { assigned, left } = this.#assign(changes);
+    this.#position = position;
+    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned });
+    const mark = pool().mark();
+    for (const owner of left) slots.release(owner, mark);
+    this.#sent.push({ mark, position });
+    onRoutes(keys);
+  }
+
+  #assign(changes: readonly Change[]): { readonly assigned: [string, number][]; readonly left: SlotOwner[] } {
+    const assigned: [string, number][] = [];
+    const left: SlotOwner[] = [];
+    for (const change of changes) {
+      const uid = serviceUidOf(change);
+      if (uid === undefined) continue;
+      const before = this.#owners.get(uid);
+      const service = change.kind === 'put' && change.entry.kind === 'service' ? change.entry : undefined;
+      const now = service && this.#place(service, before?.owner);
+      if (now?.slot === before?.slot) continue;
+      if (before !== undefined) left.push(before.owner);
+      if (now === undefined) this.#owners.delete(uid);
+      else assigned.push([uid, now.slot]);
+    }
+    return { assigned, left };
+  }
+
+  #place(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
+    const { slots, pool } = this.#options;
+    // While its tenant is in dispute a Service that still serves is counted for the one who had it.
+    const owner: SlotOwner = {
+      service: service.uid,
+      tenant: service.tenant ?? before?.tenant ?? '',
+      namespace: service.namespace,
+      name: service.name,
+    };
+    const { index, grows } = slots.assign(owner);
+    if (grows) pool().grow();
+    this.#owners.set(service.uid, { owner, slot: index });
+    return { slot: index };
+  }
+}
+
+const SERVICE_PREFIX = 'service/';
+
+function serviceUidOf(change: Change): string | undefined {
+  if (change.kind === 'put') return change.entry.kind === 'service' ? change.entry.uid : undefined;
+  return change.id.startsWith(SERVICE_PREFIX) ? change.id.slice(SERVICE_PREFIX.length) : undefined;
+}

@@ -1,0 +1,148 @@
+// The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
+import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
+import type { SlotBook } from '../counters/slot-book.ts';
+import type { Answer, Order } from '../worker/messages.ts';
+import { WorkerThread } from './worker-thread.ts';
+
+const WATCH_MS = 250;
+const RESTART = { minMs: 50, maxMs: 5_000 };
+/** A worker that has lived so long was well: the next end starts the pauses anew. */
+const WELL_MS = 30_000;
+
+export interface WorkerPoolOptions {
+  readonly count: number;
+  readonly node: string;
+  readonly entry: URL;
+  readonly slots: SlotBook;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** All that this new worker must be told to be where the others are. */
+  welcome(worker: number): Order[];
+  onListening(worker: number, door: number): void;
+  onListenFailed(worker: number, door: number, code: string): void;
+  onWorkerEnd(worker: number): void;
+  /** `reached` of the pool has changed. */
+  onReached(): void;
+}
+
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions;
+  readonly #live = new Map<number, WorkerThread>();
+  readonly #restarts = new Set<Timer>();
+  #nextId = 1;
+  #sequence = 0;
+  #failures = 0;
+  #lastEndAt = Number.NEGATIVE_INFINITY;
+  #watch: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    for (let index = 0; index < this.#options.count; index += 1) this.#spawn();
+    this.#watchAgain();
+  }
+
+  /** Those that have been brought up to date. */
+  get live(): number {
+    return [...this.#live.values()].filter((worker) => worker.reached > 0).length;
+  }
+
+  get ids(): readonly number[] {
+    return [...this.#live.keys()];
+  }
+
+  post(order: Order): void {
+    for (const worker of this.#live.values()) worker.post(order);
+  }
+
+  /** A number that `reached` gets to when all workers have followed every order so far. */
+  mark(): number {
+    this.#sequence += 1;
+    this.post({ kind: 'mark', sequence: this.#sequence });
+    return this.#sequence;
+  }
+
+  /** The mark that all workers which are up to date have reached; 0 while there is none. */
+  get reached(): number {
+    const reached = [...this.#live.values()].map((worker) => worker.reached).filter((mark) => mark > 0);
+    return reached.length === 0 ? 0 : Math.min(...reached);
+  }
+
+  grow(): void {
+    for (const worker of this.#live.values()) worker.grow(this.#options.slots.newSlab());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#watch?.cancel();
+    for (const timer of this.#restarts) timer.cancel();
+    await Promise.all([...this.#live.values()].map((worker) => worker.stop()));
+  }
+
+  #spawn(): void {
+    const { node, entry, slots, clock, welcome } = this.#options;
+    const id = this.#nextId++;
+    const worker = new WorkerThread({
+      id,
+      entry,
+      node,
+      slabs: slots.newSlabs(),
+      clock,
+      onAnswer: (from, answer) => this.#take(from, answer),
+      onEnd: (ended, reason) => this.#bury(ended, reason),
+    });
+    this.#live.set(id, worker);
+    slots.addWorker(id, worker.slabs);
+    for (const order of welcome(id)) worker.post(order);
+    this.#sequence += 1;
+    worker.post({ kind: 'mark', sequence: this.#sequence });
+  }
+
+  #take(worker: WorkerThread, answer: Answer): void {
+    const { log, onListening, onListenFailed, onReached } = this.#options;
+    switch (answer.kind) {
+      case 'done':
+        worker.reached = answer.sequence;
+        onReached();
+        return;
+      case 'listening':
+        onListening(worker.id, answer.door);
+        return;
+      case 'failed':
+        onListenFailed(worker.id, answer.door, answer.code);
+        return;
+      case 'trouble':
+        if (answer.what === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');
+        else log.warn({ worker: worker.id, code: answer.text }, 'connection could not be accepted');
+    }
+  }
+
+  #bury(worker: WorkerThread, reason: string): void {
+    const { slots, log, clock, onWorkerEnd, onReached } = this.#options;
+    this.#live.delete(worker.id);
+    slots.removeWorker(worker.id);
+    if (this.#isClosed) return;
+    log.error({ worker: worker.id, reason }, 'worker ended and is replaced');
+    onWorkerEnd(worker.id);
+    onReached();
+    const now = clock.monotonic();
+    this.#failures = now - this.#lastEndAt > WELL_MS ? 0 : this.#failures + 1;
+    this.#lastEndAt = now;
+    const pauseMs = this.#failures === 0 ? 0 : backoffMs(this.#failures, { ...RESTART, random: Math.random });
+    const timer = clock.setTimeout(() => {
+      this.#restarts.delete(timer);
+      this.#spawn();
+    }, pauseMs);
+    this.#restarts.add(timer);
+  }
+
+  #watchAgain(): void {
+    this.#watch = this.#options.clock.setTimeout(() => {
+      for (const worker of this.#live.values()) worker.watch();
+      this.#watchAgain();
+    }, WATCH_MS);
+  }
+}
