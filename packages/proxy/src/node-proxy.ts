@@ -46,6 +46,7 @@ export class NodeProxy {
   #conflict: string | undefined;
   #isDraining = false;
   #closing: Promise<void> | undefined;
+  #unlisten: () => void = () => undefined;
 
   constructor(settings: ProxySettings, disk: ProxyDisk | undefined) {
     const { fleet, node, store, clock, log, workers, workerEntry = WORKER_ENTRY } = settings;
@@ -133,6 +134,12 @@ export class NodeProxy {
     await this.#guard.take();
     this.#takeCopies();
     this.#follow().catch((error) => this.#failed.reject(error));
+    this.#unlisten = this.#settings.store.onConnection((state) => {
+      if (state !== 'ready') return;
+      this.#flusher.sayAllAgain();
+      this.#flushing.trigger();
+      this.#heart.trigger();
+    });
     for (const loop of [this.#flushing, this.#ticking, this.#heart]) loop.trigger();
   }
 
@@ -178,6 +185,7 @@ export class NodeProxy {
     this.#changed();
     await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
     this.#following.abort();
+    this.#unlisten();
     await Promise.all([this.#flushing.close(), this.#ticking.close(), this.#heart.close()]);
     const gaveUp = await this.#flusher.finish(LAST_FLUSH_MS);
     if (gaveUp !== undefined) log.warn({ reason: gaveUp }, 'the last usage could not be flushed');
@@ -247,7 +255,10 @@ export class NodeProxy {
 
   async #flush(): Promise<void> {
     await this.#flusher.flush();
-    const freed = this.slots.free(this.#pool.reached, (_owner, reading) => this.#flusher.isSettled(reading));
+    const freed = this.slots.free(
+      this.#pool.reached,
+      ({ tenant }, reading) => tenant === '' || this.#flusher.isSettled(reading),
+    );
     this.#flusher.forget(freed);
   }
 

@@ -83,6 +83,11 @@ export class SlotBook {
     return { index, grows };
   }
 
+  /** Whether somebody is counted under this slot key. */
+  has(key: string): boolean {
+    return this.#slots.has(key);
+  }
+
   /** From `mark` on no new connection is counted there. */
   release(owner: Pick<SlotOwner, 'service' | 'tenant'>, mark: number): void {
     const slot = this.#slots.get(slotKey(owner));

@@ -3,7 +3,7 @@ import { acknowledge, minuteOf, reportFor } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { type FoundRecord, type JournalFiles, journalFileName, type LifeRecord } from './journal-files.ts';
-import { lastReportOf } from './last-report.ts';
+import { wholeReportOf } from './whole-report.ts';
 
 const REPEAT_FOR_MS = 10 * 60_000;
 const REPEAT_EACH_MS = 30_000;
@@ -72,7 +72,7 @@ export class FormerLives {
   async #repeat(former: Former, life: number): Promise<void> {
     const { store, node, clock } = this.#options;
     former.repeatAt = clock.now() + REPEAT_EACH_MS;
-    const report = lastReportOf(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
+    const report = wholeReportOf(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
     if (report === undefined) await this.#forget(former);
     else if ((await store.usage.flush(report)).kind === 'folded') await this.#forget(former);
   }

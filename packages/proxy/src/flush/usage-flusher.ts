@@ -18,8 +18,10 @@ import type { Store } from '@weir/store';
 import type { SlotBook } from '../counters/slot-book.ts';
 import type { FormerLives } from './former-lives.ts';
 import { type JournalFiles, journalFileName } from './journal-files.ts';
+import { wholeReportOf } from './whole-report.ts';
 
 const LAST_TRY_MS = 200;
+const KEPT_MS = 10 * 60_000;
 
 export interface UsageFlusherOptions {
   readonly node: string;
@@ -42,6 +44,8 @@ export class UsageFlusher {
   #file: string;
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
+  #owed = 0;
+  readonly #leaving = new Map<string, number>();
 
   constructor(options: UsageFlusherOptions) {
     this.#options = options;
@@ -59,8 +63,12 @@ export class UsageFlusher {
     await this.#write();
     await this.#options.disk?.former.flush();
     const life = this.#life ?? (await this.#beginLife());
-    const report = reportFor(this.#journal, { node: this.#options.node, life });
-    if (report !== undefined) await this.#bring(report);
+    await this.#bring(life);
+  }
+
+  /** The store was away: what it had acknowledged may be lost, and everything is said once more. */
+  sayAllAgain(): void {
+    this.#owed += 1;
   }
 
   /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
@@ -99,8 +107,15 @@ export class UsageFlusher {
     );
   }
 
+  /** Nobody counts under these keys any more. They are still said for a while, should the store lose them. */
   forget(keys: readonly string[]): void {
-    if (keys.length > 0) this.#journal = forget(this.#journal, keys);
+    const { clock, slots } = this.#options;
+    const now = clock.monotonic();
+    for (const key of keys) this.#leaving.set(key, now + KEPT_MS);
+    const due = [...this.#leaving].filter(([, at]) => at <= now).map(([key]) => key);
+    for (const key of due) this.#leaving.delete(key);
+    const gone = due.filter((key) => !slots.has(key));
+    if (gone.length > 0) this.#journal = forget(this.#journal, gone);
   }
 
   /** Under no tenant's name nothing can be billed: see `SlotBook`. */
@@ -138,11 +153,17 @@ export class UsageFlusher {
     return life;
   }
 
-  async #bring(report: UsageReport): Promise<void> {
-    const result = await this.#options.store.usage.flush(report);
+  async #bring(life: number): Promise<void> {
+    const { node, clock, store } = this.#options;
+    const owed = this.#owed;
+    const what = { node, life, minute: minuteOf(clock.now()) };
+    const report = owed > 0 ? wholeReportOf(this.#journal, what) : reportFor(this.#journal, what);
+    if (report === undefined) return;
+    const result = await store.usage.flush(report);
     switch (result.kind) {
       case 'accepted':
         this.#journal = acknowledge(this.#journal, report);
+        this.#owed -= owed;
         return;
       case 'seeding':
         return;

@@ -1,0 +1,16 @@
+import type { Journal, UsageReport } from '@weir/model';
+
+/**
+ * Everything that a life has counted, also what the ledger has acknowledged: said again after the store was lost for a
+ * moment, because a failover may have lost what it had acknowledged. Undefined when there is nothing.
+ */
+export function wholeReportOf(
+  journal: Journal,
+  { node, life, minute }: { readonly node: string; readonly life: number; readonly minute: number },
+): UsageReport | undefined {
+  const slots = [...journal.slots.values()].map(({ acknowledged, points, ...slot }) => ({
+    ...slot,
+    points: points.length > 0 ? points : [{ minute, counters: acknowledged }],
+  }));
+  return slots.length === 0 ? undefined : { node, life, slots };
+}
