@@ -1,6 +1,6 @@
 // Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
 import { type ControlPlane, type CountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
-import { podAddress } from './addresses.ts';
+import { NODES, podAddress } from './addresses.ts';
 
 export interface PodOptions {
   readonly namespace: string;
@@ -50,7 +50,9 @@ async function makeReady<Server extends { close(): Promise<void> }>(
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace, name, labels },
+    // EndpointSlices leave pods out that no node has.
     spec: {
+      nodeName: NODES[0],
       containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
     },
   };
@@ -59,7 +61,7 @@ async function makeReady<Server extends { close(): Promise<void> }>(
   return { ...pod, remove: () => removeKindly(cluster, pod) };
 }
 
-/** As a kubelet does it: first unready, so that nobody new comes; then gone; the server ends when its last request did. */
+/** As a kubelet does it: unready, so that nobody new comes, and terminating; the server answers those who are connected. */
 async function removeKindly(
   cluster: ControlPlane,
   pod: PodOptions & { server: { close(): Promise<void> } },
