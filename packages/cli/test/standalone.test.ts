@@ -59,7 +59,12 @@ test('an edited file changes the routing, and connections that are open stay', a
   await client.send('one');
   await client.take(3);
   files.write('shop.yaml', service('web', { port }), slice('web', after.port));
-  await eventually(async () => assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'after\n'));
+  await eventually(async () =>
+    assert.equal(
+      await (await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } })).text(),
+      'after\n',
+    ),
+  );
   await client.send('two');
   assert.equal((await client.take(3)).toString(), 'two');
   assert.ok(fleet.url);

@@ -89,11 +89,11 @@ function settingLines({ settings }: ServiceExplanation): string[] {
 
 function limitLines({ limits, used }: ServiceExplanation): string[] {
   const of = (limit: number | undefined, text: (amount: number) => string): string =>
-    limit === undefined ? 'unlimited' : `of ${text(limit)}`;
+    limit === undefined ? ', unlimited' : ` of ${text(limit)}`;
   return [
-    `services ${used.services} ${of(limits.services, countText)}`,
-    `ports ${used.ports} ${of(limits.ports, countText)}`,
-    `traffic this month ${bytesText(used.trafficThisMonth)} ${of(limits.trafficPerMonth, bytesText)}`,
+    `services ${used.services}${of(limits.services, countText)}`,
+    `ports ${used.ports}${of(limits.ports, countText)}`,
+    `traffic this month ${bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
   ];
 }
 

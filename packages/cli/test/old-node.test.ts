@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { connectRaw, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
+import { manifests, service, slice } from './build/manifests.ts';
+import { oldNode } from './build/old-node.ts';
+import { startWeir } from './build/run-weir.ts';
+
+const BIN = fileURLToPath(new URL('../bin/weir.js', import.meta.url));
+const node = oldNode() ?? '';
+const run = promisify(execFile);
+
+describe('started by an old Node', { skip: node === '' && 'no Node older than 22.19 on the PATH' }, () => {
+  test('installed without one of its own, it is refused in one sentence', async () => {
+    await using directory = temporaryDirectory('old-node');
+    copyFileSync(BIN, join(directory.path, 'weir.mjs'));
+    await assert.rejects(run(node, [join(directory.path, 'weir.mjs'), 'get', 'services']), (error: unknown) => {
+      const { code, stderr } = error as { code: number; stderr: string };
+      assert.equal(code, 2);
+      assert.match(stderr, /^weir needs Node\.js 22\.19 or newer and this is \d+\.\d+\.\d+; install .*\n$/);
+      return true;
+    });
+  });
+
+  test('in a checkout it runs on the Node of the checkout', async () => {
+    const { stdout } = await run(node, [BIN, '--version']);
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('the exit code comes through', async () => {
+    await assert.rejects(run(node, [BIN, 'bogus']), (error: unknown) => (error as { code: number }).code === 2);
+  });
+
+  test('SIGTERM reaches the command, and so does the end of whoever started it', async () => {
+    await using files = manifests();
+    await using backend = await echoServer();
+    const port = await freePort();
+    files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
+      const command = await startWeir(args, { node, readyWhen: /^ready/m });
+      await (await connectRaw({ port })).close();
+      const exit = await command.stop(signal);
+      assert.deepEqual(exit, signal === 'SIGTERM' ? { code: 0, signal: null } : { code: null, signal });
+      await eventually(() => assert.rejects(connectRaw({ port }), /ECONNREFUSED/));
+    }
+  });
+});

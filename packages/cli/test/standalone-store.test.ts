@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  connectRaw,
+  echoServer,
+  eventually,
+  freePort,
+  requireProgram,
+  startRedis,
+  temporaryDirectory,
+} from '@weir/testkit';
+import { manifests, service, slice } from './build/manifests.ts';
+import { weir } from './build/run-weir.ts';
+import { type Standalone, standalone } from './build/standalone.ts';
+
+test('with --state the ledger and what was suspended survive a restart', async () => {
+  await using files = manifests();
+  await using state = temporaryDirectory('state');
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  {
+    await using before = await standalone(files, ['--state', state.path]);
+    await exchange(port, 1_000);
+    await usesExactly(before, 1_000);
+    await before.weir('suspend', 'shop', '--message', 'Stop.');
+  }
+  await using after = await standalone(files, ['--state', state.path]);
+  await usesExactly(after, 1_000);
+  const [web] = (await after.weir('get', 'services', '-o', 'json')).json.items;
+  assert.deepEqual([web.state, web.message], ['Suspended', 'Stop.']);
+  await assert.rejects(connectRaw({ port }), /ECONNREFUSED/);
+  await after.weir('resume', 'shop');
+  await eventually(() => exchange(port, 500));
+  await usesExactly(after, 1_500);
+});
+
+test('a state directory that cannot be used is told', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'));
+  files.writeText('file', '');
+  const { code, output } = await weir([
+    'standalone',
+    '-f',
+    files.path,
+    '--console',
+    'off',
+    '--state',
+    `${files.path}/file`,
+  ]);
+  assert.equal(code, 2, output);
+  assert.match(output, /^weir: --state: .*\n$/);
+});
+
+describe('over a real Redis', requireProgram('redis'), () => {
+  test('it serves, counts and suspends as in memory', async () => {
+    await using redis = await startRedis({ password: 'open sesame' });
+    await using files = manifests();
+    await using backend = await echoServer();
+    const port = await freePort();
+    files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+    await using fleet = await standalone(files, ['--redis', redis.url]);
+    await exchange(port, 2_000);
+    await usesExactly(fleet, 2_000);
+    assert.equal((await fleet.weir('suspend', 'shop', '--message', 'Stop.')).code, 0);
+    await eventually(() => assert.rejects(connectRaw({ port }), /ECONNREFUSED/));
+  });
+
+  test('a wrong password is one line, which does not show it, and exit code 2', async () => {
+    await using redis = await startRedis({ password: 'right' });
+    await using files = manifests();
+    files.write('shop.yaml', service('web'));
+    const url = `redis://:wrong-one@127.0.0.1:${redis.port}`;
+    const { code, output } = await weir(['standalone', '-f', files.path, '--console', 'off', '--redis', url]);
+    assert.equal(code, 2, output);
+    assert.match(output, /^weir: --redis: Redis at 127\.0\.0\.1:\d+ refuses the user name or password/);
+    assert.doesNotMatch(output, /wrong-one/);
+  });
+});
+
+/** So many bytes to the Service and back, on one connection. */
+async function exchange(port: number, bytes: number): Promise<void> {
+  await using client = await connectRaw({ port, expectPattern: 3 });
+  await client.sendPattern({ bytes, seed: 3 });
+  await client.end();
+  await client.ended;
+  assert.equal(client.received, bytes);
+}
+
+function usesExactly(fleet: Standalone, bytes: number): Promise<void> {
+  return eventually(async () => {
+    const [shop] = (await fleet.weir('usage', '-o', 'json')).json.items;
+    assert.deepEqual([shop.receivedBytes, shop.sentBytes], [bytes, bytes]);
+  });
+}
