@@ -71,10 +71,12 @@ export class FormerLives {
 
   async #repeat(former: Former, life: number): Promise<void> {
     const { store, node, clock } = this.#options;
-    former.repeatAt = clock.now() + REPEAT_EACH_MS;
     const report = wholeReportOf(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
-    if (report === undefined) await this.#forget(former);
-    else if ((await store.usage.flush(report)).kind === 'folded') await this.#forget(former);
+    if (report === undefined) return this.#forget(former);
+    const result = await store.usage.flush(report);
+    if (result.kind === 'folded') await this.#forget(former);
+    // A ledger that is being restored has taken nothing: come again with the next round.
+    else if (result.kind === 'accepted') former.repeatAt = clock.now() + REPEAT_EACH_MS;
   }
 
   async #forget(former: Former): Promise<void> {
