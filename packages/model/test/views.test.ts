@@ -94,6 +94,12 @@ describe('the state of a Service', () => {
     }
   });
 
+  test('while the fleet settles addresses are added and none is withdrawn', () => {
+    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['203.0.113.2']]]), settling: true });
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
+    assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
+  });
+
   test('with one of two proxies gone the address of the other remains', () => {
     const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['192.0.2.1', '203.0.113.2']]]) });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));

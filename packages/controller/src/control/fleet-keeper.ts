@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Cutoff, Heartbeat, RoutingTable, ServiceView, Snapshot } from '@weir/model';
+import {
+  type Cutoff,
+  type Heartbeat,
+  type RoutingTable,
+  type ServiceView,
+  type Snapshot,
+  serviceViewsFor,
+} from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
-import { publishedViews, withExhausted } from '../status/views.ts';
+import { withExhausted } from '../status/views.ts';
 import { Liveness } from './liveness.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
@@ -68,8 +75,8 @@ export class FleetKeeper {
       if (!this.#previous.has(uid)) this.#previous.set(uid, publishedIPs);
     }
     const reachable = this.#liveness.isReachable;
-    const fleet = { table, heartbeats, cutoffs, now: this.#clock.now(), previous: this.#previous, reachable };
-    const views = publishedViews(fleet, { settling }).map((view) => withExhausted(view, exhausted));
+    const fleet = { table, heartbeats, cutoffs, now: this.#clock.now(), previous: this.#previous, reachable, settling };
+    const views = serviceViewsFor(fleet).map((view) => withExhausted(view, exhausted));
     this.#previous.clear();
     for (const { uid, addresses } of views) this.#previous.set(uid, addresses);
     return views;

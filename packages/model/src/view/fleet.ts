@@ -14,4 +14,6 @@ export interface Fleet {
   readonly previous: ReadonlyMap<string, readonly string[]>;
   /** False while the store is away: nothing new is known, so nothing is withdrawn. */
   readonly reachable: boolean;
+  /** True while proxies that are alive may not have been heard yet (a new leader, a new epoch): nothing is withdrawn. */
+  readonly settling?: boolean;
 }

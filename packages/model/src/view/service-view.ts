@@ -136,6 +136,7 @@ function addressesFor(
   const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
   if (!fleet.reachable && held.length > 0) return sortedUnique(held);
   const live = confirmed.flatMap(published);
+  if (fleet.settling === true) return sortedUnique([...live, ...held]);
   return sortedUnique(live.length > 0 ? live : held);
 }
 
