@@ -43,6 +43,11 @@ export class FormerLives {
     }
   }
 
+  /** The store may have lost what it had acknowledged. */
+  sayAllAgain(): void {
+    for (const former of this.#lives) former.repeatAt = 0;
+  }
+
   /** A life that never had a number gets one of its own: below ours, which is taken after this. */
   async #number(former: Former): Promise<number> {
     const { store, node, files } = this.#options;

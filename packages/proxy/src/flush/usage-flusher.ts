@@ -69,6 +69,7 @@ export class UsageFlusher {
   /** The store was away: what it had acknowledged may be lost, and everything is said once more. */
   sayAllAgain(): void {
     this.#owed += 1;
+    this.#options.disk?.former.sayAllAgain();
   }
 
   /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
