@@ -114,7 +114,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       ...conditionIn(refused, 'Accepted'),
       reason: 'QuotaExceeded',
       message:
-        '1 of 1 load balancer of tenant "small" are in use (first); delete one or ask for a higher limit in TenantPolicy "small"',
+        '1 of 1 load balancers of tenant "small" are in use (first); delete one or ask for a higher limit in TenantPolicy "small"',
     });
     await eventually(
       async () => assert.match(await kubectl('describe', 'service', 'second', '-n', 'small'), /QuotaExceeded.*1 of 1/),

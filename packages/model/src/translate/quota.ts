@@ -1,7 +1,7 @@
 // What each tenant uses of its counted limits, filled in the order in which Services are served.
 import type { ServiceObject } from '../snapshot.ts';
 import { policyText, type Tenant } from './tenancy.ts';
-import { counted, listed } from './text.ts';
+import { listed } from './text.ts';
 
 export interface Quota {
   /** Why the tenant cannot have one more Service with so many ports; undefined: it can. */
@@ -56,14 +56,14 @@ function sum(used: Used): number {
 function servicesMessage(tenant: Tenant, used: Used): string {
   const limit = tenant.limits.services ?? 0;
   if (limit === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
-  return `${used.size} of ${counted(limit, 'load balancer')} of tenant "${tenant.name}" are in use (${names(tenant, used)}); delete one or ${askFor(tenant)}`;
+  return `${used.size} of ${limit} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)}); delete one or ${askFor(tenant)}`;
 }
 
 function portsMessage(tenant: Tenant, used: Used, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
   const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
   const users = used.size === 0 ? '' : ` (${names(tenant, used)})`;
-  return `${sum(used)} of ${counted(limit, 'listener port')} of tenant "${tenant.name}" are in use${users}, ${wants}; delete some or ${askFor(tenant)}`;
+  return `${sum(used)} of ${limit} listener ports of tenant "${tenant.name}" are in use${users}, ${wants}; delete some or ${askFor(tenant)}`;
 }
 
 function excessMessage(tenant: Tenant, limit: 'services' | 'ports', has: number): string {
