@@ -170,7 +170,7 @@ export class ListenerBook {
         return { bound: isConfirmed, listening: isConfirmed && listening.size > 0, error: null };
       }
       case 'held':
-        return { ...silent, bound: true };
+        return { ...silent, bound: true, listening: this.#isStillClosing(route.key) };
       case 'failed':
         return { ...silent, error: state.error };
       case 'busy':
@@ -217,14 +217,17 @@ export class ListenerBook {
   async #isFree(key: ListenerKey, at: SocketAddress): Promise<boolean> {
     const busy: State = { kind: 'busy' };
     this.#states.set(key, busy);
-    const { probe, reached } = this.#options;
+    const { probe } = this.#options;
     // While workers are closing it we would find ourselves there, and nobody else can be.
-    const isOurs = (this.#closing.get(key) ?? 0) > reached();
-    const code = isOurs ? undefined : await probe(at);
+    const code = this.#isStillClosing(key) ? undefined : await probe(at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;
     this.#fail(key, at, code);
     return false;
+  }
+
+  #isStillClosing(key: ListenerKey): boolean {
+    return (this.#closing.get(key) ?? 0) > this.#options.reached();
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {

@@ -96,6 +96,8 @@ export class Connection implements StreamEvents, Deadlined {
     if (stream !== this.#endpoint || this.#isEnded) return;
     this.#isConnected = true;
     this.#touch();
+    // The idle timeout may be shorter than what was left to connect.
+    if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
     stream.readStart();
     this.#client.readStart();
   }

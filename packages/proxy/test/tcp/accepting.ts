@@ -1,0 +1,55 @@
+import { EventEmitter, once } from 'node:events';
+import type { TcpListener, TcpStream, Transport } from '../../src/tcp/transport.ts';
+import { loopbackAddress } from '../fixtures/loopback.ts';
+import { Recorder } from './recorder.ts';
+
+export const PORT = 7_000;
+
+export interface Accepted {
+  readonly stream: TcpStream;
+  readonly events: Recorder;
+}
+
+export interface Accepting extends Disposable {
+  readonly host: string;
+  readonly port: number;
+  readonly listener: TcpListener;
+  /** The next connection that arrives; reads from the start unless it is told not to. */
+  next(options?: { readonly reads?: boolean }): Promise<Accepted>;
+}
+
+/** A listener of the transport under test, on an address of its own. */
+export async function accepting(transport: Transport, host: string = loopbackAddress()): Promise<Accepting> {
+  const arrivals = new EventEmitter();
+  const waiting: TcpStream[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const listener = transport.listen(
+    { address: host, port: PORT, reusePort: false },
+    {
+      onListening: resolve,
+      onFailed: (code) => reject(new Error(code)),
+      onAcceptError: (code) => reject(new Error(code)),
+      onConnection(stream) {
+        const events = new Recorder();
+        stream.accept(events);
+        waiting.push(stream);
+        arrivals.emit('arrival', { stream, events });
+      },
+    },
+  );
+  await promise;
+  return {
+    host,
+    port: PORT,
+    listener,
+    async next({ reads = true } = {}) {
+      const [accepted] = (await once(arrivals, 'arrival')) as [Accepted];
+      if (reads) accepted.stream.readStart();
+      return accepted;
+    },
+    [Symbol.dispose]() {
+      listener.close();
+      for (const stream of waiting) stream.reset();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// PERFORMANCE 2: a read buffer that is shared, and that a waiting write still points to, would give one tenant's bytes to
+// another. Many pairs relay at once, each with a pattern of its own, to readers that stop and go.
+import assert from 'node:assert/strict';
+import { type CountingServer, connectRaw, patternServer, type RawClient } from '@weir/testkit';
+import type { Transport } from '../../src/tcp/transport.ts';
+import { type Accepting, accepting } from './accepting.ts';
+import { Recorder } from './recorder.ts';
+
+const READERS = 12;
+/** More than the kernel takes for a reader that stands still. */
+const BYTES = 10_000_000;
+/** Not a multiple of any buffer. */
+const STEP = 1_234_567;
+
+interface Pair {
+  readonly client: RawClient;
+  readonly source: CountingServer;
+  /** Resolves when the reader holds its source up. */
+  readonly stuck: Promise<void>;
+}
+
+/** The client fails the test by itself at the first foreign byte. */
+export async function manySlowReaders(transport: Transport): Promise<void> {
+  using door = await accepting(transport);
+  const pairs: Pair[] = [];
+  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await relaying(transport, door, seed));
+  try {
+    await Promise.all(pairs.map(({ stuck }) => stuck));
+    await Promise.all(pairs.map(readSlowly));
+    for (const { client } of pairs) assert.equal(client.received, BYTES);
+  } finally {
+    await Promise.all(pairs.flatMap(({ client, source }) => [client.close(), source.close()]));
+  }
+}
+
+/** The smallest relay there is: source to client. */
+async function relaying(transport: Transport, door: Accepting, seed: number): Promise<Pair> {
+  const source = await patternServer({ bytes: BYTES, seed });
+  const arrival = door.next();
+  const client = await connectRaw({ host: door.host, port: door.port, expectPattern: seed, timeoutMs: 60_000 });
+  client.pause();
+  const { promise: stuck, resolve: getStuck } = Promise.withResolvers<void>();
+  const { stream: to, events: toEvents } = await arrival;
+  const fromEvents = new Recorder();
+  fromEvents.onBytes = (from, bytes) => {
+    if (to.write(bytes) === 0) return;
+    from.readStop();
+    getStuck();
+  };
+  const from = transport.connect({ address: source.host, port: source.port }, fromEvents);
+  toEvents.onDrained = () => from.readStart();
+  void fromEvents.until(() => fromEvents.hasEnded).then(() => to.shutdown());
+  return { client, source, stuck };
+}
+
+async function readSlowly({ client }: Pair): Promise<void> {
+  for (let wanted = STEP; wanted < BYTES; wanted += STEP) {
+    client.resume();
+    await client.receives(wanted);
+    client.pause();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  client.resume();
+  await client.ended;
+}

@@ -1,0 +1,309 @@
+// What every implementation of the socket interface is held to.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { byteSink, connectRaw, echoServer, eventually, freePort, patternBytes, patternServer } from '@weir/testkit';
+import type { Transport } from '../../src/tcp/transport.ts';
+import { accepting, PORT } from './accepting.ts';
+import { Recorder } from './recorder.ts';
+import { manySlowReaders } from './slow-readers.ts';
+
+const MEGABYTE = 1_000_000;
+
+export function transportContract(name: string, transport: Transport): void {
+  describe(`${name}: listening`, () => {
+    test('a connection is accepted with the address of its client', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port, localAddress: '127.0.0.9' });
+      const { stream, events } = await arrival;
+      await client.send('ping');
+      await events.until(() => events.received === 4);
+      stream.write(Buffer.from('pong'));
+      assert.equal(stream.remoteAddress, '127.0.0.9');
+      assert.equal((await client.take(4)).toString(), 'pong');
+    });
+
+    test('a port that is taken is reported by its code', async () => {
+      await using holder = await echoServer();
+      const code = await new Promise<string>((resolve, reject) => {
+        transport.listen(
+          { address: holder.host, port: holder.port, reusePort: true },
+          {
+            onListening: () => reject(new Error('it listens')),
+            onFailed: resolve,
+            onConnection: () => undefined,
+            onAcceptError: () => undefined,
+          },
+        );
+      });
+      assert.equal(code, 'EADDRINUSE');
+    });
+
+    test('closing releases the port before it returns, and leaves what was accepted alone', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream } = await arrival;
+      door.listener.close();
+      using again = await accepting(transport, door.host);
+      assert.equal(again.port, PORT);
+      stream.write(Buffer.from('still here'));
+      assert.equal((await client.take(10)).toString(), 'still here');
+    });
+  });
+
+  describe(`${name}: connecting`, () => {
+    test('an endpoint that refuses is reported by its code, without having been connected', async () => {
+      const events = new Recorder();
+      transport.connect({ address: '127.0.0.1', port: await freePort() }, events);
+      await events.until(() => events.closed !== undefined);
+      assert.deepEqual(events.closed, { code: 'ECONNREFUSED' });
+      assert.equal(events.isConnected, false);
+    });
+
+    test('an attempt that is given up ends without a failure', async () => {
+      await using backend = await echoServer();
+      const events = new Recorder();
+      transport.connect({ address: backend.host, port: backend.port }, events).reset();
+      await events.until(() => events.closed !== undefined);
+      assert.deepEqual({ ...events.closed, isConnected: events.isConnected }, { code: undefined, isConnected: false });
+    });
+  });
+
+  describe(`${name}: reading and writing`, () => {
+    test('nothing is read before it is asked for, nor after it is stopped', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next({ reads: false });
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events } = await arrival;
+      await client.send('first');
+      await using other = await echoServer();
+      await roundTrip(transport, other);
+      assert.equal(events.received, 0);
+      stream.readStart();
+      await events.until(() => events.received === 5);
+      stream.readStop();
+      await client.send('second');
+      await roundTrip(transport, other);
+      assert.equal(events.text, 'first');
+      stream.readStart();
+      await events.until(() => events.text === 'firstsecond');
+    });
+
+    test('a reader that stops makes bytes queue here, and drain when it goes on: none lost, none changed', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port, expectPattern: 7 });
+      client.pause();
+      const { stream, events } = await arrival;
+      const total = 24 * MEGABYTE;
+      let written = 0;
+      const pump = (): void => {
+        while (written < total) {
+          const length = Math.min(65_536, total - written);
+          written += length;
+          if (stream.write(patternBytes({ seed: 7, offset: written - length, length })) > 0) return;
+        }
+        stream.shutdown();
+      };
+      events.onDrained = pump;
+      pump();
+      assert.ok(stream.queued > 0 && written < total);
+      client.resume();
+      await client.ended;
+      assert.equal(client.received, total);
+      assert.ok(events.drains > 0);
+    });
+
+    test('a chunk that is larger than any buffer arrives whole, and the memory may be used again at once', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port, expectPattern: 3 });
+      const { stream } = await arrival;
+      const huge = patternBytes({ seed: 3, offset: 0, length: 8 * MEGABYTE });
+      stream.write(huge);
+      huge.fill(0);
+      stream.shutdown();
+      await client.ended;
+      assert.equal(client.received, 8 * MEGABYTE);
+    });
+
+    test('tiny chunks keep their order in both directions', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events } = await arrival;
+      events.onBytes = (_, bytes) => {
+        for (const byte of bytes) stream.write(Uint8Array.of(byte));
+      };
+      const text = Array.from({ length: 500 }, (_, index) => `${index};`).join('');
+      for (const char of text) await client.send(char);
+      assert.equal((await client.take(text.length)).toString(), text);
+    });
+
+    test('one stream takes no more than 256 KiB in a turn, however much waits', async () => {
+      using door = await accepting(transport);
+      await using source = await patternServer({ bytes: 24 * MEGABYTE });
+      const [largest] = await Promise.all([
+        largestTurn(async (events) => {
+          transport.connect({ address: source.host, port: source.port }, events);
+        }),
+      ]);
+      const arrival = door.next({ reads: false });
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events } = await arrival;
+      void client.sendPattern({ bytes: 4 * MEGABYTE, chunk: 4 * MEGABYTE });
+      const largestAccepted = await largestTurn(async (recorder) => {
+        events.onBytes = (_, bytes) => recorder.onData(stream, bytes);
+        stream.readStart();
+        await events.until(() => events.received === 4 * MEGABYTE);
+        recorder.onEnd();
+      });
+      assert.ok(largest <= 262_144 && largestAccepted <= 262_144, `${largest}, ${largestAccepted} bytes in one turn`);
+    });
+
+    test('slow readers never get each other’s bytes', () => manySlowReaders(transport));
+
+    test('a throw of the owner ends in onThrow', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { events } = await arrival;
+      events.onBytes = () => {
+        throw new Error('a bug');
+      };
+      await client.send('x');
+      await events.until(() => events.thrown !== undefined);
+      assert.match(String(events.thrown), /a bug/);
+      assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+    });
+  });
+
+  describe(`${name}: ends`, () => {
+    test('after the FIN of the peer writing goes on, and both FINs close it', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events } = await arrival;
+      await client.end();
+      await events.until(() => events.hasEnded);
+      stream.write(Buffer.from('late'));
+      stream.shutdown();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      assert.equal(client.buffered.toString(), 'late');
+      await events.until(() => events.closed !== undefined);
+      assert.deepEqual(events.closed, { code: undefined });
+    });
+
+    test('after our FIN reading goes on', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events } = await arrival;
+      stream.shutdown();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      await client.send('late');
+      await client.end();
+      await events.until(() => events.closed !== undefined);
+      assert.equal(events.text, 'late');
+      assert.deepEqual(events.closed, { code: undefined });
+    });
+
+    test('a reset of the peer is told as a failure, and not as its end', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { events } = await arrival;
+      client.reset();
+      await events.until(() => events.closed !== undefined);
+      assert.deepEqual({ ...events.closed, hasEnded: events.hasEnded }, { code: 'ECONNRESET', hasEnded: false });
+    });
+
+    test('our reset reaches the peer at once, whatever is queued', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      client.pause();
+      const { stream, events } = await arrival;
+      stream.write(Buffer.alloc(24 * MEGABYTE));
+      assert.ok(stream.queued > 0);
+      stream.shutdown();
+      stream.reset();
+      client.resume();
+      assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+      await events.until(() => events.closed !== undefined);
+      assert.deepEqual(events.closed, { code: undefined });
+    });
+
+    test('what a reset peer did not take stays counted as queued', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      client.pause();
+      const { stream, events } = await arrival;
+      stream.write(Buffer.alloc(24 * MEGABYTE));
+      const queued = stream.queued;
+      client.reset();
+      await events.until(() => events.closed !== undefined);
+      assert.ok(queued > 0 && stream.queued === queued, `${stream.queued} of ${queued}`);
+      assert.equal(stream.write(Buffer.alloc(10)), queued + 10);
+    });
+
+    test('a connected stream that is reset resets its endpoint', async () => {
+      await using backend = await byteSink();
+      const events = new Recorder();
+      const stream = transport.connect({ address: backend.host, port: backend.port }, events);
+      await events.until(() => events.isConnected);
+      assert.equal(backend.open, 1);
+      stream.reset();
+      await events.until(() => events.closed !== undefined);
+      await eventually(() => assert.equal(backend.open, 0));
+    });
+
+    test('a reset right after a FIN leaks no descriptor', async () => {
+      using door = await accepting(transport);
+      const descriptors = (): number => readdirSync('/proc/self/fd').length;
+      const before = descriptors();
+      for (let round = 0; round < 20; round += 1) {
+        const arrival = door.next();
+        const client = await connectRaw({ host: door.host, port: door.port });
+        const { stream, events } = await arrival;
+        stream.shutdown();
+        stream.reset();
+        await events.until(() => events.closed !== undefined);
+        await client.close();
+      }
+      await eventually(() => assert.ok(descriptors() <= before, `${descriptors()} descriptors, ${before} before`));
+    });
+  });
+}
+
+/** By the time it is back everything that was ready to be read has been read. */
+async function roundTrip(transport: Transport, { host, port }: { host: string; port: number }): Promise<void> {
+  const events = new Recorder();
+  const stream = transport.connect({ address: host, port }, events);
+  await events.until(() => events.isConnected);
+  stream.write(Buffer.from('x'));
+  await events.until(() => events.received === 1);
+  stream.reset();
+}
+
+/** The most that was read between two turns of the event loop, until the end. */
+async function largestTurn(start: (events: Recorder) => Promise<void>): Promise<number> {
+  const events = new Recorder();
+  let turn = 0;
+  let largest = 0;
+  events.onBytes = (_, bytes) => {
+    if (turn === 0) {
+      setImmediate(() => {
+        turn = 0;
+      });
+    }
+    turn += bytes.length;
+    largest = Math.max(largest, turn);
+  };
+  await start(events);
+  await events.until(() => events.hasEnded);
+  return largest;
+}

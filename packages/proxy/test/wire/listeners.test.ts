@@ -1,0 +1,146 @@
+// Sockets that come, go and cannot be had.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { reportOf, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { uidOf } from '../fixtures/tables.ts';
+
+const REFUSED = { code: 'ECONNREFUSED' };
+
+test('a Service without a ready endpoint is bound, but refuses; with the first endpoint it serves', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([]));
+  await reportOf(proxy, { bound: true, listening: false, error: null });
+  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED);
+  await fleet.serve(web([endpointOf(backend)]));
+  await reportOf(proxy, { bound: true, listening: true });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('here');
+  await client.take(4);
+  await fleet.serve(web([]));
+  await reportOf(proxy, { bound: true, listening: false });
+  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED);
+  await client.send('still here');
+  assert.equal((await client.take(10)).toString(), 'still here');
+});
+
+test('endpoints that flap leave the port open in the end, at once', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  for (let round = 0; round < 20; round += 1) {
+    await fleet.serve(web([]));
+    await fleet.serve(web([endpointOf(backend)]));
+  }
+  await eventually(() => reportOf(proxy, { bound: true, listening: true, error: null }), { timeoutMs: 900 });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('x');
+  assert.equal((await client.take(1)).toString(), 'x');
+});
+
+test('a port that another process holds is reported with what to do, and taken when it is free', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const foreign = await echoServer({ host: fleet.addressOf(), port: PORT });
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  const { error } = await reportOf(proxy, { bound: false, listening: false });
+  assert.match(
+    String(error),
+    new RegExp(`^cannot listen on ${fleet.addressOf()}:${PORT}: the port is in use by another`),
+  );
+  assert.match(String(error), /; stop that process, or give the Service another port$/);
+  await eventually(async () => {
+    assert.equal((await fleet.heartbeats())[0]?.listeners[0]?.error, error);
+  });
+  await foreign.close();
+  await reportOf(proxy, { bound: true, listening: true, error: null });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('ours');
+  assert.equal((await client.take(4)).toString(), 'ours');
+});
+
+test('a holder that shares its port by reusePort is found, too', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await using _foreign = await echoServer({ host: fleet.addressOf(), port: PORT, reusePort: true });
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  assert.match(String((await reportOf(proxy, { bound: false })).error), /in use/);
+});
+
+test('an address that this host does not have is reported', async () => {
+  await using fleet = await startFleet({ addresses: { a: '192.0.2.1' } });
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  assert.match(
+    String((await reportOf(proxy, { bound: false })).error),
+    /192\.0\.2\.1:8080: this host has no such address/,
+  );
+  assert.deepEqual(proxy.view().addresses, []);
+});
+
+test('a change of endpoints keeps open connections, and new ones go to the new endpoint', async () => {
+  await using fleet = await startFleet();
+  await using old = await echoServer();
+  await using next = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(old)]));
+  await using first = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await first.send('1');
+  await first.take(1);
+  await fleet.serve(web([endpointOf(next)]));
+  await eventually(async () => {
+    await using probe = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await probe.send('2');
+    await probe.take(1);
+    assert.ok(next.accepted > 0);
+  });
+  await first.send('3');
+  assert.equal((await first.take(1)).toString(), '3');
+  assert.equal(outcomesOf(proxy)?.['reset-by-endpoint'], undefined);
+});
+
+test('a Service that goes takes its listener along and keeps its connections; its figures still reach the ledger', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(
+    fleet,
+    web([endpointOf(backend)]),
+    web([endpointOf(backend)], { name: 'other', port: 9_090 }),
+  );
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('before');
+  await client.take(6);
+  await fleet.serve(web([endpointOf(backend)], { name: 'other', port: 9_090 }));
+  await eventually(() => assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED));
+  await client.send('after');
+  assert.equal((await client.take(5)).toString(), 'after');
+  await client.end();
+  await client.ended;
+  await eventually(async () => {
+    assert.deepEqual((await fleet.usage()).web, { receivedBytes: 11, sentBytes: 11, connections: 1, requests: 0 });
+  });
+  await eventually(() =>
+    assert.deepEqual(
+      proxy.view().services.map(({ name }) => name),
+      ['other'],
+    ),
+  );
+});
+
+test('a port that changes hands is confirmed for its new Service without being closed', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  await fleet.serve(web([endpointOf(backend)], { name: 'successor', namespace: 'games' }));
+  await reportOf(proxy, { bound: true, listening: true, service: uidOf({ name: 'successor', namespace: 'games' }) });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('x');
+  await client.take(1);
+  const counted = proxy.view().services.find(({ name }) => name === 'successor');
+  assert.deepEqual(
+    { tenant: counted?.tenant, connections: counted?.counters.connections },
+    { tenant: 'games', connections: 1 },
+  );
+});

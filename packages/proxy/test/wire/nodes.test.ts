@@ -1,0 +1,73 @@
+// Several proxies: of several nodes in one process, and of one node by mistake or while it is upgraded.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, serving, web } from '../fixtures/serving.ts';
+
+test('each node serves its own part on its own address', async () => {
+  await using fleet = await startFleet({ nodes: ['a', 'b'] });
+  await using everywhere = await echoServer();
+  await using onlyB = await echoServer();
+  await fleet.serve(
+    web([endpointOf(everywhere)]),
+    web([endpointOf(onlyB)], { name: 'b-only', port: 9_090, nodes: ['b'] }),
+  );
+  const [a, b] = await Promise.all([fleet.proxy({ node: 'a' }), fleet.proxy({ node: 'b' })]);
+  await Promise.all([a.ready, b.ready]);
+  for (const node of ['a', 'b']) {
+    await using client = await connectRaw({ host: fleet.addressOf(node), port: PORT });
+    await client.send(node);
+    assert.equal((await client.take(1)).toString(), node);
+  }
+  await assert.rejects(connectRaw({ host: fleet.addressOf('a'), port: 9_090 }), { code: 'ECONNREFUSED' });
+  await using _client = await connectRaw({ host: fleet.addressOf('b'), port: 9_090 });
+  assert.equal(a.view().listeners.length, 1);
+  assert.equal(b.view().listeners.length, 2);
+  assert.deepEqual(a.view().addresses, [fleet.addressOf('a')]);
+  await eventually(async () =>
+    assert.deepEqual(
+      (await fleet.heartbeats()).map(({ node }) => node),
+      ['a', 'b'],
+    ),
+  );
+});
+
+test('a Service that comes to a node later brings its endpoints along', async () => {
+  await using fleet = await startFleet({ nodes: ['a', 'b'] });
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)], { nodes: ['b'] }));
+  assert.deepEqual(proxy.view().listeners, []);
+  await fleet.serve(web([endpointOf(backend)], { nodes: ['a', 'b'] }));
+  await eventually(async () => {
+    await using client = await connectRaw({ host: fleet.addressOf('a'), port: PORT });
+    await client.send('x');
+    await client.take(1);
+  });
+});
+
+test('a second proxy of a node serves nothing and says so, and takes over when the first one drains', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await serving(fleet, web([endpointOf(backend)]));
+  const second = await fleet.proxy();
+  await second.ready;
+  assert.match(String(second.view().conflict), /^another proxy serves node a of fleet test-/);
+  assert.equal(second.view().listeners[0]?.bound, false);
+  assert.equal(second.view().listeners[0]?.error, second.view().conflict);
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('x');
+  await client.take(1);
+  const draining = first.close();
+  await eventually(() => assert.equal(second.view().listeners[0]?.listening, true));
+  assert.equal(second.view().conflict, null);
+  await using next = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await next.send('next');
+  await next.take(4);
+  await client.send('first');
+  assert.equal((await client.take(5)).toString(), 'first');
+  await client.end();
+  await draining;
+  assert.equal(second.view().services[0]?.counters.connections, 1);
+});
