@@ -1,4 +1,5 @@
 export * from './balance/balancer.ts';
+export * from './balance/create-balancer.ts';
 export * from './cutoff.ts';
 export * from './fleet-settings.ts';
 export * from './heartbeat.ts';
@@ -28,10 +29,10 @@ export * from './usage/period.ts';
 export * from './usage/report.ts';
 export { type Condition, truncate } from './view/condition.ts';
 export * from './view/fleet.ts';
+export * from './view/port-view.ts';
 export * from './view/proxy-view.ts';
 export {
   type PortError,
-  type PortView,
   type ServiceState,
   type ServiceView,
   serviceViewFor,

@@ -1,7 +1,4 @@
-import type { Endpoint, ServiceSettings } from '../table/entry.ts';
-import { leastConnections } from './least-connections.ts';
-import { rendezvous } from './rendezvous.ts';
-import { createRoundRobin } from './round-robin.ts';
+import type { Endpoint } from '../table/entry.ts';
 
 /**
  * Chooses among the endpoints of a listener. One per listener and worker, because some remember where they were.
@@ -19,15 +16,4 @@ export interface Balancer {
 export interface EndpointLoad {
   readonly endpoint: Endpoint;
   active: number;
-}
-
-/** `random` gives numbers in [0, 1). */
-export function createBalancer(settings: ServiceSettings, random: () => number): Balancer {
-  if (settings.affinity.kind === 'client-ip') return { choose: rendezvous };
-  switch (settings.algorithm) {
-    case 'least-connections':
-      return { choose: (loads) => leastConnections(loads, random) };
-    case 'round-robin':
-      return createRoundRobin();
-  }
 }

@@ -2,10 +2,10 @@ import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
 import type { Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
 import type { Nodes } from './nodes.ts';
+import type { Outcome } from './outcome.ts';
 import { isOwned } from './owned.ts';
 import type { Tenancy } from './tenancy.ts';
 import { counted } from './text.ts';
-import type { Outcome } from './translate.ts';
 
 interface Findings {
   readonly outcomes: readonly Outcome[];

@@ -7,6 +7,7 @@ import { type Decision, decide } from './decision.ts';
 import { endpointsFor, type ServiceEndpoints } from './endpoints.ts';
 import type { Held } from './held.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
+import type { Outcome } from './outcome.ts';
 import { heldPortsFor, ownedServicesFor } from './owned.ts';
 import { holdsPort } from './placement.ts';
 import { problemEntries, problemsFor } from './problems.ts';
@@ -28,11 +29,6 @@ export type ServiceStatus = Pick<
   ServiceEntry,
   'uid' | 'namespace' | 'name' | 'tenant' | 'accepted' | 'degraded' | 'ports' | 'nodes'
 >;
-
-/** A decision with the endpoints of what it serves. */
-export interface Outcome extends Decision {
-  readonly endpoints: ServiceEndpoints;
-}
 
 /**
  * The routing table of a snapshot. `held` is what the last table granted (`heldFor`): who has a port keeps it, and the last

@@ -2,7 +2,6 @@
 import type { Cutoff } from '../cutoff.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
 import type { ServiceEntry, Verdict } from '../table/entry.ts';
-import type { PortView } from './service-view.ts';
 
 export interface Condition {
   /** Without the prefix `weir.dev/`. */
@@ -13,7 +12,6 @@ export interface Condition {
 }
 
 interface Facts {
-  readonly ports: readonly PortView[];
   readonly addresses: readonly string[];
   readonly errors: readonly string[];
   readonly readyEndpoints: number;

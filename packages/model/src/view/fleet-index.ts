@@ -1,7 +1,7 @@
 // One pass over table and heartbeats, so that each view costs its Service and not the fleet.
+import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
 import type { EndpointsEntry, ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { Fleet } from './fleet.ts';
-import type { ReportedBy } from './service-view.ts';
 
 export interface FleetIndex {
   readonly services: readonly ServiceEntry[];
@@ -12,6 +12,12 @@ export interface FleetIndex {
   readonly nodes: ReadonlyMap<string, NodeEntry>;
   /** By node; draining lives first, so that later ones win. */
   readonly reports: ReadonlyMap<string, readonly ReportedBy[]>;
+}
+
+/** The reports of one life of a node's proxy, by listener id. */
+export interface ReportedBy {
+  readonly heartbeat: Heartbeat;
+  readonly byListener: ReadonlyMap<string, ListenerReport>;
 }
 
 interface EndpointCount {

@@ -1,10 +1,11 @@
 import { type Cutoff, cutoffFor } from '../cutoff.ts';
-import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
+import type { ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
-import type { ListenerEntry, Protocol, ServiceEntry } from '../table/entry.ts';
+import type { ListenerEntry, ServiceEntry } from '../table/entry.ts';
 import { type Condition, conditionsFor } from './condition.ts';
 import type { Fleet } from './fleet.ts';
-import { type FleetIndex, indexOf } from './fleet-index.ts';
+import { type FleetIndex, indexOf, type ReportedBy } from './fleet-index.ts';
+import type { PortView } from './port-view.ts';
 
 export type ServiceState = 'Programmed' | 'Pending' | 'Refused' | 'Suspended';
 
@@ -23,17 +24,6 @@ export interface ServiceView {
   readonly portErrors: readonly PortError[];
   readonly endpoints: { readonly ready: number; readonly total: number };
   readonly conditions: readonly Condition[];
-}
-
-/** One listener: a port on a node. */
-export interface PortView {
-  readonly port: number;
-  readonly protocol: Protocol;
-  readonly node: string;
-  readonly address: string;
-  readonly bound: boolean;
-  readonly listening: boolean;
-  readonly error: string | null;
 }
 
 export interface PortError {
@@ -63,7 +53,7 @@ function viewFor(entry: ServiceEntry, fleet: Fleet, index: FleetIndex): ServiceV
   const endpoints = index.endpoints.get(entry.uid) ?? { ready: 0, total: 0 };
   const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { ports, addresses, errors, readyEndpoints: endpoints.ready, reachable: fleet.reachable };
+  const facts = { addresses, errors, readyEndpoints: endpoints.ready, reachable: fleet.reachable };
   const conditions = conditionsFor(entry, facts, cutoff);
   return {
     uid: entry.uid,
@@ -92,12 +82,6 @@ function portViewFor(listener: ListenerEntry, reports: readonly ReportedBy[]): P
     listening: report?.listening ?? false,
     error: report?.error ?? null,
   };
-}
-
-/** The reports of one life of a node's proxy, by listener id. */
-export interface ReportedBy {
-  readonly heartbeat: Heartbeat;
-  readonly byListener: ReadonlyMap<string, ListenerReport>;
 }
 
 /** Of two lives on one node (an upgrade) the one that serves, then the newer one. A report for another Service is old. */

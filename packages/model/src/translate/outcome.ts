@@ -1,0 +1,7 @@
+import type { Decision } from './decision.ts';
+import type { ServiceEndpoints } from './endpoints.ts';
+
+/** A decision with the endpoints of what it serves. */
+export interface Outcome extends Decision {
+  readonly endpoints: ServiceEndpoints;
+}
