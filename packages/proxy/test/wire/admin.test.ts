@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatHostPort } from '@weir/runtime';
+import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+
+const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
+
+test('a proxy is ready from its first table on, until it drains', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await fleet.proxy(ADMIN);
+  assert.equal((await ask(proxy, '/healthz')).status, 200);
+  const waiting = await ask(proxy, '/readyz');
+  assert.equal(waiting.status, 503);
+  assert.match(await waiting.text(), /no routing table yet/);
+  await fleet.serve(web([endpointOf(backend)]));
+  await proxy.ready;
+  assert.equal((await ask(proxy, '/readyz')).status, 200);
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('x');
+  await client.take(1);
+  const closing = proxy.close();
+  assert.match(await (await ask(proxy, '/readyz')).text(), /draining/);
+  await client.end();
+  await closing;
+});
+
+test('metrics tell of each Service what it used, refused and has', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const dead = { address: '127.0.0.1', port: await freePort() };
+  await fleet.serve(web([endpointOf(backend)]), web([dead], { name: 'down', namespace: 'games', port: 9_090 }));
+  const proxy = await fleet.proxy(ADMIN);
+  await proxy.ready;
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('12345');
+  await client.take(5);
+  await using refused = await connectRaw({ host: fleet.addressOf(), port: 9_090 });
+  await refused.ended;
+  const revision = proxy.view().applied?.revision;
+  await eventually(async () => {
+    const lines = (await (await ask(proxy, '/metrics')).text()).split('\n');
+    for (const line of [
+      'weir_service_received_bytes_total{namespace="shop",service="web"} 5',
+      'weir_service_sent_bytes_total{namespace="shop",service="web"} 5',
+      'weir_service_connections_total{namespace="shop",service="web"} 1',
+      'weir_service_connections_active{namespace="shop",service="web"} 1',
+      'weir_service_refused_total{namespace="games",service="down",reason="connect-failed"} 1',
+      'weir_service_endpoints{namespace="shop",service="web",state="ready"} 1',
+      `weir_table_revision ${revision}`,
+      'weir_unrouted_bytes_total{direction="received"} 0',
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
+    }
+  });
+  const debug = (await (await ask(proxy, '/debug/listeners')).json()) as { listeners: { listening: boolean }[] };
+  assert.deepEqual(
+    debug.listeners.map(({ listening }) => listening),
+    [true, true],
+  );
+});
+
+test('an admin port that is taken is told with what to do', async () => {
+  await using fleet = await startFleet();
+  await using holder = await echoServer();
+  await assert.rejects(
+    fleet.proxy({ admin: { host: holder.host, port: holder.port } }),
+    /in use by another process; set WEIR_ADMIN to a free HOST:PORT, or to off/,
+  );
+});
+
+function ask(proxy: RunningProxy, path: string): Promise<Response> {
+  const { adminAddress } = proxy;
+  assert.ok(adminAddress);
+  return fetch(`http://${formatHostPort(adminAddress)}${path}`);
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { type Fate, faultyStore } from '../fixtures/faulty-store.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+
+const FATES: readonly Fate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
+
+test('the ledger equals the clients’ own count although reports are lost, repeated and reordered', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(web([endpointOf(backend)]));
+  let reports = 0;
+  const store = faultyStore(fleet.store, () => FATES[reports++ % FATES.length] ?? 'arrives');
+  const proxy = await fleet.proxy({ store, workers: 2 });
+  await proxy.ready;
+  let bytes = 0;
+  let connections = 0;
+  const talk = async (): Promise<void> => {
+    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, expectPattern: 1 });
+    await client.sendPattern({ bytes: 10_000, seed: 1 });
+    await client.end();
+    await client.ended;
+    bytes += client.received;
+    connections += 1;
+  };
+  while (reports < FATES.length + 1) await Promise.all([talk(), talk(), talk()]);
+  await eventually(async () => {
+    assert.deepEqual((await fleet.usage()).web, { receivedBytes: bytes, sentBytes: bytes, connections, requests: 0 });
+  });
+});
