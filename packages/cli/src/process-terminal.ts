@@ -24,7 +24,8 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
       out: (text) => void process.stdout.write(text),
       err: (text) => void process.stderr.write(text),
       isTerminal: isTTY,
-      columns: () => (isTTY ? process.stdout.columns : undefined),
+      // Some pseudo terminals say 0: they do not know.
+      columns: () => (isTTY ? process.stdout.columns || undefined : undefined),
       colour: wantsColour(process.env, isTTY),
       signal: stopping.signal,
     },
