@@ -4,6 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '@weir/runtime';
 
 const RETRY_MS = 250;
+/** Not at once: a holder that lets nobody wait must not be asked without end. */
+const RELEASED_MS = 5;
 
 export interface NodeGuardOptions {
   readonly fleet: string;
@@ -72,19 +74,23 @@ export class NodeGuard {
     onChange(
       `another proxy serves node ${node} of fleet ${fleet} on this host; stop it, or give this one another WEIR_NODE`,
     );
-    this.#watched = connect({ path: this.#path });
-    this.#watched.resume();
-    this.#watched.on('error', () => undefined);
-    this.#watched.on('close', () => this.#tryLater());
+    this.#watch(connect({ path: this.#path }));
   }
 
-  #tryLater(): void {
+  /** The holder lets us wait on a connection: its end is the release. */
+  #watch(holder: Socket): void {
+    let isHeld = false;
+    this.#watched = holder.resume();
+    holder.on('connect', () => {
+      isHeld = true;
+    });
+    holder.on('error', () => undefined);
+    holder.on('close', () => this.#tryLater(isHeld ? RELEASED_MS : RETRY_MS));
+  }
+
+  #tryLater(ms: number = RETRY_MS): void {
     if (this.#isReleased) return;
     this.#retry?.cancel();
-    this.#retry = this.#options.clock.setTimeout(
-      () => void this.take(),
-      this.#watched?.connecting === false ? 0 : RETRY_MS,
-    );
-    this.#watched = undefined;
+    this.#retry = this.#options.clock.setTimeout(() => void this.take(), ms);
   }
 }

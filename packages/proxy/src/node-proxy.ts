@@ -151,10 +151,18 @@ export class NodeProxy {
   }
 
   view(): ProxySelfView {
+    return {
+      ...this.#says(),
+      life: this.#flusher.life ?? null,
+      conflict: this.#conflict ?? null,
+      services: serviceCounts(this.slots),
+    };
+  }
+
+  #says(): Omit<Heartbeat, 'life'> {
     const { node, version = 'dev', addresses } = this.#settings;
     return {
       node,
-      life: this.#flusher.life ?? null,
       version,
       startedAt: this.#startedAt,
       draining: this.#isDraining,
@@ -164,8 +172,6 @@ export class NodeProxy {
       listeners: this.#listeners.reports(),
       workers: this.#pool.live,
       connections: this.slots.active(),
-      conflict: this.#conflict ?? null,
-      services: serviceCounts(this.slots),
     };
   }
 
@@ -249,8 +255,8 @@ export class NodeProxy {
   }
 
   #heartbeat(): Heartbeat | undefined {
-    const { conflict: _conflict, services: _services, life, ...rest } = this.view();
-    return life === null ? undefined : { ...rest, life };
+    const { life } = this.#flusher;
+    return life === undefined ? undefined : { ...this.#says(), life };
   }
 
   async #flush(): Promise<void> {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { formatHostPort } from '@weir/runtime';
 import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
+import { endingOf } from '../fixtures/ending-of.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
@@ -39,8 +40,7 @@ test('metrics tell of each Service what it used, refused and has', async () => {
   await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
   await client.send('12345');
   await client.take(5);
-  await using refused = await connectRaw({ host: fleet.addressOf(), port: 9_090 });
-  await refused.ended;
+  await endingOf({ host: fleet.addressOf(), port: 9_090 });
   const revision = proxy.view().applied?.revision;
   await eventually(async () => {
     const lines = (await (await ask(proxy, '/metrics')).text()).split('\n');
