@@ -16,6 +16,7 @@ import {
   url,
 } from '@weir/runtime';
 import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { kernelAdvice } from './kernel-settings.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
 const NAME = /^[\w.-]+$/;
@@ -49,6 +50,8 @@ await runProcess('weir-proxy', (control) => {
       {
         name: 'proxy',
         async start() {
+          const advice = await kernelAdvice();
+          if (advice !== undefined) log.warn({ advice }, 'a kernel setting is not as it should be');
           proxy = await startProxy({ ...options, store, log });
           proxy.failed.catch((error) => control.fail(error));
         },
