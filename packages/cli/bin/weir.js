@@ -31,10 +31,10 @@ function isRecent(version) {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-/** The npm package `node`, a development dependency. */
+/** That of the npm package `node`, a development dependency; by its launcher, which knows where its libraries are. */
 function nodeOfCheckout() {
   try {
-    const binary = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
+    const binary = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), '..', '.bin', 'node');
     return existsSync(binary) ? binary : undefined;
   } catch {
     return undefined;
