@@ -84,18 +84,6 @@ export function acknowledge(journal: Journal, report: UsageReport): Journal {
   return { slots };
 }
 
-/**
- * Says again, as of `minute`, what the ledger has acknowledged of slots that are silent since: it may have forgotten it with
- * all else (a wipe, a failover), and would never hear of them again. Known values change nothing.
- */
-export function restate(journal: Journal, minute: number): Journal {
-  const slots = new Map(journal.slots);
-  for (const [key, slot] of journal.slots) {
-    if (slot.points.length === 0) slots.set(key, { ...slot, points: [{ minute, counters: slot.acknowledged }] });
-  }
-  return { slots };
-}
-
 /** Whether nothing of the slot waits for the ledger: then its place may be used again. */
 export function isAcknowledged(journal: Journal, slot: Pick<SlotReading, 'service' | 'tenant'>): boolean {
   return (journal.slots.get(slotKey(slot))?.points.length ?? 0) === 0;

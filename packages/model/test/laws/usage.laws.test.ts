@@ -14,7 +14,6 @@ import {
   periodsOf,
   record,
   reportFor,
-  restate,
   takeTokens,
   type UsageReport,
   ZERO,
@@ -93,18 +92,6 @@ test('the ledger equals what was relayed, with any report lost, repeated or late
       assert.ok(isAcknowledged(journal, SLOT));
     }),
   );
-});
-
-test('what a ledger forgot is restored by saying it again, and saying it to one that knows changes nothing', () => {
-  let journal = record(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO, sentBytes: 9 } }], 1);
-  journal = acknowledge(journal, reportFor(journal, LIFE) ?? assert.fail('nothing to report'));
-  assert.equal(reportFor(journal, LIFE), undefined);
-  const again = reportFor(restate(journal, 5), LIFE) ?? assert.fail('nothing to report');
-  const ledger = createLedger();
-  ledger.take(again);
-  ledger.take(again);
-  assert.deepEqual(ledger.total(), { ...ZERO, sentBytes: 9 });
-  assert.equal(reportFor(acknowledge(restate(journal, 5), again), LIFE), undefined);
 });
 
 test('what is replayed after an outage goes into its own minutes', () => {
