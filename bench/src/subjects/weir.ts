@@ -5,22 +5,22 @@ import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import type { Ledger, Metered, Ports, Subject } from './subject.ts';
 import { manifestsFor } from './weir-manifests.ts';
 
-const bin = fileURLToPath(new URL('../../../packages/cli/bin/weir.js', import.meta.url));
-const sources = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
+// What the bin runs in a checkout; started directly, since a profile does not survive that the bin replaces itself.
+const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
 /** The real thing: controller, console and a proxy of one worker in one process; all their CPU time is counted. */
 export async function startWeir(backends: Ports, options: { readonly profile?: string } = {}): Promise<Subject> {
-  if (!existsSync(sources)) throw new Error('weir standalone is not there yet; measure others with --subjects');
+  if (!existsSync(program)) throw new Error('weir standalone is not there yet; measure others with --subjects');
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-weir'));
   const ports = { answers: await freePort(), bulk: await freePort() };
   writeFileSync(join(directory.path, 'services.yaml'), manifestsFor(ports, backends));
-  const profiling = options.profile ? { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${options.profile}` } : {};
+  const profiling = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [];
+  const command = ['standalone', '-f', directory.path, '--workers', '1', '--console', '127.0.0.1:0'];
   const weir = cleanup.use(
     await spawnProcess({
       command: process.execPath,
-      args: [bin, 'standalone', '-f', directory.path, '--workers', '1', '--console', '127.0.0.1:0'],
-      env: { ...process.env, ...profiling },
+      args: ['--conditions=source', ...profiling, program, ...command],
       name: 'weir standalone',
       readyWhen: /\bready\b.*http:\/\/\S+/,
       mayExit: true,
