@@ -163,6 +163,20 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     );
   });
 
+  test('weir suspend and weir resume do it by a Suspension object', async () => {
+    const suspensions = (): Promise<string> => fleet.cluster.kubectl('get', 'suspensions', '-o', 'name');
+    await fleet.weir('suspend', 'game/world', '--message', 'closed for a moment');
+    await eventually(() => assertRefused(25565), { timeoutMs: 10_000 });
+    assert.match(await suspensions(), /^suspension\.weir\.dev\/\S+\n$/);
+    const status = await statusWhen(fleet.cluster, 'game/world', (now) => conditionIn(now, 'Suspended') !== undefined);
+    assert.equal(conditionIn(status, 'Suspended')?.message, 'closed for a moment');
+    await fleet.weir('resume', 'game/world');
+    assert.equal(await suspensions(), '');
+    for (const host of ADDRESSES) {
+      await eventually(async () => counted.add(await echoOnce(host, 25565)), { timeoutMs: 10_000 });
+    }
+  });
+
   test('controller and Redis restart under traffic without a failed request', async () => {
     await using requests = steadyRequests({ urls: WEB, clients: 6 });
     await requests.atLeast(50);
