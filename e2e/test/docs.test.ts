@@ -1,0 +1,52 @@
+// Pages that list what the code has are only worth reading while they list all of it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+
+/** The members of the unions of string literals in these files. */
+function codesIn(paths: readonly string[]): Set<string> {
+  const literal = /^\s+'([A-Z]\w+)',$|(?<![=!])[|=] '([A-Z]\w+)'/gm;
+  const texts = paths.flatMap((path) => [...read(path).matchAll(literal)]);
+  return new Set(texts.map(([, listed, inline]) => listed ?? inline ?? ''));
+}
+
+const CODES = [
+  'packages/model/src/problem.ts',
+  'packages/model/src/reason.ts',
+  'packages/runtime/src/error-codes.ts',
+  'packages/store/src/error.ts',
+  'packages/controller/src/kubernetes/api-error.ts',
+  'packages/console/src/api/api-error.ts',
+  'packages/cli/src/client/console-client.ts',
+];
+
+test('docs/errors.md lists every code of the program, and no other', () => {
+  const page = read('docs/errors.md');
+  const listed = new Set(
+    [...page.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`(\w+)`/g)].map(([, code]) => code),
+    ),
+  );
+  const known = codesIn(CODES);
+  // What says that all is well needs no page.
+  for (const fine of ['Accepted', 'Programmed']) known.delete(fine);
+  assert.ok(known.size > 40, `only ${known.size} codes were found in the sources`);
+  assert.deepEqual(
+    [...known].filter((code) => !listed.has(code)),
+    [],
+  );
+  assert.deepEqual(
+    [...listed].filter((code) => !known.has(code ?? '')),
+    [],
+  );
+});
+
+test('docs/operating.md lists every setting of the processes, and no other', () => {
+  const mains = ['controller', 'proxy', 'console'].map((part) => read(`packages/${part}/src/main.ts`)).join('\n');
+  const known = new Set([...mains.matchAll(/'(WEIR_\w+)'/g)].map(([, name]) => name));
+  const listed = new Set([...read('docs/operating.md').matchAll(/^\| `(WEIR_\w+)`/gm)].map(([, name]) => name));
+  assert.deepEqual([...listed].sort(), [...known].sort());
+});
