@@ -4,6 +4,7 @@ import { type Cidr, parseCidr } from '../match/cidr.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import type { Algorithm, ServiceSettings } from '../table/entry.ts';
 import { parseDuration } from './duration.ts';
+import { quoted } from './text.ts';
 
 export const ANNOTATION_PREFIX = 'weir.dev/';
 const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
@@ -29,7 +30,7 @@ export function settingsFor(service: ServiceObject): ParsedSettings {
   for (const [annotation, value] of Object.entries(service.annotations).sort()) {
     if (!annotation.startsWith(ANNOTATION_PREFIX)) continue;
     const parsed = parseAnnotation(annotation.slice(ANNOTATION_PREFIX.length), value);
-    if (typeof parsed === 'string') mistakes.push(`annotation ${annotation}: "${value}" ${parsed}`);
+    if (typeof parsed === 'string') mistakes.push(`annotation ${annotation}: ${quoted(value)} ${parsed}`);
     else settings = { ...settings, ...parsed };
   }
   settings = { ...settings, sourceRanges: rangesFor(service, mistakes), affinity: affinityFor(service) };
@@ -79,7 +80,7 @@ function rangesFor(service: ServiceObject, mistakes: string[]): readonly string[
   const ranges: Cidr[] = [];
   for (const text of texts) {
     const cidr = parseCidr(text);
-    if (cidr === undefined) mistakes.push(`${where}: "${text}" is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
+    if (cidr === undefined) mistakes.push(`${where}: ${quoted(text)} is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
     else ranges.push(cidr);
   }
   return [...new Set(ranges.map((range) => range.text))].sort();

@@ -43,9 +43,10 @@ export function tenancyFor(snapshot: Snapshot): Tenancy {
     const owner = owners.get(tenant);
     if (owner === undefined || policy.rank < owner.rank) owners.set(tenant, policy);
   }
+  const claimsOf = Map.groupBy(claims, ({ tenant }) => tenant);
   const tenants = new Map<string, Tenant>();
   for (const [name, owner] of owners) {
-    const own = claims.filter((claim) => claim.tenant === name && claim.policy === owner);
+    const own = (claimsOf.get(name) ?? []).filter((claim) => claim.policy === owner);
     const namespaces = own.map((claim) => claim.namespace).sort();
     tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits });
   }

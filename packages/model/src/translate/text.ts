@@ -8,6 +8,13 @@ export function listed(items: readonly string[]): string {
   return items.length <= LISTED ? shown : `${shown} and ${items.length - LISTED} more`;
 }
 
+const QUOTED = 80;
+
+/** What a tenant wrote, in quotes and cut: it may be a quarter of a megabyte, and stands in the table of the fleet. */
+export function quoted(text: string): string {
+  return text.length <= QUOTED ? `"${text}"` : `"${text.slice(0, QUOTED)}…"`;
+}
+
 /** `1 node`, `2 nodes`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

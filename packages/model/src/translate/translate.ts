@@ -80,7 +80,9 @@ function decideAll({ snapshot, services, nodes, tenancy, quota, held }: Deciding
       // Never another tenant's names.
       holderText(uid) {
         const holder = byUid.get(uid);
-        const isOwn = holder !== undefined && tenantOf(holder) === tenantOf(service);
+        const tenant = tenantOf(service);
+        // Two in dispute have no tenant in common.
+        const isOwn = holder !== undefined && tenant !== undefined && tenantOf(holder) === tenant;
         return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
       },
     });

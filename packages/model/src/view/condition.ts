@@ -56,7 +56,10 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
     };
   }
   if (entry.nodes.length === 0) {
-    return not('NoNodes', 'no node of the fleet has the label role=loadbalancer; label a node, or ask the operator to');
+    return not(
+      'NoNodes',
+      'no node with the label role=loadbalancer has an address of the IP families of the Service; label such a node, or ask the operator to',
+    );
   }
   if (facts.errors.length > 0) return not('BindFailed', facts.errors.join('; '));
   return not('WaitingForProxy', `waiting for the proxy of ${entry.nodes.join(', ')} to confirm its ports`);
