@@ -29,8 +29,9 @@ export function runScript(
   name: ScriptName,
   { keys, args }: { readonly keys: readonly string[]; readonly args: readonly (string | number)[] },
 ): Promise<unknown> {
-  const scripts = redis as unknown as Record<ScriptName, (...args: (string | number)[]) => Promise<unknown>>;
-  return scripts[name](keys.length, ...keys, ...args);
+  type Script = (count: number, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
+  // As lists, which the client flattens: spread out, a ledger of a large fleet overflows the stack.
+  return (redis as unknown as Record<ScriptName, Script>)[name](keys.length, keys, args);
 }
 
 const sources = new Map<ScriptName, string>();

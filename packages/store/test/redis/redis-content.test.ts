@@ -184,4 +184,19 @@ describe('the content of Redis', requireProgram('redis'), () => {
   async function awake(): Promise<void> {
     await eventually(async () => assert.match(await redis().info('clients'), /blocked_clients:0\r/));
   }
+
+  test('the ledger of a large fleet is restored in one call', async () => {
+    await using world = started?.world({ timeoutMs: 20_000 }) ?? assert.fail('not started');
+    const { usage } = await world.connect();
+    const counters = { receivedBytes: 1, sentBytes: 0, connections: 0, requests: 0 };
+    const bases = Array.from({ length: 17_000 }, (_, index) => ({
+      service: `u${index}`,
+      tenant: 'shop',
+      node: 'n',
+      life: 1,
+      counters,
+    }));
+    assert.equal(await usage.seed({ months: [], bases }), 'seeded');
+    assert.equal((await usage.copy([])).bases.length, bases.length);
+  });
 });

@@ -1,6 +1,6 @@
-import { access, constants, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { access, constants, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorMessage } from '@weir/runtime';
+import { ensureDirectory, errorMessage } from '@weir/runtime';
 import { StoreError } from '../../error.ts';
 
 /** One part of a store, as it lies in the state directory. */
@@ -62,7 +62,7 @@ export async function writeState<T>(path: string, format: StateFormat<T>, conten
 /** Makes the directory unless it is there; throws DAMAGED when nothing can be kept in it. */
 export async function prepareStateDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await ensureDirectory(path);
     await access(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StoreError(
