@@ -1,4 +1,4 @@
-import { type Clock, createLoop, errorMessage, type Logger, type Loop } from '@weir/runtime';
+import { type Clock, createLoop, errorMessage, type Logger, type Loop, type Timer } from '@weir/runtime';
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import {
@@ -39,7 +39,8 @@ export class LeaseElection implements Leadership {
   readonly #loop: Loop;
   #observation: Observation | undefined;
   #isLeader = false;
-  #renewedAt = Number.NEGATIVE_INFINITY;
+  /** Ends the lead in time, whatever requests are under way: an API server that hangs answers too late to tell. */
+  #deadline: Timer | undefined;
   #holder: string | undefined;
 
   constructor(options: LeaseElectionOptions) {
@@ -52,7 +53,6 @@ export class LeaseElection implements Leadership {
       clock,
       run: () => this.#round(),
       onError: (error, { failures }) => {
-        this.#stepBackWhenLate();
         if (failures === 1)
           log.warn({ reason: errorMessage(error) }, 'the Lease cannot be read or written; it is tried again');
       },
@@ -78,6 +78,7 @@ export class LeaseElection implements Leadership {
 
   async close(): Promise<void> {
     await this.#loop.close();
+    this.#deadline?.cancel();
     this.#listeners.clear();
     if (!this.#isLeader) return;
     this.#isLeader = false;
@@ -101,18 +102,20 @@ export class LeaseElection implements Leadership {
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
       // Somebody was faster: the next round sees who.
-      this.#stepBackWhenLate();
       if (step.kind !== 'renew') this.#set(false);
       return;
     }
     this.#holder = identity;
     this.#observation = { spec: step.spec, since: clock.monotonic() };
-    this.#renewedAt = startedAt;
-    this.#set(true);
+    this.#leadFrom(startedAt);
   }
 
-  #stepBackWhenLate(): void {
-    if (this.#isLeader && this.#options.clock.monotonic() - this.#renewedAt >= RENEW_DEADLINE_MS) this.#set(false);
+  #leadFrom(renewedAt: number): void {
+    const { clock } = this.#options;
+    this.#deadline?.cancel();
+    const leftMs = renewedAt + RENEW_DEADLINE_MS - clock.monotonic();
+    this.#deadline = clock.setTimeout(() => this.#set(false), leftMs);
+    this.#set(leftMs > 0);
   }
 
   #set(isLeader: boolean): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { ManualClock, silentLogger } from '@weir/runtime';
+import { ManualClock, silentLogger, wait } from '@weir/runtime';
 import { ApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { LEASE_MS, observe, planElection, released } from '../../src/leader/election.ts';
@@ -72,10 +72,16 @@ describe('two that stand for election', () => {
     const clock = new ManualClock();
     const lease = new FakeLeases();
     const away = { a: false, b: false };
+    /** Reads answer just before their time is over; writes do not. */
+    const slow = { a: false, b: false };
     const stand = (identity: 'a' | 'b'): LeaseElection => {
       const api = {
-        request: (request: ApiRequest): Promise<Json> =>
-          away[identity] ? Promise.reject(new ApiError('AWAY', 'refused')) : lease.request(request),
+        async request(request: ApiRequest): Promise<Json> {
+          if (slow[identity]) await wait(clock, (request.timeoutMs ?? 30_000) - 1);
+          const isLost = slow[identity] && request.method !== 'GET';
+          if (away[identity] || isLost) throw new ApiError('AWAY', 'refused');
+          return lease.request(request);
+        },
       };
       const election = standForElection({ api, namespace: 'n', name: 'l', identity, clock, log: silentLogger() });
       context.after(() => election.close());
@@ -85,7 +91,7 @@ describe('two that stand for election', () => {
     await clock.advance(10);
     const b = stand('b');
     await clock.advance(10);
-    return { clock, a, b, away };
+    return { clock, a, b, away, slow };
   }
 
   test('agree on one, for as long as it renews', async (context) => {
@@ -107,6 +113,19 @@ describe('two that stand for election', () => {
     away.a = false;
     await clock.advance(10_000);
     assert.deepEqual([a.isLeader, b.isLeader], [false, true]);
+  });
+
+  test('are never both leaders, also when answers do not come instead of being refused', async (context) => {
+    const { clock, a, b, slow } = await pair(context);
+    slow.a = true;
+    const seen = new Set<string>();
+    for (let second = 0; second < 40; second += 1) {
+      await clock.advance(1_000);
+      seen.add([a.isLeader && 'a', b.isLeader && 'b'].filter(Boolean).join(' and '));
+    }
+    slow.a = false;
+    await clock.advance(10_000);
+    assert.deepEqual([...seen], ['a', '', 'b']);
   });
 
   test('hand over at once when the leader goes in good order', async (context) => {
