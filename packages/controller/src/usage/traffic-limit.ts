@@ -18,6 +18,15 @@ export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): R
   return levels;
 }
 
+/** Tenants that came to 80 % or 100 % of their month since `before`. */
+export function crossedSince(
+  before: ReadonlyMap<string, TrafficLevel>,
+  levels: ReadonlyMap<string, TrafficLevel>,
+): ReadonlySet<string> {
+  const crossed = [...levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
+  return new Set(crossed.map(([name]) => name));
+}
+
 /**
  * What to say to the tenants that have used up their month, by tenant. Without the bytes of the moment: they would be news, and a
  * write to each Service, every few seconds.

@@ -4,7 +4,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { UsageStore } from '@weir/store';
 import { recentMonths } from './months.ts';
 import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
-import { exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
+import { crossedSince, exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
 import type { UsageArchive } from './usage-archive.ts';
 
 export interface UsageKeeperOptions {
@@ -25,6 +25,7 @@ export class UsageKeeper {
   #copiedAt = Number.NEGATIVE_INFINITY;
   /** By namespace: what the archive holds, without the time. */
   readonly #written = new Map<string, string>();
+  /** Of each tenant that has a limit: the last that was written away. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
   #exhausted: ReadonlyMap<string, string> = new Map();
 
@@ -49,16 +50,21 @@ export class UsageKeeper {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
     const isDue = clock.monotonic() - this.#copiedAt >= WRITE_EVERY_MS;
-    const crossed = await this.#crossedLimits(table);
-    if (!isDue && crossed.size === 0) return;
-    const copy = await store.copy(recentMonths(clock.now()));
-    const usages = tenantUsagesFor(copy, table, clock.now());
-    // A store that was wiped in between gave an empty copy; what we knew is worth more.
-    if (!(await store.isSeeded())) return;
-    this.#copied = usages;
+    const levels = await this.#levelsNow(table);
+    this.#exhausted = exhaustedFor(table, levels);
+    const crossed = crossedSince(this.#levels, levels);
+    if (isDue || crossed.size > 0) {
+      const copy = await store.copy(recentMonths(clock.now()));
+      const usages = tenantUsagesFor(copy, table, clock.now());
+      // A store that was wiped in between gave an empty copy; what we knew is worth more.
+      if (!(await store.isSeeded())) return;
+      this.#copied = usages;
+      await this.#archive(usages.filter(({ status }) => isDue || crossed.has(status.tenant?.name ?? '')));
+      if (isDue) await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
+    }
+    // Last: what could not be written is still due.
+    this.#levels = levels;
     if (isDue) this.#copiedAt = clock.monotonic();
-    await this.#archive(usages.filter(({ status }) => isDue || crossed.has(status.tenant?.name ?? '')));
-    if (isDue) await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
   }
 
   async #seed(): Promise<void> {
@@ -69,17 +75,12 @@ export class UsageKeeper {
       log.info({ namespaces: usages.length }, 'the ledger was opened with the totals that are known');
   }
 
-  /** Tenants that came to 80 % or 100 % of their month since the last look. */
-  async #crossedLimits(table: RoutingTable): Promise<ReadonlySet<string>> {
+  async #levelsNow(table: RoutingTable): Promise<ReadonlyMap<string, TrafficLevel>> {
     const { store, clock } = this.#options;
     const limited = entriesOf(table, 'tenant').filter(({ limits }) => limits.trafficPerMonth !== undefined);
     const [month] = recentMonths(clock.now());
     const rows = (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
-    const before = this.#levels;
-    this.#levels = trafficLevels(table, rows);
-    this.#exhausted = exhaustedFor(table, this.#levels);
-    const crossed = [...this.#levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
-    return new Set(crossed.map(([name]) => name));
+    return trafficLevels(table, rows);
   }
 
   async #archive(usages: readonly TenantUsage[]): Promise<void> {

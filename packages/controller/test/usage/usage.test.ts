@@ -23,6 +23,7 @@ class FakeArchive {
   }
 
   async write({ namespace, status }: TenantUsage): Promise<void> {
+    if (this.isAway) throw new Error('away');
     this.writes += 1;
     this.kept.set(namespace, JSON.stringify(status));
   }
@@ -179,6 +180,24 @@ describe('TenantUsage', () => {
     );
     await writesAfter(1_300, 15_000);
     assert.deepEqual([...keeper.exhausted], before, 'more traffic is no news');
+  });
+
+  test('that could not be written is written as soon as it can be, not 5 minutes later', async () => {
+    const { store, keeper, clock, report, archive } = world();
+    const limited = tableOf([tenant('shop', { trafficPerMonth: 1_000 }), service('web', 'shop')]);
+    await keeper.keep(limited);
+    const writesAfterOutage = async (bytes: number, ms: number): Promise<number> => {
+      await store.usage.flush(report('web', 'shop', bytes));
+      await clock.advance(ms);
+      archive.isAway = true;
+      await assert.rejects(keeper.keep(limited));
+      archive.isAway = false;
+      const before = archive.writes;
+      await keeper.keep(limited);
+      return archive.writes - before;
+    };
+    assert.equal(await writesAfterOutage(100, 300_000), 1, 'its time had come');
+    assert.equal(await writesAfterOutage(800, 15_000), 1, 'a limit was crossed');
   });
 
   test('outlives the Services of a namespace until nothing of it counts any more', async () => {
