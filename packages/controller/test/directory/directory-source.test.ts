@@ -310,6 +310,22 @@ describe('a directory', { timeout: 20_000 }, () => {
     await until(source, () => ports(source)['shop/web'] === 81);
   });
 
+  test('whose folder becomes a link that leads in circles is a problem, and what it gave goes on', async (context) => {
+    const folder = join(directory, 'folder');
+    mkdirSync(folder);
+    write('folder/web.yaml', service('web', 80));
+    const source = await open(context, { paths: [join(folder, 'web.yaml')] });
+    rmSync(folder, { recursive: true });
+    symlinkSync(folder, folder);
+    await source.look();
+    await until(source, () => problems(source).length > 0);
+    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    unlinkSync(folder);
+    mkdirSync(folder);
+    write('folder/web.yaml', service('web', 81));
+    await until(source, () => ports(source)['shop/web'] === 81);
+  });
+
   test('with YAML that multiplies, nests or loops without end is a problem like any other', async (context) => {
     const bomb = [
       'a: &a [x,x,x,x,x,x,x,x,x,x]',

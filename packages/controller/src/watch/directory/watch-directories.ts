@@ -65,7 +65,12 @@ export class DirectoryWatch {
   }
 }
 
+/** Undefined when there is nothing to watch now: it is gone, may not be entered, or is a link that leads in circles. */
 function inodeOf(path: string): string | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
+  try {
+    const { dev, ino } = statSync(path);
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
 }
