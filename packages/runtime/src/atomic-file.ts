@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { fileError } from './file-error.ts';
 
 /**
@@ -25,7 +25,7 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (isMissing(error)) return undefined;
     throw fileError(error, 'read', path);
   }
 }
@@ -33,10 +33,38 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
 /** Makes a state directory (mode 0700) where there is none yet. Throws `FILE_FAILED`. */
 export async function ensureDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeWithParents(resolve(path));
   } catch (error) {
     throw fileError(error, 'create', path);
   }
+}
+
+/** Not `recursive`: below /proc, where mkdir says ENOENT under a directory that is there, that one tries for ever. */
+async function makeWithParents(path: string): Promise<void> {
+  try {
+    await makeUnlessThere(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (!isMissing(error) || parent === path) throw error;
+    await makeWithParents(parent);
+    await makeUnlessThere(path);
+  }
+}
+
+async function makeUnlessThere(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const isThere = await stat(path).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+    if (!isThere) throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 async function writeThrough(path: string, content: string | Uint8Array): Promise<void> {

@@ -70,3 +70,9 @@ test('a state directory is made with its parents, and one that exists is left al
   assert.deepEqual(await readdir(path), ['kept']);
   await assert.rejects(ensureDirectory(join(path, 'kept')), { message: /a file is in the way; remove it/ });
 });
+
+test('a state directory where nothing can be made is an error, not an endless try', { timeout: 5_000 }, async () => {
+  // mkdir says ENOENT below /proc although /proc is there: Node's own recursive one goes round for ever, deaf to SIGTERM.
+  const path = process.platform === 'linux' ? '/proc/weir/state' : '/dev/null/weir/state';
+  await assert.rejects(ensureDirectory(path), { code: 'FILE_FAILED' });
+});

@@ -1,6 +1,6 @@
 import { access, constants, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ensureDirectory, errorMessage } from '@weir/runtime';
+import { ensureDirectory, errorMessage, WeirError } from '@weir/runtime';
 import { StoreError } from '../../error.ts';
 
 /** One part of a store, as it lies in the state directory. */
@@ -65,9 +65,10 @@ export async function prepareStateDirectory(path: string): Promise<void> {
     await ensureDirectory(path);
     await access(path, constants.W_OK | constants.X_OK);
   } catch (error) {
+    const reason = error instanceof WeirError ? error.cause : error;
     throw new StoreError(
       'DAMAGED',
-      `the state directory ${path} cannot be used (${errorMessage(error)}); choose one that the user that runs Weir may write`,
+      `the state directory ${path} cannot be used (${errorMessage(reason)}); choose one that the user that runs Weir may write`,
     );
   }
 }
