@@ -74,23 +74,32 @@ export function startController(options: ControllerOptions): Controller {
     async run(signal) {
       await source.synced(signal);
       if (!leader.isLeader) return follow();
-      const wasLeading = table.isLeading;
       snapshot = snapshotFor(source, options.settings);
-      let outcome = await table.keep(snapshot);
-      if (outcome === 'not-leader') {
-        await leader.recheck();
-        if (!leader.isLeader) return follow();
-        outcome = await table.keep(snapshot);
-        if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
-      }
-      if (!wasLeading || outcome === 'new-epoch') {
-        fleet?.grace();
-        account.trigger();
-      }
-      await cutoffs.keep(snapshot);
+      // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
+      // table can be made of it must be possible to cut off.
+      const cutOff = cutoffs.keep(snapshot);
+      await cutOff.catch(() => undefined);
+      if (!(await publish(snapshot))) return follow();
+      await cutOff;
       listen.trigger();
     },
   });
+  /** False: another leads. */
+  const publish = async (from: Snapshot): Promise<boolean> => {
+    const wasLeading = table.isLeading;
+    let outcome = await table.keep(from);
+    if (outcome === 'not-leader') {
+      await leader.recheck();
+      if (!leader.isLeader) return false;
+      outcome = await table.keep(from);
+      if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
+    }
+    if (!wasLeading || outcome === 'new-epoch') {
+      fleet?.grace();
+      account.trigger();
+    }
+    return true;
+  };
 
   const listen: Loop = createLoop({
     ...FLEET,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Cutoff, entriesOf, minuteOf, monthOf } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import type { MemoryStore } from '@weir/store';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
 import type { Leadership } from '../../src/leader/leadership.ts';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 import { served, startWorld } from '../fixtures/world.ts';
@@ -157,6 +157,27 @@ describe('a Suspension', () => {
     source.set({});
     await pass(10);
     assert.deepEqual(await names(store), []);
+  });
+
+  test('is in a new store before the table: what it cuts off must not serve for a moment', async (context) => {
+    const seen: string[][] = [];
+    const store: MemoryStore = createMemoryStore({
+      onChange() {
+        if (store.table.content.complete) seen.push([...store.cutoffs.content.cutoffs.keys()]);
+      },
+    });
+    const source = new FakeSource({ services: [serviceObject('web')], suspensions: [suspensionObject('stop')] });
+    await startWorld(context, { store, source });
+    assert.deepEqual(seen[0], ['uid-stop']);
+  });
+
+  test('is in force also while no table can be made of what the source says', async (context) => {
+    const { store, source, pass } = await startWorld(context);
+    const twice = [serviceObject('web'), serviceObject('web', { name: 'copy', ports: [] })];
+    source.set({ services: twice, suspensions: [suspensionObject('stop')] });
+    await pass(10);
+    assert.deepEqual(await names(store), ['stop']);
+    assert.deepEqual(await served(store), ['web'], 'the last table stays');
   });
 
   test('that was deleted while no controller ran is lifted by the next one', async (context) => {
