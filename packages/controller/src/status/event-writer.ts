@@ -34,9 +34,11 @@ export class EventWriter {
       if (!names.has(event.name) && isOld(event)) await this.#tellOne(event, { isNews: false });
   }
 
-  /** Forgets the Services that are gone. */
+  /** Forgets the Services that are gone, and what was told so long ago that it may be told again. */
   keepOnly(isThere: (uid: string) => boolean): void {
-    for (const name of this.#toldAt.keys()) if (!isThere(name.split('.')[1] ?? '')) this.#toldAt.delete(name);
+    const oldest = this.#clock.monotonic() - RENEW_MS;
+    for (const [name, at] of this.#toldAt)
+      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#toldAt.delete(name);
   }
 
   async #tellOne(event: ServiceEvent, { isNews }: { readonly isNews: boolean }): Promise<void> {
