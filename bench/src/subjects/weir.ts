@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', impor
 
 /** The real thing: controller, console and a proxy of one worker in one process; all their CPU time is counted. */
 export async function startWeir(backends: Ports, options: { readonly profile?: string } = {}): Promise<Subject> {
-  if (!existsSync(program)) throw new Error('weir standalone is not there yet; measure others with --subjects');
+  if (!existsSync(program)) throw new Error('packages/cli/src is not here; measure others with --subjects');
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-weir'));
   const ports = { answers: await freePort(), bulk: await freePort() };
