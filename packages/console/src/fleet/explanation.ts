@@ -2,6 +2,7 @@ import {
   type Counters,
   type Endpoint,
   type EndpointsEntry,
+  endpointKey,
   entriesOf,
   type Fleet,
   type Problem,
@@ -70,9 +71,7 @@ function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
       const first = same[0];
       if (first === undefined) return [];
       // An address may stand in two slices while it moves between them.
-      const ready = new Map(
-        same.flatMap((chunk) => chunk.endpoints.map((each) => [`${each.address}|${each.port}`, each])),
-      );
+      const ready = new Map(same.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each])));
       const unready = same.reduce((sum, chunk) => sum + chunk.unready, 0);
       return [{ port: first.port, protocol: first.protocol, ready: [...ready.values()], unready }];
     })

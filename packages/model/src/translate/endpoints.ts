@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../match/cidr.ts';
+import { endpointKey } from '../match/matcher.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';
 import type { TrustCheck } from './trust.ts';
@@ -82,6 +83,6 @@ function entriesFor(port: PortOf, found: readonly Found[], used: (found: Found) 
 }
 
 function sortedUnique(endpoints: readonly Endpoint[]): Endpoint[] {
-  const unique = new Map(endpoints.map((endpoint) => [`${endpoint.address}|${endpoint.port}`, endpoint]));
+  const unique = new Map(endpoints.map((endpoint) => [endpointKey(endpoint), endpoint]));
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }

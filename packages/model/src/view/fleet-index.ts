@@ -1,5 +1,6 @@
 // One pass over table and heartbeats, so that each view costs its Service and not the fleet.
 import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
+import { endpointKey } from '../match/matcher.ts';
 import type { EndpointsEntry, ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -56,7 +57,7 @@ function endpointCount(chunks: readonly EndpointsEntry[]): EndpointCount {
   for (const chunk of chunks) {
     const key = `${chunk.protocol}/${chunk.port}`;
     const count = byPort.get(key) ?? { ready: new Set(), unready: 0 };
-    for (const endpoint of chunk.endpoints) count.ready.add(`${endpoint.address}|${endpoint.port}`);
+    for (const endpoint of chunk.endpoints) count.ready.add(endpointKey(endpoint));
     count.unready += chunk.unready;
     byPort.set(key, count);
   }
