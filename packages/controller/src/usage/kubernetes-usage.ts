@@ -13,6 +13,7 @@ const PAGE = '500';
 export class KubernetesUsage implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #log: Logger;
+  #isRefused = false;
 
   constructor({ api, log }: { readonly api: Pick<KubeApi, 'request'>; readonly log: Logger }) {
     this.#api = api;
@@ -44,13 +45,11 @@ export class KubernetesUsage implements UsageArchive {
         body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata: { name: NAME, namespace }, status },
       });
     } catch (error) {
-      // The namespace is gone or going (403), or the kind is not installed: told of elsewhere.
       if (!(error instanceof ApiError) || error.code === 'AWAY') throw error;
-      this.#log.debug(
-        { namespace, reason: errorMessage(error) },
-        'the TenantUsage of a namespace could not be written',
-      );
+      this.#refused(namespace, error);
+      return;
     }
+    this.#isRefused = false;
   }
 
   async remove(namespace: string): Promise<void> {
@@ -59,6 +58,17 @@ export class KubernetesUsage implements UsageArchive {
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     }
+  }
+
+  /** Of a namespace that is gone or going nothing need be kept; anything else somebody has to put right, and is told once. */
+  #refused(namespace: string, error: ApiError): void {
+    const isGoing = error.code === 'NOT_FOUND' || error.message.includes('being terminated');
+    const level = isGoing || this.#isRefused ? 'debug' : 'warn';
+    this.#log[level](
+      { namespace, reason: errorMessage(error) },
+      'a TenantUsage was refused: a wiped store would lose it',
+    );
+    this.#isRefused ||= !isGoing;
   }
 
   async #page(

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Entry, minuteOf, monthOf, type TenantLimits, tableOf, type UsageReport, ZERO } from '@weir/model';
-import { ManualClock, silentLogger } from '@weir/runtime';
+import { createLogger, ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
+import { ApiError } from '../../src/kubernetes/api-error.ts';
+import type { Json } from '../../src/kubernetes/kube-api.ts';
+import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
 import { recentMonths } from '../../src/usage/months.ts';
 import { readTenantUsage } from '../../src/usage/read-tenant-usage.ts';
 import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
@@ -212,6 +215,34 @@ describe('TenantUsage', () => {
     await keeper.keep(without);
     assert.deepEqual([...archive.kept.keys()], []);
   });
+});
+
+test('a TenantUsage that the API server refuses is told once: without it a wiped store cannot be restored', async () => {
+  const lines: { level: string; reason: string }[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  let code: 'FORBIDDEN' | 'NOT_FOUND' | undefined = 'FORBIDDEN';
+  const api = {
+    async request(): Promise<Json> {
+      if (code === undefined) return {};
+      throw new ApiError(code, 'tenantusages.weir.dev "weir" is forbidden');
+    },
+  };
+  const archive = new KubernetesUsage({ api, log: createLogger({ name: 'test', level: 'info', destination }) });
+  const write = async (namespace: string, answer: typeof code): Promise<void> => {
+    code = answer;
+    await archive.write({ namespace, status: { updatedAt: '', months: [], lives: [] } });
+  };
+  await write('gone', 'NOT_FOUND');
+  assert.deepEqual(lines, [], 'a namespace that is gone is no mistake');
+  await write('a', 'FORBIDDEN');
+  await write('b', 'FORBIDDEN');
+  assert.deepEqual(
+    lines.map(({ level, reason }) => [level, reason]),
+    [['warn', 'tenantusages.weir.dev "weir" is forbidden']],
+  );
+  await write('a', undefined);
+  await write('a', 'FORBIDDEN');
+  assert.equal(lines.length, 2);
 });
 
 test('the months that count are this one and the last, over the turn of the year', () => {
