@@ -1,8 +1,8 @@
 // What one tenant writes must not reach another: beside the laws, what went wrong once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { heldFor, NOTHING_HELD, translate } from '@weir/model';
-import { policy, port, service, snapshotOf } from './build/snapshot.ts';
+import { entriesOf, heldFor, NOTHING_HELD, translate } from '@weir/model';
+import { node, pod, policy, port, service, slice, snapshotOf } from './build/snapshot.ts';
 
 test('two Services whose tenants are in dispute learn nothing of each other', () => {
   const [one, two] = [service('a/one'), service('b/two', { ports: [port(81)] })];
@@ -23,4 +23,21 @@ test('a source range without end is refused at once, and does not travel in the 
   assert.ok(process.hrtime.bigint() - started < 2_000_000_000n, 'in quadratic time it would be many seconds');
   assert.equal(accepted?.reason, 'InvalidAnnotation');
   assert.ok(accepted.message.length < 300);
+});
+
+test('an address of a node is none of a pod, however it is written and wherever the node got it from', () => {
+  const edge = node('n1', '2001:DB8:0:0::1', { annotations: { 'weir.dev/addresses': '192.0.2.80' } });
+  const addresses = ['2001:db8::1', '192.0.2.80', '10.0.0.9'];
+  const { table } = translate(
+    snapshotOf({
+      settings: { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } },
+      nodes: [edge],
+      services: [service('a/web')],
+      slices: [slice('a/web', addresses)],
+      pods: addresses.map((ip, index) => pod(`a/liar-${index}`, ip)),
+    }),
+    NOTHING_HELD,
+  );
+  const used = entriesOf(table, 'endpoints').flatMap(({ endpoints }) => endpoints.map(({ address }) => address));
+  assert.deepEqual(used, ['10.0.0.9']);
 });

@@ -39,7 +39,7 @@ export function translate(snapshot: Snapshot, held: Held): Translation {
   const tenancy = tenancyFor(snapshot);
   const quota = createQuota();
   const services = ownedServicesFor(snapshot, held);
-  const outcomes = withEndpoints(snapshot, decideAll({ snapshot, services, nodes, tenancy, quota, held }));
+  const outcomes = withEndpoints(snapshot, nodes, decideAll({ snapshot, services, nodes, tenancy, quota, held }));
   const problems = problemsFor(snapshot, { outcomes, nodes, tenancy });
   const entries: Entry[] = [
     ...nodes.entries,
@@ -124,9 +124,9 @@ function withExcess(decision: Decision, tenancy: Tenancy, quota: Quota): Decisio
 
 const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };
 
-function withEndpoints(snapshot: Snapshot, decisions: readonly Decision[]): Outcome[] {
+function withEndpoints(snapshot: Snapshot, nodes: Nodes, decisions: readonly Decision[]): Outcome[] {
   const slicesOf = Map.groupBy(snapshot.slices, serviceKeyOf);
-  const mayUse = trustFor(snapshot);
+  const mayUse = trustFor(snapshot, nodes.entries);
   return decisions.map((decision) => {
     if (decision.settings === null) return { ...decision, endpoints: NO_ENDPOINTS };
     const { service } = decision;

@@ -2,15 +2,16 @@
 // So an address is believed only when it is of a pod of the slice's namespace.
 import { type Cidr, canonicalAddress, isSpecialAddress, isWithin, parseCidr } from '../match/cidr.ts';
 import type { Snapshot } from '../snapshot.ts';
+import type { NodeEntry } from '../table/entry.ts';
 
 /** Undefined: the address may be used; else why not. */
 export type TrustCheck = (namespace: string, address: string) => string | undefined;
 
-export function trustFor(snapshot: Snapshot): TrustCheck {
+export function trustFor(snapshot: Snapshot, fleet: readonly NodeEntry[]): TrustCheck {
   const { trust } = snapshot.settings;
   if (trust.kind === 'files') return () => undefined;
   const networks = trust.serviceCidrs.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
-  const nodes = new Set(snapshot.nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]));
+  const nodes = nodeAddresses(snapshot, fleet);
   const pods = podAddresses(snapshot);
   return (namespace, address) => {
     const canonical = canonicalAddress(address);
@@ -22,6 +23,12 @@ export function trustFor(snapshot: Snapshot): TrustCheck {
     if (nodes.has(canonical) && !pod.hostNetwork) return 'is the address of a node';
     return undefined;
   };
+}
+
+/** Of all nodes, and what Weir itself binds on those of its fleet. */
+function nodeAddresses(snapshot: Snapshot, fleet: readonly NodeEntry[]): ReadonlySet<string | undefined> {
+  const given = snapshot.nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
+  return new Set([...given.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
 }
 
 function podAddresses(snapshot: Snapshot): Map<string, Map<string, { readonly hostNetwork: boolean }>> {
