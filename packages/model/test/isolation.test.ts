@@ -4,16 +4,22 @@ import { test } from 'node:test';
 import { entriesOf, heldFor, NOTHING_HELD, translate } from '@weir/model';
 import { node, pod, policy, port, service, slice, snapshotOf } from './build/snapshot.ts';
 
-test('two Services whose tenants are in dispute learn nothing of each other', () => {
+test('a Service whose tenant is in dispute goes on, gets nothing new past the limits, and learns nothing of another', () => {
   const [one, two] = [service('a/one'), service('b/two', { ports: [port(81)] })];
   const before = translate(snapshotOf({ services: [one, two] }), NOTHING_HELD);
   const byLabel = policy('by-label', { tenantFrom: { kind: 'label', label: 'tenant' } });
-  const greedy = service('a/one', { ports: [port(80), port(81, { name: 'more' })] });
+  const greedy = service('a/one', { ports: [port(80), port(81, { name: 'taken' }), port(82)] });
   const disputed = snapshotOf({ services: [greedy, two], policies: [byLabel] });
   const { statuses } = translate(disputed, heldFor(before.table));
-  const [error] = statuses.flatMap(({ ports }) => ports.flatMap((each) => each.error ?? []));
-  assert.equal(error?.reason, 'PortConflict');
-  assert.match(error.message, /taken by another tenant/);
+  const [taken, free] = statuses[0]?.ports.slice(1).map((each) => each.error) ?? [];
+  for (const error of [taken, free]) {
+    assert.equal(error?.reason, 'TenantConflict');
+    assert.match(error.message, /has no label "tenant"/);
+  }
+  assert.deepEqual(
+    statuses.map(({ nodes }) => nodes),
+    [['n1'], ['n1']],
+  );
 });
 
 test('a source range without end is refused at once, and does not travel in the table of the fleet', () => {

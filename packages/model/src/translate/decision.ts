@@ -71,7 +71,8 @@ function heldTenant(held: HeldService | undefined): Tenant | undefined {
 
 type PortContext = DecisionContext & { readonly tenant: Tenant };
 
-function portRefusals(service: ServiceObject, { fleet, held, quota, tenant, nodes, taken }: PortContext): PortRefusals {
+function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
+  const { fleet, membership, held, quota, tenant, nodes, taken } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let left = quota.portsLeft(tenant);
   const isHeld = (port: ServicePort): boolean => holdsPort(service, port, { nodes, taken });
@@ -80,7 +81,10 @@ function portRefusals(service: ServiceObject, { fleet, held, quota, tenant, node
   for (const port of inOrder) {
     const refusal = portRefusal(port, fleet);
     if (refusal !== undefined) refusals.set(port, refusal);
-    else if (held && !isHeld(port) && left < 1) {
+    // Its limits are not known: what serves goes on, and nothing is added to it.
+    else if (membership.kind === 'disputed' && !isHeld(port)) {
+      refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
+    } else if (held && !isHeld(port) && left < 1) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
