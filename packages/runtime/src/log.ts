@@ -2,7 +2,7 @@ import { type Logger as PinoLogger, pino } from 'pino';
 import { oneOf } from './config/plain-settings.ts';
 import type { Setting } from './config/setting.ts';
 import { errorMessage } from './error-message.ts';
-import { UsageError } from './weir-error.ts';
+import { UsageError, WeirError } from './weir-error.ts';
 
 export type Logger = PinoLogger;
 
@@ -47,5 +47,7 @@ export function logLevel(variable: string): Setting<LogLevel> {
 function serializeError(thrown: unknown): object {
   if (!(thrown instanceof Error)) return { message: errorMessage(thrown) };
   const code = 'code' in thrown && typeof thrown.code === 'string' ? { code: thrown.code } : {};
-  return { type: thrown.name, ...code, message: errorMessage(thrown), stack: thrown.stack };
+  const said = { type: thrown.name, ...code, message: errorMessage(thrown) };
+  // A full disk or an absent Redis is for whoever runs Weir, a stack for whoever writes it.
+  return thrown instanceof WeirError || 'syscall' in thrown ? said : { ...said, stack: thrown.stack };
 }

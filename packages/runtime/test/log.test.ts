@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLogger, type Logger, type LogLevel, logLevel, parseConfig, Secret, silentLogger } from '../src/index.ts';
+import {
+  createLogger,
+  type Logger,
+  type LogLevel,
+  logLevel,
+  parseConfig,
+  Secret,
+  silentLogger,
+  WeirError,
+} from '../src/index.ts';
 
 function recorded(level: LogLevel): { log: Logger; entries: () => Record<string, unknown>[] } {
   const lines: string[] = [];
@@ -39,6 +48,19 @@ test('an error is logged with its causes and stack, but without what a library h
     { type: 'Error', code: 'AUTH', message: 'cannot sign in: WRONGPASS', stack: '' },
   );
   assert.match(String(err.stack), /log\.test\.ts/);
+});
+
+test('the world failing is logged without a stack: it says nothing that the message does not', () => {
+  const { log, entries } = recorded('info');
+  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
+  for (const err of [new WeirError('AWAY', 'Redis is not there'), full]) log.warn({ err }, 'tried again');
+  assert.deepEqual(
+    entries().map(({ err }) => err),
+    [
+      { type: 'WeirError', code: 'AWAY', message: 'Redis is not there' },
+      { type: 'Error', code: 'ENOSPC', message: 'no space left' },
+    ],
+  );
 });
 
 test('what is no error can be logged as one', () => {
