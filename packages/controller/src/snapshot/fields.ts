@@ -165,6 +165,7 @@ function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (isObject(value)) return 'a mapping';
   if (isAbsent(value)) return 'empty';
-  const text = JSON.stringify(value) ?? String(value);
+  // JSON has no .nan and .inf, and would call them null.
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN - 1)}…`;
 }

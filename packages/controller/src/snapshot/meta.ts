@@ -15,7 +15,8 @@ export function readMeta(fields: Fields, options: { readonly name: TextFormat; r
   const labels = metadata.textMap('labels');
   const createdAt = metadata.text('creationTimestamp', TIMESTAMP);
   return {
-    uid: metadata.requiredText('uid', UID),
+    // A directory has none to give where the name is missing, and that is said already.
+    uid: metadata.has('name') ? metadata.requiredText('uid', UID) : (metadata.text('uid', UID) ?? ''),
     name: metadata.requiredText('name', options.name),
     labels: Object.freeze(options.labels ? labels : {}),
     annotations: Object.freeze(ownAnnotations(metadata.textMap('annotations'))),

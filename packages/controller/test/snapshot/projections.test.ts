@@ -98,6 +98,22 @@ describe('a Service', () => {
     assert.deepEqual(messages(twice), ['spec.ports[2].port is 53; use another number: two ports are 53/TCP']);
   });
 
+  test('without a name is told that, not that an API server gave it no UID', () => {
+    const nameless = projectService({ metadata: { namespace: 'shop' }, spec: { ports: [{ port: 80 }] } });
+    assert.deepEqual(
+      messages(nameless).map((message) => message.split(';')[0]),
+      ['metadata.name is missing'],
+    );
+  });
+
+  test('with a number that JSON cannot write is told which', () => {
+    for (const port of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.deepEqual(messages(projectService(service({ ports: [{ port }] }))), [
+        `spec.ports[0].port is ${port}; use a whole number from 1 to 65535`,
+      ]);
+    }
+  });
+
   test('that is no object at all is a problem, never an exception', () => {
     for (const raw of [
       null,
