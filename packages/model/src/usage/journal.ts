@@ -52,8 +52,25 @@ export function record(journal: Journal, readings: readonly SlotReading[], minut
 function withPoint(points: readonly Point[], point: Point): readonly Point[] {
   const last = points.at(-1);
   if (last === undefined) return [point];
-  if (point.minute > last.minute) return [...points, point];
+  if (point.minute > last.minute) return [...thinned(points, point.minute), point];
   return [...points.slice(0, -1), { minute: last.minute, counters: point.counters }];
+}
+
+/**
+ * As exact as the ledger keeps it: by minute for two hours, by hour for eight days, by day before. An outage of a month
+ * costs a slot some 340 points. Values are cumulative, so the last point of a span holds the others.
+ */
+function thinned(points: readonly Point[], now: number): readonly Point[] {
+  return points.filter((point, i) => {
+    const next = points[i + 1];
+    return next === undefined || spanOf(point.minute, now) !== spanOf(next.minute, now);
+  });
+}
+
+function spanOf(minute: number, now: number): string {
+  const age = now - minute;
+  if (age < 120) return `minute ${minute}`;
+  return age < 8 * 1440 ? `hour ${Math.floor(minute / 60)}` : `day ${Math.floor(minute / 1440)}`;
 }
 
 /** Everything not acknowledged, or undefined when there is nothing to say. */

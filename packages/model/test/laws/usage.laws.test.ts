@@ -116,6 +116,28 @@ test('what is replayed after an outage goes into its own minutes', () => {
   );
 });
 
+test('an outage of a month fills a bounded journal, and every day of it gets its own', () => {
+  const ledger = createLedger();
+  const days = 31;
+  const start = 20_000 * 1440;
+  let journal = EMPTY_JOURNAL;
+  for (let minute = 0; minute < days * 1440; minute++) {
+    journal = record(journal, [{ ...SLOT, counters: { ...ZERO, sentBytes: minute + 1 } }], start + minute);
+  }
+  const report = reportFor(journal, LIFE) ?? assert.fail('nothing to report');
+  assert.ok((report.slots[0]?.points.length ?? 0) < 350, `${report.slots[0]?.points.length} points`);
+  ledger.take(report);
+  const byDay = new Map<number, number>();
+  for (const [minute, { sentBytes }] of ledger.byMinute) {
+    const day = Math.floor(minute / 1440);
+    byDay.set(day, (byDay.get(day) ?? 0) + sentBytes);
+  }
+  assert.deepEqual(
+    [...byDay.values()],
+    Array.from({ length: days }, () => 1440),
+  );
+});
+
 test('a journal that is not whole is not used', () => {
   assert.equal(journalFromText('{"version":1,"slots":[{"service":"x"}]}'), undefined);
   assert.equal(journalFromText('{"version":1,"slo'), undefined);

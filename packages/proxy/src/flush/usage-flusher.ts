@@ -22,6 +22,8 @@ import { wholeReportOf } from './whole-report.ts';
 
 const LAST_TRY_MS = 200;
 const KEPT_MS = 10 * 60_000;
+/** Writing the journal may take this part of the time: after a long outage it is large, and written less often. */
+const DISK_SHARE = 20;
 
 export interface UsageFlusherOptions {
   readonly node: string;
@@ -44,6 +46,7 @@ export class UsageFlusher {
   #file: string;
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
+  #nextWriteAt = Number.NEGATIVE_INFINITY;
   #owed = 0;
   readonly #leaving = new Map<string, number>();
 
@@ -60,7 +63,7 @@ export class UsageFlusher {
   /** One round; throws when the store is away: nothing is lost by it. */
   async flush(): Promise<void> {
     this.#note();
-    await this.#write();
+    if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
     await this.#options.disk?.former.flush();
     const life = this.#life ?? (await this.#beginLife());
     await this.#bring(life);
@@ -89,6 +92,7 @@ export class UsageFlusher {
       }
       await wait(clock, LAST_TRY_MS);
     } while (clock.monotonic() < end);
+    await this.#write();
     return reason;
   }
 
@@ -130,6 +134,7 @@ export class UsageFlusher {
     const { disk, clock, log } = this.#options;
     const journal = this.#journal;
     if (disk === undefined || journal === this.#written) return;
+    const startedAt = clock.monotonic();
     try {
       await disk.files.write(this.#file, { life: this.#life, journal, recordedAt: clock.now() });
       this.#written = journal;
@@ -138,6 +143,7 @@ export class UsageFlusher {
       if (!this.#hasDiskFailed) log.error({ reason: errorMessage(error) }, 'the journal of usage cannot be written');
       this.#hasDiskFailed = true;
     }
+    this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * DISK_SHARE;
   }
 
   async #beginLife(): Promise<number> {
