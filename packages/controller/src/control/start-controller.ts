@@ -57,6 +57,7 @@ export function startController(options: ControllerOptions): Controller {
   const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
   const usage = new UsageKeeper({
     store: store.usage,
+    heartbeats: store.heartbeats,
     archive: options.archive,
     clock,
     log: log.child({ part: 'usage' }),

@@ -1,7 +1,8 @@
 import type { RoutingTable } from '@weir/model';
 import { entriesOf } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
-import type { UsageStore } from '@weir/store';
+import type { HeartbeatStore, UsageStore } from '@weir/store';
+import { foldableLives } from './fold-lives.ts';
 import { recentMonths } from './months.ts';
 import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
 import { crossedSince, exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
@@ -9,6 +10,7 @@ import type { UsageArchive } from './usage-archive.ts';
 
 export interface UsageKeeperOptions {
   readonly store: UsageStore;
+  readonly heartbeats: Pick<HeartbeatStore, 'list'>;
   readonly archive?: UsageArchive | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -60,11 +62,20 @@ export class UsageKeeper {
       if (!(await store.isSeeded())) return;
       this.#copied = usages;
       await this.#archive(usages.filter(({ status }) => isDue || crossed.has(status.tenant?.name ?? '')));
-      if (isDue) await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
+      if (isDue) {
+        await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
+        await this.#fold();
+      }
     }
     // Last: what could not be written is still due.
     this.#levels = levels;
     if (isDue) this.#copiedAt = clock.monotonic();
+  }
+
+  /** Else the bases of every life that there ever was would stay, in the store and in each TenantUsage. */
+  async #fold(): Promise<void> {
+    const { store, heartbeats, clock } = this.#options;
+    for (const { node, life } of foldableLives(await heartbeats.list(), clock.now())) await store.fold(node, life);
   }
 
   async #seed(): Promise<void> {

@@ -66,7 +66,8 @@ function world(options: { archive?: FakeArchive } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 15));
   const store = createMemoryStore({ clock });
   const archive = options.archive ?? new FakeArchive();
-  const newKeeper = (): UsageKeeper => new UsageKeeper({ store: store.usage, archive, clock, log: silentLogger() });
+  const newKeeper = (): UsageKeeper =>
+    new UsageKeeper({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log: silentLogger() });
   const report = (slot: string, namespace: string, receivedBytes: number): UsageReport => ({
     node: 'a',
     life: 1,
