@@ -115,6 +115,8 @@ export class RedisConnection {
   async #greet(): Promise<void> {
     const { log, target } = this.#options;
     try {
+      // ioredis has asked for it too, but goes on with the first database when this one does not exist
+      if (target.db !== 0) await this.#inTime(this.#redis.select(target.db));
       checkRequirements(await this.#inTime(this.#redis.info()), target.shown);
     } catch (thrown) {
       this.#drop(this.#errorFor(thrown));

@@ -54,6 +54,15 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     assert.equal(await store.table.meta(), undefined);
   });
 
+  test('a database that Redis does not have is refused, never replaced by the first one', async () => {
+    await using redis = await startRedis();
+    const { host } = new URL(redis.url);
+    await assert.rejects(openRedisStore({ url: `redis://${host}/99`, fleet: 'f', log }), {
+      code: 'REFUSED',
+      message: `Redis at ${host} has no such database; check the end of the Redis URL`,
+    });
+  });
+
   test('a name that does not resolve is said to be that', async (t) => {
     const store = await openRedisStore({ url: 'redis://redis.invalid', fleet: 'f', log });
     t.after(() => store.close());
