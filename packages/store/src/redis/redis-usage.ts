@@ -11,23 +11,27 @@ import { decodeBases, decodeFolded, decodeSums } from './usage-codec.ts';
 
 const COPY_ATTEMPTS = 5;
 
+/** As much of a connection as the ledger uses. */
+export type UsageConnection = Pick<RedisConnection, 'call' | 'run'>;
+
 export class RedisUsage implements UsageStore {
-  readonly #connection: RedisConnection;
+  readonly #connection: UsageConnection;
   readonly #keys: Keys;
   readonly #clock: Clock;
 
-  constructor(connection: RedisConnection, keys: Keys, clock: Clock) {
+  constructor(connection: UsageConnection, keys: Keys, clock: Clock) {
     this.#connection = connection;
     this.#keys = keys;
     this.#clock = clock;
   }
 
   async flush(report: UsageReport): Promise<FlushResult> {
-    const answers = await Promise.all(
-      flushCalls(this.#keys, report).map(({ keys, args }) => this.#connection.run('flush-usage', keys, args)),
-    );
-    const refused = answers.find((answer) => answer !== 'accepted');
-    return { kind: (refused ?? 'accepted') as FlushResult['kind'] };
+    // one after another: heartbeats go over the same connection, and must not wait for the report of a whole outage
+    for (const { keys, args } of flushCalls(this.#keys, report)) {
+      const kind = (await this.#connection.run('flush-usage', keys, args)) as FlushResult['kind'];
+      if (kind !== 'accepted') return { kind };
+    }
+    return { kind: 'accepted' };
   }
 
   async rows(period: Period, tenant?: string): Promise<readonly UsageRow[]> {

@@ -13,17 +13,22 @@ export interface ScriptCall {
 /** A report of more is sent in parts, so that no call keeps Redis busy for long. */
 const POINTS_PER_CALL = 500;
 
-/** The calls that hand over a report. Each slot is whole in one of them, and they may come in any order. */
+/** The calls that hand over a report, in this order: the points of a slot may go on in the next one. */
 export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall[] {
   const parts: SlotReport[][] = [[]];
-  let points = 0;
+  let room = POINTS_PER_CALL;
   for (const slot of report.slots) {
-    if (points > 0 && points + slot.points.length > POINTS_PER_CALL) {
-      parts.push([]);
-      points = 0;
-    }
-    parts.at(-1)?.push(slot);
-    points += slot.points.length;
+    let from = 0;
+    do {
+      if (room === 0) {
+        parts.push([]);
+        room = POINTS_PER_CALL;
+      }
+      const points = slot.points.slice(from, from + room);
+      parts.at(-1)?.push({ ...slot, points });
+      from += points.length;
+      room -= points.length;
+    } while (from < slot.points.length);
   }
   return parts.map((slots) => flushCall(keys, { ...report, slots }));
 }

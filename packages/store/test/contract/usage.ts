@@ -48,6 +48,21 @@ export function usageContract(subject: Subject): void {
       );
     });
 
+    test('counts a slot of very many points once, also when it is sent again', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const minutes = Array.from({ length: 1_100 }, (_, index) => [NOW - 1_099 + index, index + 1] as const);
+      const months = new Set([textOf(NOW - 1_099).slice(0, 7), textOf(NOW).slice(0, 7)]);
+      for (let time = 0; time < 2; time += 1) {
+        assert.deepEqual(await usage.flush(report(minutes)), { kind: 'accepted' });
+        const rows = (await Promise.all([...months].map((month) => usage.rows(month)))).flat();
+        assert.equal(
+          rows.reduce((sum, { counters }) => sum + counters.receivedBytes, 0),
+          1_100,
+        );
+      }
+    });
+
     test('keeps a row per Service and tenant, with the names, for all tenants or for one', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
