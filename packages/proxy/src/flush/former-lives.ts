@@ -1,7 +1,7 @@
 // What earlier lives of this proxy left in the state directory, brought to the ledger under their own numbers.
 import { acknowledge, minuteOf, reportFor } from '@weir/model';
-import type { Clock, Logger } from '@weir/runtime';
-import type { Store } from '@weir/store';
+import { type Clock, errorMessage, type Logger } from '@weir/runtime';
+import { type Store, StoreError } from '@weir/store';
 import { type FoundRecord, type JournalFiles, journalFileName, type LifeRecord } from './journal-files.ts';
 import { wholeReportOf } from './whole-report.ts';
 
@@ -25,22 +25,36 @@ export interface FormerLivesOptions {
 export class FormerLives {
   readonly #options: FormerLivesOptions;
   #lives: Former[];
+  readonly #reported = new WeakSet<Former>();
 
   constructor(found: readonly FoundRecord[], options: FormerLivesOptions) {
     this.#options = options;
     this.#lives = found.map(({ file, record }) => ({ file, record, repeatAt: 0 }));
   }
 
-  /** One round: throws when the store is away, and goes on with the next call. */
+  /** One round: throws when the store is away, and goes on with the next call. A disk that fails holds up nobody else. */
   async flush(): Promise<void> {
     for (const former of [...this.#lives]) {
-      const life = former.record.life ?? (await this.#number(former));
-      const { node, clock } = this.#options;
-      const report = reportFor(former.record.journal, { node, life });
-      if (report !== undefined) await this.#bring(former, report);
-      else if (clock.now() - former.record.recordedAt > REPEAT_FOR_MS) await this.#forget(former);
-      else if (clock.now() >= former.repeatAt) await this.#repeat(former, life);
+      try {
+        await this.#flushOne(former);
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        if (!this.#reported.has(former)) {
+          const { log } = this.#options;
+          log.error({ file: former.file, reason: errorMessage(error) }, 'usage of an earlier life is stuck');
+        }
+        this.#reported.add(former);
+      }
     }
+  }
+
+  async #flushOne(former: Former): Promise<void> {
+    const life = former.record.life ?? (await this.#number(former));
+    const { node, clock } = this.#options;
+    const report = reportFor(former.record.journal, { node, life });
+    if (report !== undefined) await this.#bring(former, report);
+    else if (clock.now() - former.record.recordedAt > REPEAT_FOR_MS) await this.#forget(former);
+    else if (clock.now() >= former.repeatAt) await this.#repeat(former, life);
   }
 
   /** The store may have lost what it had acknowledged. */
