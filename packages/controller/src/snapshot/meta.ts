@@ -3,11 +3,13 @@ import type { Fields, TextFormat } from './fields.ts';
 import { DNS_LABEL, parseTimestamp, TIMESTAMP } from './formats.ts';
 
 export const WEIR_PREFIX = 'weir.dev/';
+const LEGACY_SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
 const UID: TextFormat = { allowed: 'the UID that the API server gives', matches: (text) => text !== '' };
 
 /**
- * The metadata that Weir reads. Labels only where `labels` asks for them, annotations only its own: the caches hold every Service of
+ * The metadata that Weir reads. Labels only where `labels` asks for them, annotations only its own and the one it
+ * honours for old manifests: the caches hold every Service of
  * the cluster, and what tools write into the others is many times larger than the rest.
  */
 export function readMeta(fields: Fields, options: { readonly name: TextFormat; readonly labels: boolean }): ObjectMeta {
@@ -19,7 +21,7 @@ export function readMeta(fields: Fields, options: { readonly name: TextFormat; r
     uid: metadata.has('name') ? metadata.requiredText('uid', UID) : (metadata.text('uid', UID) ?? ''),
     name: metadata.requiredText('name', options.name),
     labels: Object.freeze(options.labels ? labels : {}),
-    annotations: Object.freeze(ownAnnotations(metadata.textMap('annotations'))),
+    annotations: Object.freeze(annotationsRead(metadata.textMap('annotations'))),
     createdAt: createdAt === null ? null : (parseTimestamp(createdAt) ?? null),
   };
 }
@@ -29,6 +31,7 @@ export function readNamespacedMeta(fields: Fields, options: { readonly name: Tex
   return { ...readMeta(fields, { ...options, labels: false }), namespace };
 }
 
-function ownAnnotations(all: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith(WEIR_PREFIX)));
+function annotationsRead(all: Readonly<Record<string, string>>): Record<string, string> {
+  const isRead = (key: string): boolean => key.startsWith(WEIR_PREFIX) || key === LEGACY_SOURCE_RANGES;
+  return Object.fromEntries(Object.entries(all).filter(([key]) => isRead(key)));
 }

@@ -5,7 +5,6 @@ import { readNamespacedMeta } from './meta.ts';
 import { type Projection, project } from './projection.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
-const LEGACY_SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 /** The defaults of the API server. */
 const AFFINITY_SECONDS = 10_800;
 const LONGEST_AFFINITY_SECONDS = 86_400;
@@ -22,7 +21,7 @@ export function projectService(raw: unknown): Projection<ServiceObject> {
       ports: readPorts(spec, { required: type === 'LoadBalancer' }),
       hasSelector: Object.keys(selector).length > 0,
       clientIpAffinitySeconds: readAffinity(spec),
-      sourceRanges: Object.freeze(readSourceRanges(fields, spec)),
+      sourceRanges: Object.freeze(spec.texts('loadBalancerSourceRanges')),
       externalTrafficPolicy: spec.oneOf('externalTrafficPolicy', ['Cluster', 'Local'], 'Cluster'),
       publishNotReadyAddresses: spec.boolean('publishNotReadyAddresses', false),
       ipFamilies: Object.freeze(spec.texts('ipFamilies', IP_FAMILY)),
@@ -82,14 +81,6 @@ function readAffinity(spec: Fields): number | null {
   const config = spec.object('sessionAffinityConfig').object('clientIP');
   const seconds = config.integer('timeoutSeconds', { from: 1, to: LONGEST_AFFINITY_SECONDS });
   return affinity === 'ClientIP' ? (seconds ?? AFFINITY_SECONDS) : null;
-}
-
-/** The field wins over the annotation that was there before it. */
-function readSourceRanges(fields: Fields, spec: Fields): string[] {
-  const ranges = spec.texts('loadBalancerSourceRanges');
-  if (ranges.length > 0) return ranges;
-  const legacy = fields.object('metadata').textMap('annotations')[LEGACY_SOURCE_RANGES] ?? '';
-  return legacy.trim() === '' ? [] : legacy.split(',');
 }
 
 function readPublished(fields: Fields): string[] {

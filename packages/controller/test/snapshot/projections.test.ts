@@ -41,12 +41,13 @@ describe('a Service', () => {
     assert.deepEqual(object?.annotations, { 'weir.dev/nodes': '3' });
   });
 
-  test('has the legacy source ranges, blanks and all, unless the field is there', () => {
-    const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, 192.168.0.0/16' };
-    const legacy = projectService(service({ ports: [{ port: 80 }] }, { annotations }));
-    assert.deepEqual(legacy.object?.sourceRanges, ['10.0.0.0/8', ' 192.168.0.0/16']);
-    const both = service({ ports: [{ port: 80 }], loadBalancerSourceRanges: ['1.2.3.0/24'] }, { annotations });
-    assert.deepEqual(projectService(both).object?.sourceRanges, ['1.2.3.0/24']);
+  test('keeps the legacy source ranges apart from the field, so that a mistake is told of where it is', () => {
+    const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, nonsense' };
+    const legacy = projectService(service({ ports: [{ port: 80 }] }, { annotations })).object;
+    assert.deepEqual([legacy?.sourceRanges, legacy?.annotations], [[], annotations]);
+    const spec = { ports: [{ port: 80 }], loadBalancerSourceRanges: ['1.2.3.0/24'] };
+    const both = projectService(service(spec, { annotations })).object;
+    assert.deepEqual([both?.sourceRanges, both?.annotations], [['1.2.3.0/24'], annotations]);
   });
 
   test('without affinity is not one with the timeout that the API server writes beside it', () => {
