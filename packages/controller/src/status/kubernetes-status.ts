@@ -78,7 +78,7 @@ export class KubernetesStatus implements StatusSink {
   async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<boolean> {
     const { api, log } = this.#options;
     const { namespace, name, uid, resourceVersion } = facts;
-    const wanted = JSON.stringify(status);
+    const wanted = wordsOf(status);
     if (this.#refused.get(uid) === wanted) return true;
     try {
       const answer = await api.request({
@@ -112,6 +112,14 @@ export class KubernetesStatus implements StatusSink {
       }
     }
   }
+}
+
+/** Without the times: those of a condition that was never taken are always now. */
+function wordsOf({ ingress, conditions }: ServiceStatus): string {
+  return JSON.stringify([
+    ingress,
+    conditions.map(({ type, status, reason, message }) => [type, status, reason, message]),
+  ]);
 }
 
 /** UID and version are preconditions: it is this Service, as it was when we decided. What is left out here and was ours goes away. */

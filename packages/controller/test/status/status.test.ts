@@ -244,6 +244,16 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
+  test('does not ask again because the clock moved on: a condition that never got there has no time yet', async () => {
+    const { api, clock, status, write } = sink();
+    status.note('web', raw());
+    api.failure = new ApiError('FORBIDDEN', 'no');
+    await write(view());
+    await clock.advance(60_000);
+    await write(view());
+    assert.equal(api.applied.length, 1);
+  });
+
   test('tells on when the API server is away, to be tried again', async () => {
     const { api, status, write } = sink();
     status.note('web', raw());
