@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EMPTY_TABLE, tableToJson } from '@weir/model';
 import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
+import { dryRunText } from '../src/output/dry-run.ts';
 import { tableText } from '../src/output/table.ts';
 import { wantsColour } from '../src/terminal.ts';
 
@@ -47,6 +49,17 @@ test('what a tenant wrote cannot move the cursor of an operator, break a line, o
   const evil = 'a\u001b[2J\u001b]0;title\u0007b\nc\u009bd';
   const text = tableText([{ title: 'MESSAGE', value: (row: string) => row }], [evil]);
   assert.equal(text, 'MESSAGE\na[2J]0;titleb cd\n');
+});
+
+test('neither can a name, the subject of a problem, or a kind that is ignored; nor hide what comes after it', () => {
+  const evil = 'a\u001b[2J\nfake\u001b[8m';
+  const problem = { code: 'InvalidObject', subject: evil, severity: 'error', heals: false, message: evil } as const;
+  const run = { table: tableToJson(EMPTY_TABLE), statuses: [], problems: [problem], ignored: { [evil]: 1 } };
+  const said = 'a[2J fake[8m';
+  assert.equal(
+    dryRunText(run, false),
+    `error: ${said}: InvalidObject: ${said}\n\nIgnored, because Weir does not read their kind: 1 ${said}\n`,
+  );
 });
 
 test('colours are for terminals, and NO_COLOR takes them away', () => {

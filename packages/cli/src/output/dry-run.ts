@@ -1,5 +1,6 @@
 import type { Problem, ServiceStatus, tableToJson } from '@weir/model';
 import { type Paint, paintFor } from './colour.ts';
+import { onOneLine } from './printable.ts';
 import { problemsText } from './problem-text.ts';
 import { tableText } from './table.ts';
 
@@ -50,5 +51,5 @@ function endpointCounts(chunks: DryRun['table']['endpoints']): number[] {
 function ignoredText(ignored: DryRun['ignored']): string {
   const kinds = Object.entries(ignored).sort(([a], [b]) => (a < b ? -1 : 1));
   if (kinds.length === 0) return '';
-  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${kind}`).join(', ')}\n`;
+  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${onOneLine(kind)}`).join(', ')}\n`;
 }

@@ -1,6 +1,6 @@
-/** Our own colours (SGR) and line ends are the only control characters that pass. */
+/** Our own colours (not: hidden, or black on black) and line ends are the only control characters that pass. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
-const CONTROL = /\u001b(?!\[\d{0,2}m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
+const CONTROL = /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
 
 /** What tenants wrote (messages, names) is printed on an operator's terminal: escape sequences must not work there. */
 export function printable(text: string): string {

@@ -17,5 +17,5 @@ export function problemsText(problems: readonly PrintedProblem[], paint: Paint):
 
 export function problemText({ code, subject, severity, message }: PrintedProblem, paint: Paint): string {
   const word = paint(severity === 'error' ? 'red' : 'yellow', severity);
-  return `${word}: ${paint('bold', subject)}: ${code}: ${onOneLine(message)}`;
+  return `${word}: ${paint('bold', onOneLine(subject))}: ${code}: ${onOneLine(message)}`;
 }
