@@ -37,6 +37,8 @@ export class LeaseElection implements Leadership {
   readonly #options: LeaseElectionOptions;
   readonly #listeners = new Set<() => void>();
   readonly #loop: Loop;
+  /** Never rejects. */
+  #lastRound: Promise<void> = Promise.resolve();
   #observation: Observation | undefined;
   #isLeader = false;
   /** Ends the lead in time, whatever requests are under way: an API server that hangs answers too late to tell. */
@@ -51,7 +53,7 @@ export class LeaseElection implements Leadership {
       resyncMs: RETRY_MS,
       retryMs: [RETRY_MS / 4, RETRY_MS],
       clock,
-      run: () => this.#round(),
+      run: () => this.#roundInTurn(),
       onError: (error, { failures }) => {
         if (failures === 1)
           log.warn({ reason: errorMessage(error) }, 'the Lease cannot be read or written; it is tried again');
@@ -73,17 +75,25 @@ export class LeaseElection implements Leadership {
   }
 
   async recheck(): Promise<void> {
-    await this.#round().catch(() => this.#set(false));
+    await this.#roundInTurn().catch(() => this.#set(false));
   }
 
   async close(): Promise<void> {
     await this.#loop.close();
+    await this.#lastRound;
     this.#deadline?.cancel();
     this.#listeners.clear();
     if (!this.#isLeader) return;
     this.#isLeader = false;
     // When it fails the next one waits out the Lease.
     await this.#release().catch(() => undefined);
+  }
+
+  /** Of two rounds at once the one that loses to the other would give up the lead that it won. */
+  #roundInTurn(): Promise<void> {
+    const round = this.#lastRound.then(() => this.#round());
+    this.#lastRound = round.catch(() => undefined);
+    return round;
   }
 
   async #round(): Promise<void> {

@@ -67,6 +67,32 @@ class FakeLeases {
   };
 }
 
+test('to look again while a round is under way does not lose the lead that it wins', async (context) => {
+  const clock = new ManualClock();
+  const lease = new FakeLeases();
+  const api = {
+    async request(request: ApiRequest): Promise<Json> {
+      await wait(clock, 5);
+      return lease.request(request);
+    },
+  };
+  const election = standForElection({ api, namespace: 'n', name: 'l', identity: 'a', clock, log: silentLogger() });
+  context.after(() => finish(clock, election));
+  const changes: boolean[] = [];
+  election.onChange(() => changes.push(election.isLeader));
+  const looked = election.recheck();
+  await clock.advance(100);
+  await looked;
+  assert.deepEqual(changes, [true]);
+});
+
+/** Closing asks, and the answer takes its time. */
+async function finish(clock: ManualClock, election: LeaseElection): Promise<void> {
+  const closed = election.close();
+  await clock.advance(100);
+  await closed;
+}
+
 describe('two that stand for election', () => {
   async function pair(context: TestContext) {
     const clock = new ManualClock();
