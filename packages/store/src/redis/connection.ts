@@ -3,7 +3,7 @@ import { backoffMs, type Clock, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../connection-status.ts';
 import { StoreError } from '../error.ts';
-import { storeErrorFor } from './fault.ts';
+import { isOwnMistake, storeErrorFor } from './fault.ts';
 import { checkRequirements } from './requirements.ts';
 import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 import type { RedisTarget } from './target.ts';
@@ -60,12 +60,13 @@ export class RedisConnection {
     });
   }
 
-  /** Sends and waits for the answer; rejects with a `StoreError` when there is none in time. */
+  /** Sends and waits for the answer; rejects with a `StoreError` when there is none in time, and with a bug of ours as it is. */
   async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
     this.#mustBeReady();
     try {
       return await this.#inTime(send(this.#redis));
     } catch (thrown) {
+      if (isOwnMistake(thrown)) throw thrown;
       const error = this.#errorFor(thrown);
       if (error.code === 'AWAY') this.#drop(error);
       throw error;
@@ -97,7 +98,7 @@ export class RedisConnection {
       yield* use(redis);
     } catch (thrown) {
       if (signal.aborted) return;
-      if (thrown instanceof StoreError) throw thrown;
+      if (thrown instanceof StoreError || isOwnMistake(thrown)) throw thrown;
       throw this.#errorFor(lastError ?? thrown);
     } finally {
       ending.removeEventListener('abort', end);

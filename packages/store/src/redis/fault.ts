@@ -1,4 +1,5 @@
 // What Redis or the way to it said, as an error with what, where and what to do. Pure.
+import { AssertionError } from 'node:assert';
 import { errorMessage } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 
@@ -42,7 +43,7 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
   }
   if (/DB index is out of range/.test(said))
     return error('REFUSED', 'has no such database; check the end of the Redis URL');
-  if (/Unknown RESP type|Protocol error/.test(said)) {
+  if (/Unknown RESP type|Protocol error/.test(said) || CHOKED.test(said)) {
     return error('REFUSED', 'does not speak the Redis protocol; check host, port and TLS in the Redis URL');
   }
   if (/certificate|self.signed|altnames/i.test(said)) {
@@ -56,6 +57,17 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
   const isRefused = /^[A-Z]+$/.test(first) && !PASSING.has(first);
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);
 }
+
+/** What the client adds to whatever it throws while it reads an answer. */
+const CHOKED = /Please report this\.$/;
+
+/** A bug of ours says nothing about Redis: taken for an outage it would be retried for ever, and hidden. */
+export function isOwnMistake(thrown: unknown): boolean {
+  const isMistake = MISTAKES.some((Mistake) => thrown instanceof Mistake);
+  return isMistake && !CHOKED.test(errorMessage(thrown));
+}
+
+const MISTAKES = [RangeError, TypeError, ReferenceError, SyntaxError, AssertionError] as const;
 
 /** Redis is in a state that ends by itself. */
 const PASSING: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StoreError } from '../../src/error.ts';
-import { storeErrorFor } from '../../src/redis/fault.ts';
+import { isOwnMistake, storeErrorFor } from '../../src/redis/fault.ts';
 
 describe('what Redis says', () => {
   const said: readonly (readonly [text: string, code: string, message: RegExp])[] = [
@@ -22,6 +22,7 @@ describe('what Redis says', () => {
     ['BUSY Redis is busy running a script.', 'AWAY', /failed: BUSY/],
     ['Connection is closed.', 'AWAY', /closed the connection/],
     ['Command timed out', 'AWAY', /has not answered in time/],
+    ['Invalid array length. Please report this.', 'REFUSED', /does not speak the Redis protocol/],
     ['Something that nobody thought of', 'AWAY', /failed: Something/],
   ];
 
@@ -53,5 +54,15 @@ describe('what Redis says', () => {
   test('an error of this store stays as it is', () => {
     const error = new StoreError('GAP', 'a gap');
     assert.equal(storeErrorFor(error, 'redis:6379'), error);
+  });
+
+  test('a mistake in our own code is none of Redis, except where the client chokes on what it read', () => {
+    const mistakes = [new RangeError('no'), new TypeError('no'), new ReferenceError('no'), new SyntaxError('no')];
+    for (const mistake of [...mistakes, new assert.AssertionError({ message: 'no' })]) {
+      assert.equal(isOwnMistake(mistake), true, mistake.name);
+    }
+    assert.equal(isOwnMistake(new RangeError('Invalid array length. Please report this.')), false);
+    assert.equal(isOwnMistake(new Error('Connection is closed.')), false);
+    assert.equal(isOwnMistake('no error'), false);
   });
 });

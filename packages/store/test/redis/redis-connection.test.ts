@@ -185,6 +185,15 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     assert.equal(await store.table.claimLeader(), first + 1);
   });
 
+  test('a mistake in our own code is thrown as it is, and the connection stays', async (t) => {
+    await using redis = await startRedis();
+    const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
+    t.after(() => store.close());
+    const unsendable = Object.create(null) as unknown as string;
+    await assert.rejects(store.heartbeats.leave(unsendable, 1), TypeError);
+    assert.equal(store.connection, 'ready');
+  });
+
   test('reconnects for ever, and tells of it', async (t) => {
     await using redis = await startRedis();
     const store: Store = await openRedisStore({ url: redis.url, fleet: 'f', log });
