@@ -1,10 +1,12 @@
 import { entriesOf, type NodeEntry, type RoutingTable } from '@weir/model';
 import type { RunningProxy } from '@weir/proxy';
+import type { Logger } from '@weir/runtime';
 import { followTable, type Store } from '@weir/store';
 
 export interface FleetProxiesOptions {
   readonly store: Store;
   readonly start: (node: NodeEntry) => Promise<RunningProxy>;
+  readonly log: Logger;
 }
 
 /** One proxy for each node of the table, also for nodes that come and go while it runs. */
@@ -13,6 +15,8 @@ export class FleetProxies {
   readonly #closing = new AbortController();
   readonly #failing: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   readonly #proxies = new Map<string, Promise<RunningProxy | undefined>>();
+  /** Of nodes that went away: they may drain for long. */
+  readonly #leaving = new Set<Promise<void>>();
   readonly #following: Promise<void>;
 
   constructor(options: FleetProxiesOptions) {
@@ -22,7 +26,7 @@ export class FleetProxies {
       signal: this.#closing.signal,
       onTable: (table) => this.#keep(table),
       onChanges: (_changes, table) => this.#keep(table),
-    });
+    }).catch((error) => this.#failing.reject(error));
   }
 
   /** Rejects when a proxy could not start, or cannot go on. */
@@ -30,16 +34,18 @@ export class FleetProxies {
     return this.#failing.promise;
   }
 
-  /** Drains all of them at once. */
+  /** Drains all of them at once, and waits for all, also when one fails to close; then it rejects. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#following;
-    await Promise.all([...this.#proxies.keys()].map((name) => this.#stop(name)));
+    const closed = await Promise.allSettled([...this.#proxies.keys()].map((name) => this.#stop(name)));
+    await Promise.all(this.#leaving);
+    for (const each of closed) if (each.status === 'rejected') throw each.reason;
   }
 
   #keep(table: RoutingTable): void {
     const nodes = new Map(entriesOf(table, 'node').map((node) => [node.name, node]));
-    for (const name of this.#proxies.keys()) if (!nodes.has(name)) void this.#stop(name);
+    for (const name of this.#proxies.keys()) if (!nodes.has(name)) this.#leave(name);
     for (const node of nodes.values()) if (!this.#proxies.has(node.name)) this.#start(node);
   }
 
@@ -52,6 +58,15 @@ export class FleetProxies {
       return proxy;
     });
     this.#proxies.set(node.name, starting.catch(fail));
+  }
+
+  /** That one node does not end well is no reason to end the others. */
+  #leave(node: string): void {
+    const leaving = this.#stop(node).catch((error) => {
+      this.#options.log.error({ err: error, node }, 'the proxy of a node that is gone failed to close');
+    });
+    this.#leaving.add(leaving);
+    void leaving.then(() => this.#leaving.delete(leaving));
   }
 
   async #stop(name: string): Promise<void> {

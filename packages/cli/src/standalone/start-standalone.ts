@@ -86,7 +86,7 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
         const { source, store } = made;
         const settings = { ...DEFAULT_SETTINGS, classless };
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
-        await Promise.race([made.controller.idle(), aborted(signal)]);
+        await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
       },
       close: () => made.controller.close(),
     },
@@ -97,10 +97,12 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
         const { workers, state } = options;
         made.proxies = new FleetProxies({
           store,
+          log: log.child({ part: 'proxies' }),
           start: ({ name }) =>
             startNodeProxy({ fleet: fleetNameFor(options), node: name, store, workers, state, log, clock }),
         });
-        await Promise.race([whenServing(store, signal), made.proxies.failed, aborted(signal)]);
+        const serving = Promise.race([whenServing(store, signal), made.proxies.failed, aborted(signal)]);
+        await orClosed(made.proxies, serving);
       },
       close: () => made.proxies.close(),
     },
@@ -108,11 +110,21 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'problems',
       async start(signal) {
         made.problems = watchProblems({ store: made.store, clock, log, onNews: onProblems });
-        await Promise.race([made.console?.refresh(), aborted(signal)]);
+        await orClosed(made.problems, Promise.race([made.console?.refresh(), aborted(signal)]));
       },
       close: () => made.problems.close(),
     },
   ];
+}
+
+/** A part whose start fails has cleaned up after itself. */
+async function orClosed(begun: { close(): Promise<void> }, settled: Promise<unknown>): Promise<void> {
+  try {
+    await settled;
+  } catch (error) {
+    await begun.close().catch(() => {}); // The reason of the start counts.
+    throw error;
+  }
 }
 
 function consolePart({ console: place, log }: StandaloneOptions, made: Made): Part {
