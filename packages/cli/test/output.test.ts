@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EMPTY_TABLE, tableToJson } from '@weir/model';
 import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
+import { paintFor } from '../src/output/colour.ts';
 import { dryRunText } from '../src/output/dry-run.ts';
+import { goneText } from '../src/output/problem-text.ts';
 import { tableText } from '../src/output/table.ts';
 import { wantsColour } from '../src/terminal.ts';
 
@@ -60,6 +62,11 @@ test('neither can a name, the subject of a problem, or a kind that is ignored; n
     dryRunText(run, false),
     `error: ${said}: InvalidObject: ${said}\n\nIgnored, because Weir does not read their kind: 1 ${said}\n`,
   );
+});
+
+test('neither can the subject of a problem that is gone', () => {
+  const text = goneText({ code: 'InvalidObject', subject: 'a\u001b[2J\nfake' }, paintFor(false));
+  assert.equal(text, 'gone: a[2J fake: InvalidObject');
 });
 
 test('colours are for terminals, and NO_COLOR takes them away', () => {

@@ -11,7 +11,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { FINE } from '../exit-code.ts';
 import { paintFor } from '../output/colour.ts';
-import { problemText } from '../output/problem-text.ts';
+import { goneText, problemText } from '../output/problem-text.ts';
 import { aborted } from '../standalone/aborted.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
@@ -75,7 +75,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,
     onProblems({ come, gone }) {
-      for (const problem of gone) terminal.err(`${paint('green', 'gone')}: ${problem.subject}: ${problem.code}\n`);
+      for (const problem of gone) terminal.err(`${goneText(problem, paint)}\n`);
       for (const problem of come) terminal.err(`${problemText(problem, paint)}\n`);
     },
   });

@@ -19,3 +19,7 @@ export function problemText({ code, subject, severity, message }: PrintedProblem
   const word = paint(severity === 'error' ? 'red' : 'yellow', severity);
   return `${word}: ${paint('bold', onOneLine(subject))}: ${code}: ${onOneLine(message)}`;
 }
+
+export function goneText({ code, subject }: Pick<PrintedProblem, 'code' | 'subject'>, paint: Paint): string {
+  return `${paint('green', 'gone')}: ${onOneLine(subject)}: ${code}`;
+}
