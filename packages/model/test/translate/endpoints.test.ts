@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { entriesOf, type Translation } from '@weir/model';
+import { pod, port, service, slice, snapshotOf } from '../build/snapshot.ts';
+import { endpointsOf, fresh, portsOf, reasonOf } from '../build/translation.ts';
+
+describe('endpoints', () => {
+  test('slices are merged, and an address that stands in two is one endpoint of the matcher', () => {
+    const slices = [slice('a/web', ['10.0.0.1', '10.0.0.2']), slice('a/web', ['10.0.0.3'], { name: 'web-2' })];
+    assert.deepEqual(endpointsOf(fresh({ services: [service('a/web')], slices })), [
+      '10.0.0.1:8080',
+      '10.0.0.2:8080',
+      '10.0.0.3:8080',
+    ]);
+  });
+
+  test('a named port has the number that each slice gives it', () => {
+    const services = [service('a/web', { ports: [port(80, { name: 'http' })] })];
+    const slices = [8080, 9090].map((number, i) =>
+      slice('a/web', [`10.0.0.${i}`], { name: `web-${i}`, ports: [{ name: 'http', port: number, protocol: 'TCP' }] }),
+    );
+    assert.deepEqual(endpointsOf(fresh({ services, slices })), ['10.0.0.0:8080', '10.0.0.1:9090']);
+  });
+
+  test('those that are not ready are left out; when none is ready those that serve while terminating are used', () => {
+    const ready = { addresses: ['10.0.0.1'], ready: true, serving: true, terminating: false };
+    const leaving = { addresses: ['10.0.0.2'], ready: false, serving: true, terminating: true };
+    const sick = { addresses: ['10.0.0.3'], ready: false, serving: false, terminating: false };
+    const used = (...endpoints: (typeof ready)[]): string[] =>
+      endpointsOf(fresh({ services: [service('a/web')], slices: [slice('a/web', [], { endpoints })] }));
+    assert.deepEqual(used(ready, leaving, sick), ['10.0.0.1:8080']);
+    assert.deepEqual(used(leaving, sick), ['10.0.0.2:8080']);
+    assert.deepEqual(used(sick), []);
+  });
+
+  test('publishNotReadyAddresses uses all', () => {
+    const sick = { addresses: ['10.0.0.3'], ready: false, serving: false, terminating: false };
+    const services = [service('a/web', { publishNotReadyAddresses: true })];
+    const slices = [slice('a/web', [], { endpoints: [sick] })];
+    assert.deepEqual(endpointsOf(fresh({ services, slices })), ['10.0.0.3:8080']);
+  });
+
+  test('a slice of 250 becomes entries of at most 100, and one more endpoint changes one of them', () => {
+    const addresses = Array.from({ length: 250 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+    const entries = entriesOf(
+      fresh({ services: [service('a/web')], slices: [slice('a/web', addresses)] }).table,
+      'endpoints',
+    );
+    assert.deepEqual(
+      entries.map(({ endpoints }) => endpoints.length),
+      [100, 100, 50],
+    );
+  });
+
+  test('no endpoint: the Service is placed all the same, with a warning', () => {
+    const translation = fresh({ services: [service('a/web')] });
+    assert.deepEqual(portsOf(translation, 'a/web'), ['n1:80']);
+    const [problem] = translation.problems;
+    assert.deepEqual([problem?.code, problem?.severity, problem?.heals], ['NoReadyEndpoints', 'warning', true]);
+  });
+});
+
+describe('the trust boundary', () => {
+  const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: ['10.96.0.0/16'] } } as const;
+  const forged = (address: string, pods = [pod('b/victim', '10.0.0.9')]): Translation =>
+    fresh({ settings, pods, services: [service('a/web')], slices: [slice('a/web', [address])] });
+
+  for (const [what, address] of [
+    ['a pod of another namespace', '10.0.0.9'],
+    ['a cluster IP', '10.96.0.1'],
+    ['a node', '192.0.2.1'],
+    ['loopback', '127.0.0.1'],
+    ['link-local', '169.254.169.254'],
+    ['loopback in IPv6 clothes', '::ffff:127.0.0.1'],
+  ] as const) {
+    test(`an endpoint at ${what} is not used, and the Service says so`, () => {
+      const translation = forged(address);
+      assert.deepEqual(endpointsOf(translation), []);
+      assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
+    });
+  }
+
+  test('pods of the namespace are used, also on the host network', () => {
+    const pods = [pod('a/one', '10.0.0.1'), pod('a/host', '192.0.2.1', true)];
+    assert.deepEqual(endpointsOf(forged('10.0.0.1', pods)), ['10.0.0.1:8080']);
+    assert.deepEqual(endpointsOf(forged('192.0.2.1', pods)), ['192.0.2.1:8080']);
+  });
+
+  test('a pod that claims the address of a node without being on its network is not believed', () => {
+    assert.deepEqual(endpointsOf(forged('192.0.2.1', [pod('a/liar', '192.0.2.1')])), []);
+  });
+});

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { entriesOf } from '@weir/model';
+import { port, service, snapshotOf, suspension } from '../build/snapshot.ts';
+import { fresh, messageOf, next, portsOf, reasonOf } from '../build/translation.ts';
+
+describe('which Services are taken', () => {
+  test('those of type LoadBalancer that name the class, and with classless also those that name none', () => {
+    const services = [
+      service('a/classed'),
+      service('a/classless', { loadBalancerClass: null, ports: [port(81)] }),
+      service('a/other', { loadBalancerClass: 'example.com/other', ports: [port(82)] }),
+      service('a/internal', { type: 'ClusterIP', ports: [port(83)] }),
+      service('a/ignored', { annotations: { 'weir.dev/ignore': 'true' }, ports: [port(84)] }),
+      service('a/deleting', { deleting: true, ports: [port(85)] }),
+    ];
+    const names = (classless: boolean): string[] =>
+      fresh({ services, settings: { ...snapshotOf({}).settings, classless } }).statuses.map(({ name }) => name);
+    assert.deepEqual(names(false), ['classed']);
+    assert.deepEqual(names(true), ['classed', 'classless']);
+  });
+
+  test('when none names the class, a problem names --classless', () => {
+    const { problems } = fresh({ services: [service('a/web', { loadBalancerClass: null })] });
+    assert.equal(problems[0]?.code, 'NoServices');
+    assert.match(problems[0]?.message ?? '', /--classless/);
+  });
+});
+
+describe('settings', () => {
+  test('a wrong annotation is refused and names annotation, value and what is allowed', () => {
+    const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/algorithm': 'best' } })] });
+    assert.equal(
+      messageOf(translation, 'a/web'),
+      'annotation weir.dev/algorithm: "best" is not allowed; use one of least-connections, round-robin',
+    );
+    assert.deepEqual(portsOf(translation, 'a/web'), []);
+  });
+
+  test('an annotation that is not honoured refuses the Service instead of being ignored', () => {
+    const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })] });
+    assert.equal(reasonOf(translation, 'a/web'), 'InvalidAnnotation');
+    assert.equal(entriesOf(translation.table, 'service')[0]?.settings, null);
+  });
+
+  test('the last accepted settings go on serving while the present ones are wrong', () => {
+    const before = fresh({ services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': '7s' } })] });
+    const after = next(before, { services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': 'long' } })] });
+    assert.equal(entriesOf(after.table, 'service')[0]?.settings?.idleTimeoutMs, 7000);
+    assert.equal(reasonOf(after, 'a/web'), 'InvalidAnnotation');
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
+  });
+
+  test('source ranges of the field win over the legacy annotation, blanks and host bits are taken', () => {
+    const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '192.0.2.0/24' };
+    const ranges = (sourceRanges: string[]): readonly string[] | undefined =>
+      entriesOf(fresh({ services: [service('a/web', { annotations: legacy, sourceRanges })] }).table, 'service')[0]
+        ?.settings?.sourceRanges;
+    assert.deepEqual(ranges([' 10.1.2.3/8 ', 'fd00::1/8']), ['10.0.0.0/8', 'fd00::/8']);
+    assert.deepEqual(ranges([]), ['192.0.2.0/24']);
+  });
+
+  test('a source range that is none refuses the Service', () => {
+    const translation = fresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
+    assert.match(messageOf(translation, 'a/web'), /"10\.0\.0\.0" is not a CIDR/);
+  });
+});
+
+test('a Suspension of something that does not exist is a warning that can heal', () => {
+  const { problems } = fresh({
+    services: [service('a/web')],
+    suspensions: [
+      suspension('typo', { kind: 'service', namespace: 'a', service: 'wbe' }),
+      suspension('right', { kind: 'tenant', tenant: 'a' }),
+    ],
+  });
+  assert.deepEqual(
+    problems.filter(({ code }) => code === 'UnknownTarget').map(({ subject }) => subject),
+    ['Suspension typo'],
+  );
+});

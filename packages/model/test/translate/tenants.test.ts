@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { namespace, policy, port, service, team } from '../build/snapshot.ts';
+import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+
+describe('limits of a tenant', () => {
+  const shop = policy('shop', {
+    namespaceSelector: team('shop'),
+    tenantFrom: { kind: 'name', name: 'shop' },
+    limits: { services: 2, ports: 5 },
+  });
+  const namespaces = [namespace('shop', { team: 'shop' })];
+  const three = ['web', 'api', 'beta'].map((name, i) =>
+    service(`shop/${name}`, { ports: [port(80 + i)], createdAt: i }),
+  );
+
+  test('one Service too many is refused and told the limit, what uses it, and what to do', () => {
+    const translation = fresh({ namespaces, policies: [shop], services: three });
+    assert.equal(
+      messageOf(translation, 'shop/beta'),
+      '2 of 2 load balancers of tenant "shop" are in use (api, web); delete one or ask for a higher limit in TenantPolicy "shop"',
+    );
+    assert.equal(reasonOf(translation, 'shop/beta'), 'QuotaExceeded');
+  });
+
+  test('when one is deleted the oldest that waits gets its turn', () => {
+    const waiting = [...three, service('shop/last', { ports: [port(90)], createdAt: 9 })];
+    const before = fresh({ namespaces, policies: [shop], services: waiting });
+    const after = next(before, { namespaces, policies: [shop], services: waiting.slice(1) });
+    assert.equal(reasonOf(after, 'shop/beta'), 'Accepted');
+    assert.equal(reasonOf(after, 'shop/last'), 'QuotaExceeded');
+  });
+
+  test('ports are counted over the Services of a tenant', () => {
+    const wide = service('shop/wide', { ports: [1001, 1002, 1003, 1004].map((number) => port(number)), createdAt: 0 });
+    const more = service('shop/more', { ports: [port(1), port(2)], createdAt: 1 });
+    const translation = fresh({ namespaces, policies: [shop], services: [wide, more] });
+    assert.equal(reasonOf(translation, 'shop/wide'), 'Accepted');
+    assert.match(messageOf(translation, 'shop/more'), /4 of 5 listener ports .*\(wide\), this Service has 2/);
+  });
+
+  test('a lowered limit cuts nothing that serves; it is shown as over the limit', () => {
+    const before = fresh({ namespaces, policies: [shop], services: three.slice(0, 2) });
+    const lower = policy('shop', { ...shop.spec, limits: { services: 1 } });
+    const after = next(before, { namespaces, policies: [lower], services: three.slice(0, 2) });
+    assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
+    assert.deepEqual(
+      statusOf(after, 'shop/api').degraded.map(({ reason }) => reason),
+      ['OverLimit'],
+    );
+  });
+
+  test('0 means none', () => {
+    const none = policy('shop', { ...shop.spec, limits: { services: 0 } });
+    const translation = fresh({ namespaces, policies: [none], services: three });
+    assert.match(messageOf(translation, 'shop/web'), /may have no load balancers/);
+  });
+
+  test('a Service that cannot be placed uses nothing of the limit', () => {
+    const other = service('other/web', { createdAt: -1 });
+    const translation = fresh({ namespaces, policies: [shop], services: [other, ...three] });
+    assert.deepEqual(portsOf(translation, 'shop/web'), []);
+    assert.equal(reasonOf(translation, 'shop/beta'), 'Accepted');
+  });
+});
+
+describe('who is a tenant', () => {
+  test('a namespace is a tenant of its own name unless a policy says otherwise', () => {
+    const labelled = policy('teams', {
+      namespaceSelector: { matchLabels: {}, matchExpressions: [{ key: 'team', operator: 'Exists', values: [] }] },
+      tenantFrom: { kind: 'label', label: 'team' },
+    });
+    const translation = fresh({
+      namespaces: [namespace('a', { team: 'red' }), namespace('b')],
+      policies: [labelled],
+      services: [service('a/web'), service('b/web', { ports: [port(81)] })],
+    });
+    assert.deepEqual(
+      translation.statuses.map(({ tenant }) => tenant),
+      ['red', 'b'],
+    );
+  });
+
+  test('the policy of higher priority has a name that two yield; Services of the other are told', () => {
+    const named = (name: string, priority: number): ReturnType<typeof policy> =>
+      policy(name, { priority, namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' } });
+    const translation = fresh({
+      namespaces: [namespace('a', { team: 'one' }), namespace('b', { team: 'two' })],
+      policies: [named('one', 1), named('two', 2)],
+      services: [service('a/web'), service('b/web', { ports: [port(81)] })],
+    });
+    assert.equal(reasonOf(translation, 'a/web'), 'TenantConflict');
+    assert.equal(statusOf(translation, 'b/web').tenant, 'gold');
+  });
+});
