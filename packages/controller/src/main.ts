@@ -21,7 +21,7 @@ import {
   UsageError,
   url,
 } from '@weir/runtime';
-import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
@@ -37,12 +37,7 @@ const CIDR: Format<string> = {
 
 /** KUBECONFIG is read by the client library. */
 const CONFIG = {
-  /** Also in the name of the Lease. */
-  fleet: text('WEIR_FLEET', {
-    default: 'weir',
-    pattern: /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/,
-    allowed: 'lower-case letters, digits, "-" and "."',
-  }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
   redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
   level: logLevel('WEIR_LOG_LEVEL'),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),

@@ -1,9 +1,10 @@
 import type { Cutoff, Snapshot } from '@weir/model';
-import { cutoffsFor } from '@weir/model';
+import { cutoffsFor, isInForce } from '@weir/model';
 import type { Clock, Logger, Timer } from '@weir/runtime';
 import type { CutoffState, CutoffStore } from '@weir/store';
 import type { Source } from '../watch/source.ts';
 import { nextEndOf, planCutoffs } from './cutoff-plan.ts';
+import type { SuspensionErrands } from './suspension-errands.ts';
 
 export interface CutoffKeeperOptions {
   readonly source: Source;
@@ -12,8 +13,8 @@ export interface CutoffKeeperOptions {
   readonly log: Logger;
   /** A cut-off has come to its end: `keep` is due. */
   readonly onEnd: () => void;
-  /** Deletes the Suspension whose time is over. */
-  readonly deleteSuspension?: ((cutoff: Cutoff) => Promise<void>) | undefined;
+  /** Finds out beside us what takes asking; here only its answers are acted upon. */
+  readonly errands: SuspensionErrands;
 }
 
 /** Brings the Suspensions of the source into the store, and out of it once they are known to be gone. */
@@ -35,7 +36,7 @@ export class CutoffKeeper {
 
   /** Rejects when the store is away; then come again. */
   async keep(snapshot: Snapshot): Promise<void> {
-    const { source, store, clock, log, deleteSuspension } = this.#options;
+    const { source, store, clock, log, errands } = this.#options;
     const wanted = cutoffsFor(snapshot, (uid) => source.originOf({ uid }));
     const state = await store.read();
     const plan = planCutoffs({
@@ -51,13 +52,14 @@ export class CutoffKeeper {
     }
     for (const cutoff of plan.expired) await this.#lift(cutoff, 'its time is over');
     for (const cutoff of plan.missing) {
-      if (await source.isDeleted(cutoff)) await this.#lift(cutoff, 'its Suspension was deleted');
+      if (errands.isGone(cutoff.uid)) await this.#lift(cutoff, 'its Suspension was deleted');
     }
     if (!state.complete) await store.complete();
     this.#take(await store.read());
-    for (const cutoff of wanted) {
-      if (cutoff.until !== null && cutoff.until <= clock.now()) await deleteSuspension?.(cutoff);
-    }
+    errands.take({
+      missing: plan.missing.filter(({ uid }) => !errands.isGone(uid)),
+      over: wanted.filter((cutoff) => !isInForce(cutoff, clock.now())),
+    });
   }
 
   /** Looks what the store holds now. False when it lost something, and `keep` is due. Rejects when it is away. */

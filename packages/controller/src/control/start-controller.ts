@@ -1,13 +1,15 @@
-import { type Cutoff, type FleetSettings, isInForce, type Problem, type Snapshot, type Translation } from '@weir/model';
+import { type FleetSettings, isInForce, type Problem, type Snapshot, type Translation } from '@weir/model';
 import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
 import type { StatusSink } from '../status/status-sink.ts';
+import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
 import type { UsageArchive } from '../usage/usage-archive.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
 import type { Source } from '../watch/source.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
+import { SuspensionErrands } from './suspension-errands.ts';
 import { TableKeeper } from './table-keeper.ts';
 
 export interface ControllerOptions {
@@ -23,7 +25,7 @@ export interface ControllerOptions {
   /** Where usage outlives the store; default: nowhere, and a wiped store begins with what this process remembers. */
   readonly archive?: UsageArchive;
   /** Deletes a Suspension whose `until` passed; default: it stays where it is. */
-  readonly deleteSuspension?: (cutoff: Cutoff) => Promise<void>;
+  readonly suspensions?: SuspensionWriter;
 }
 
 export interface Controller {
@@ -40,19 +42,26 @@ const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
 const FLEET = { gapMs: 200, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
 const FLEET_WHILE_WAITING_MS = 250;
+const ERRANDS = { gapMs: 5, resyncMs: 10_000, retryMs: [1_000, 30_000] } as const;
 const ACCOUNT = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
 
-/** Source to store, and back to the Services. One loop decides and publishes, one listens to the fleet; closing closes neither end. */
+/** Source to store, and back to the Services. One loop decides and publishes, the others run beside it; closing closes neither end. */
 export function startController(options: ControllerOptions): Controller {
   const { source, store, log, clock, leader = ALWAYS_LEADER } = options;
   const table = new TableKeeper({ store: store.table, log: log.child({ part: 'table' }) });
+  const errands = new SuspensionErrands({
+    source,
+    writer: options.suspensions,
+    log: log.child({ part: 'suspensions' }),
+    onNews: () => decide.trigger(),
+  });
   const cutoffs = new CutoffKeeper({
     source,
     store: store.cutoffs,
     clock,
     log: log.child({ part: 'cutoffs' }),
     onEnd: () => decide.trigger(),
-    deleteSuspension: options.deleteSuspension,
+    errands,
   });
   const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
   const usage = new UsageKeeper({
@@ -78,7 +87,7 @@ export function startController(options: ControllerOptions): Controller {
       snapshot = snapshotFor(source, options.settings);
       // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
       // table can be made of it must be possible to cut off.
-      const cutOff = cutoffs.keep(snapshot);
+      const cutOff = cutoffs.keep(snapshot).finally(() => ask.trigger());
       await cutOff.catch(() => undefined);
       if (!(await publish(snapshot))) return follow();
       await cutOff;
@@ -118,6 +127,12 @@ export function startController(options: ControllerOptions): Controller {
       if (fleet?.isSomebodyWaiting) soon.start();
     },
   });
+  const ask: Loop = createLoop({
+    ...ERRANDS,
+    clock,
+    onError: () => undefined, // told already, each once
+    run: (signal) => (leader.isLeader ? errands.run(signal) : undefined),
+  });
   const account: Loop = createLoop({
     ...ACCOUNT,
     clock,
@@ -149,7 +164,7 @@ export function startController(options: ControllerOptions): Controller {
       for (const stop of stops) stop();
       soon.cancel();
       cutoffs.close();
-      await Promise.all([decide.close(), listen.close(), account.close()]);
+      await Promise.all([decide.close(), listen.close(), ask.close(), account.close()]);
     },
   };
 }

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { Cutoff, FleetSettings } from '@weir/model';
-import { type Clock, errorMessage, type Logger } from '@weir/runtime';
+import type { FleetSettings } from '@weir/model';
+import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import { ApiError } from '../kubernetes/api-error.ts';
 import { KubeApi } from '../kubernetes/kube-api.ts';
 import { standForElection } from '../leader/lease-election.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
+import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
 import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
 import { type Controller, startController } from './start-controller.ts';
@@ -52,7 +52,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'leader' }),
   });
-  const deleteSuspension = (cutoff: Cutoff): Promise<void> => deleteObject(cutoff, { api, log });
+  const suspensions = new KubernetesSuspensions({ api });
   const archive = new KubernetesUsage({ api, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
@@ -63,7 +63,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     leader,
     status,
     archive,
-    deleteSuspension,
+    suspensions,
   });
   return {
     ...controller,
@@ -80,21 +80,4 @@ export function startKubernetesController(options: KubernetesControllerOptions):
       api.close();
     },
   };
-}
-
-/** The one that was in force, not another that was made under its name. It is lifted anyway: that it stays is only untidy. */
-async function deleteObject(
-  { name, uid }: Cutoff,
-  { api, log }: { readonly api: KubeApi; readonly log: Logger },
-): Promise<void> {
-  try {
-    await api.request({
-      method: 'DELETE',
-      path: `/apis/weir.dev/v1alpha1/suspensions/${encodeURIComponent(name)}`,
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-    });
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT')) return;
-    log.warn({ suspension: name, reason: errorMessage(error) }, 'a Suspension whose time is over could not be deleted');
-  }
 }

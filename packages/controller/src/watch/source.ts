@@ -15,8 +15,8 @@ export interface Source {
   originOf(suspension: { readonly uid: string }): CutoffOrigin;
   /**
    * Whether a Suspension that is not in the snapshot is known to be deleted. Absence alone is no proof: a file may be unreadable, a
-   * watch may have missed something. True is final, false means "not yet".
+   * watch may have missed something. True is final, false means "not yet". It may take as long as the API server takes, or `signal`.
    */
-  isDeleted(cutoff: Cutoff): Promise<boolean>;
+  isDeleted(cutoff: Cutoff, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -196,7 +196,7 @@ describe('a Suspension', () => {
     const clock = new ManualClock();
     const { store, source, pass } = await startWorld(context, {
       clock,
-      deleteSuspension: async (cutoff) => void deleted.push(cutoff.name),
+      suspensions: { remove: async (cutoff) => void deleted.push(cutoff.name) },
     });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
     await pass(59_000);

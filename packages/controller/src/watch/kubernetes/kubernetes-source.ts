@@ -26,6 +26,9 @@ export function openKubernetesSource(options: KubernetesSourceOptions): Kubernet
 /** How many deletions are remembered: a cut-off is lifted within a moment of its Suspension's. */
 const REMEMBERED_DELETIONS = 10_000;
 
+/** For the confirmation of a deletion; it is asked for again. */
+const CONFIRM_MS = 5_000;
+
 export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
@@ -118,12 +121,12 @@ export class KubernetesSource implements Source {
   }
 
   /** Seen deleted, or, asked for by name, the API server itself says that it does not exist (any more). */
-  async isDeleted({ uid, name, origin }: Cutoff): Promise<boolean> {
+  async isDeleted({ uid, name, origin }: Cutoff, signal: AbortSignal): Promise<boolean> {
     if (origin.kind !== 'kubernetes') return false;
     if (this.#deletedSuspensions.has(uid)) return true;
     try {
       const path = `${WATCHED_KINDS.Suspension.path}/${encodeURIComponent(name)}`;
-      const found = await this.#options.api.request({ method: 'GET', path, signal: this.#closing.signal });
+      const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
       // Without the name of an object it is the kind that is missing: that says nothing of this one.
