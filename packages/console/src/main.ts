@@ -10,14 +10,14 @@ import {
   UsageError,
   url,
 } from '@weir/runtime';
-import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
 import { type RunningConsole, startConsole } from './start-console.ts';
 import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
 import { kubernetesSuspensions } from './suspensions/kubernetes-suspensions.ts';
 import { storeSuspensions } from './suspensions/store-suspensions.ts';
 
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', pattern: /^[\w.-]+$/, allowed: 'letters, digits, dots and dashes' }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
   redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
   listen: hostPort('WEIR_CONSOLE', { default: { host: '127.0.0.1', port: 8686 } }),
   level: logLevel('WEIR_LOG_LEVEL'),

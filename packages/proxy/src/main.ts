@@ -15,13 +15,13 @@ import {
   UsageError,
   url,
 } from '@weir/runtime';
-import { openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
 import { kernelAdvice } from './kernel-settings.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
 const NAME = /^[\w.-]+$/;
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', pattern: NAME, allowed: 'letters, digits, dots and dashes' }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
   redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
   node: text('WEIR_NODE', { default: hostname(), pattern: NAME, allowed: 'the name of a Kubernetes node' }),
   addresses: optional(list('WEIR_ADDRESSES', anyText)),

@@ -1,5 +1,6 @@
 export type * from './contract.ts';
 export { StoreError, type StoreErrorCode } from './error.ts';
+export { FLEET_NAME } from './fleet-name.ts';
 export { type FollowCutoffsOptions, followCutoffs, type KnownCutoffs } from './follow/follow-cutoffs.ts';
 export { type FollowTableOptions, followTable } from './follow/follow-table.ts';
 export { mergeCutoffs } from './follow/merge-cutoffs.ts';

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, type Secret, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import { StoreError } from '../error.ts';
+import { FLEET_NAME } from '../fleet-name.ts';
 import { KEPT_REVISIONS } from '../limits.ts';
 import { RedisConnection } from './connection.ts';
 import { keysFor } from './keys.ts';
@@ -13,7 +14,7 @@ import { parseTarget } from './target.ts';
 export interface RedisStoreOptions {
   /** `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` for TLS. */
   readonly url: Secret | string;
-  /** Several fleets may share one Redis. */
+  /** Several fleets may share one Redis. Named by the rule `FLEET_NAME`. */
   readonly fleet: string;
   readonly log: Logger;
   readonly clock?: Clock;
@@ -38,8 +39,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     timeoutMs = 2_000,
     keptRevisions = KEPT_REVISIONS,
   } = options;
-  if (!/^[\w.-]+$/.test(fleet)) {
-    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use letters, digits, dots and dashes`);
+  if (!FLEET_NAME.pattern.test(fleet)) {
+    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME.allowed}`);
   }
   const connection = new RedisConnection({ target: parseTarget(url), log, clock, random, timeoutMs });
   await connection.open();

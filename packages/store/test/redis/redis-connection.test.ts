@@ -34,7 +34,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
   });
 
   test('a wrong name of a fleet is refused', async () => {
-    for (const fleet of ['', 'a b', 'a}b', 'a:b']) {
+    for (const fleet of ['', 'a b', 'a}b', 'a:b', 'Weir', 'a_b', '-a', 'a.', 'a..b', 'a-.b', 'a'.repeat(64)]) {
       await assert.rejects(openRedisStore({ url: 'redis://127.0.0.1:1', fleet, log }), { code: 'REFUSED' });
     }
   });
