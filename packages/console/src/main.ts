@@ -7,10 +7,9 @@ import {
   parseConfig,
   runProcess,
   text,
-  UsageError,
   url,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { type RunningConsole, startConsole } from './start-console.ts';
 import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
 import { kubernetesSuspensions } from './suspensions/kubernetes-suspensions.ts';
@@ -35,7 +34,9 @@ await runProcess('weir-console', (control) => {
       {
         name: 'store',
         async start() {
-          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(asUsage);
+          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(
+            refusedAsUsage,
+          );
         },
         close: () => store.close(),
       },
@@ -55,10 +56,3 @@ await runProcess('weir-console', (control) => {
     ],
   };
 });
-
-/** A wrong URL or password does not heal by trying on. */
-function asUsage(error: unknown): never {
-  throw error instanceof StoreError && error.code === 'REFUSED'
-    ? new UsageError(error.message, { cause: error })
-    : error;
-}

@@ -18,10 +18,9 @@ import {
   path,
   runProcess,
   text,
-  UsageError,
   url,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
@@ -77,7 +76,9 @@ await runProcess('weir-controller', () => {
   const storePart: Part = {
     name: 'store',
     async start() {
-      store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(asUsage);
+      store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(
+        refusedAsUsage,
+      );
     },
     close: () => store.close(),
   };
@@ -116,10 +117,3 @@ await runProcess('weir-controller', () => {
     });
   return { log, parts: [storePart, controllerPart, ...(admin === 'off' ? [] : [adminPart(admin)])] };
 });
-
-/** A wrong URL or password does not heal by trying on. */
-function asUsage(error: unknown): never {
-  throw error instanceof StoreError && error.code === 'REFUSED'
-    ? new UsageError(error.message, { cause: error })
-    : error;
-}

@@ -12,10 +12,9 @@ import {
   path,
   runProcess,
   text,
-  UsageError,
   url,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, type Store, StoreError } from '@weir/store';
+import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { kernelAdvice } from './kernel-settings.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
@@ -43,7 +42,7 @@ await runProcess('weir-proxy', (control) => {
         name: 'store',
         async start() {
           const { fleet } = options;
-          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }) }).catch(asUsage);
+          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }) }).catch(refusedAsUsage);
         },
         close: () => store.close(),
       },
@@ -62,10 +61,3 @@ await runProcess('weir-proxy', (control) => {
     closeWithinMs: 45_000,
   };
 });
-
-/** A wrong URL or password does not heal by trying on. */
-function asUsage(error: unknown): never {
-  throw error instanceof StoreError && error.code === 'REFUSED'
-    ? new UsageError(error.message, { cause: error })
-    : error;
-}

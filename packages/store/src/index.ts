@@ -11,4 +11,5 @@ export { type KeptMemoryStoreOptions, openMemoryStore } from './memory/open-memo
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
+export { refusedAsUsage } from './refused-as-usage.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';
