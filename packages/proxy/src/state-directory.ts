@@ -26,7 +26,8 @@ export interface StateDirectoryOptions {
 /** Opens the state directory; throws `FILE_FAILED` when it cannot be read. Damaged files are told, and left where they are. */
 export async function openStateDirectory(options: StateDirectoryOptions): Promise<ProxyDisk> {
   const { path, node, store, clock, log } = options;
-  const directory = join(path, encodeURIComponent(node));
+  // With a word before it no name of a node is a path elsewhere, or a file of the store's.
+  const directory = join(path, `proxy-${encodeURIComponent(node)}`);
   const copy = new StateCopy(directory);
   const files = new JournalFiles(directory);
   const { found, damaged, highestLife } = await files.read();

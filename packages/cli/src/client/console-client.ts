@@ -1,4 +1,4 @@
-import { errorMessage, UsageError, WeirError } from '@weir/runtime';
+import { errorMessage, redactUrl, UsageError, WeirError } from '@weir/runtime';
 
 export type ConsoleErrorCode =
   /** Nobody answers at the address. */
@@ -73,7 +73,7 @@ export class ConsoleClient {
       return await fetch(url, init);
     } catch (error) {
       if (init.signal?.aborted === true && init.signal.reason?.name !== 'TimeoutError') throw error;
-      const what = `no console answers at ${this.#server.href} (${errorMessage(error)})`;
+      const what = `no console answers at ${redactUrl(this.#server.href)} (${errorMessage(error)})`;
       const todo = 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER';
       throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
     }
@@ -87,7 +87,7 @@ export class ConsoleClient {
   }
 
   #notAConsole(cause: unknown): ConsoleError {
-    const message = `what answers at ${this.#server.href} is not a console of Weir (${errorMessage(cause)}); check --server or WEIR_SERVER`;
+    const message = `what answers at ${redactUrl(this.#server.href)} is not a console of Weir (${errorMessage(cause)}); check --server or WEIR_SERVER`;
     return new ConsoleError('REFUSED', message, { cause });
   }
 

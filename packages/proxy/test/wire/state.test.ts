@@ -99,8 +99,8 @@ test('a life that was folded away meanwhile is dropped with its journal', async 
   await fleet.store.usage.fold('a', life);
   const next = await fleet.proxy({ stateDirectory: directory.path });
   await next.ready;
-  const journal = join(directory.path, 'a', `usage-${life}.json`);
-  await eventually(() => assert.ok(!readdirSync(join(directory.path, 'a')).includes(`usage-${life}.json`), journal));
+  const journal = join(directory.path, 'proxy-a', `usage-${life}.json`);
+  await eventually(() => assert.ok(!readdirSync(join(directory.path, 'proxy-a')).includes(`usage-${life}.json`), journal));
   assert.deepEqual(await fleet.usage(), {});
 });
 
@@ -130,7 +130,7 @@ test('damaged files are left alone and do not keep it from starting', async () =
   const first = await fleet.proxy({ stateDirectory: directory.path });
   await first.ready;
   await first.close();
-  const folder = join(directory.path, 'a');
+  const folder = join(directory.path, 'proxy-a');
   const files = readdirSync(folder);
   assert.deepEqual(files.filter((file) => !file.startsWith('usage-')).sort(), ['cutoffs.json', 'table.json']);
   for (const file of files) writeFileSync(join(folder, file), readFileSync(join(folder, file), 'utf8').slice(0, -9));
