@@ -23,6 +23,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['suspend shop --message x --for soon', /Use a duration such as 30s, 10m or 2h/],
   ['resume /web', /"\/web" is no target/],
   ['top --sort bytes', /'bytes' is invalid/],
+  ['get services --server http://u:secret@x', /^(?!.*secret).*holds a user or password/],
   ['get services --server ftp://x', /--server .* is "ftp:\/\/x"; use a URL such as http:\/\/127\.0\.0\.1:8686/],
   ['demo --network 10.0.0', /--network is "10\.0\.0"; use the first three numbers of a loopback address/],
   ['doctor', /unknown command 'doctor'/],

@@ -1,4 +1,4 @@
-import { errorMessage, redactUrl, UsageError, WeirError } from '@weir/runtime';
+import { errorMessage, UsageError, WeirError } from '@weir/runtime';
 
 export type ConsoleErrorCode =
   /** Nobody answers at the address. */
@@ -73,7 +73,7 @@ export class ConsoleClient {
       return await fetch(url, init);
     } catch (error) {
       if (init.signal?.aborted === true && init.signal.reason?.name !== 'TimeoutError') throw error;
-      const what = `no console answers at ${redactUrl(this.#server.href)} (${errorMessage(error)})`;
+      const what = `no console answers at ${this.#server.href} (${errorMessage(error)})`;
       const todo = 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER';
       throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
     }
@@ -87,7 +87,7 @@ export class ConsoleClient {
   }
 
   #notAConsole(cause: unknown): ConsoleError {
-    const message = `what answers at ${redactUrl(this.#server.href)} is not a console of Weir (${errorMessage(cause)}); check --server or WEIR_SERVER`;
+    const message = `what answers at ${this.#server.href} is not a console of Weir (${errorMessage(cause)}); check --server or WEIR_SERVER`;
     return new ConsoleError('REFUSED', message, { cause });
   }
 
@@ -100,6 +100,11 @@ export class ConsoleClient {
 
 function parseServer(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && url.username + url.password !== '') {
+    throw new UsageError(
+      '--server (or WEIR_SERVER) holds a user or password, which a console does not take; leave them out',
+    );
+  }
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new UsageError(`--server (or WEIR_SERVER) is "${text}"; use a URL such as http://127.0.0.1:8686`);
   }
