@@ -1,7 +1,6 @@
 // The controller as a process: an API server in, the store of the fleet out, and status back.
-import { DEFAULT_SETTINGS } from '@weir/model';
+import { DEFAULT_SETTINGS, parseCidr } from '@weir/model';
 import {
-  anyText,
   boolean,
   systemClock as clock,
   createAdminServer,
@@ -24,14 +23,11 @@ import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/st
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
-import { DNS_LABEL, IP_ADDRESS } from './snapshot/formats.ts';
+import { DNS_LABEL } from './snapshot/formats.ts';
 
 const CIDR: Format<string> = {
   allowed: 'a network such as 10.96.0.0/16',
-  parse(raw) {
-    const [address = '', prefix] = raw.split('/');
-    return IP_ADDRESS.matches(address) && /^\d{1,3}$/.test(prefix ?? '') ? anyText.parse(raw) : undefined;
-  },
+  parse: (raw) => parseCidr(raw)?.text,
 };
 
 /** KUBECONFIG is read by the client library. */

@@ -1,8 +1,9 @@
 // The proxy as a process: the data plane of one node.
+import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import {
-  anyText,
   createLogger,
+  type Format,
   hostPortOrOff,
   integer,
   list,
@@ -18,12 +19,18 @@ import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/st
 import { kernelAdvice } from './kernel-settings.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
-const NAME = /^[\w.-]+$/;
+/** RFC 1123, as the API server has it. */
+const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
+const ADDRESS: Format<string> = {
+  allowed: 'an IP address',
+  parse: (raw) => (isIP(raw.trim()) === 0 ? undefined : raw.trim()),
+};
+
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
   redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
-  node: text('WEIR_NODE', { default: hostname(), pattern: NAME, allowed: 'the name of a Kubernetes node' }),
-  addresses: optional(list('WEIR_ADDRESSES', anyText)),
+  node: text('WEIR_NODE', { default: hostname(), pattern: NODE_NAME, allowed: 'the name of a Kubernetes node' }),
+  addresses: optional(list('WEIR_ADDRESSES', ADDRESS)),
   workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
   stateDirectory: optional(path('WEIR_STATE')),
