@@ -100,7 +100,9 @@ test('a life that was folded away meanwhile is dropped with its journal', async 
   const next = await fleet.proxy({ stateDirectory: directory.path });
   await next.ready;
   const journal = join(directory.path, 'proxy-a', `usage-${life}.json`);
-  await eventually(() => assert.ok(!readdirSync(join(directory.path, 'proxy-a')).includes(`usage-${life}.json`), journal));
+  await eventually(() =>
+    assert.ok(!readdirSync(join(directory.path, 'proxy-a')).includes(`usage-${life}.json`), journal),
+  );
   assert.deepEqual(await fleet.usage(), {});
 });
 
