@@ -1,6 +1,6 @@
 // The object first, the cut-off second: whoever reads the object sees why, and the cut-off is never without its reason.
-// While the API server is away the cut-off comes alone, and stays one of the store until somebody resumes it: nobody makes
-// the object later.
+// While the API server is away the cut-off comes alone, under the id of the request; the controller creates the object once
+// the API server is back, and puts its cut-off in place of the request's.
 import {
   ApiException,
   CustomObjectsApi,

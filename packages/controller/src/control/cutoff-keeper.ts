@@ -13,6 +13,8 @@ export interface CutoffKeeperOptions {
   readonly log: Logger;
   /** A cut-off has come to its end: `keep` is due. */
   readonly onEnd: () => void;
+  /** Somebody has made one in the store itself. */
+  readonly onRequest: () => void;
   /** Finds out beside us what takes asking; here only its answers are acted upon. */
   readonly errands: SuspensionErrands;
 }
@@ -50,6 +52,7 @@ export class CutoffKeeper {
       await store.put(cutoff);
       log.info({ suspension: cutoff.name, target: cutoff.target }, 'cut-off put in force');
     }
+    await this.#adopt([...state.cutoffs, ...plan.put], wanted);
     for (const cutoff of plan.expired) await this.#lift(cutoff, 'its time is over');
     for (const cutoff of plan.missing) {
       if (errands.isGone(cutoff.uid)) await this.#lift(cutoff, 'its Suspension was deleted');
@@ -75,13 +78,30 @@ export class CutoffKeeper {
   }
 
   #take({ cutoffs, sequence }: CutoffState): void {
-    const { clock, onEnd } = this.#options;
+    const { clock, errands, onEnd, onRequest } = this.#options;
     this.#present = cutoffs;
     this.#sequence = sequence;
     this.#remembered = cutoffs.filter((cutoff) => cutoff.origin.kind === 'store');
+    if (errands.request(this.#remembered) === 'new') onRequest();
     this.#timer?.cancel();
     const end = nextEndOf(cutoffs, clock.now());
     this.#timer = end === null ? undefined : clock.setTimeout(onEnd, end - clock.now());
+  }
+
+  /** First the Suspension's, then away with the request's: so that it never lapses. */
+  async #adopt(cutoffs: readonly Cutoff[], wanted: readonly Cutoff[]): Promise<void> {
+    const { store, errands, log } = this.#options;
+    for (const request of cutoffs.filter(({ origin }) => origin.kind === 'store')) {
+      const made = errands.madeFrom(request);
+      if (made === undefined) continue;
+      // What the source says of it may be newer, and is in the store by now.
+      if (!wanted.some(({ uid }) => uid === made.uid)) await store.put(made);
+      await store.remove(request.uid);
+      log.info(
+        { suspension: made.name, target: made.target },
+        'a cut-off that was made in the store is a Suspension now',
+      );
+    }
   }
 
   async #lift(cutoff: Cutoff, why: string): Promise<void> {

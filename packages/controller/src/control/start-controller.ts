@@ -24,7 +24,7 @@ export interface ControllerOptions {
   readonly status?: StatusSink;
   /** Where usage outlives the store; default: nowhere, and a wiped store begins with what this process remembers. */
   readonly archive?: UsageArchive;
-  /** Deletes a Suspension whose `until` passed; default: it stays where it is. */
+  /** Default: a Suspension whose `until` passed stays where it is, and a cut-off that was made in the store stays there. */
   readonly suspensions?: SuspensionWriter;
 }
 
@@ -52,6 +52,8 @@ export function startController(options: ControllerOptions): Controller {
   const errands = new SuspensionErrands({
     source,
     writer: options.suspensions,
+    store: store.cutoffs,
+    clock,
     log: log.child({ part: 'suspensions' }),
     onNews: () => decide.trigger(),
   });
@@ -61,6 +63,7 @@ export function startController(options: ControllerOptions): Controller {
     clock,
     log: log.child({ part: 'cutoffs' }),
     onEnd: () => decide.trigger(),
+    onRequest: () => ask.trigger(),
     errands,
   });
   const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
@@ -74,6 +77,7 @@ export function startController(options: ControllerOptions): Controller {
   let snapshot: Snapshot | undefined;
   const follow = (): void => {
     table.follow();
+    errands.forget();
     usage.forget();
   };
 

@@ -196,7 +196,10 @@ describe('a Suspension', () => {
     const clock = new ManualClock();
     const { store, source, pass } = await startWorld(context, {
       clock,
-      suspensions: { remove: async (cutoff) => void deleted.push(cutoff.name) },
+      suspensions: {
+        make: () => assert.fail('none was asked for'),
+        remove: async ({ name }) => void deleted.push(name),
+      },
     });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
     await pass(59_000);

@@ -36,7 +36,11 @@ describe('what the API server is asked about Suspensions', () => {
       asked += 1;
       if (isAway) throw new Error('away');
     };
-    const { source, pass } = await startWorld(context, { clock, log, suspensions: { remove } });
+    const { source, pass } = await startWorld(context, {
+      clock,
+      log,
+      suspensions: { make: () => assert.fail(), remove },
+    });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
     await pass(60_000);
     assert.ok(asked > 2);

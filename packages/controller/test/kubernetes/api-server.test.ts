@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { entriesOf, minuteOf, monthOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
@@ -270,6 +271,40 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     await cluster.kubectl('delete', 'suspension', 'stays');
     await eventually(async () => assert.deepEqual(await inForce(), []));
     assert.ok(second.controller.isLeader);
+  });
+
+  test('a cut-off that was made in the store becomes a Suspension', async () => {
+    const store = createMemoryStore();
+    const target = { kind: 'service', namespace: 'nowhere', service: 'web' } as const;
+    const until = Date.now() + 600_000;
+    const what = {
+      name: 'service.nowhere.web',
+      target,
+      message: 'Stop.',
+      until,
+      reason: 'SuspendedByOperator',
+    } as const;
+    await store.cutoffs.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
+    await using running = startRunning(cluster, { store });
+    await eventually(async () => {
+      const [cutoff, ...others] = (await running.store.cutoffs.read()).cutoffs;
+      assert.deepEqual([cutoff?.origin, others], [{ kind: 'kubernetes' }, []]);
+      const { metadata, spec } = await cluster.get<{ metadata: { uid: string }; spec: object }>(
+        'suspension',
+        what.name,
+      );
+      assert.deepEqual(
+        { ...cutoff, createdAt: null },
+        { ...what, uid: metadata.uid, origin: cutoff?.origin, createdAt: null },
+      );
+      assert.deepEqual(spec, {
+        target: { type: 'Service', namespace: 'nowhere', service: 'web' },
+        message: 'Stop.',
+        until: new Date(until).toISOString(),
+      });
+    });
+    await cluster.kubectl('delete', 'suspension', what.name);
+    await eventually(async () => assert.deepEqual((await running.store.cutoffs.read()).cutoffs, []));
   });
 
   test('an API server that goes away and comes back changes nothing, and what is new then is served', async () => {
