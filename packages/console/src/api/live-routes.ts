@@ -3,19 +3,18 @@ import { entriesOf, serviceViewsFor } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import type { RateHistory } from '../rates/history.ts';
 import { liveFrameFor } from '../rates/live-frame.ts';
-import { pointsFor, ratesFor } from '../rates/rates.ts';
+import { type LivePast, livePast } from '../rates/live-past.ts';
+import { ratesFor } from '../rates/rates.ts';
 import { ApiError } from './api-error.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { only } from './schemas.ts';
+import { sendPaced } from './send-paced.ts';
 
 /** Each costs a frame per second; more than this is no audience but a leak somewhere. */
 const MOST_WATCHERS = 100;
 
-/** What a small graph shows. */
-const GRAPH_SECONDS = 120;
-
 /** Server-sent events; the streams end when the server closes. */
-export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: ConsoleParts): void {
+export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log }: ConsoleParts): void {
   const open = new Set<ServerResponse>();
   app.addHook('preClose', async () => {
     for (const stream of open) stream.end();
@@ -29,7 +28,8 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
         querystring: only(),
         response: {
           200: {
-            description: 'first an event `history`, then `rates` each second: at, tenants, services',
+            description:
+              'first events `history`, of some tenants each, then `rates` each second: at, tenants, services',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
         },
@@ -43,24 +43,28 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
       reply.hijack();
       const stream = reply.raw;
       stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'close' });
-      stream.write(`retry: 1000\n\n${historyText(sampler.history)}`);
       open.add(stream);
-      const stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
+      let stop = (): void => {};
       stream.on('error', () => stream.destroy());
       stream.once('close', () => {
         open.delete(stream);
         stop();
       });
+      sendPaced(stream, pastTexts(sampler.history))
+        .then(() => {
+          if (!stream.destroyed && !stream.writableEnded) stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
+        })
+        .catch((error) => {
+          log.warn({ err: error }, 'a watcher failed');
+          stream.destroy();
+        });
     },
   );
 
   /** Who comes later sees the graph of before. */
-  function historyText(history: RateHistory): string {
-    const tenants = tenantNames().map((name) => ({
-      name,
-      points: pointsFor(history, { kind: 'tenant', id: name }).slice(-GRAPH_SECONDS),
-    }));
-    return `event: history\ndata: ${JSON.stringify({ tenants })}\n\n`;
+  function* pastTexts(history: RateHistory): Generator<string> {
+    yield `retry: 1000\n\n${pastText({ tenants: [] })}`;
+    for (const past of livePast(history, tenantNames())) yield pastText(past);
   }
 
   function tenantNames(): string[] {
@@ -84,8 +88,12 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock }: Cons
   }
 }
 
+function pastText(past: LivePast): string {
+  return `event: history\ndata: ${JSON.stringify(past)}\n\n`;
+}
+
 /** A watcher that does not read misses frames: what waits for it stays bounded. */
 function sendFrame(stream: ServerResponse, text: string | undefined): void {
-  if (stream.destroyed || stream.writableNeedDrain) return;
+  if (stream.destroyed || stream.writableEnded || stream.writableNeedDrain) return;
   stream.write(text ?? ': waiting for a second sample\n\n');
 }

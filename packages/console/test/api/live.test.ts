@@ -41,6 +41,7 @@ test('who comes later gets the graph of before at once', async () => {
   await clock.advance(1_000);
   await first.event('rates');
   await using second = await watching(console);
+  assert.deepEqual(await second.event('history'), { tenants: [] });
   const { tenants } = await second.event('history');
   assert.deepEqual(
     tenants[0].points.map((point: { outBitsPerSecond: number }) => point.outBitsPerSecond),
