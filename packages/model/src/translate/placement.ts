@@ -91,5 +91,5 @@ function conflictMessage(
   { holderText }: Request,
 ): string {
   const by = listed([...new Set(holders.map(holderText))].sort());
-  return `port ${listed(ports.map(portText))} is taken by ${by} on ${nodes === 1 ? 'the only node' : `the ${counted(nodes, 'node')}`} of the fleet; use another port, or ask the operator for more nodes`;
+  return `port ${listed(ports.map(portText))} is taken by ${by} on ${nodes === 1 ? 'the only node' : `the ${counted(nodes, 'node')}`} of the fleet, and a port of a node has one owner; use another port`;
 }

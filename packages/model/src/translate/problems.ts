@@ -62,8 +62,7 @@ function outcomeProblems(outcome: Outcome): Problem[] {
     problems.push({ code: reason, subject, severity: 'error', heals: HEALING.has(reason), message });
   }
   if (outcome.settings !== null && !outcome.endpoints.entries.some(({ endpoints }) => endpoints.length > 0)) {
-    const what =
-      outcome.endpoints.entries.length === 0 ? 'there is no EndpointSlice for its ports' : 'no endpoint is ready';
+    const what = missingEndpoints(outcome);
     problems.push({
       code: 'NoReadyEndpoints',
       subject,
@@ -102,6 +101,13 @@ function fleetProblems(snapshot: Snapshot, { outcomes, nodes }: Findings): Probl
         'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
     },
   ];
+}
+
+function missingEndpoints({ endpoints }: Outcome): string {
+  if (endpoints.entries.length > 0) return 'no endpoint is ready';
+  return endpoints.forbidden.length > 0
+    ? 'none of its endpoints may be used'
+    : 'there is no EndpointSlice for its ports';
 }
 
 /** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */

@@ -48,11 +48,15 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
     };
   }
   if (facts.addresses.length > 0) {
+    const addresses = facts.addresses.join(', ');
+    const isServed = facts.readyEndpoints > 0;
     return {
       type: 'Programmed',
       status: 'True',
       reason: 'Programmed',
-      message: `served at ${facts.addresses.join(', ')}`,
+      message: isServed
+        ? `served at ${addresses}`
+        : `held at ${addresses}; clients are refused while no endpoint is ready`,
     };
   }
   if (entry.nodes.length === 0) {
