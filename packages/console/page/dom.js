@@ -52,6 +52,11 @@ export function keyedList(parent, keyOf, create) {
   };
 }
 
+/** Takes out of `parts`, a Map, what is not kept by its key: a page stays open for weeks. */
+export function forgetOthers(parts, kept) {
+  for (const key of parts.keys()) if (!kept.has(key)) parts.delete(key);
+}
+
 /** The line that stands in for an empty list, or nothing. */
 export function sayEmpty(name, text) {
   const line = document.querySelector(`[data-empty="${name}"]`);

@@ -1,4 +1,4 @@
-import { el, keyedList, say, sayEmpty } from './dom.js';
+import { el, forgetOthers, keyedList, say, sayEmpty } from './dom.js';
 import { bitRate } from './format.js';
 import { stateMark } from './marks.js';
 
@@ -23,7 +23,9 @@ export function servicesView(onSuspend) {
   const refresh = () => {
     const wanted = filter.value.trim().toLowerCase();
     const found = services.filter((service) => textOf(service).includes(wanted));
-    show(found.slice(0, MOST_ROWS));
+    const shown = found.slice(0, MOST_ROWS);
+    show(shown);
+    forgetOthers(rows, new Set(shown.map(nameOf)));
     table.hidden = found.length === 0;
     more.hidden = found.length <= MOST_ROWS;
     say(more, `and ${found.length - MOST_ROWS} more; filter to see them`);

@@ -1,4 +1,4 @@
-import { el, keyedList, say, sayEmpty } from './dom.js';
+import { el, forgetOthers, keyedList, say, sayEmpty } from './dom.js';
 import { bitRate, bytes, count, plural } from './format.js';
 import { stateMark } from './marks.js';
 import { sparkline, withPoint } from './sparkline.js';
@@ -29,6 +29,9 @@ export function tenantsView(onSuspend) {
         (a, b) => b.used.trafficThisMonth - a.used.trafficThisMonth || (a.name < b.name ? -1 : 1),
       );
       show(byMonth);
+      const names = new Set(tenants.map((tenant) => tenant.name));
+      forgetOthers(cards, names);
+      forgetOthers(points, names);
     },
     history({ tenants }) {
       for (const tenant of tenants) points.set(tenant.name, tenant.points.map(pointOf));
