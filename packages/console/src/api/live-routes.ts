@@ -52,7 +52,8 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log }:
       });
       sendPaced(stream, pastTexts(sampler.history))
         .then(() => {
-          if (!stream.destroyed && !stream.writableEnded) stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
+          if (!stream.destroyed && !stream.writableEnded)
+            stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
         })
         .catch((error) => {
           log.warn({ err: error }, 'a watcher failed');
