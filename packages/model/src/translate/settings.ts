@@ -50,10 +50,9 @@ const ANNOTATIONS: Readonly<Record<string, ParseAnnotation>> = {
   },
   'connect-timeout': duration('connectTimeoutMs', 300_000),
   'idle-timeout': duration('idleTimeoutMs', 86_400_000),
-  'drain-timeout': duration('drainTimeoutMs', 3_600_000),
 };
 
-function duration(field: 'connectTimeoutMs' | 'idleTimeoutMs' | 'drainTimeoutMs', most: number): ParseAnnotation {
+function duration(field: 'connectTimeoutMs' | 'idleTimeoutMs', most: number): ParseAnnotation {
   return (value) => {
     const milliseconds = parseDuration(value);
     return milliseconds === undefined || milliseconds < 1 || milliseconds > most
