@@ -78,7 +78,8 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     ]);
     await served(running, async () => {
       const events = await eventsOf('first', 'web');
-      assert.ok(events.includes('Programmed: served at 10.1.0.1'), events.join('\n'));
+      const held = 'Programmed: held at 10.1.0.1; clients are refused while no endpoint is ready';
+      assert.ok(events.includes(held), events.join('\n'));
     });
     await cluster.apply(service('api', 'first', 81));
     await served(running, async () =>
