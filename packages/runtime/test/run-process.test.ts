@@ -220,7 +220,8 @@ type Fixture = ChildProcessByStdio<null, Readable, Readable>;
 
 function startFixture(t: TestContext, what: string): Fixture {
   const fixture = fileURLToPath(new URL('fixtures/process.ts', import.meta.url));
-  const child: Fixture = spawn(process.execPath, ['--conditions=source', fixture, what], {
+  const child: Fixture = spawn(process.execPath, ['--conditions=source', fixture], {
+    env: { ...process.env, FIXTURE: what },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));
@@ -234,3 +235,10 @@ async function hasLogged(child: Fixture, message: string): Promise<void> {
     text += chunk;
   }
 }
+
+test('arguments are refused, because nobody reads them', async () => {
+  const host = Object.assign(new Host(), { args: ['--workers', '4'] });
+  await runProcess('test', () => assert.fail('it was planned'), host);
+  assert.deepEqual(host.exits, [2]);
+  assert.match(host.errors, /^test: --workers 4: .*environment variables/);
+});

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { type Clock, systemClock, type Timer } from '../clock/clock.ts';
 import { isAbort } from '../is-abort.ts';
 import type { Logger } from '../log.ts';
+import { UsageError } from '../weir-error.ts';
 import { exitFor } from './exit-for.ts';
 import { type Part, startParts } from './start-parts.ts';
 
@@ -25,6 +26,8 @@ export interface ProcessHost {
   /** Emits SIGTERM, SIGINT, uncaughtException and unhandledRejection. */
   readonly events: EventEmitter;
   readonly clock: Clock;
+  /** What stood behind the name of the program; absent: nothing. */
+  readonly args?: readonly string[];
   exit(code: number): void;
   writeError(text: string): void;
 }
@@ -36,6 +39,7 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const thisProcess: ProcessHost = {
   events: process,
+  args: process.argv.slice(2),
   clock: systemClock,
   exit: (code) => process.exit(code),
   writeError: (text) => void process.stderr.write(text),
@@ -83,6 +87,7 @@ class ProcessLife {
 
   async live(plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>): Promise<void> {
     try {
+      refuseArguments(this.#host.args ?? []);
       const {
         log,
         parts,
@@ -155,4 +160,12 @@ class ProcessLife {
     this.#ended = true;
     this.#host.exit(code);
   }
+}
+
+/** A mistyped flag that is passed over would leave somebody believing that it works. */
+function refuseArguments(args: readonly string[]): void {
+  if (args.length === 0) return;
+  throw new UsageError(
+    `${args.join(' ')}: arguments are not taken; the settings are environment variables, which docs/operating.md lists`,
+  );
 }
