@@ -55,8 +55,10 @@ export class LeaseElection implements Leadership {
       clock,
       run: () => this.#roundInTurn(),
       onError: (error, { failures }) => {
-        if (failures === 1)
-          log.warn({ reason: errorMessage(error) }, 'the Lease cannot be read or written; it is tried again');
+        if (failures > 1) return;
+        const isMissing = error instanceof ApiError && error.code === 'NOT_FOUND';
+        const todo = isMissing ? 'create its namespace, or name another by WEIR_NAMESPACE' : undefined;
+        log.warn({ reason: errorMessage(error), todo }, 'the Lease cannot be read or written; it is tried again');
       },
     });
   }
