@@ -75,7 +75,8 @@ function rangesFor(service: ServiceObject, mistakes: string[]): readonly string[
   const legacy = Object.hasOwn(service.annotations, LEGACY_RANGES) ? service.annotations[LEGACY_RANGES] : undefined;
   const isField = service.sourceRanges.length > 0;
   const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_RANGES}`;
-  const texts = isField ? service.sourceRanges : (legacy ?? '').split(',').filter((text) => text.trim() !== '');
+  // Blank text asks for nothing; an empty part of a list is a mistake, not "everybody".
+  const texts = isField ? service.sourceRanges : legacy?.trim() ? legacy.split(',') : [];
   const ranges: Cidr[] = [];
   for (const text of texts) {
     const cidr = parseCidr(text);

@@ -60,6 +60,20 @@ describe('settings', () => {
     assert.deepEqual(ranges([]), ['192.0.2.0/24']);
   });
 
+  test('a legacy list with an empty part refuses the Service instead of letting everybody in', () => {
+    const annotations = (ranges: string): Record<string, string> => ({
+      'service.beta.kubernetes.io/load-balancer-source-ranges': ranges,
+    });
+    const reason = (ranges: string): string =>
+      reasonOf(fresh({ services: [service('a/web', { annotations: annotations(ranges) })] }), 'a/web');
+    assert.deepEqual(['', '  ', ',', '10.0.0.0/8,'].map(reason), [
+      'Accepted',
+      'Accepted',
+      'InvalidAnnotation',
+      'InvalidAnnotation',
+    ]);
+  });
+
   test('a source range that is none refuses the Service', () => {
     const translation = fresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
     assert.match(messageOf(translation, 'a/web'), /"10\.0\.0\.0" is not a CIDR/);
