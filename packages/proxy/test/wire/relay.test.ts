@@ -80,11 +80,16 @@ test('a reset of either side is a reset for the other, and counted as whose it w
   const proxy = await servedBy(fleet, backend);
   await using first = await connectRaw({ host: fleet.addressOf(), port: PORT });
   const firstAtEndpoint = await backend.next();
+  // A byte has passed: both sides are connected, and a reset is no failed connect.
+  await first.send('1');
+  await firstAtEndpoint.take(1);
   first.reset();
   assert.deepEqual(await firstAtEndpoint.ended, { kind: 'error', code: 'ECONNRESET' });
 
   await using second = await connectRaw({ host: fleet.addressOf(), port: PORT });
   const secondAtEndpoint = await backend.next();
+  await second.send('2');
+  await secondAtEndpoint.take(1);
   secondAtEndpoint.reset();
   assert.deepEqual(await second.ended, { kind: 'error', code: 'ECONNRESET' });
   await eventually(() => {
