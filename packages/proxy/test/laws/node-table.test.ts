@@ -7,13 +7,19 @@ import { type TestService, tableFor } from '../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
 
+/** Entries are what JSON gives: objects with a prototype. */
+const PLAIN = { noNullPrototype: true } as const;
+
 const service: fc.Arbitrary<TestService> = fc.record({
   name: fc.constantFrom('s1', 's2', 's3'),
   namespace: fc.constant('shop'),
   port: fc.constantFrom(80, 81, 82),
-  endpoints: fc.array(fc.record({ address: fc.constantFrom('10.0.0.1', '10.0.0.2'), port: fc.constantFrom(1, 2) }), {
-    maxLength: 2,
-  }),
+  endpoints: fc.array(
+    fc.record({ address: fc.constantFrom('10.0.0.1', '10.0.0.2'), port: fc.constantFrom(1, 2) }, PLAIN),
+    {
+      maxLength: 2,
+    },
+  ),
   nodes: fc.subarray(['a', 'b']),
 });
 /** Ports go from one Service to another between two tables. */
