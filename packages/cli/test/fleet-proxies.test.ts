@@ -86,7 +86,14 @@ function proxy(close: () => Promise<void>): RunningProxy {
 }
 
 function node(name: string): Change {
-  const entry = { kind: 'node', id: `node/${name}`, name, bindAddresses: [], publishedAddresses: [] } as const;
+  const entry = {
+    kind: 'node',
+    id: `node/${name}`,
+    name,
+    bindAddresses: [],
+    publishedAddresses: [],
+    zone: null,
+  } as const;
   return { kind: 'put', entry };
 }
 

@@ -11,6 +11,7 @@ export * from './match/route.ts';
 export * from './policy.ts';
 export * from './problem.ts';
 export * from './reason.ts';
+export * from './settings/service-settings.ts';
 export * from './snapshot.ts';
 export * from './table/apply.ts';
 export * from './table/codec.ts';

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createBalancer, type EndpointLoad, type ServiceSettings } from '@weir/model';
+import { createBalancer, DEFAULT_SERVICE_SETTINGS, type EndpointLoad, type ServiceSettings } from '@weir/model';
 import fc from 'fast-check';
 
-const SETTINGS: ServiceSettings = {
-  algorithm: 'least-connections',
-  connectTimeoutMs: 1,
-  idleTimeoutMs: 1,
-  drainTimeoutMs: 1,
-  sourceRanges: [],
-  affinity: { kind: 'none' },
-};
+const SETTINGS: ServiceSettings = DEFAULT_SERVICE_SETTINGS;
 const KINDS = {
   'least-connections': SETTINGS,
   'round-robin': { ...SETTINGS, algorithm: 'round-robin' },

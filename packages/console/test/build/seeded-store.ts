@@ -1,6 +1,7 @@
 // A small fleet by hand: a shop that is served at one node, and a second Service of it that is over the quota.
 import {
   type Counters,
+  DEFAULT_SERVICE_SETTINGS,
   type Entry,
   endpointsId,
   type Heartbeat,
@@ -17,14 +18,7 @@ import {
 import type { Clock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 
-export const SETTINGS: ServiceSettings = {
-  algorithm: 'least-connections',
-  connectTimeoutMs: 5_000,
-  idleTimeoutMs: 600_000,
-  drainTimeoutMs: 30_000,
-  sourceRanges: [],
-  affinity: { kind: 'none' },
-};
+export const SETTINGS: ServiceSettings = DEFAULT_SERVICE_SETTINGS;
 
 const QUOTA = '1 of 1 load balancers of tenant "shop" are in use (web); delete one or ask for a higher limit';
 
@@ -58,7 +52,14 @@ const listener: ListenerEntry = { kind: 'listener', id: listenerId(place), ...pl
 const served = { service: web.uid, port: 80, protocol: 'TCP' } as const;
 
 const ENTRIES: readonly Entry[] = [
-  { kind: 'node', id: nodeId('a'), name: 'a', bindAddresses: ['10.0.0.1'], publishedAddresses: ['192.0.2.1'] },
+  {
+    kind: 'node',
+    id: nodeId('a'),
+    name: 'a',
+    bindAddresses: ['10.0.0.1'],
+    publishedAddresses: ['192.0.2.1'],
+    zone: null,
+  },
   {
     kind: 'tenant',
     id: tenantId('shop'),

@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../table/entry.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { Balancer } from './balancer.ts';
 import { leastConnections } from './least-connections.ts';
 import { rendezvous } from './rendezvous.ts';
@@ -12,5 +12,11 @@ export function createBalancer(settings: ServiceSettings, random: () => number):
       return { choose: (loads) => leastConnections(loads, random) };
     case 'round-robin':
       return createRoundRobin();
+    case 'random':
+      return { choose: (loads) => loads[Math.floor(random() * loads.length)] };
+    case 'first':
+      return { choose: (loads) => loads[0] };
+    case 'maglev':
+      return { choose: rendezvous };
   }
 }

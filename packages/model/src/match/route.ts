@@ -1,4 +1,5 @@
-import type { Endpoint, ListenerEntry, ServiceEntry, ServiceSettings } from '../table/entry.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
+import type { Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
 
 /** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
 export interface Route {

@@ -55,18 +55,50 @@ function hasShape(value: Record<string, unknown>, shape: Record<string, Check>):
 
 const VERDICT = shaped({ reason: isText, message: isText });
 
+const isOneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value) =>
+    allowed.includes(value);
+const isBoolean = isOneOf(true, false);
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+
+/** By `kind`: what it has beside. */
+const kinds =
+  (shapes: Readonly<Record<string, Record<string, Check>>>): Check =>
+  (value) =>
+    isRecord(value) &&
+    typeof value.kind === 'string' &&
+    Object.hasOwn(shapes, value.kind) &&
+    hasShape(value, shapes[value.kind] ?? {});
+
+const TIMING = { intervalMs: isCount, timeoutMs: isCount, healthyThreshold: isCount, unhealthyThreshold: isCount };
+
 const SETTINGS = shaped({
-  algorithm: (value) => value === 'least-connections' || value === 'round-robin',
+  algorithm: isOneOf('least-connections', 'round-robin', 'random', 'maglev', 'first'),
+  affinity: kinds({ none: {}, 'client-ip': { timeoutMs: isCount } }),
+  preferSameZone: isBoolean,
   connectTimeoutMs: isCount,
   idleTimeoutMs: isCount,
+  udpIdleTimeoutMs: isCount,
   drainTimeoutMs: isCount,
   sourceRanges: listOf(isText),
-  affinity: (value) =>
-    isRecord(value) && (value.kind === 'none' || (value.kind === 'client-ip' && isCount(value.timeoutMs))),
+  proxyProtocol: isOneOf('v1', 'v2', null),
+  healthCheck: kinds({ off: {}, tcp: TIMING, http: { path: isText, ...TIMING } }),
+  limits: shaped({
+    connections: nullOr(isCount),
+    connectionsPerClient: nullOr(isCount),
+    inBitsPerSecond: nullOr(isCount),
+    outBitsPerSecond: nullOr(isCount),
+  }),
+  tlsPassthrough: isBoolean,
+  hosts: listOf(isText),
 });
 
 const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
-  node: { name: isText, bindAddresses: listOf(isText), publishedAddresses: listOf(isText) },
+  node: { name: isText, bindAddresses: listOf(isText), publishedAddresses: listOf(isText), zone: nullOr(isText) },
   tenant: {
     name: isText,
     policy: nullOr(isText),
@@ -90,7 +122,7 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     service: isText,
     port: isPort,
     protocol: isProtocol,
-    endpoints: listOf(shaped({ address: isText, port: isPort })),
+    endpoints: listOf(shaped({ address: isText, port: isPort, zone: optional(isText) })),
     unready: isCount,
   },
   problem: { problem: shaped({ code: isText, subject: isText, severity: isText, message: isText }) },

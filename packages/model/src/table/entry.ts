@@ -2,6 +2,7 @@
 import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
 
 export type Entry = NodeEntry | TenantEntry | ServiceEntry | ListenerEntry | EndpointsEntry | ProblemEntry;
 
@@ -14,6 +15,8 @@ export interface NodeEntry {
   readonly name: string;
   readonly bindAddresses: readonly string[];
   readonly publishedAddresses: readonly string[];
+  /** `topology.kubernetes.io/zone`; null where nodes have none. */
+  readonly zone: string | null;
 }
 
 export interface TenantEntry {
@@ -58,18 +61,6 @@ export interface PortEntry {
   readonly error: Verdict<RefusalReason> | null;
 }
 
-export interface ServiceSettings {
-  readonly algorithm: Algorithm;
-  readonly connectTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  /** CIDRs in canonical text; empty: everybody. */
-  readonly sourceRanges: readonly string[];
-  readonly affinity: { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
-}
-
-export type Algorithm = 'least-connections' | 'round-robin';
-
 /** (address, protocol, port) on a node: the unit that is owned. */
 export interface ListenerEntry {
   readonly kind: 'listener';
@@ -98,6 +89,8 @@ export interface EndpointsEntry {
 export interface Endpoint {
   readonly address: string;
   readonly port: number;
+  /** Absent where the slice names none. */
+  readonly zone?: string;
 }
 
 export interface ProblemEntry {

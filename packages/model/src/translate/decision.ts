@@ -1,11 +1,12 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
 import type { DegradedReason, RefusalReason } from '../reason.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
+import { settingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
-import type { ListenerEntry, NodeEntry, PortEntry, ServiceEntry, ServiceSettings, Verdict } from '../table/entry.ts';
+import type { ListenerEntry, NodeEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
 import type { HeldService } from './held.ts';
 import { holdsPort, type Placement, place } from './placement.ts';
 import type { Quota } from './quota.ts';
-import { settingsFor } from './settings.ts';
 import type { Membership, Tenant } from './tenancy.ts';
 import { portText } from './text.ts';
 

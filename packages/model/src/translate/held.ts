@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../table/entry.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { RoutingTable } from '../table/table.ts';
 
 /** What the last table granted, and no later wish of somebody else takes away. */

@@ -5,6 +5,7 @@ import type { NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
 import { type NodeEntry, nodeId } from '../table/entry.ts';
 
 const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
+const ZONE = 'topology.kubernetes.io/zone';
 const ADDRESSES = 'weir.dev/addresses';
 
 export interface Nodes {
@@ -48,9 +49,10 @@ function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
       message: 'the node has no InternalIP yet, so nothing can be bound there',
     });
   }
+  const zone = Object.hasOwn(node.labels, ZONE) ? (node.labels[ZONE] ?? null) : null;
   const external = addressesOf(node.externalIPs);
   const publishedAddresses = external.length > 0 ? external : bindAddresses;
-  return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses };
+  return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone };
 }
 
 function addressesOf(texts: readonly string[]): readonly string[] {

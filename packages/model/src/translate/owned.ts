@@ -1,8 +1,8 @@
+import { ANNOTATION_PREFIX } from '../settings/annotations.ts';
 import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
 import { listenerId, type NodeEntry } from '../table/entry.ts';
 import type { Held } from './held.ts';
 import { bindAddressesFor } from './nodes.ts';
-import { ANNOTATION_PREFIX } from './settings.ts';
 
 /** Whether Weir takes this Service: its type, its class, and that it does not ask to be left alone. */
 export function isOwned(service: ServiceObject, settings: FleetSettings): boolean {

@@ -1,0 +1,61 @@
+// The annotations `weir.dev/…` of a Service: one line for each that this version honours. A value that is not allowed
+// refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
+import { quoted } from '../translate/text.ts';
+import { parseDuration } from './duration.ts';
+import type { Algorithm, ServiceSettings } from './service-settings.ts';
+
+export const ANNOTATION_PREFIX = 'weir.dev/';
+
+/** Part of the settings; or what is wrong and what is allowed, to be said after the value. */
+type ParseValue = (value: string, settings: ServiceSettings) => Partial<ServiceSettings> | string;
+
+/** Parsed in this order, so that one may build on another. */
+const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
+  ignore: oneOf(['true', 'false'], () => ({})),
+  algorithm: oneOf<Algorithm>(['least-connections', 'round-robin'], (algorithm) => ({ algorithm })),
+  'connect-timeout': duration({ mostMs: 300_000 }, (connectTimeoutMs) => ({ connectTimeoutMs })),
+  'idle-timeout': duration({ mostMs: 86_400_000 }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
+};
+
+const NAMES: readonly string[] = Object.keys(ANNOTATIONS);
+
+/** The settings with what the annotations (without their prefix) ask for; what is wrong goes into `mistakes`. */
+export function applyAnnotations(
+  settings: ServiceSettings,
+  annotations: ReadonlyMap<string, string>,
+  mistakes: string[],
+): ServiceSettings {
+  const known = NAMES.filter((name) => annotations.has(name));
+  const unknown = [...annotations.keys()].filter((name) => !Object.hasOwn(ANNOTATIONS, name)).sort();
+  for (const name of [...known, ...unknown]) {
+    const value = annotations.get(name) ?? '';
+    const parse = Object.hasOwn(ANNOTATIONS, name) ? ANNOTATIONS[name] : undefined;
+    const parsed = parse?.(value, settings) ?? unknownText();
+    if (typeof parsed === 'string') mistakes.push(`annotation ${ANNOTATION_PREFIX}${name}: ${quoted(value)} ${parsed}`);
+    else settings = { ...settings, ...parsed };
+  }
+  return settings;
+}
+
+function unknownText(): string {
+  return `cannot be honoured: this version knows ${[...NAMES].sort().join(', ')}; remove the annotation`;
+}
+
+function oneOf<T extends string>(allowed: readonly T[], settings: (value: T) => Partial<ServiceSettings>): ParseValue {
+  return (value) => {
+    const found = allowed.find((each) => each === value);
+    return found === undefined ? `is not allowed; use one of ${allowed.join(', ')}` : settings(found);
+  };
+}
+
+function duration(
+  { mostMs }: { readonly mostMs: number },
+  settings: (ms: number) => Partial<ServiceSettings>,
+): ParseValue {
+  return (value) => {
+    const ms = parseDuration(value);
+    return ms === undefined || ms < 1 || ms > mostMs
+      ? `is not allowed; use a duration from 1ms to ${mostMs / 1000}s, such as 5s or 10m`
+      : settings(ms);
+  };
+}
