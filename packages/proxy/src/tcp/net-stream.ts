@@ -75,7 +75,9 @@ class NetStream implements TcpStream {
   }
 
   accept(events: StreamEvents): void {
+    const isHandedOn = this.events !== undefined;
     this.events = events;
+    if (isHandedOn) return;
     this.#socket.on('data', onData);
     this.#socket.on('end', onEnd);
   }

@@ -57,7 +57,7 @@ export interface TcpStream {
   readonly remoteAddress: string;
   /** Bytes written here that the kernel has not taken. */
   readonly queued: number;
-  /** Takes over a stream of `onConnection`. */
+  /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */
   accept(events: StreamEvents): void;
   readStart(): void;
   /** No `onData` after it returns, until `readStart`. */

@@ -24,6 +24,23 @@ export function transportContract(name: string, transport: Transport): void {
       assert.equal((await client.take(4)).toString(), 'pong');
     });
 
+    test('a stream that is handed to another owner tells only that one from then on', async () => {
+      using door = await accepting(transport);
+      const arrival = door.next();
+      await using client = await connectRaw({ host: door.host, port: door.port });
+      const { stream, events: first } = await arrival;
+      const second = new Recorder();
+      first.onBytes = () => stream.accept(second);
+      await client.send('hello');
+      await first.until(() => first.received > 0);
+      await client.send(' world');
+      await client.end();
+      await second.until(() => second.hasEnded);
+      assert.equal(first.received + second.received, 11);
+      assert.equal(first.received, 5);
+      assert.equal(first.hasEnded, false);
+    });
+
     test('a port that is taken is reported by its code', async () => {
       await using holder = await echoServer();
       const code = await new Promise<string>((resolve, reject) => {
