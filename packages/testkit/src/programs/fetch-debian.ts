@@ -5,10 +5,15 @@ import { debianDirectory } from './cache-directory.ts';
 import { PrivateApt } from './private-apt.ts';
 import { run } from './run.ts';
 
-export type DebianProgram = { readonly name: string; readonly package: string; readonly file: string };
+export type DebianProgram = {
+  readonly name: string;
+  readonly packages: readonly string[];
+  readonly file: string;
+  readonly firstArguments?: string;
+};
 
 /**
- * Unpacks a program's Debian package, and the packages that it needs and the system lacks, below the cache, beside a small
+ * Unpacks a program's Debian packages, and those that they need and the system lacks, below the cache, beside a small
  * script that starts it with these libraries. The finished folder appears by one rename; the downloaded packages of an
  * interrupted attempt are used by the next. To be called under the lock of the cache.
  */
@@ -33,7 +38,7 @@ async function download(
 ): Promise<string> {
   const apt = new PrivateApt(join(base, 'apt'), progress);
   const attempt = async (): Promise<string> => {
-    const packages = await apt.missingPackages(program.package);
+    const packages = await apt.missingPackages(program.packages);
     const folder = join(archives, createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16));
     progress(`downloading ${packages.length} Debian package${packages.length === 1 ? '' : 's'}`);
     await apt.download(packages, folder);
@@ -59,12 +64,13 @@ async function unpack(archives: string, root: string): Promise<void> {
 /** Paths relative to the script itself: the folder is renamed after it is written. */
 function writeLauncher(scratch: string, program: DebianProgram): void {
   const root = join(scratch, 'root');
-  const folders = libraryFolders(root).map((folder) => `$here/root/${relative(root, folder)}`);
+  const folders = libraryFolders(root).map((folder) => `$root/${relative(root, folder)}`);
+  const first = program.firstArguments === undefined ? '' : ` ${program.firstArguments}`;
   const script = `#!/bin/sh
-here=\${0%/*}/..
+root=\${0%/*}/../root
 LD_LIBRARY_PATH=${folders.join(':')}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
-exec "$here/root/${program.file}" "$@"
+exec "$root/${program.file}"${first} "$@"
 `;
   const path = join(scratch, 'bin', program.name);
   mkdirSync(dirname(path), { recursive: true });

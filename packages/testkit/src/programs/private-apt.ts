@@ -20,14 +20,16 @@ export class PrivateApt {
     writeFileSync(this.#settings, settingsFor(directory));
   }
 
-  /** The package and those of its dependencies that the system lacks, each as `name=version`. */
-  async missingPackages(name: string): Promise<string[]> {
-    const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', name]);
+  /** The packages and those of their dependencies that the system lacks, each as `name=version`. */
+  async missingPackages(names: readonly string[]): Promise<string[]> {
+    const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', ...names]);
     const found = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)].map(
       ([, what, version]) => `${what}=${version}`,
     );
     // installed already, but not in a version that is usable or not on PATH: then its own package is what is wanted
-    if (!found.some((each) => each.startsWith(`${name}=`) || each.startsWith(`${name}:`))) found.push(name);
+    for (const name of names) {
+      if (!found.some((each) => each.startsWith(`${name}=`) || each.startsWith(`${name}:`))) found.push(name);
+    }
     // the C library must fit the system's dynamic loader, which is the one that starts the program
     return found.filter((each) => !/^(libc6|libc-bin|libc6-dev)(:\w+)?=/.test(each));
   }

@@ -8,6 +8,8 @@ export type ProgramName =
   | 'etcd'
   | 'haproxy'
   | 'nginx'
+  | 'nginx-stream'
+  | 'envoy'
   | 'wrk'
   | 'chromium'
   | 'ip'

@@ -4,6 +4,7 @@ import { catalog } from './catalog.ts';
 import { exclusively } from './exclusively.ts';
 import { fetchDebian } from './fetch-debian.ts';
 import { fetchKubernetes } from './fetch-kubernetes.ts';
+import { fetchPypi } from './fetch-pypi.ts';
 import { findProgram, lookForProgram, remedyFor } from './find-program.ts';
 import type { Program, ProgramName } from './program.ts';
 
@@ -40,8 +41,10 @@ async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): 
   const origin = catalog[name];
   switch (origin.kind) {
     case 'debian':
-      return fetchDebian({ name, package: origin.package, file: origin.file }, say);
+      return fetchDebian({ ...origin, name }, say);
     case 'kubernetes':
       return fetchKubernetes(say);
+    case 'pypi':
+      return fetchPypi({ ...origin, name }, say);
   }
 }
