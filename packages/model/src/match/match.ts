@@ -1,4 +1,5 @@
 import type { Protocol } from '../table/entry.ts';
+import type { Client } from './client.ts';
 import type { Matcher } from './matcher.ts';
 import { listenerKey, type Route } from './route.ts';
 
@@ -20,7 +21,12 @@ export type MatchRefusal = 'no-listener' | 'no-endpoints' | 'source-range';
 export function match(matcher: Matcher, arrival: Arrival): Match {
   const route = matcher.routes.get(listenerKey(arrival));
   if (route === undefined) return { kind: 'refused', reason: 'no-listener' };
-  if (!route.admits(arrival.source)) return { kind: 'refused', reason: 'source-range' };
-  if (route.endpoints.length === 0) return { kind: 'refused', reason: 'no-endpoints' };
-  return { kind: 'route', route };
+  const reason = refusalFor(route, { address: arrival.source });
+  return reason === undefined ? { kind: 'route', route } : { kind: 'refused', reason };
+}
+
+/** Why a route takes nothing from this client; for those who know their listener's route. */
+export function refusalFor(route: Route, client: Pick<Client, 'address'>): MatchRefusal | undefined {
+  if (!route.admits(client)) return 'source-range';
+  return route.endpoints.length === 0 ? 'no-endpoints' : undefined;
 }

@@ -146,8 +146,8 @@ export function endpointKey(endpoint: Endpoint): string {
 
 const admitsAll = (): boolean => true;
 
-function admissionFor(ranges: readonly string[]): (source: string) => boolean {
+function admissionFor(ranges: readonly string[]): Route['admits'] {
   if (ranges.length === 0) return admitsAll;
   const networks = ranges.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
-  return (source) => isWithin(source, networks);
+  return ({ address }) => isWithin(address, networks);
 }

@@ -1,5 +1,6 @@
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
+import type { Client } from './client.ts';
 
 /** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
 export interface Route {
@@ -9,7 +10,7 @@ export interface Route {
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
   /** Whether `loadBalancerSourceRanges` let this client address in. */
-  readonly admits: (source: string) => boolean;
+  readonly admits: (client: Pick<Client, 'address'>) => boolean;
 }
 
 /** `TCP/192.0.2.7/443`: what a proxy can bind once. */

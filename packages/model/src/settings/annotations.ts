@@ -14,6 +14,7 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   ignore: oneOf(['true', 'false'], () => ({})),
   algorithm: oneOf<Algorithm>(['least-connections', 'round-robin'], (algorithm) => ({ algorithm })),
   'connect-timeout': duration({ mostMs: 300_000 }, (connectTimeoutMs) => ({ connectTimeoutMs })),
+  'drain-timeout': duration({ mostMs: 86_400_000 }, (drainTimeoutMs) => ({ drainTimeoutMs })),
   'idle-timeout': duration({ mostMs: 86_400_000 }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
 };
 

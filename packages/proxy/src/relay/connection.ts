@@ -1,32 +1,19 @@
 // One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
 // passed on as what it was (FIN as FIN, RST as RST).
-import type { EndpointLoad, Route } from '@weir/model';
+import type { EndpointLoad } from '@weir/model';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
-import type { StreamEvents, TcpStream, Transport } from '../tcp/transport.ts';
+import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
+import type { Arrived } from './arrived.ts';
+import type { ConnectionHome, RelayContext } from './connection-home.ts';
+import { firstBytesFor } from './first-bytes.ts';
+import type { Member } from './member.ts';
 import type { Outcome } from './outcome.ts';
-import type { Deadlined, TimeoutWheel } from './timeout-wheel.ts';
+import { ticksFor } from './ticks.ts';
 
-/** What a connection needs of its worker. */
-export interface RelayContext {
-  readonly transport: Transport;
-  readonly wheel: TimeoutWheel<Connection>;
-  /** A connection threw: a bug. It is over by then. */
-  onInternalError(thrown: unknown): void;
-}
-
-/** Where a connection belongs: what it chooses from, and who must know of it. */
-export interface ConnectionHome {
-  readonly route: Route;
-  /** An endpoint that is not among `tried`; undefined: none is left. */
-  choose(source: string, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
-  readonly members: Set<Connection>;
-}
-
-const TICK_MS = 1_000;
 /** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */
 const PATIENCE = 3;
 
-export class Connection implements StreamEvents, Deadlined {
+export class Connection implements StreamEvents, Member {
   deadline = 0;
   wheelSlot = 0;
   readonly #context: RelayContext;
@@ -34,6 +21,7 @@ export class Connection implements StreamEvents, Deadlined {
   /** Of the counters: fixed for the life of the connection, also when its Service changes hands meanwhile. */
   readonly #row: Float64Array;
   readonly #client: TcpStream;
+  readonly #arrived: Arrived;
   readonly #idleTicks: number;
   readonly #lastTry: number;
   readonly #tried: EndpointLoad[] = [];
@@ -48,10 +36,12 @@ export class Connection implements StreamEvents, Deadlined {
 
   constructor(
     client: TcpStream,
+    arrived: Arrived,
     { context, home, row }: { context: RelayContext; home: ConnectionHome; row: Float64Array },
   ) {
     const { settings } = home.route;
     this.#client = client;
+    this.#arrived = arrived;
     this.#context = context;
     this.#home = home;
     this.#row = row;
@@ -59,6 +49,12 @@ export class Connection implements StreamEvents, Deadlined {
     this.#lastTry = context.wheel.now + ticksFor(settings.connectTimeoutMs) * PATIENCE;
     add(row, CONNECTIONS, 1);
     add(row, ACTIVE, 1);
+    add(row, RECEIVED, arrived.prelude.length);
+  }
+
+  /** The endpoint that it goes to, or is trying to. */
+  get load(): EndpointLoad | undefined {
+    return this.#load;
   }
 
   /** The client's bytes wait in the kernel until an endpoint has answered. */
@@ -77,7 +73,7 @@ export class Connection implements StreamEvents, Deadlined {
     this.#isEnded = true;
     this.#context.wheel.remove(this);
     this.#home.members.delete(this);
-    if (this.#load !== undefined) this.#load.active -= 1;
+    this.#leaveEndpoint();
     this.#countSent(this.#client.queued);
     add(this.#row, outcomeColumn(outcome), 1);
     if (outcome !== 'completed') {
@@ -93,13 +89,15 @@ export class Connection implements StreamEvents, Deadlined {
   }
 
   onConnect(stream: TcpStream): void {
-    if (stream !== this.#endpoint || this.#isEnded) return;
+    if (stream !== this.#endpoint || this.#isEnded || this.#load === undefined) return;
     this.#isConnected = true;
+    this.#home.onConnected(this.#load);
     this.#touch();
     // The idle timeout may be shorter than what was left to connect.
     if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
     stream.readStart();
-    this.#client.readStart();
+    const first = firstBytesFor(this.#home.route.settings, this.#arrived);
+    if (first.length === 0 || stream.write(first) === 0) this.#client.readStart();
   }
 
   onData(from: TcpStream, bytes: Uint8Array): void {
@@ -137,7 +135,7 @@ export class Connection implements StreamEvents, Deadlined {
   }
 
   #connect(otherwise: Outcome): void {
-    const load = this.#home.choose(this.#client.remoteAddress, this.#tried);
+    const load = this.#home.choose(this.#arrived.client, this.#tried);
     if (load === undefined) {
       this.end(otherwise);
       return;
@@ -153,8 +151,8 @@ export class Connection implements StreamEvents, Deadlined {
     const last = this.#endpoint;
     this.#endpoint = undefined;
     last?.reset();
-    if (this.#load !== undefined) this.#load.active -= 1;
-    this.#load = undefined;
+    if (this.#load !== undefined) this.#home.onConnectFailed(this.#load);
+    this.#leaveEndpoint();
     if (wheel.now >= this.#lastTry) {
       this.end(failure);
       return;
@@ -162,6 +160,11 @@ export class Connection implements StreamEvents, Deadlined {
     this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
     wheel.advance(this);
     this.#connect(failure);
+  }
+
+  #leaveEndpoint(): void {
+    if (this.#load !== undefined) this.#load.active -= 1;
+    this.#load = undefined;
   }
 
   #toEndpoint(bytes: Uint8Array): void {
@@ -204,11 +207,6 @@ export class Connection implements StreamEvents, Deadlined {
       this.onThrow(this.#client, thrown);
     }
   }
-}
-
-/** One more than the whole ticks, because the present one has begun already. */
-function ticksFor(ms: number): number {
-  return Math.ceil(ms / TICK_MS) + 1;
 }
 
 function add(row: Float64Array, column: number, amount: number): void {

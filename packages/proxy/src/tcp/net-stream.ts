@@ -70,6 +70,10 @@ class NetStream implements TcpStream {
     return this.#socket.remoteAddress ?? '';
   }
 
+  get remotePort(): number {
+    return this.#socket.remotePort ?? 0;
+  }
+
   get queued(): number {
     return this.#queued;
   }

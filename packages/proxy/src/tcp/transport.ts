@@ -55,6 +55,8 @@ export interface StreamEvents {
 export interface TcpStream {
   /** The peer's address; empty when it is gone already. */
   readonly remoteAddress: string;
+  /** The peer's port; 0 when it is gone already. */
+  readonly remotePort: number;
   /** Bytes written here that the kernel has not taken. */
   readonly queued: number;
   /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */

@@ -1,10 +1,14 @@
 // A worker without its thread: takes orders, listens, and owns each connection for its whole life.
-import { createMatcher, EMPTY_TABLE, type ListenerKey, type Matcher, match, patchMatcher } from '@weir/model';
+import { createMatcher, EMPTY_TABLE, type ListenerKey, type Matcher, patchMatcher, refusalFor } from '@weir/model';
 import { outcomeColumn } from '../counters/columns.ts';
-import { Connection, type RelayContext } from '../relay/connection.ts';
+import { type Arrived, arrivedAt } from '../relay/arrived.ts';
+import { Connection } from '../relay/connection.ts';
+import type { RelayContext } from '../relay/connection-home.ts';
+import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { TcpListener, TcpStream, Transport } from '../tcp/transport.ts';
+import { Departures } from './departures.ts';
 import type { Answer, Door, Order } from './messages.ts';
 import { RouteHome } from './route-home.ts';
 import { ServiceGroups } from './service-groups.ts';
@@ -27,8 +31,9 @@ export class RelayWorker {
   readonly #context: RelayContext;
   readonly #homes = new Map<ListenerKey, RouteHome>();
   readonly #listeners = new Map<number, TcpListener>();
-  readonly #wheel = new TimeoutWheel<Connection>(WHEEL_SLOTS, (connection) => connection.onExpired());
+  readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS, (member) => member.onExpired());
   readonly #severing = new Severing();
+  readonly #departures = new Departures(this.#severing);
   readonly #groups: ServiceGroups;
 
   constructor(options: RelayWorkerOptions) {
@@ -45,6 +50,7 @@ export class RelayWorker {
   /** Once a second. */
   tick(): void {
     this.#wheel.tick();
+    this.#departures.tick(this.#wheel.now);
     this.#groups.sweep();
   }
 
@@ -79,13 +85,18 @@ export class RelayWorker {
     const route = this.#matcher.routes.get(key);
     const home = this.#homes.get(key);
     if (route !== undefined && home?.group.service.uid === route.service.uid) {
-      home.update(route);
+      home.update(route, this.#wheel.now);
       this.#groups.rename(home.group, route.service);
       return;
     }
     if (route === undefined) this.#homes.delete(key);
-    else this.#homes.set(key, new RouteHome(route, this.#groups.join(route.service)));
-    if (home !== undefined) this.#groups.leave(home.group);
+    else {
+      const group = this.#groups.join(route.service);
+      this.#homes.set(key, new RouteHome(route, { group, departures: this.#departures }));
+    }
+    if (home === undefined) return;
+    home.leave(this.#wheel.now);
+    this.#groups.leave(home.group);
   }
 
   #listen(door: Door): void {
@@ -108,19 +119,18 @@ export class RelayWorker {
   #arrive(door: Door, stream: TcpStream): void {
     try {
       const home = this.#homes.get(door.key);
-      const refusal = this.#refusalFor(door, stream, home);
-      if (home === undefined || refusal !== undefined) this.#refuse(stream, home, refusal ?? 'no-listener');
-      else new Connection(stream, { context: this.#context, home, row: home.group.row }).start();
+      if (home === undefined) this.#refuse(stream, undefined, 'no-listener');
+      else this.#letIn(stream, home, arrivedAt(door, stream));
     } catch (thrown) {
       this.#options.report('internal', thrown);
       this.#refuse(stream, undefined, 'internal');
     }
   }
 
-  #refusalFor({ address, port }: Door, stream: TcpStream, home: RouteHome | undefined): Outcome | undefined {
-    if (home?.group.isCutOff === true) return 'cut-off';
-    const found = match(this.#matcher, { protocol: 'TCP', address, port, source: stream.remoteAddress });
-    return found.kind === 'refused' ? found.reason : undefined;
+  #letIn(stream: TcpStream, home: RouteHome, arrived: Arrived): void {
+    const refusal = home.group.isCutOff ? 'cut-off' : refusalFor(home.route, arrived.client);
+    if (refusal !== undefined) this.#refuse(stream, home, refusal);
+    else new Connection(stream, arrived, { context: this.#context, home, row: home.group.row }).start();
   }
 
   #refuse(stream: TcpStream, home: RouteHome | undefined, outcome: Outcome): void {

@@ -1,9 +1,9 @@
 import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
-import type { Connection } from '../relay/connection.ts';
+import type { Member } from '../relay/member.ts';
 
-/** The open connections of one Service, under the name by which a Suspension finds them. */
+/** What is open of one Service, under the name by which a Suspension finds them. */
 export class ServiceGroup {
-  readonly members: Set<Connection> = new Set();
+  readonly members: Set<Member> = new Set();
   service: ServiceEntry;
   /** Where new connections are counted. */
   row: Float64Array;

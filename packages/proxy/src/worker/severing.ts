@@ -1,17 +1,17 @@
-import type { Connection } from '../relay/connection.ts';
+import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 
 const PER_TURN = 200;
 
 /** Ends many connections without holding up those that are to live: at most 200 in one turn of the event loop. */
 export class Severing {
-  #doomed: { readonly connection: Connection; readonly outcome: Outcome }[] = [];
+  #doomed: { readonly member: Member; readonly outcome: Outcome }[] = [];
   #next = 0;
 
   /** Those that are open now. One that ends by itself meanwhile keeps its own outcome. */
-  sever(members: ReadonlySet<Connection>, outcome: Outcome): void {
+  sever(members: Iterable<Member>, outcome: Outcome): void {
     const isIdle = this.#doomed.length === 0;
-    for (const connection of members) this.#doomed.push({ connection, outcome });
+    for (const member of members) this.#doomed.push({ member, outcome });
     if (isIdle) this.#run();
   }
 
@@ -19,7 +19,7 @@ export class Severing {
     const end = Math.min(this.#next + PER_TURN, this.#doomed.length);
     for (; this.#next < end; this.#next += 1) {
       const item = this.#doomed[this.#next];
-      item?.connection.end(item.outcome);
+      item?.member.end(item.outcome);
     }
     if (this.#next < this.#doomed.length) {
       setImmediate(this.#run);

@@ -1,0 +1,37 @@
+import type { Client } from '@weir/model';
+import type { SocketAddress, TcpStream } from '../tcp/transport.ts';
+
+/** What is known of a connection when it is let in. */
+export interface Arrived {
+  readonly client: Client;
+  /** Where the client connected to. */
+  readonly destination: SocketAddress;
+  /** Of its ClientHello; null: not looked for, or none. */
+  readonly serverName: string | null;
+  /** Read from the client already, and to be sent to the endpoint first. */
+  readonly prelude: Uint8Array;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Of a stream from which nothing was read. */
+export function arrivedAt(destination: SocketAddress, stream: TcpStream): Arrived {
+  return { client: new StreamClient(stream), destination, serverName: null, prelude: NOTHING };
+}
+
+/** The peer of a stream. To ask for it is a system call, which most connections need not pay for. */
+class StreamClient implements Client {
+  readonly #stream: TcpStream;
+
+  constructor(stream: TcpStream) {
+    this.#stream = stream;
+  }
+
+  get address(): string {
+    return this.#stream.remoteAddress;
+  }
+
+  get port(): number {
+    return this.#stream.remotePort;
+  }
+}

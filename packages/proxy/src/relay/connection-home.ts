@@ -1,0 +1,23 @@
+import type { Client, EndpointLoad, Route } from '@weir/model';
+import type { Transport } from '../tcp/transport.ts';
+import type { Member } from './member.ts';
+import type { TimeoutWheel } from './timeout-wheel.ts';
+
+/** What a connection needs of its worker. */
+export interface RelayContext {
+  readonly transport: Transport;
+  readonly wheel: TimeoutWheel<Member>;
+  /** A connection threw: a bug. It is over by then. */
+  onInternalError(thrown: unknown): void;
+}
+
+/** Where a connection belongs: what it chooses from, and who must know of it. */
+export interface ConnectionHome {
+  readonly route: Route;
+  readonly members: Set<Member>;
+  /** An endpoint that is not among `tried`; undefined: none is left. */
+  choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
+  onConnected(load: EndpointLoad): void;
+  /** It refused, or did not answer in time. */
+  onConnectFailed(load: EndpointLoad): void;
+}
