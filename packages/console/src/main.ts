@@ -22,10 +22,14 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
+const WITHOUT_KUBECONFIG =
+  'no kubeconfig: Suspensions go to the store alone, and those that are objects of the cluster cannot be lifted here; set KUBECONFIG';
+
 await runProcess('weir-console', (control) => {
   const { fleet, redis, listen, level } = parseConfig(CONFIG, process.env);
   const log = createLogger({ name: 'console', level });
   const kubeconfig = findKubeconfig(process.env);
+  if (kubeconfig === undefined) log.warn(WITHOUT_KUBECONFIG);
   let store: Store;
   let running: RunningConsole;
   return {

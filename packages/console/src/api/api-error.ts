@@ -7,6 +7,7 @@ export type ApiErrorCode =
   | 'ForeignHost'
   | 'ForeignOrigin'
   | 'OriginIsFile'
+  | 'OriginIsKubernetes'
   | 'TooManyWatchers'
   | 'UnsupportedMediaType'
   | 'StoreAway'
@@ -22,6 +23,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   NotFound: 404,
   UnknownTarget: 404,
   OriginIsFile: 409,
+  OriginIsKubernetes: 409,
   UnsupportedMediaType: 415,
   Internal: 500,
   StoreAway: 503,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Cutoff } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { CutoffStore } from '@weir/store';
+import { ApiError } from '../api/api-error.ts';
 import { suspensionNameFor } from './suspension-name.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
 
@@ -21,7 +22,11 @@ export function storeSuspensions({ cutoffs, clock }: StoreSuspensionsOptions): S
       await cutoffs.put(cutoff);
       return cutoff;
     },
-    resume: (cutoff) => cutoffs.remove(cutoff.uid),
+    async resume(cutoff) {
+      // Removed from the store alone it would be put back: its object stands.
+      if (cutoff.origin.kind === 'kubernetes') throw outOfReach(cutoff);
+      await cutoffs.remove(cutoff.uid);
+    },
   };
 }
 
@@ -42,4 +47,9 @@ function cutoffFrom({ target, message, until }: SuspensionRequest, { name, befor
     origin: { kind: 'store' },
     createdAt: before?.createdAt ?? now,
   };
+}
+
+function outOfReach({ name }: Cutoff): ApiError {
+  const message = `Suspension "${name}" is an object of the cluster, which a console without a kubeconfig cannot delete; kubectl delete suspension ${name}, or start the console with KUBECONFIG`;
+  return new ApiError('OriginIsKubernetes', message);
 }

@@ -12,6 +12,6 @@ export interface SuspensionRequest {
 export interface SuspensionWriter {
   /** In force when it resolves; asking again for the same target replaces message and end. */
   suspend(request: SuspensionRequest): Promise<Cutoff>;
-  /** Lifts one that did not come from a file. */
+  /** Lifts one that did not come from a file; rejects with `ApiError` when it would not stay lifted. */
   resume(cutoff: Cutoff): Promise<void>;
 }

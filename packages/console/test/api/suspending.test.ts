@@ -60,6 +60,28 @@ test('one that stands in a file is lifted there, and the answer says where', asy
   assert.equal((await console.store.cutoffs.read()).cutoffs.length, 1);
 });
 
+test('one that is an object of the cluster is not lifted by a console that reaches only the store', async () => {
+  await using console = await runningConsole();
+  await console.store.cutoffs.put({
+    uid: 'u',
+    name: 'stop-shop',
+    target: { kind: 'tenant', tenant: 'shop' },
+    message: '',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'kubernetes' },
+    createdAt: null,
+  });
+  const { status, json } = await console.ask('/api/v1/suspensions/stop-shop', { method: 'DELETE' });
+  assert.equal(status, 409);
+  assert.equal(json.error.code, 'OriginIsKubernetes');
+  assert.match(
+    json.error.message,
+    /"stop-shop" .*without a kubeconfig.*kubectl delete suspension stop-shop.*KUBECONFIG/,
+  );
+  assert.equal((await console.store.cutoffs.read()).cutoffs.length, 1, 'the controller would put it back');
+});
+
 test('a mistyped target is refused: it would cut nobody off, and nobody would notice', async () => {
   await using console = await runningConsole();
   const targets = [
