@@ -1,0 +1,72 @@
+// Addresses as they stand in packets: 4 or 16 bytes, in network order.
+import { isIPv4, isIPv6 } from 'node:net';
+
+const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+/** Undefined when the text is no IP literal. A zone (`%eth0`) means nothing on another machine. */
+export function parseIp(text: string): Uint8Array | undefined {
+  if (isIPv4(text)) return Uint8Array.from(text.split('.'), Number);
+  return isIPv6(text) && !text.includes('%') ? ipv6Bytes(text) : undefined;
+}
+
+/** RFC 4291, 2.5.5.2: an IPv4 address where only IPv6 has room. */
+export function mapped(address: Uint8Array): Uint8Array {
+  return address.length === 4 ? Uint8Array.of(...MAPPED, ...address) : address;
+}
+
+/** Canonical (RFC 5952); mapped IPv4 as IPv4. */
+export function textOfIp(address: Uint8Array): string {
+  if (address.length === 4) return address.join('.');
+  if (isMapped(address)) return address.subarray(MAPPED.length).join('.');
+  const groups = Array.from({ length: 8 }, (_, index) => groupAt(address, index));
+  const hex = groups.map((group) => group.toString(16));
+  const { start, length } = longestZeros(groups);
+  if (length < 2) return hex.join(':');
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
+}
+
+/** Whether one host can have it: not unspecified, multicast or broadcast. */
+export function isUnicast(address: Uint8Array): boolean {
+  if (isMapped(address)) return isUnicast(address.subarray(MAPPED.length));
+  const [first = 0] = address;
+  if (address.every((byte) => byte === 0)) return false;
+  return address.length === 4 ? (first & 0xf0) !== 0xe0 && address.some((byte) => byte !== 255) : first !== 0xff;
+}
+
+function isMapped(address: Uint8Array): boolean {
+  return address.length === 16 && MAPPED.every((byte, index) => address[index] === byte);
+}
+
+function ipv6Bytes(text: string): Uint8Array {
+  const [head = '', tail] = text.split('::');
+  const before = groupBytes(head);
+  const after = tail === undefined ? [] : groupBytes(tail);
+  const bytes = new Uint8Array(16);
+  bytes.set(before);
+  bytes.set(after, 16 - after.length);
+  return bytes;
+}
+
+function groupBytes(text: string): number[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((group) => {
+    if (group.includes('.')) return group.split('.').map(Number);
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+}
+
+function groupAt(address: Uint8Array, index: number): number {
+  return ((address[index * 2] as number) << 8) | (address[index * 2 + 1] as number);
+}
+
+/** The first of the longest runs. */
+function longestZeros(groups: readonly number[]): { readonly start: number; readonly length: number } {
+  let longest = { start: 0, length: 0 };
+  let start = 0;
+  for (const [index, group] of groups.entries()) {
+    if (group !== 0) start = index + 1;
+    else if (index + 1 - start > longest.length) longest = { start, length: index + 1 - start };
+  }
+  return longest;
+}

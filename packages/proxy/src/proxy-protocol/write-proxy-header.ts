@@ -1,0 +1,102 @@
+// What is sent to an endpoint before the client's first byte.
+import { crc32c } from './crc32c.ts';
+import { mapped, parseIp, textOfIp } from './ip-bytes.ts';
+import { type ProxiedEnds, type ProxyVersion, TLV } from './proxy-header.ts';
+import { V2_SIGNATURE } from './read-v2.ts';
+
+export interface ProxyHeaderContent extends ProxiedEnds {
+  /** The rest is for v2: v1 has no room for it. At most 128 bytes by the specification. */
+  readonly uniqueId?: Uint8Array | undefined;
+  /** The server name that the client asked for. */
+  readonly authority?: string | undefined;
+  /** The protocol that was agreed upon, such as `h2`. */
+  readonly alpn?: string | undefined;
+  readonly withChecksum?: boolean | undefined;
+}
+
+/**
+ * The header for a TCP connection between these ends. When they are of two families both are written as IPv6, the IPv4 one
+ * mapped, in either version: UNKNOWN, which v1 would also allow, would keep the client's address from the endpoint.
+ * Throws when an address is no IP literal, or the TLVs are longer than the header can say.
+ */
+export function writeProxyHeader(version: ProxyVersion, content: ProxyHeaderContent): Uint8Array {
+  return version === 'v1' ? writeV1(content) : writeV2(content);
+}
+
+/** For what the proxy itself asks an endpoint, such as a health check: no client is behind it. */
+export function writeLocalProxyHeader(version: ProxyVersion): Uint8Array {
+  return version === 'v1' ? Buffer.from('PROXY UNKNOWN\r\n', 'latin1') : Buffer.of(...V2_SIGNATURE, 0x20, 0, 0, 0);
+}
+
+function writeV1({ source, destination }: ProxiedEnds): Uint8Array {
+  const { family, from, to } = addressesOf(source.address, destination.address);
+  const addresses = `${v1Text(from)} ${v1Text(to)}`;
+  return Buffer.from(`PROXY ${family} ${addresses} ${source.port} ${destination.port}\r\n`, 'latin1');
+}
+
+/** 2.1 knows IPv6 in hexadecimal only, so a mapped address is spelled without dots. */
+function v1Text(address: Uint8Array): string {
+  const text = textOfIp(address);
+  if (address.length === 4 || text.includes(':')) return text;
+  const [a, b] = [0, 2].map((at) =>
+    Buffer.from(address)
+      .readUInt16BE(12 + at)
+      .toString(16),
+  );
+  return `::ffff:${a}:${b}`;
+}
+
+function writeV2(content: ProxyHeaderContent): Uint8Array {
+  const { source, destination } = content;
+  const { family, from, to } = addressesOf(source.address, destination.address);
+  const tlvs = tlvsOf(content);
+  const header = Buffer.concat([
+    V2_SIGNATURE,
+    Buffer.of(0x21, family === 'TCP4' ? 0x11 : 0x21),
+    uint16(2 * from.length + 4 + tlvs.length),
+    from,
+    to,
+    uint16(source.port),
+    uint16(destination.port),
+    tlvs,
+  ]);
+  // Last of all, over a header whose checksum is zero.
+  if (content.withChecksum) header.writeUInt32BE(crc32c(header), header.length - 4);
+  return header;
+}
+
+function tlvsOf({ alpn, authority, uniqueId, withChecksum = false }: ProxyHeaderContent): Buffer {
+  return Buffer.concat([
+    tlv(TLV.alpn, alpn),
+    tlv(TLV.authority, authority),
+    tlv(TLV.uniqueId, uniqueId),
+    tlv(TLV.crc32c, withChecksum ? Buffer.alloc(4) : undefined),
+  ]);
+}
+
+function tlv(type: number, value: Uint8Array | string | undefined): Buffer {
+  if (value === undefined) return Buffer.alloc(0);
+  const bytes = typeof value === 'string' ? Buffer.from(value) : value;
+  return Buffer.concat([Buffer.of(type), uint16(bytes.length), bytes]);
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(value);
+  return bytes;
+}
+
+function addressesOf(source: string, destination: string): Addresses {
+  const from = parseIp(source);
+  const to = parseIp(destination);
+  if (from === undefined || to === undefined) throw new TypeError(`no IP address: "${source}" or "${destination}"`);
+  return from.length === 4 && to.length === 4
+    ? { family: 'TCP4', from, to }
+    : { family: 'TCP6', from: mapped(from), to: mapped(to) };
+}
+
+interface Addresses {
+  readonly family: 'TCP4' | 'TCP6';
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
