@@ -10,13 +10,14 @@ const TICK_MS = 1_000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs only as a worker thread');
-const { node, pulse, slabs } = workerData as WorkerBirth;
+const { node, pulse, slabs, trustProxyProtocol } = workerData as WorkerBirth;
 
 const answer = (said: Answer): void => port.postMessage(said);
 const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
 const worker = new RelayWorker({
   node,
   slabs,
+  trustProxyProtocol,
   transport: netTransport,
   answer,
   report: (what, thrown) => troubles.report(what, thrown),

@@ -8,7 +8,7 @@ export interface Arrived {
   readonly destination: SocketAddress;
   /** Of its ClientHello; null: not looked for, or none. */
   readonly serverName: string | null;
-  /** Read from the client already, and to be sent to the endpoint first. */
+  /** Read from the client and counted already, and to be sent to the endpoint first. */
   readonly prelude: Uint8Array;
 }
 

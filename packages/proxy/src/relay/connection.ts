@@ -49,7 +49,6 @@ export class Connection implements StreamEvents, Member {
     this.#lastTry = context.wheel.now + ticksFor(settings.connectTimeoutMs) * PATIENCE;
     add(row, CONNECTIONS, 1);
     add(row, ACTIVE, 1);
-    add(row, RECEIVED, arrived.prelude.length);
   }
 
   /** The endpoint that it goes to, or is trying to. */

@@ -1,7 +1,20 @@
+import { randomBytes } from 'node:crypto';
 import type { ServiceSettings } from '@weir/model';
+import { writeProxyHeader } from '../proxy-protocol/write-proxy-header.ts';
 import type { Arrived } from './arrived.ts';
 
-/** What the endpoint gets before anything is relayed: all that was read of the client already. */
-export function firstBytesFor(_settings: ServiceSettings, { prelude }: Arrived): Uint8Array {
-  return prelude;
+/** As the specification allows (2.2.5), and enough never to repeat. */
+const UNIQUE_ID_BYTES = 16;
+
+/** What the endpoint gets before anything is relayed: who the client is, if it wants to know, and what was read already. */
+export function firstBytesFor({ proxyProtocol }: ServiceSettings, arrived: Arrived): Uint8Array {
+  const { client, destination, serverName, prelude } = arrived;
+  if (proxyProtocol === null) return prelude;
+  const header = writeProxyHeader(proxyProtocol, {
+    source: { address: client.address, port: client.port },
+    destination: { address: destination.address, port: destination.port },
+    ...(proxyProtocol === 'v2' ? { uniqueId: randomBytes(UNIQUE_ID_BYTES) } : {}),
+    ...(serverName === null ? {} : { authority: serverName }),
+  });
+  return prelude.length === 0 ? header : Buffer.concat([header, prelude]);
 }

@@ -8,6 +8,15 @@ export const OUTCOMES = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  /** It came from a trusted load balancer and did not begin with a PROXY header, or with a bad one. */
+  'bad-proxy-header',
+  /** No TLS, or no ClientHello that could be read. */
+  'bad-client-hello',
+  /** The server name of its ClientHello is none of the Service's. */
+  'unknown-host',
+  /** PROXY header or ClientHello did not come whole in time, or the client closed before. */
+  'prelude-timeout',
+  'prelude-incomplete',
   /** Every endpoint that was tried refused, or the machine could not connect (descriptors, ports). */
   'connect-failed',
   'connect-timeout',
@@ -26,6 +35,11 @@ export const REFUSALS: readonly Outcome[] = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  'bad-proxy-header',
+  'bad-client-hello',
+  'unknown-host',
+  'prelude-timeout',
+  'prelude-incomplete',
   'connect-failed',
   'connect-timeout',
   'cut-off',

@@ -8,6 +8,8 @@ export interface WorkerBirth {
   /** One Int32, counted up while the worker is alive: PULSE. */
   readonly pulse: SharedArrayBuffer;
   readonly slabs: readonly SharedArrayBuffer[];
+  /** CIDRs from which every connection begins with a PROXY header. */
+  readonly trustProxyProtocol?: readonly string[] | undefined;
 }
 
 /** How often a worker shows that it lives. */

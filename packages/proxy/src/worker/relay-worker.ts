@@ -1,5 +1,15 @@
 // A worker without its thread: takes orders, listens, and owns each connection for its whole life.
-import { createMatcher, EMPTY_TABLE, type ListenerKey, type Matcher, patchMatcher, refusalFor } from '@weir/model';
+import {
+  type Cidr,
+  createMatcher,
+  EMPTY_TABLE,
+  isWithin,
+  type ListenerKey,
+  type Matcher,
+  parseCidr,
+  patchMatcher,
+  refusalFor,
+} from '@weir/model';
 import { outcomeColumn } from '../counters/columns.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import { Connection } from '../relay/connection.ts';
@@ -8,6 +18,7 @@ import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { TcpListener, TcpStream, Transport } from '../tcp/transport.ts';
+import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import { Departures } from './departures.ts';
 import type { Answer, Door, Order } from './messages.ts';
 import { RouteHome } from './route-home.ts';
@@ -20,6 +31,8 @@ export interface RelayWorkerOptions {
   readonly node: string;
   readonly transport: Transport;
   readonly slabs: readonly SharedArrayBuffer[];
+  /** CIDRs from which every connection begins with a PROXY header. */
+  readonly trustProxyProtocol?: readonly string[] | undefined;
   answer(answer: Answer): void;
   /** What ended no more than one connection. */
   report(what: 'accept' | 'internal', thrown: unknown): void;
@@ -35,9 +48,11 @@ export class RelayWorker {
   readonly #severing = new Severing();
   readonly #departures = new Departures(this.#severing);
   readonly #groups: ServiceGroups;
+  readonly #trusted: readonly Cidr[];
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
+    this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#context = {
@@ -120,15 +135,45 @@ export class RelayWorker {
     try {
       const home = this.#homes.get(door.key);
       if (home === undefined) this.#refuse(stream, undefined, 'no-listener');
-      else this.#letIn(stream, home, arrivedAt(door, stream));
+      else if (home.group.isCutOff) this.#refuse(stream, home, 'cut-off');
+      else {
+        const needs = this.#needsOf(stream, home);
+        if (needs.proxyHeader || needs.clientHello) this.#receive(door, stream, { home, needs });
+        else this.#letIn(stream, home, arrivedAt(door, stream));
+      }
     } catch (thrown) {
       this.#options.report('internal', thrown);
       this.#refuse(stream, undefined, 'internal');
     }
   }
 
+  #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {
+    return {
+      proxyHeader: this.#trusted.length > 0 && isWithin(stream.remoteAddress, this.#trusted),
+      clientHello: home.route.settings.tlsPassthrough,
+    };
+  }
+
+  #receive(door: Door, stream: TcpStream, { home, needs }: { home: RouteHome; needs: ArrivalNeeds }): void {
+    new Arrival(stream, {
+      destination: door,
+      needs,
+      group: home.group,
+      wheel: this.#wheel,
+      isServed: (serverName) => home.isServed(serverName),
+      // The listener may be another Service's by now, or this one cut off.
+      letIn: (taken, arrived) => {
+        const now = this.#homes.get(door.key);
+        if (now?.group !== home.group) this.#refuse(taken, home, 'no-listener');
+        else if (home.group.isCutOff) this.#refuse(taken, home, 'cut-off');
+        else this.#letIn(taken, now, arrived);
+      },
+      onInternalError: this.#context.onInternalError,
+    }).start();
+  }
+
   #letIn(stream: TcpStream, home: RouteHome, arrived: Arrived): void {
-    const refusal = home.group.isCutOff ? 'cut-off' : refusalFor(home.route, arrived.client);
+    const refusal = refusalFor(home.route, arrived.client);
     if (refusal !== undefined) this.#refuse(stream, home, refusal);
     else new Connection(stream, arrived, { context: this.#context, home, row: home.group.row }).start();
   }

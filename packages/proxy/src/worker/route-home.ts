@@ -57,6 +57,12 @@ export class RouteHome implements ConnectionHome {
     this.#depart(before, now);
   }
 
+  /** Whether a client that asks for this name by TLS is at home here; null: it names none. */
+  isServed(serverName: string | null): boolean {
+    const { hosts } = this.#route.settings;
+    return hosts.length === 0 || (serverName !== null && hosts.includes(serverName));
+  }
+
   onConnected(): void {}
 
   onConnectFailed(): void {}

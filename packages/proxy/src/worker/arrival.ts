@@ -1,0 +1,171 @@
+// What must be read of a client before it is known who it is (PROXY header of a load balancer in front) or where it goes
+// (the server name of a ClientHello). Few connections need this stage; those that do belong to their Service already.
+import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { createProxyHeaderReader, type ProxyHeaderReader } from '../proxy-protocol/proxy-header-reader.ts';
+import { type Arrived, arrivedAt } from '../relay/arrived.ts';
+import type { Member } from '../relay/member.ts';
+import type { Outcome } from '../relay/outcome.ts';
+import { ticksFor } from '../relay/ticks.ts';
+import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import type { SocketAddress, StreamEvents, TcpStream } from '../tcp/transport.ts';
+import { ALERT, type Alert, alertFor, tlsAlert } from '../tls/alert.ts';
+import { type ClientHelloReader, createClientHelloReader } from '../tls/client-hello-reader.ts';
+import type { ServiceGroup } from './service-group.ts';
+
+/** To send all that must be read. */
+const PRELUDE_MS = 10_000;
+/** To take the alert and close. */
+const FAREWELL_MS = 2_000;
+
+export interface ArrivalNeeds {
+  /** From those whom the operator trusts it must come (PROXY protocol, section 2: never guess). */
+  readonly proxyHeader: boolean;
+  readonly clientHello: boolean;
+}
+
+export interface ArrivalOptions {
+  readonly destination: SocketAddress;
+  readonly needs: ArrivalNeeds;
+  readonly group: ServiceGroup;
+  readonly wheel: TimeoutWheel<Member>;
+  /** Whether the Service is known by this name; null: the client gives none. */
+  isServed(serverName: string | null): boolean;
+  /** All was read. The stream is not reading, and belongs to whoever takes it now. */
+  letIn(stream: TcpStream, arrived: Arrived): void;
+  onInternalError(thrown: unknown): void;
+}
+
+export class Arrival implements StreamEvents, Member {
+  readonly load: undefined;
+  deadline: number;
+  wheelSlot = 0;
+  readonly #stream: TcpStream;
+  readonly #options: ArrivalOptions;
+  readonly #row: Float64Array;
+  #proxyHeader: ProxyHeaderReader | undefined;
+  #clientHello: ClientHelloReader | undefined;
+  #arrived: Arrived;
+  /** Set when it is refused with an alert: it waits for the client to close. */
+  #farewell: Outcome | undefined;
+  #isOver = false;
+
+  constructor(stream: TcpStream, options: ArrivalOptions) {
+    const { needs, group, wheel, destination } = options;
+    this.#stream = stream;
+    this.#options = options;
+    this.#row = group.row;
+    this.#proxyHeader = needs.proxyHeader ? createProxyHeaderReader() : undefined;
+    this.#clientHello = needs.clientHello ? createClientHelloReader() : undefined;
+    this.#arrived = arrivedAt(destination, stream);
+    this.deadline = wheel.now + ticksFor(PRELUDE_MS);
+  }
+
+  start(): void {
+    const { group, wheel } = this.#options;
+    add(this.#row, ACTIVE, 1);
+    group.members.add(this);
+    wheel.add(this);
+    this.#stream.accept(this);
+    this.#stream.readStart();
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#isOver) return;
+    add(this.#row, outcomeColumn(this.#farewell ?? outcome), 1);
+    this.#leave();
+    this.#stream.reset();
+  }
+
+  onExpired(): void {
+    this.end('prelude-timeout');
+  }
+
+  onConnect(): void {}
+
+  onData(_stream: TcpStream, bytes: Uint8Array): void {
+    if (this.#isOver || this.#farewell !== undefined) return;
+    const rest = this.#proxyHeader === undefined ? bytes : this.#readProxyHeader(this.#proxyHeader, bytes);
+    if (rest === undefined) return;
+    add(this.#row, RECEIVED, rest.length);
+    if (this.#clientHello === undefined) this.#letIn(Uint8Array.from(rest));
+    else if (rest.length > 0) this.#readClientHello(this.#clientHello, rest);
+  }
+
+  /** A load balancer in front may look whether the port is open, and close. */
+  onEnd(): void {
+    if (this.#farewell === undefined) this.end('prelude-incomplete');
+  }
+
+  onDrain(): void {}
+
+  onClose(): void {
+    this.end('prelude-incomplete');
+  }
+
+  onThrow(_stream: TcpStream, thrown: unknown): void {
+    this.#options.onInternalError(thrown);
+    this.end('internal');
+  }
+
+  /** What follows the header; undefined: nothing yet, or it was refused. */
+  #readProxyHeader(reader: ProxyHeaderReader, bytes: Uint8Array): Uint8Array | undefined {
+    const found = reader.push(bytes);
+    if (found === 'more') return undefined;
+    if (found.kind !== 'header') {
+      this.end('bad-proxy-header');
+      return undefined;
+    }
+    const { ends } = found.header;
+    if (ends !== null) this.#arrived = { ...this.#arrived, client: ends.source, destination: ends.destination };
+    this.#proxyHeader = undefined;
+    return bytes.subarray(found.consumed);
+  }
+
+  #readClientHello(reader: ClientHelloReader, bytes: Uint8Array): void {
+    const found = reader.push(bytes);
+    if (found === 'more') return;
+    if (found.kind === 'refused') {
+      this.#refuse('bad-client-hello', alertFor(found.why));
+      return;
+    }
+    const { serverName } = found.hello;
+    if (this.#options.isServed(serverName)) {
+      this.#arrived = { ...this.#arrived, serverName };
+      this.#letIn(reader.bytes);
+    } else this.#refuse('unknown-host', ALERT.unrecognizedName);
+  }
+
+  /** `prelude` was counted when it came. */
+  #letIn(prelude: Uint8Array): void {
+    this.#stream.readStop();
+    this.#leave();
+    this.#options.letIn(this.#stream, { ...this.#arrived, prelude });
+  }
+
+  /** What the client still sends is read and forgotten: unread bytes would make the kernel reset it before it saw the alert. */
+  #refuse(outcome: Outcome, alert: Alert | undefined): void {
+    if (alert === undefined) {
+      this.end(outcome);
+      return;
+    }
+    const { wheel } = this.#options;
+    const record = tlsAlert(alert);
+    this.#farewell = outcome;
+    add(this.#row, SENT, record.length - this.#stream.write(record));
+    this.#stream.shutdown();
+    this.deadline = wheel.now + ticksFor(FAREWELL_MS);
+    wheel.advance(this);
+  }
+
+  #leave(): void {
+    const { group, wheel } = this.#options;
+    this.#isOver = true;
+    wheel.remove(this);
+    group.members.delete(this);
+    add(this.#row, ACTIVE, -1);
+  }
+}
+
+function add(row: Float64Array, column: number, amount: number): void {
+  row[column] = (row[column] as number) + amount;
+}

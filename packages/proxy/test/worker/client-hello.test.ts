@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import type { Endpoint } from '@weir/model';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+
+const PASSTHROUGH = { settings: { tlsPassthrough: true, hosts: ['shop.example'] } };
+/** A shared key instead of certificates: nothing here depends on who signs what. */
+const PSK = { ciphers: 'PSK-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' } as const;
+const KEY = Buffer.alloc(16, 7);
+
+test('a client is led by the name that it asks for, and its endpoint ends the TLS', async () => {
+  await using backend = await tlsEcho();
+  using worker = await loneWorker(web([backend.endpoint], PASSTHROUGH));
+  const client = tlsClient(worker, 'SHOP.example');
+  await once(client, 'secureConnect');
+  client.write('hello');
+  const [echoed] = (await once(client, 'data')) as [Buffer];
+  assert.equal(echoed.toString(), 'hello');
+  assert.deepEqual(backend.names, ['SHOP.example']);
+  const wire = { read: client.bytesRead, written: client.bytesWritten };
+  client.destroy();
+  await eventually(() => assert.equal(worker.row[ACTIVE], 0));
+  assert.ok((worker.row[RECEIVED] ?? 0) >= wire.written);
+  assert.ok((worker.row[SENT] ?? 0) >= wire.read);
+});
+
+test('a name of somebody else, or none, is answered by an alert that says so; no endpoint hears of it', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], PASSTHROUGH));
+  for (const name of ['other.example', '']) {
+    const client = tlsClient(worker, name);
+    const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException];
+    assert.match(String(error.code), /UNRECOGNIZED_NAME/);
+  }
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'unknown-host': 2 }));
+  assert.equal(worker.row[SENT], 14);
+  assert.equal(worker.row[ACTIVE], 0);
+  assert.equal(backend.accepted, 0);
+});
+
+test('what is not TLS is reset; TLS that cannot be read gets an alert, and a client that does not close is reset later', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], PASSTHROUGH));
+  await using plain = await connectRaw(worker);
+  await plain.send('GET / HTTP/1.1\r\n\r\n');
+  assert.deepEqual(await plain.ended, { kind: 'error', code: 'ECONNRESET' });
+  await using stubborn = await connectRaw(worker);
+  // A handshake record with a ServerHello in it.
+  await stubborn.send(Buffer.of(22, 3, 1, 0, 4, 2, 0, 0, 0));
+  await stubborn.receives(7);
+  assert.equal(worker.row[ACTIVE], 1);
+  worker.tick(5);
+  assert.deepEqual(await stubborn.ended, { kind: 'end' });
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'bad-client-hello': 2 }));
+  assert.equal(worker.row[ACTIVE], 0);
+});
+
+interface TlsEcho extends AsyncDisposable {
+  readonly endpoint: Endpoint;
+  readonly names: string[];
+}
+
+async function tlsEcho(): Promise<TlsEcho> {
+  const names: string[] = [];
+  const sockets = new Set<TLSSocket>();
+  const server = createTlsServer({ ...PSK, pskCallback: () => KEY }, (socket) => {
+    names.push(String((socket as unknown as { servername: unknown }).servername));
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.pipe(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    endpoint: { address, port },
+    names,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function tlsClient({ host, port }: LoneWorker, servername: string): TLSSocket {
+  const pskCallback = (): { psk: Buffer; identity: string } => ({ psk: KEY, identity: 'test' });
+  const client = connectTls({ host, port, servername, ...PSK, pskCallback, checkServerIdentity: () => undefined });
+  client.on('error', () => undefined);
+  return client;
+}
