@@ -3,7 +3,7 @@ import { ApiError } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { readTenantUsage } from './read-tenant-usage.ts';
 import type { TenantUsage } from './tenant-usage.ts';
-import type { UsageArchive } from './usage-archive.ts';
+import type { Archived, UsageArchive } from './usage-archive.ts';
 
 const ALL = '/apis/weir.dev/v1alpha1/tenantusages';
 const NAME = 'weir';
@@ -13,7 +13,6 @@ const PAGE = '500';
 export class KubernetesUsage implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #log: Logger;
-  #isRefused = false;
 
   constructor({ api, log }: { readonly api: Pick<KubeApi, 'request'>; readonly log: Logger }) {
     this.#api = api;
@@ -35,7 +34,7 @@ export class KubernetesUsage implements UsageArchive {
     return found;
   }
 
-  async write({ namespace, status }: TenantUsage): Promise<void> {
+  async write({ namespace, status }: TenantUsage): Promise<Archived> {
     try {
       await this.#api.request({
         method: 'PATCH',
@@ -46,10 +45,9 @@ export class KubernetesUsage implements UsageArchive {
       });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 'AWAY') throw error;
-      this.#refused(namespace, error);
-      return;
+      return isGoing(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
     }
-    this.#isRefused = false;
+    return { kind: 'written' };
   }
 
   async remove(namespace: string): Promise<void> {
@@ -58,17 +56,6 @@ export class KubernetesUsage implements UsageArchive {
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     }
-  }
-
-  /** Of a namespace that is gone or going nothing need be kept; anything else somebody has to put right, and is told once. */
-  #refused(namespace: string, error: ApiError): void {
-    const isGoing = error.code === 'NOT_FOUND' || error.message.includes('being terminated');
-    const level = isGoing || this.#isRefused ? 'debug' : 'warn';
-    this.#log[level](
-      { namespace, reason: errorMessage(error) },
-      'a TenantUsage was refused: a wiped store would lose it',
-    );
-    this.#isRefused ||= !isGoing;
   }
 
   async #page(
@@ -86,6 +73,12 @@ export class KubernetesUsage implements UsageArchive {
       throw error;
     }
   }
+}
+
+function isGoing(error: ApiError): boolean {
+  // Without a name it is the kind that is missing, which somebody has to install.
+  const isGone = error.code === 'NOT_FOUND' && error.missing !== undefined;
+  return isGone || error.message.includes('being terminated');
 }
 
 function pathOf(namespace: string): string {

@@ -30,7 +30,8 @@ export interface TenantTotal extends Counters {
   readonly month: Period;
   readonly services: number;
   readonly ports: number;
-  readonly limits: TenantLimits;
+  /** Absent: it has none. Server-side apply leaves null of an empty object whose fields it removes, and the schema refuses that. */
+  readonly limits?: TenantLimits;
 }
 
 export interface ServiceUsage extends Counters {
@@ -97,7 +98,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
     ...(counters.get(name) ?? ZERO),
     services: used.services,
     ports: used.ports,
-    limits,
+    ...(Object.keys(limits).length > 0 && { limits }),
   });
   return new Map(entriesOf(table, 'tenant').map((tenant) => [tenant.name, total(tenant)]));
 }

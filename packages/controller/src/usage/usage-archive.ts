@@ -4,8 +4,15 @@ import type { TenantUsage } from './tenant-usage.ts';
 export interface UsageArchive {
   /** All that is kept. Rejects when that cannot be known now. */
   read(): Promise<readonly TenantUsage[]>;
-  /** Puts it in place of what is kept of its namespace. One whose namespace is gone is left out. */
-  write(usage: TenantUsage): Promise<void>;
+  /** Puts it in place of what is kept of its namespace. Rejects when the archive is away. */
+  write(usage: TenantUsage): Promise<Archived>;
   /** Forgets a namespace. */
   remove(namespace: string): Promise<void>;
 }
+
+export type Archived =
+  | { readonly kind: 'written' }
+  /** The namespace is gone or going, and with it who would read this. */
+  | { readonly kind: 'left-out' }
+  /** Somebody has to put it right: then it can be written. */
+  | { readonly kind: 'refused'; readonly reason: string };

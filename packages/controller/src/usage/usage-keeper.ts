@@ -4,6 +4,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore, UsageStore } from '@weir/store';
 import { foldableLives } from './fold-lives.ts';
 import { recentMonths } from './months.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
 import { crossedSince, exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
 import type { UsageArchive } from './usage-archive.ts';
@@ -27,12 +28,14 @@ export class UsageKeeper {
   #copiedAt = Number.NEGATIVE_INFINITY;
   /** By namespace: what the archive holds, without the time. */
   readonly #written = new Map<string, string>();
+  readonly #refusals: RefusalLog;
   /** Of each tenant that has a limit: the last that was written away. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
   #exhausted: ReadonlyMap<string, string> = new Map();
 
   constructor(options: UsageKeeperOptions) {
     this.#options = options;
+    this.#refusals = new RefusalLog(options.log);
   }
 
   /** What to say to tenants that have used up their month, by tenant. */
@@ -45,6 +48,7 @@ export class UsageKeeper {
     this.#copied = [];
     this.#copiedAt = Number.NEGATIVE_INFINITY;
     this.#written.clear();
+    this.#refusals.forget();
   }
 
   /** Rejects when the store or the archive is away; then come again. */
@@ -101,14 +105,18 @@ export class UsageKeeper {
       const { updatedAt: _, ...said } = usage.status;
       const text = JSON.stringify(said);
       if (this.#written.get(usage.namespace) === text) continue;
-      await archive.write(usage);
-      this.#written.set(usage.namespace, text);
+      const archived = await archive.write(usage);
+      this.#refusals.note(usage.namespace, archived);
+      // A refused one comes again when all are due, whether or not it says something new by then.
+      if (archived.kind !== 'refused') this.#written.set(usage.namespace, text);
     }
+    this.#refusals.tell();
   }
 
   /** Of namespaces that have no Services any more, and used nothing in the months that are kept. */
   async #removeOthers(present: ReadonlySet<string>): Promise<void> {
     const { archive } = this.#options;
+    this.#refusals.keepOnly(present);
     for (const { namespace } of (await archive?.read()) ?? []) {
       if (present.has(namespace)) continue;
       await archive?.remove(namespace);

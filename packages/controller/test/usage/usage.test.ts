@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Entry, minuteOf, monthOf, type TenantLimits, tableOf, type UsageReport, ZERO } from '@weir/model';
-import { createLogger, ManualClock, silentLogger } from '@weir/runtime';
+import { createLogger, type Logger, ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
-import type { Json } from '../../src/kubernetes/kube-api.ts';
-import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
 import { recentMonths } from '../../src/usage/months.ts';
 import { readTenantUsage } from '../../src/usage/read-tenant-usage.ts';
 import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
+import type { Archived } from '../../src/usage/usage-archive.ts';
 import { UsageKeeper } from '../../src/usage/usage-keeper.ts';
 
 /** Keeps it as JSON, as an API server would. */
@@ -16,6 +14,8 @@ class FakeArchive {
   readonly kept = new Map<string, string>();
   writes = 0;
   isAway = false;
+  /** Of these namespaces nothing is taken, and why. */
+  readonly refused = new Map<string, string>();
 
   async read(): Promise<TenantUsage[]> {
     if (this.isAway) throw new Error('away');
@@ -25,10 +25,13 @@ class FakeArchive {
     });
   }
 
-  async write({ namespace, status }: TenantUsage): Promise<void> {
+  async write({ namespace, status }: TenantUsage): Promise<Archived> {
     if (this.isAway) throw new Error('away');
     this.writes += 1;
+    const reason = this.refused.get(namespace);
+    if (reason !== undefined) return { kind: 'refused', reason };
     this.kept.set(namespace, JSON.stringify(status));
+    return { kind: 'written' };
   }
 
   async remove(namespace: string): Promise<void> {
@@ -62,12 +65,13 @@ const service = (uid: string, namespace: string): Entry => ({
 
 const TABLE = tableOf([tenant('shop'), tenant('game'), service('web', 'shop'), service('arena', 'game')]);
 
-function world(options: { archive?: FakeArchive } = {}) {
+function world(options: { archive?: FakeArchive; log?: Logger } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 15));
   const store = createMemoryStore({ clock });
   const archive = options.archive ?? new FakeArchive();
+  const { log = silentLogger() } = options;
   const newKeeper = (): UsageKeeper =>
-    new UsageKeeper({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log: silentLogger() });
+    new UsageKeeper({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log });
   const report = (slot: string, namespace: string, receivedBytes: number): UsageReport => ({
     node: 'a',
     life: 1,
@@ -204,6 +208,31 @@ describe('TenantUsage', () => {
     assert.equal(await writesAfterOutage(800, 15_000), 1, 'a limit was crossed');
   });
 
+  test('that was refused is tried again every 5 minutes, and told once until it is taken', async () => {
+    const lines: { level: string; namespaces?: string[]; refused?: number; reason?: string }[] = [];
+    const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const log = createLogger({ name: 'test', level: 'info', destination });
+    const { keeper, clock, archive } = world({ log });
+    const newsAfter = async (ms: number): Promise<unknown[]> => {
+      await clock.advance(ms);
+      lines.length = 0;
+      archive.writes = 0;
+      await keeper.keep(TABLE);
+      const said = lines.filter((line) => !('namespaces' in line && !('reason' in line)));
+      return [archive.writes, ...said.map(({ level, refused, reason }) => [level, refused, reason])];
+    };
+    archive.refused.set('game', 'limits: Invalid value: "null"').set('shop', 'forbidden');
+    assert.deepEqual(await newsAfter(0), [2, ['warn', 2, 'limits: Invalid value: "null"']]);
+    assert.deepEqual(await newsAfter(15_000), [0]);
+    assert.deepEqual(await newsAfter(285_000), [2], 'tried again, though it says nothing new');
+    archive.refused.delete('game');
+    assert.deepEqual(await newsAfter(300_000), [2, ['warn', 1, 'forbidden']]);
+    archive.refused.clear();
+    assert.deepEqual(await newsAfter(300_000), [1, ['info', undefined, undefined]]);
+    assert.deepEqual([...archive.kept.keys()].sort(), ['game', 'shop']);
+    assert.deepEqual(await newsAfter(300_000), [0]);
+  });
+
   test('outlives the Services of a namespace until nothing of it counts any more', async () => {
     const { store, keeper, clock, report, archive } = world();
     await keeper.keep(TABLE);
@@ -216,34 +245,6 @@ describe('TenantUsage', () => {
     await keeper.keep(without);
     assert.deepEqual([...archive.kept.keys()], []);
   });
-});
-
-test('a TenantUsage that the API server refuses is told once: without it a wiped store cannot be restored', async () => {
-  const lines: { level: string; reason: string }[] = [];
-  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
-  let code: 'FORBIDDEN' | 'NOT_FOUND' | undefined = 'FORBIDDEN';
-  const api = {
-    async request(): Promise<Json> {
-      if (code === undefined) return {};
-      throw new ApiError(code, 'tenantusages.weir.dev "weir" is forbidden');
-    },
-  };
-  const archive = new KubernetesUsage({ api, log: createLogger({ name: 'test', level: 'info', destination }) });
-  const write = async (namespace: string, answer: typeof code): Promise<void> => {
-    code = answer;
-    await archive.write({ namespace, status: { updatedAt: '', months: [], lives: [] } });
-  };
-  await write('gone', 'NOT_FOUND');
-  assert.deepEqual(lines, [], 'a namespace that is gone is no mistake');
-  await write('a', 'FORBIDDEN');
-  await write('b', 'FORBIDDEN');
-  assert.deepEqual(
-    lines.map(({ level, reason }) => [level, reason]),
-    [['warn', 'tenantusages.weir.dev "weir" is forbidden']],
-  );
-  await write('a', undefined);
-  await write('a', 'FORBIDDEN');
-  assert.equal(lines.length, 2);
 });
 
 test('the months that count are this one and the last, over the turn of the year', () => {

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { silentLogger } from '@weir/runtime';
+import { eventually, requireProgram } from '@weir/testkit';
+import { KubeApi } from '../../src/kubernetes/kube-api.ts';
+import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
+import type { Archived } from '../../src/usage/usage-archive.ts';
+import { type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+
+interface UsageJson {
+  readonly status: { readonly tenant: Readonly<Record<string, unknown>> };
+}
+
+describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster();
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  const tenantOf = async (name: string): Promise<UsageJson['status']['tenant']> =>
+    (await cluster.get<UsageJson>('tenantusage', '-n', name, 'weir')).status.tenant;
+
+  test('is still written when the limits of its tenant are gone', async () => {
+    const policy = (limits: object): object => ({
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'TenantPolicy',
+      metadata: { name: 'limited' },
+      spec: { namespaceSelector: { matchLabels: { team: 'limited' } }, limits },
+    });
+    await cluster.apply(
+      policy({ services: 2 }),
+      namespace('limited', { team: 'limited' }),
+      service('web', 'limited', 80),
+    );
+    const first = startRunning(cluster, { fleet: 'limited' });
+    await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { services: 2 }));
+    await first[Symbol.asyncDispose]();
+    // Each new leader writes at once what it finds.
+    for (const [limits, written] of [
+      [{}, undefined],
+      [{ ports: 3 }, { ports: 3 }],
+      [{}, undefined],
+    ] as const) {
+      await cluster.apply(policy(limits));
+      await using _next = startRunning(cluster, { fleet: 'limited', store: first.store });
+      await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, written));
+    }
+  });
+
+  test('that cannot be written is either of a namespace that is gone, or refused with the reason', async () => {
+    const api = new KubeApi(cluster.kubeConfig);
+    const archive = new KubernetesUsage({ api, log: silentLogger() });
+    const status = { updatedAt: new Date().toISOString(), months: [], lives: [] };
+    const reasonOf = (archived: Archived): string => (archived.kind === 'refused' ? archived.reason : archived.kind);
+    assert.deepEqual(await archive.write({ namespace: 'nowhere', status }), { kind: 'left-out' });
+    await cluster.apply(namespace('written'));
+    assert.deepEqual(await archive.write({ namespace: 'written', status }), { kind: 'written' });
+    const wrong = await archive.write({ namespace: 'written', status: { ...status, updatedAt: 'today' } });
+    assert.match(reasonOf(wrong), /status\.updatedAt.*Invalid value: "today"/);
+    await cluster.kubectl('delete', 'crd', 'tenantusages.weir.dev');
+    await eventually(async () =>
+      assert.match(
+        reasonOf(await archive.write({ namespace: 'written', status })),
+        /could not find|page not found|404/,
+      ),
+    );
+    api.close();
+  });
+});
