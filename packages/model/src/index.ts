@@ -1,5 +1,11 @@
-export * from './balance/balancer.ts';
+export { AFFINITY_BYTES, type AffinityMemory, createAffinityMemory } from './balance/affinity-table.ts';
+export type { Balancer, BalancerTools } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
+export { createLoad, type EndpointLoad } from './balance/endpoint-load.ts';
+export { arrangePool, EMPTY_POOL, type EndpointPool, type Preference } from './balance/endpoint-pool.ts';
+export type { MaglevTable } from './balance/maglev.ts';
+export { fillMaglevSlots, MAGLEV_SLOTS, MOST_MAGLEV_ENDPOINTS } from './balance/maglev-slots.ts';
+export { renewLoads } from './balance/renew-loads.ts';
 export * from './cutoff.ts';
 export * from './fleet-settings.ts';
 export * from './heartbeat.ts';

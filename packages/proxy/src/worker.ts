@@ -1,6 +1,7 @@
 // The entry of a worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that
 // is not a connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
+import { createAffinityMemory } from '@weir/model';
 import { netTransport } from './tcp/net-transport.ts';
 import { type Answer, type Order, PULSE_MS, type WorkerBirth } from './worker/messages.ts';
 import { RelayWorker } from './worker/relay-worker.ts';
@@ -10,7 +11,7 @@ const TICK_MS = 1_000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs only as a worker thread');
-const { node, pulse, slabs, trustProxyProtocol } = workerData as WorkerBirth;
+const { node, pulse, slabs, affinity, trustProxyProtocol } = workerData as WorkerBirth;
 
 const answer = (said: Answer): void => port.postMessage(said);
 const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
@@ -18,6 +19,7 @@ const worker = new RelayWorker({
   node,
   slabs,
   trustProxyProtocol,
+  memory: createAffinityMemory(new Uint32Array(affinity)),
   transport: netTransport,
   answer,
   report: (what, thrown) => troubles.report(what, thrown),

@@ -1,19 +1,42 @@
-import type { Endpoint } from '../table/entry.ts';
+import type { Client } from '../match/client.ts';
+import type { AffinityMemory } from './affinity-table.ts';
+import type { EndpointLoad } from './endpoint-load.ts';
+import type { EndpointPool } from './endpoint-pool.ts';
 
 /**
  * Chooses among the endpoints of a listener. One per listener and worker, because some remember where they were.
  *
- *     const balancer = createBalancer(route.settings, random);
- *     const load = balancer.choose(loads, clientAddress);
+ *     const balancer = createBalancer(route, { random, now, memory });
+ *     const pool = arrangePool(EMPTY_POOL, route.endpoints.map(createLoad), { zone: null, maglev: undefined });
+ *     const load = balancer.choose(pool, client, []);
  *     load.active += 1;
+ *
+ * With nothing tried it allocates nothing.
  */
 export interface Balancer {
-  /** Undefined only for an empty list. To try again elsewhere, leave out what was tried. */
-  choose(loads: readonly EndpointLoad[], source: string): EndpointLoad | undefined;
+  /** One that is not among `tried`; undefined: none is left. */
+  choose(pool: EndpointPool, client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
 }
 
-/** An endpoint and its open connections, counted by the caller. */
-export interface EndpointLoad {
-  readonly endpoint: Endpoint;
-  active: number;
+export interface BalancerTools {
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Milliseconds of a clock that never jumps and is the same in all threads of the process. */
+  readonly now: () => number;
+  /** Undefined: ClientIP affinity is what can be computed, which a new endpoint changes for some clients. */
+  readonly memory: AffinityMemory | undefined;
+}
+
+/** Those of the list that were not tried; the list itself when nothing was. */
+export function untried(loads: readonly EndpointLoad[], tried: readonly EndpointLoad[]): readonly EndpointLoad[] {
+  return tried.length === 0 ? loads : loads.filter((load) => !isTried(load, tried));
+}
+
+/** An endpoint that left and came back meanwhile is another load, but has been tried all the same. */
+export function isTried(load: EndpointLoad, tried: readonly EndpointLoad[]): boolean {
+  for (let index = 0; index < tried.length; index += 1) {
+    const { endpoint } = tried[index] as EndpointLoad;
+    if (endpoint.address === load.endpoint.address && endpoint.port === load.endpoint.port) return true;
+  }
+  return false;
 }

@@ -1,13 +1,32 @@
-import type { Balancer } from './balancer.ts';
+import { type Balancer, type BalancerTools, untried } from './balancer.ts';
+import { weighedAt } from './draw.ts';
+import type { EndpointLoad } from './endpoint-load.ts';
+import { weightAt } from './slow-start.ts';
 
-/** Each in turn. The turn is a position, so that a changed list goes on from where it was. */
-export function createRoundRobin(): Balancer {
-  let turn = 0;
+/**
+ * Each in turn. The turn is a position, so that a changed list goes on from where it was; it begins anywhere, or the first
+ * clients of all workers would meet at one endpoint. One that ramps up lets turns pass until it has saved up a whole one.
+ */
+export function createRoundRobin({ random, now }: BalancerTools): Balancer {
+  let turn = Math.floor(random() * 0x1_0000_0000);
+  const pick = (loads: readonly EndpointLoad[], at: number): EndpointLoad | undefined => {
+    const count = loads.length;
+    let chosen: EndpointLoad | undefined;
+    // After one round in which nobody had a whole turn all ramp up alike, and the last one is as good as any.
+    for (let passed = 0; passed < count; passed += 1) {
+      chosen = loads[turn % count] as EndpointLoad;
+      turn = (turn + 1) % 0x1_0000_0000;
+      chosen.credit += weightAt(chosen, at);
+      if (chosen.credit < 1) continue;
+      chosen.credit = 0;
+      break;
+    }
+    return chosen;
+  };
   return {
-    choose(loads) {
-      const chosen = loads[turn % loads.length];
-      turn = (turn + 1) % Math.max(1, loads.length);
-      return chosen;
+    choose(pool, _client, tried) {
+      const at = weighedAt(pool, now);
+      return pick(untried(pool.first, tried), at) ?? pick(untried(pool.second, tried), at);
     },
   };
 }

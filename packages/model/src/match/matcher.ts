@@ -3,7 +3,14 @@
 // reference: patching must lead to the same routes as compiling the changed table whole.
 
 import { idOf } from '../table/diff.ts';
-import type { Endpoint, EndpointsEntry, Entry, ListenerEntry, ServiceEntry } from '../table/entry.ts';
+import {
+  type Endpoint,
+  type EndpointsEntry,
+  type Entry,
+  type ListenerEntry,
+  nodeId,
+  type ServiceEntry,
+} from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Cidr, isWithin, parseCidr } from './cidr.ts';
 import { type ListenerKey, listenerKey, type Route } from './route.ts';
@@ -19,6 +26,8 @@ interface Index extends Matcher {
   readonly entries: Map<string, Entry>;
   /** By Service UID. */
   readonly parts: Map<string, ServiceParts>;
+  /** Of the node. */
+  zone: string | null;
 }
 
 interface ServiceParts {
@@ -29,7 +38,7 @@ interface ServiceParts {
 
 /** The routes of one node's listeners. */
 export function createMatcher(table: RoutingTable, node: string): Matcher {
-  const index: Index = { node, routes: new Map(), entries: new Map(), parts: new Map() };
+  const index: Index = { node, routes: new Map(), entries: new Map(), parts: new Map(), zone: null };
   patchMatcher(
     index,
     [...table.entries.values()].map((entry) => ({ kind: 'put', entry })),
@@ -42,6 +51,9 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): List
   const index = matcher as Index;
   const touched = new Set<string>();
   const gone = new Map<ListenerKey, string>();
+  const zone = zoneAfter(changes, index);
+  if (zone !== index.zone) for (const uid of index.parts.keys()) touched.add(uid);
+  index.zone = zone;
   for (const change of changes) {
     const old = index.entries.get(idOf(change));
     if (old?.kind === 'listener') gone.set(listenerKey(old), old.service);
@@ -54,6 +66,13 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): List
   }
   for (const uid of touched) for (const key of recompile(index, uid)) changed.add(key);
   return [...changed].sort();
+}
+
+function zoneAfter(changes: readonly Change[], { node, zone }: Index): string | null {
+  const id = nodeId(node);
+  const last = changes.findLast((change) => idOf(change) === id);
+  if (last === undefined) return zone;
+  return last.kind === 'put' && last.entry.kind === 'node' ? last.entry.zone : null;
 }
 
 /** Returns the UID of the Service that it belongs to; empty where routes do not depend on the entry. */
@@ -105,36 +124,44 @@ function recompile(index: Index, uid: string): ListenerKey[] {
   for (const listener of parts.listeners.values()) {
     const key = listenerKey(listener);
     keys.push(key);
-    if (service?.settings) index.routes.set(key, routeFor(key, listener, service, parts.endpoints));
+    if (service?.settings)
+      index.routes.set(key, routeFor(listener, service, { zone: index.zone, chunks: parts.endpoints }));
     else index.routes.delete(key);
   }
   return keys;
 }
 
 function routeFor(
-  key: ListenerKey,
   listener: ListenerEntry,
   service: ServiceEntry,
-  chunks: ReadonlyMap<string, EndpointsEntry>,
+  { zone, chunks }: { readonly zone: string | null; readonly chunks: ServiceParts['endpoints'] },
 ): Route {
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
   return {
-    key,
+    key: listenerKey(listener),
     listener,
     service,
     settings,
     endpoints: endpointsFor(listener, chunks),
+    zone,
     admits: admissionFor(settings.sourceRanges),
   };
 }
 
-/** Deduplicated, since an address stands in two slices while it moves; sorted, so that order never depends on history. */
-function endpointsFor(listener: ListenerEntry, chunks: ReadonlyMap<string, EndpointsEntry>): readonly Endpoint[] {
+/**
+ * Deduplicated, since an address stands in two slices while it moves; sorted, and of two zones the first by name, so that
+ * nothing depends on history.
+ */
+function endpointsFor(listener: ListenerEntry, chunks: ServiceParts['endpoints']): readonly Endpoint[] {
   const unique = new Map<string, Endpoint>();
   for (const chunk of chunks.values()) {
     if (chunk.port !== listener.port || chunk.protocol !== listener.protocol) continue;
-    for (const endpoint of chunk.endpoints) unique.set(endpointKey(endpoint), endpoint);
+    for (const endpoint of chunk.endpoints) {
+      const key = endpointKey(endpoint);
+      const known = unique.get(key);
+      if (known === undefined || (endpoint.zone ?? '') < (known.zone ?? '')) unique.set(key, endpoint);
+    }
   }
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }

@@ -9,6 +9,8 @@ export interface Route {
   readonly service: ServiceEntry;
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
+  /** Of the node that the listener is on; null where nodes have none. */
+  readonly zone: string | null;
   /** Whether `loadBalancerSourceRanges` let this client address in. */
   readonly admits: (client: Pick<Client, 'address'>) => boolean;
 }

@@ -10,6 +10,8 @@ export interface WorkerBirth {
   readonly slabs: readonly SharedArrayBuffer[];
   /** CIDRs from which every connection begins with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[] | undefined;
+  /** What ClientIP affinity remembers: one for all workers. */
+  readonly affinity: SharedArrayBuffer;
 }
 
 /** How often a worker shows that it lives. */
@@ -23,6 +25,12 @@ export type Order =
       readonly changes: readonly Change[];
       /** Where Services of these UIDs are counted from now on; before the changes are made. */
       readonly slots: readonly (readonly [uid: string, slot: number])[];
+    }
+  /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
+  | {
+      readonly kind: 'maglev';
+      readonly listeners: readonly ListenerKey[];
+      readonly slots: SharedArrayBuffer | undefined;
     }
   /** All that are in force, at `now` (milliseconds since the epoch). */
   | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }

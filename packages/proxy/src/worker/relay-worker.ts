@@ -1,5 +1,7 @@
 // A worker without its thread: takes orders, listens, and owns each connection for its whole life.
 import {
+  type AffinityMemory,
+  type BalancerTools,
   type Cidr,
   createMatcher,
   EMPTY_TABLE,
@@ -21,6 +23,7 @@ import type { TcpListener, TcpStream, Transport } from '../tcp/transport.ts';
 import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import { Departures } from './departures.ts';
 import type { Answer, Door, Order } from './messages.ts';
+import { monotonicMs } from './monotonic.ts';
 import { RouteHome } from './route-home.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
@@ -33,6 +36,8 @@ export interface RelayWorkerOptions {
   readonly slabs: readonly SharedArrayBuffer[];
   /** CIDRs from which every connection begins with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[] | undefined;
+  /** Shared by the workers of a proxy; without it ClientIP affinity forgets. */
+  readonly memory?: AffinityMemory;
   answer(answer: Answer): void;
   /** What ended no more than one connection. */
   report(what: 'accept' | 'internal', thrown: unknown): void;
@@ -49,12 +54,14 @@ export class RelayWorker {
   readonly #departures = new Departures(this.#severing);
   readonly #groups: ServiceGroups;
   readonly #trusted: readonly Cidr[];
+  readonly #tools: BalancerTools;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
     this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
+    this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
     this.#context = {
       transport: options.transport,
       wheel: this.#wheel,
@@ -77,6 +84,9 @@ export class RelayWorker {
       case 'table':
         for (const [uid, slot] of order.slots) this.#groups.assign(uid, slot);
         for (const key of patchMatcher(this.#matcher, order.changes)) this.#refresh(key);
+        return;
+      case 'maglev':
+        for (const key of order.listeners) this.#homes.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
         return;
       case 'cutoffs':
         this.#groups.cutOff(order.cutoffs, order.now);
@@ -107,7 +117,7 @@ export class RelayWorker {
     if (route === undefined) this.#homes.delete(key);
     else {
       const group = this.#groups.join(route.service);
-      this.#homes.set(key, new RouteHome(route, { group, departures: this.#departures }));
+      this.#homes.set(key, new RouteHome(route, { group, departures: this.#departures, tools: this.#tools }));
     }
     if (home === undefined) return;
     home.leave(this.#wheel.now);

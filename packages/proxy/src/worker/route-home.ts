@@ -1,11 +1,17 @@
 import {
+  arrangePool,
   type Balancer,
+  type BalancerTools,
   type Client,
   createBalancer,
-  type Endpoint,
+  EMPTY_POOL,
   type EndpointLoad,
+  type EndpointPool,
   endpointKey,
+  isBalancedAlike,
+  type MaglevTable,
   type Route,
+  renewLoads,
 } from '@weir/model';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
@@ -13,22 +19,31 @@ import { ticksFor } from '../relay/ticks.ts';
 import type { Departures } from './departures.ts';
 import type { ServiceGroup } from './service-group.ts';
 
+export interface RouteHomeOptions {
+  readonly group: ServiceGroup;
+  readonly departures: Departures;
+  readonly tools: BalancerTools;
+}
+
 /** What the connections of one listener share: the route of the moment, and how many are open to each endpoint. */
 export class RouteHome implements ConnectionHome {
   readonly group: ServiceGroup;
   readonly #departures: Departures;
+  readonly #tools: BalancerTools;
   /** Left, with connections that may go on for a while. */
   readonly #departed = new Map<string, EndpointLoad>();
   #route: Route;
   #balancer: Balancer;
-  #loads: readonly EndpointLoad[] = [];
+  #maglev: MaglevTable | undefined;
+  #pool: EndpointPool = EMPTY_POOL;
 
-  constructor(route: Route, { group, departures }: { group: ServiceGroup; departures: Departures }) {
+  constructor(route: Route, { group, departures, tools }: RouteHomeOptions) {
     this.group = group;
     this.#departures = departures;
+    this.#tools = tools;
     this.#route = route;
-    this.#balancer = createBalancer(route.settings, Math.random);
-    this.#loads = this.#loadsFor(route.endpoints);
+    this.#balancer = createBalancer(route, tools);
+    this.#arrange(this.#renewed());
   }
 
   get route(): Route {
@@ -41,19 +56,23 @@ export class RouteHome implements ConnectionHome {
 
   /** Endpoints that stay keep their counts; connections to those that leave run on for the drain timeout. `now` in ticks. */
   update(route: Route, now: number): void {
-    if (!hasSameBalance(route, this.#route)) this.#balancer = createBalancer(route.settings, Math.random);
-    const before = this.#loads;
-    const hasSameEndpoints = route.endpoints === this.#route.endpoints;
+    if (!isBalancedAlike(route, this.#route)) this.#balancer = createBalancer(route, this.#tools);
+    const before = this.#pool.all;
     this.#route = route;
-    if (hasSameEndpoints) return;
-    this.#loads = this.#loadsFor(route.endpoints);
+    this.#arrange(this.#renewed());
     this.#depart(before, now);
+  }
+
+  /** The table of the endpoints that the route has now; undefined: it needs none any more. */
+  setMaglev(slots: Uint16Array | undefined): void {
+    this.#maglev = slots && { slots, loads: this.#pool.all };
+    this.#arrange(this.#pool.all);
   }
 
   /** The listener is no longer the Service's. */
   leave(now: number): void {
-    const before = this.#loads;
-    this.#loads = [];
+    const before = this.#pool.all;
+    this.#pool = EMPTY_POOL;
     this.#depart(before, now);
   }
 
@@ -68,39 +87,41 @@ export class RouteHome implements ConnectionHome {
   onConnectFailed(): void {}
 
   choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined {
-    if (tried.length === 0) return this.#balancer.choose(this.#loads, client.address);
-    const seen = new Set(tried.map((load) => endpointKey(load.endpoint)));
-    return this.#balancer.choose(
-      this.#loads.filter((load) => !seen.has(endpointKey(load.endpoint))),
-      client.address,
-    );
+    return this.#balancer.choose(this.#pool, client, tried);
   }
 
-  #loadsFor(endpoints: readonly Endpoint[]): readonly EndpointLoad[] {
-    const known = new Map(this.#loads.map((load) => [endpointKey(load.endpoint), load]));
-    return endpoints.map((endpoint) => {
-      const key = endpointKey(endpoint);
-      const back = this.#departed.get(key);
-      if (back !== undefined) {
-        this.#departed.delete(key);
-        this.#departures.remove(back);
-      }
-      return known.get(key) ?? back ?? { endpoint, active: 0 };
+  /** Sorts the endpoints anew, into those that are chosen first and the others. */
+  #arrange(loads: readonly EndpointLoad[]): void {
+    const { settings, zone } = this.#route;
+    this.#pool = arrangePool(this.#pool, loads, {
+      zone: settings.preferSameZone ? zone : null,
+      maglev: this.#maglev,
     });
+  }
+
+  #renewed(): readonly EndpointLoad[] {
+    return renewLoads(this.#route.endpoints, this.#pool.all, {
+      now: this.#tools.now(),
+      departed: (key) => this.#takeBack(key),
+    });
+  }
+
+  #takeBack(key: string): EndpointLoad | undefined {
+    const load = this.#departed.get(key);
+    if (load === undefined) return undefined;
+    this.#departed.delete(key);
+    this.#departures.remove(load);
+    return load;
   }
 
   #depart(before: readonly EndpointLoad[], now: number): void {
     const dueAt = now + ticksFor(this.#route.settings.drainTimeoutMs);
     for (const [key, load] of this.#departed) if (load.active === 0) this.#departed.delete(key);
-    const stayed = new Set(this.#loads);
+    const stayed = new Set(this.#pool.all);
     for (const load of before) {
       if (stayed.has(load) || load.active === 0) continue;
       this.#departed.set(endpointKey(load.endpoint), load);
       this.#departures.add(load, { members: this.group.members, dueAt });
     }
   }
-}
-
-function hasSameBalance({ settings: a }: Route, { settings: b }: Route): boolean {
-  return a.algorithm === b.algorithm && a.affinity.kind === b.affinity.kind;
 }

@@ -1,4 +1,5 @@
 // The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
+import { AFFINITY_BYTES } from '@weir/model';
 import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
 import type { SlotBook } from '../counters/slot-book.ts';
 import type { Answer, Order } from '../worker/messages.ts';
@@ -27,6 +28,8 @@ export interface WorkerPoolOptions {
 
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
+  /** Outlives each of them. */
+  readonly #affinity = new SharedArrayBuffer(AFFINITY_BYTES);
   readonly #live = new Map<number, WorkerThread>();
   readonly #restarts = new Set<Timer>();
   #nextId = 1;
@@ -90,6 +93,7 @@ export class WorkerPool {
       entry,
       node,
       slabs: slots.newSlabs(),
+      affinity: this.#affinity,
       clock,
       onAnswer: (from, answer) => this.#take(from, answer),
       onEnd: (ended, reason) => this.#bury(ended, reason),

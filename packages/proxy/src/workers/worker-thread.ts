@@ -19,6 +19,7 @@ export interface WorkerThreadOptions {
   readonly entry: URL;
   readonly node: string;
   readonly slabs: readonly SharedArrayBuffer[];
+  readonly affinity: SharedArrayBuffer;
   readonly clock: Clock;
   onAnswer(worker: WorkerThread, answer: Answer): void;
   /** Once: it has ended, of itself (why) or because it was stopped. */
@@ -40,9 +41,9 @@ export class WorkerThread {
   #reason: string | undefined;
 
   constructor(options: WorkerThreadOptions) {
-    const { id, entry, node, slabs, clock } = options;
+    const { id, entry, node, slabs, affinity, clock } = options;
     const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const birth: WorkerBirth = { node, pulse, slabs };
+    const birth: WorkerBirth = { node, pulse, slabs, affinity };
     this.id = id;
     this.slabs = [...slabs];
     this.#pulse = new Int32Array(pulse);
