@@ -1,9 +1,6 @@
 import { createServer } from 'node:net';
 import { acceptedStream, connectedStream } from './net-stream.ts';
-import type { ListenAt, ListenerEvents, TcpListener, Transport } from './transport.ts';
-
-/** The kernel cuts it to `net.core.somaxconn`. */
-const BACKLOG = 4_096;
+import { BACKLOG, type ListenAt, type ListenerEvents, type TcpListener, type Transport } from './transport.ts';
 
 /** TCP on the public `net` module: right everywhere, and not the fastest. */
 export const netTransport: Transport = { listen, connect: connectedStream };
@@ -23,6 +20,7 @@ function listen(at: ListenAt, events: ListenerEvents): TcpListener {
     port: at.port,
     backlog: BACKLOG,
     exclusive: true,
+    ipv6Only: true,
     ...(at.reusePort ? { reusePort: true } : {}),
   });
   return { close: () => void server.close() };

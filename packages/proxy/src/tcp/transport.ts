@@ -1,6 +1,9 @@
-// The one door to TCP. What stands behind it (public `net` now, bare handles later) is held to
+// The one door to TCP. What stands behind it (bare handles, or public `net`) is held to
 // `test/tcp/transport-contract.ts`. Nothing here allocates a closure or a timer per chunk, and nothing buffers without a
 // bound: who writes looks at what is queued and stops reading its source.
+
+/** Of every listener; the kernel cuts it to `net.core.somaxconn`. */
+export const BACKLOG = 4_096;
 
 export interface Transport {
   /** Binds and listens. Exactly one of `onListening` and `onFailed` follows. */

@@ -1,0 +1,115 @@
+// The only file that touches Node's inner bindings (DEP0111: deprecated in documentation, and warned of only with
+// --pending-deprecation). What they offer is looked at before it is used: whatever is missing or of another form makes
+// the choice fall on public `net`. Every thread has bindings of its own.
+
+export interface TcpHandle {
+  /** Ours: found by the functions below, which are functions of a module, so that no stream needs closures. */
+  owner: unknown;
+  onread: (this: TcpHandle) => void;
+  onconnection: (this: TcpHandle, status: number, handle: TcpHandle | undefined) => void;
+  /** -1 without a descriptor. */
+  readonly fd: number;
+  /** What libuv has not brought to the kernel yet. */
+  readonly writeQueueSize: number;
+  bind(address: string, port: number, flags: number): number;
+  bind6(address: string, port: number, flags: number): number;
+  listen(backlog: number): number;
+  connect(request: Request, address: string, port: number): number;
+  connect6(request: Request, address: string, port: number): number;
+  getpeername(into: { address?: string; port?: number }): number;
+  setNoDelay(isOn: boolean): number;
+  /** Reads go there, whoever else reads there, too. The handle does not keep it alive. */
+  useUserBuffer(buffer: Uint8Array): void;
+  readStart(): number;
+  readStop(): number;
+  /**
+   * Tries at once. A number: it is over, 0 or an error; a request: what the kernel did not take waits in libuv, which reads it
+   * from `bytes` later, and `bytes` must be kept alive and unchanged until then.
+   */
+  writeBuffer(request: null, bytes: Uint8Array): number | Request;
+  shutdown(request: Request): number;
+  /** RST. EINVAL, and nothing is closed, while a FIN waits for its turn. */
+  reset(): number;
+  /** The descriptor is released before it returns. */
+  close(): void;
+}
+
+export interface Request {
+  owner: unknown;
+  oncomplete: (this: Request, status: number) => void;
+  /** Keeps what is being written from the garbage collector: libuv has only its address. */
+  bytes?: Uint8Array;
+}
+
+export interface BareBinding {
+  newSocket(): TcpHandle;
+  newServer(): TcpHandle;
+  newConnectRequest(): Request;
+  newShutdownRequest(): Request;
+  /** `[READ_RESULT]` is, during `onread`, the count of bytes or an error. */
+  readonly state: Int32Array;
+  readonly READ_RESULT: number;
+  readonly IPV6_ONLY: number;
+  readonly REUSE_PORT: number;
+}
+
+export const END_OF_FILE = -4095;
+
+interface TcpBinding {
+  readonly TCP?: new (type: number) => TcpHandle;
+  readonly TCPConnectWrap?: new () => Request;
+  readonly constants?: Readonly<Record<string, number>>;
+}
+
+interface StreamBinding {
+  readonly ShutdownWrap?: new () => Request;
+  readonly streamBaseState?: Int32Array;
+  readonly kReadBytesOrError?: number;
+  /** Came together with `writeBuffer(null, …)`; an older Node aborts on that call. */
+  readonly kLastWriteErr?: number;
+}
+
+const METHODS = [
+  ...['bind', 'bind6', 'listen', 'connect', 'connect6', 'getpeername', 'setNoDelay', 'reset', 'close'],
+  ...['useUserBuffer', 'readStart', 'readStop', 'writeBuffer', 'shutdown'],
+];
+
+/** Undefined where this Node does not have what is needed. */
+export function findBareBinding(): BareBinding | undefined {
+  try {
+    const { binding } = process as unknown as { binding(name: string): unknown };
+    return bareBinding(binding('tcp_wrap') as TcpBinding, binding('stream_wrap') as StreamBinding);
+  } catch {
+    return undefined;
+  }
+}
+
+function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding | undefined {
+  const { TCP, TCPConnectWrap, constants } = tcp;
+  const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
+  if (TCP === undefined || TCPConnectWrap === undefined || constants === undefined) return undefined;
+  if (ShutdownWrap === undefined || state === undefined) return undefined;
+  if (READ_RESULT === undefined || kLastWriteErr === undefined) return undefined;
+  const { SOCKET, SERVER, UV_TCP_IPV6ONLY: IPV6_ONLY, UV_TCP_REUSEPORT: REUSE_PORT } = constants;
+  if (SOCKET === undefined || SERVER === undefined) return undefined;
+  if (IPV6_ONLY === undefined || REUSE_PORT === undefined) return undefined;
+  const { prototype } = TCP as unknown as { prototype: Readonly<Record<string, unknown>> };
+  if (!METHODS.every((name) => typeof prototype[name] === 'function')) return undefined;
+  return {
+    newSocket: () => new TCP(SOCKET),
+    newServer: () => new TCP(SERVER),
+    newConnectRequest: () => new TCPConnectWrap(),
+    newShutdownRequest: () => new ShutdownWrap(),
+    state,
+    READ_RESULT,
+    IPV6_ONLY,
+    REUSE_PORT,
+  };
+}
+
+/** For the modules that stand on it, and are loaded only where it was found. */
+export function requireBareBinding(): BareBinding {
+  const found = findBareBinding();
+  if (found === undefined) throw new Error('this Node has no bare TCP handles');
+  return found;
+}

@@ -1,0 +1,66 @@
+import { getSystemErrorName } from 'node:util';
+import { requireBareBinding, type TcpHandle } from './bare-binding.ts';
+import { BareStream } from './bare-stream.ts';
+import { descriptorCeiling } from './descriptor-ceiling.ts';
+import { BACKLOG, type ListenAt, type ListenerEvents, type TcpListener } from './transport.ts';
+
+const { newServer, IPV6_ONLY, REUSE_PORT } = requireBareBinding();
+const ceiling = descriptorCeiling();
+
+export class BareListener implements TcpListener {
+  readonly #handle: TcpHandle = newServer();
+  readonly #events: ListenerEvents;
+  #isClosed = false;
+
+  constructor(at: ListenAt, events: ListenerEvents) {
+    this.#events = events;
+    this.#handle.owner = this;
+    this.#handle.onconnection = onConnection;
+    const error = this.#open(at);
+    // Told only when the caller has this object in hand.
+    setImmediate(() => this.#tell(error));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#handle.close();
+  }
+
+  take(status: number, handle: TcpHandle | undefined): void {
+    if (handle === undefined) {
+      this.#events.onAcceptError(getSystemErrorName(status));
+    } else if (handle.fd >= ceiling) {
+      handle.reset();
+      this.#events.onAcceptError('EMFILE');
+    } else {
+      this.#events.onConnection(new BareStream(handle));
+    }
+  }
+
+  #open({ address, port, reusePort }: ListenAt): number {
+    const handle = this.#handle;
+    const flags = reusePort ? REUSE_PORT : 0;
+    const bound = address.includes(':')
+      ? handle.bind6(address, port, flags | IPV6_ONLY)
+      : handle.bind(address, port, flags);
+    if (bound < 0) return bound;
+    // What is accepted has it from the listener (Linux): a system call less per connection.
+    handle.setNoDelay(true);
+    return handle.listen(BACKLOG);
+  }
+
+  #tell(error: number): void {
+    if (this.#isClosed) return;
+    if (error === 0) {
+      this.#events.onListening();
+      return;
+    }
+    this.close();
+    this.#events.onFailed(getSystemErrorName(error));
+  }
+}
+
+function onConnection(this: TcpHandle, status: number, handle: TcpHandle | undefined): void {
+  (this.owner as BareListener).take(status, handle);
+}

@@ -1,0 +1,342 @@
+// A stream on a bare handle of Node's: what `net.Socket` stands on, without the socket. Two rules keep tenants apart:
+// the buffer that all streams read into never goes to libuv, which would keep its address while the next read
+// overwrites it; and a descriptor is never written to after its handle began to close, for the kernel gives its number
+// to the next connection.
+import { getSystemErrorName } from 'node:util';
+import { END_OF_FILE, type Request, requireBareBinding, type TcpHandle } from './bare-binding.ts';
+import { CopySpace } from './copy-space.ts';
+import { Later } from './later.ts';
+import { PausedStreams } from './paused-streams.ts';
+import type { StreamEvents, TcpStream } from './transport.ts';
+import { TurnQueue } from './turn-queue.ts';
+import { Views } from './views.ts';
+import { writeNow } from './write-now.ts';
+
+/** What one stream may take in one turn. A read that fills it is followed by the others' reads, not by its own next. */
+export const READ_SIZE = 262_144;
+/** Up to here a copy costs less than what a write past libuv has to go through. */
+const SMALL_SIZE = 8_192;
+const CACHED_SIZE = 2_048;
+
+const { state, READ_RESULT, newShutdownRequest } = requireBareBinding();
+const shared = Buffer.allocUnsafeSlow(READ_SIZE);
+const received = new Views(shared.buffer, CACHED_SIZE);
+const copies = new CopySpace(SMALL_SIZE);
+const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
+const ending = new Later<BareStream>((stream) => stream.tellClose());
+const paused = new PausedStreams();
+
+interface PeerName {
+  address?: string;
+  port?: number;
+}
+
+type Fin = 'none' | 'wanted' | 'sending' | 'sent';
+
+export class BareStream implements TcpStream {
+  readonly #handle: TcpHandle;
+  #events: StreamEvents | undefined;
+  #descriptor = -1;
+  #isAccepted = false;
+  #isConnecting = false;
+  #wantsToRead = false;
+  /** What libuv does: it takes a second `readStart` for a mistake. */
+  #isPolling = false;
+  #hasYielded = false;
+  #hasEnded = false;
+  #fin: Fin = 'none';
+  #isClosed = false;
+  /** The FIN must be out before it can be reset. */
+  #resetsAfterFin = false;
+  #code: string | undefined;
+  /** Writes that libuv holds. */
+  #pending = 0;
+  /** As it was when last looked at; from the close on what never reached the kernel. */
+  #queued = 0;
+  #peer: PeerName | undefined;
+  isWatched = false;
+
+  /** Connected already, unless it is said to be `connecting`. */
+  constructor(handle: TcpHandle) {
+    this.#handle = handle;
+    handle.owner = this;
+  }
+
+  get remoteAddress(): string {
+    return this.#peerName().address ?? '';
+  }
+
+  get remotePort(): number {
+    return this.#peerName().port ?? 0;
+  }
+
+  get queued(): number {
+    if (this.#pending > 0 && !this.#isClosed) this.#queued = this.#handle.writeQueueSize;
+    return this.#queued;
+  }
+
+  accept(events: StreamEvents): void {
+    const isHandedOn = this.#events !== undefined;
+    this.#events = events;
+    if (isHandedOn) return;
+    this.#isAccepted = true;
+    this.#open();
+  }
+
+  connecting(events: StreamEvents): void {
+    this.#events = events;
+    this.#isConnecting = true;
+  }
+
+  connected(status: number): void {
+    if (this.#isClosed) return;
+    this.#isConnecting = false;
+    if (status < 0) {
+      this.fail(status);
+      return;
+    }
+    this.#open();
+    this.#tell('onConnect');
+    if (this.#wantsToRead) this.readStart();
+    if (this.#fin === 'wanted' && this.#pending === 0) this.#sendFin();
+  }
+
+  readStart(): void {
+    this.#wantsToRead = true;
+    if (this.#isPolling || this.#hasYielded || this.#isClosed || this.#isConnecting || this.#hasEnded) return;
+    this.#isPolling = true;
+    const error = this.#handle.readStart();
+    if (error < 0) this.fail(error);
+  }
+
+  readStop(): void {
+    this.#wantsToRead = false;
+    if (this.#isPolling) this.#stopPolling();
+    if (this.#isAccepted) paused.watch(this);
+  }
+
+  write(bytes: Uint8Array): number {
+    if (this.#isClosed) {
+      this.#queued += bytes.length;
+    } else if (bytes.length <= SMALL_SIZE) {
+      // A small one is tried by libuv itself, on a copy that it may keep.
+      if (this.#give(copies.copy(bytes))) copies.keep();
+    } else {
+      this.#writeLarge(bytes);
+    }
+    return this.#queued;
+  }
+
+  shutdown(): void {
+    if (this.#isClosed || this.#fin !== 'none') return;
+    this.#fin = 'wanted';
+    if (this.#pending === 0 && !this.#isConnecting) this.#sendFin();
+  }
+
+  reset(): void {
+    if (this.#isClosed) return;
+    this.#seal(undefined);
+    // libuv refuses it while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
+    if (this.#fin === 'sending') this.#resetsAfterFin = true;
+    else this.#resetNow();
+  }
+
+  /** What of its own has been read: `take` of the module's `onRead`. */
+  take(count: number): void {
+    if (count === READ_SIZE) this.#yieldTurn();
+    try {
+      this.#events?.onData(this, received.first(count));
+    } catch (thrown) {
+      this.#events?.onThrow(this, thrown);
+    }
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#isPolling = false;
+    this.#tell('onEnd');
+    if (this.#isClosed) return;
+    if (this.#fin === 'sent') this.#close(undefined);
+    else if (this.#isAccepted) paused.watch(this);
+  }
+
+  written(status: number): void {
+    this.#pending -= 1;
+    if (this.#isClosed) return;
+    if (status < 0) {
+      // libuv has forgotten by now how much of it went out: what was known last stands.
+      this.#pending = 0;
+      this.fail(status);
+      return;
+    }
+    this.#queued = this.#pending === 0 ? 0 : this.#handle.writeQueueSize;
+    if (this.#pending > 0) return;
+    this.#tell('onDrain');
+    if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
+  }
+
+  finished(status: number): void {
+    this.#fin = 'sent';
+    if (this.#resetsAfterFin) this.#resetNow();
+    else if (this.#isClosed) return;
+    else if (status < 0) this.fail(status);
+    else if (this.#hasEnded) this.#close(undefined);
+  }
+
+  /** The connection is broken: nobody has to be told of it by a RST. */
+  fail(error: number): void {
+    if (!this.#isClosed) this.#close(getSystemErrorName(error));
+  }
+
+  goOn(): void {
+    this.#hasYielded = false;
+    if (this.#wantsToRead) this.readStart();
+  }
+
+  /** Whether nothing would be noticed now if the peer reset. */
+  get isDeaf(): boolean {
+    return !this.#isClosed && !this.#isConnecting && (this.#hasEnded || !this.#wantsToRead);
+  }
+
+  /** A write of no bytes: fails on a broken connection, and sends nothing on another. */
+  probe(): void {
+    if (this.#pending > 0 || this.#fin !== 'none') return;
+    const result = this.#handle.writeBuffer(null, received.first(0));
+    if (typeof result === 'number' && result < 0) this.fail(result);
+  }
+
+  tellClose(): void {
+    this.#events?.onClose(this, this.#code);
+  }
+
+  /** A system call: made once, and only for who asks. */
+  #peerName(): PeerName {
+    if (this.#peer === undefined) {
+      this.#peer = {};
+      if (!this.#isClosed) this.#handle.getpeername(this.#peer);
+    }
+    return this.#peer;
+  }
+
+  #open(): void {
+    const handle = this.#handle;
+    this.#descriptor = handle.fd;
+    handle.onread = onRead;
+    handle.useUserBuffer(shared);
+  }
+
+  /** Whether libuv keeps `bytes`, wholly or in part. */
+  #give(bytes: Uint8Array): boolean {
+    const handle = this.#handle;
+    const result = handle.writeBuffer(null, bytes);
+    if (result === 0) return false;
+    if (typeof result === 'number') {
+      this.#queued += bytes.length;
+      this.fail(result);
+      return false;
+    }
+    result.owner = this;
+    result.bytes = bytes;
+    result.oncomplete = onWritten;
+    this.#pending += 1;
+    this.#queued = handle.writeQueueSize;
+    return true;
+  }
+
+  #writeLarge(bytes: Uint8Array): void {
+    const isDirect = this.#pending === 0 && !this.#isConnecting;
+    const taken = isDirect ? writeNow(this.#descriptor, bytes) : 0;
+    if (taken < 0) {
+      this.#queued += bytes.length;
+      this.fail(taken);
+    } else if (taken < bytes.length) {
+      this.#give(Buffer.from(taken === 0 ? bytes : bytes.subarray(taken)));
+    }
+  }
+
+  /** libuv stops reading at once, and does not fill the buffer up to 32 times in a row. */
+  #yieldTurn(): void {
+    this.#hasYielded = true;
+    this.#stopPolling();
+    turns.add(this);
+  }
+
+  #stopPolling(): void {
+    this.#isPolling = false;
+    this.#handle.readStop();
+  }
+
+  #sendFin(): void {
+    // With the peer's FIN in, and nothing queued, close(2) sends the same FIN and saves a request.
+    if (this.#hasEnded) {
+      this.#close(undefined);
+      return;
+    }
+    this.#fin = 'sending';
+    const request = newShutdownRequest();
+    request.owner = this;
+    request.oncomplete = onFinished;
+    const error = this.#handle.shutdown(request);
+    if (error < 0) this.fail(error);
+  }
+
+  #close(code: string | undefined): void {
+    this.#seal(code);
+    this.#handle.close();
+    ending.add(this);
+  }
+
+  #resetNow(): void {
+    if (this.#handle.reset() !== 0) this.#handle.close();
+    ending.add(this);
+  }
+
+  /** From here on nothing is read, written or told but the close. */
+  #seal(code: string | undefined): void {
+    if (this.#pending > 0) this.#queued = this.#handle.writeQueueSize;
+    this.#isClosed = true;
+    this.#isPolling = false;
+    this.#descriptor = -1;
+    this.#code = code;
+    if (this.isWatched) paused.forget(this);
+  }
+
+  #tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+    try {
+      this.#events?.[event](this);
+    } catch (thrown) {
+      this.#events?.onThrow(this, thrown);
+    }
+  }
+}
+
+function onRead(this: TcpHandle): void {
+  const result = state[READ_RESULT] as number;
+  // 0 is EAGAIN, not the end.
+  if (result === 0) return;
+  ending.enter();
+  const stream = this.owner as BareStream;
+  if (result > 0) stream.take(result);
+  else if (result === END_OF_FILE) stream.end();
+  else stream.fail(result);
+  ending.leave();
+}
+
+/** For `connect`, whose request belongs to a stream, too. */
+export function onConnected(this: Request, status: number): void {
+  ending.enter();
+  (this.owner as BareStream).connected(status);
+  ending.leave();
+}
+
+function onWritten(this: Request, status: number): void {
+  ending.enter();
+  (this.owner as BareStream).written(status);
+  ending.leave();
+}
+
+function onFinished(this: Request, status: number): void {
+  ending.enter();
+  (this.owner as BareStream).finished(status);
+  ending.leave();
+}
