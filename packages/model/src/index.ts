@@ -12,6 +12,7 @@ export * from './heartbeat.ts';
 export * from './limit/token-bucket.ts';
 export { type Cidr, isWithin, parseCidr } from './match/cidr.ts';
 export type { Client } from './match/client.ts';
+export * from './match/hosts.ts';
 export * from './match/match.ts';
 export { createMatcher, endpointKey, type Matcher, patchMatcher } from './match/matcher.ts';
 export * from './match/route.ts';
