@@ -9,6 +9,8 @@ export { renewLoads } from './balance/renew-loads.ts';
 export * from './cutoff.ts';
 export * from './fleet-settings.ts';
 export * from './heartbeat.ts';
+export * from './limit/client-network.ts';
+export * from './limit/pace.ts';
 export * from './limit/token-bucket.ts';
 export { type Cidr, isWithin, parseCidr } from './match/cidr.ts';
 export type { Client } from './match/client.ts';

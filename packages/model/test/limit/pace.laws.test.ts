@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { changePace, chargeAtPace, takeAtPace } from '../../src/limit/pace.ts';
+
+const SECOND = 1_000_000_000n;
+const START = 5n * SECOND;
+
+const pace = fc.record({
+  ratePerSecond: fc.integer({ min: 1, max: 2_000_000_000 }),
+  burstNs: fc.bigInt({ min: 0n, max: 2n * SECOND }),
+});
+const steps = fc.array(
+  fc.record({ count: fc.integer({ min: 1, max: 100_000 }), afterNs: fc.bigInt({ min: 0n, max: SECOND }) }),
+  { maxLength: 50 },
+);
+
+test('whatever is asked for when, never more than the burst and rate·t is taken, from any moment on', () => {
+  fc.assert(
+    fc.property(pace, steps, (limit, asked) => {
+      const taken: { readonly at: bigint; readonly count: number }[] = [];
+      let paidUntil = 0n;
+      let now = START;
+      for (const { count, afterNs } of asked) {
+        now += afterNs;
+        const next = takeAtPace(paidUntil, count, { pace: limit, now });
+        if (next === undefined) continue;
+        paidUntil = next;
+        taken.push({ at: now, count });
+      }
+      for (const [from, first] of taken.entries()) {
+        let sum = 0;
+        for (const { at, count } of taken.slice(from)) {
+          sum += count;
+          const most = (Number(limit.burstNs + at - first.at) * limit.ratePerSecond) / 1e9;
+          assert.ok(sum <= most * (1 + 1e-9) + 1e-6, `${sum} of ${most}`);
+        }
+      }
+    }),
+  );
+});
+
+test('what is refused is refused for lack of credit only', () => {
+  fc.assert(
+    fc.property(pace, fc.integer({ min: 1, max: 100_000 }), (limit, count) => {
+      const next = takeAtPace(0n, count, { pace: limit, now: START });
+      const fits = BigInt(Math.ceil((count * 1e9) / limit.ratePerSecond)) <= limit.burstNs;
+      assert.equal(next !== undefined, fits);
+    }),
+  );
+});
+
+test('who waits out his debt after each charge gets the rate, and at most one burst and one charge more', () => {
+  fc.assert(
+    fc.property(pace, steps, (limit, asked) => {
+      let paidUntil = 0n;
+      let now = START;
+      let sum = 0;
+      let last = 0;
+      for (const { count, afterNs } of asked) {
+        now = (now > paidUntil ? now : paidUntil) + afterNs;
+        paidUntil = chargeAtPace(paidUntil, count, { pace: limit, now });
+        sum += count;
+        last = count;
+      }
+      const most = (Number(limit.burstNs + now - START) * limit.ratePerSecond) / 1e9 + last;
+      assert.ok(sum <= most * (1 + 1e-9) + 1e-6, `${sum} of ${most}`);
+    }),
+  );
+});
+
+test('at a rate of 0 nothing is taken and nothing is owed', () => {
+  const none = { ratePerSecond: 0, burstNs: SECOND };
+  assert.equal(takeAtPace(0n, 1, { pace: none, now: START }), undefined);
+  assert.equal(chargeAtPace(7n, 1, { pace: none, now: START }), 7n);
+});
+
+test('a debt is so many units, also at another rate', () => {
+  const owed = { from: 100, now: START };
+  assert.equal(changePace(START + SECOND, { ...owed, to: 50 }), START + 2n * SECOND);
+  assert.equal(changePace(START + SECOND, { ...owed, to: Number.POSITIVE_INFINITY }), START);
+  assert.equal(changePace(START - SECOND, { ...owed, to: 50 }), START - SECOND);
+});
