@@ -16,20 +16,26 @@ export interface ProxyHeaderContent extends ProxiedEnds {
 
 /**
  * The header for a TCP connection between these ends. When they are of two families both are written as IPv6, the IPv4 one
- * mapped, in either version: UNKNOWN, which v1 would also allow, would keep the client's address from the endpoint.
- * Throws when an address is no IP literal, or the TLVs are longer than the header can say.
+ * mapped, in either version: UNKNOWN, which v1 would also allow, would keep the client's address from the endpoint. An
+ * address that is none (a client that is gone already has none) makes it UNKNOWN. Throws when the TLVs are longer than the
+ * header can say.
  */
 export function writeProxyHeader(version: ProxyVersion, content: ProxyHeaderContent): Uint8Array {
-  return version === 'v1' ? writeV1(content) : writeV2(content);
+  const ends = endsOf(content);
+  if (ends === undefined) return version === 'v1' ? V1_UNKNOWN : V2_UNKNOWN;
+  return version === 'v1' ? writeV1(content, ends) : writeV2(content, ends);
 }
+
+const V1_UNKNOWN: Uint8Array = Buffer.from('PROXY UNKNOWN\r\n', 'latin1');
+const V2_UNKNOWN: Uint8Array = Buffer.of(...V2_SIGNATURE, 0x21, 0, 0, 0);
+const V2_LOCAL: Uint8Array = Buffer.of(...V2_SIGNATURE, 0x20, 0, 0, 0);
 
 /** For what the proxy itself asks an endpoint, such as a health check: no client is behind it. */
 export function writeLocalProxyHeader(version: ProxyVersion): Uint8Array {
-  return version === 'v1' ? Buffer.from('PROXY UNKNOWN\r\n', 'latin1') : Buffer.of(...V2_SIGNATURE, 0x20, 0, 0, 0);
+  return version === 'v1' ? V1_UNKNOWN : V2_LOCAL;
 }
 
-function writeV1({ source, destination }: ProxiedEnds): Uint8Array {
-  const { family, from, to } = addressesOf(source.address, destination.address);
+function writeV1({ source, destination }: ProxiedEnds, { family, from, to }: Addresses): Uint8Array {
   const addresses = `${v1Text(from)} ${v1Text(to)}`;
   return Buffer.from(`PROXY ${family} ${addresses} ${source.port} ${destination.port}\r\n`, 'latin1');
 }
@@ -46,9 +52,8 @@ function v1Text(address: Uint8Array): string {
   return `::ffff:${a}:${b}`;
 }
 
-function writeV2(content: ProxyHeaderContent): Uint8Array {
+function writeV2(content: ProxyHeaderContent, { family, from, to }: Addresses): Uint8Array {
   const { source, destination } = content;
-  const { family, from, to } = addressesOf(source.address, destination.address);
   const tlvs = tlvsOf(content);
   const header = Buffer.concat([
     V2_SIGNATURE,
@@ -86,10 +91,10 @@ function uint16(value: number): Buffer {
   return bytes;
 }
 
-function addressesOf(source: string, destination: string): Addresses {
-  const from = parseIp(source);
-  const to = parseIp(destination);
-  if (from === undefined || to === undefined) throw new TypeError(`no IP address: "${source}" or "${destination}"`);
+/** The zone that the kernel tells with a link-local address is of this machine only. */
+function endsOf({ source, destination }: ProxiedEnds): Addresses | undefined {
+  const [from, to] = [source, destination].map(({ address }) => parseIp(address.replace(/%.*$/s, '')));
+  if (from === undefined || to === undefined) return undefined;
   return from.length === 4 && to.length === 4
     ? { family: 'TCP4', from, to }
     : { family: 'TCP6', from: mapped(from), to: mapped(to) };

@@ -3,11 +3,13 @@ import {
   type Balancer,
   type BalancerTools,
   type Client,
+  compileHosts,
   createBalancer,
   EMPTY_POOL,
   type EndpointLoad,
   type EndpointPool,
   endpointKey,
+  type HostTable,
   isBalancedAlike,
   type MaglevTable,
   type Route,
@@ -36,12 +38,15 @@ export class RouteHome implements ConnectionHome {
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
   #pool: EndpointPool = EMPTY_POOL;
+  /** Undefined: every name is served. */
+  #hosts: HostTable<true> | undefined;
 
   constructor(route: Route, { group, departures, tools }: RouteHomeOptions) {
     this.group = group;
     this.#departures = departures;
     this.#tools = tools;
     this.#route = route;
+    this.#hosts = hostsOf(route);
     this.#balancer = createBalancer(route, tools);
     this.#arrange(this.#renewed());
   }
@@ -57,6 +62,7 @@ export class RouteHome implements ConnectionHome {
   /** Endpoints that stay keep their counts; connections to those that leave run on for the drain timeout. `now` in ticks. */
   update(route: Route, now: number): void {
     if (!isBalancedAlike(route, this.#route)) this.#balancer = createBalancer(route, this.#tools);
+    if (route.settings !== this.#route.settings) this.#hosts = hostsOf(route);
     const before = this.#pool.all;
     this.#route = route;
     this.#arrange(this.#renewed());
@@ -78,8 +84,7 @@ export class RouteHome implements ConnectionHome {
 
   /** Whether a client that asks for this name by TLS is at home here; null: it names none. */
   isServed(serverName: string | null): boolean {
-    const { hosts } = this.#route.settings;
-    return hosts.length === 0 || (serverName !== null && hosts.includes(serverName));
+    return this.#hosts === undefined || (serverName !== null && this.#hosts.find(serverName) === true);
   }
 
   onConnected(): void {}
@@ -124,4 +129,8 @@ export class RouteHome implements ConnectionHome {
       this.#departures.add(load, { members: this.group.members, dueAt });
     }
   }
+}
+
+function hostsOf({ settings: { hosts } }: Route): HostTable<true> | undefined {
+  return hosts.length === 0 ? undefined : compileHosts(hosts.map((host) => [host, true]));
 }

@@ -108,8 +108,18 @@ test('ends of two families are written as IPv6, the IPv4 one mapped', () => {
   assert.equal(hex, `${SIGNATURE}21210024${'00'.repeat(10)}ffffc0000201${'20010db8'}${'00'.repeat(11)}0100010002`);
 });
 
-test('what cannot be written is not written wrongly', () => {
-  const nameless = { ...V4, source: { address: 'shop.example.com', port: 1 } };
-  assert.throws(() => writeProxyHeader('v1', nameless), TypeError);
+test('an address that is not known makes a header without ends, and a zone stays at home', () => {
+  for (const version of ['v1', 'v2'] as const) {
+    const gone = readProxyHeader(writeProxyHeader(version, { ...V4, source: { address: '', port: 0 } }));
+    assert.ok(gone !== 'more' && gone.kind === 'header');
+    assert.deepEqual([gone.header.command, gone.header.ends], ['PROXY', null]);
+    const near = { ...MIXED, source: { address: 'fe80::1%eth0', port: 1 } };
+    const read = readProxyHeader(writeProxyHeader(version, near));
+    assert.ok(read !== 'more' && read.kind === 'header');
+    assert.equal(read.header.ends?.source.address, 'fe80::1');
+  }
+});
+
+test('more than a header can say is not written', () => {
   assert.throws(() => writeProxyHeader('v2', { ...V4, authority: 'a'.repeat(65_530) }), RangeError);
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Endpoint } from '@weir/model';
 import { connectRaw, echoServer, eventually } from '@weir/testkit';
-import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 
@@ -42,6 +42,30 @@ test('a name of somebody else, or none, is answered by an alert that says so; no
   assert.equal(worker.row[SENT], 14);
   assert.equal(worker.row[ACTIVE], 0);
   assert.equal(backend.accepted, 0);
+});
+
+test('a wildcard leads names of one label more, and without hosts every name and none are led', async () => {
+  await using backend = await tlsEcho();
+  const wild = { settings: { tlsPassthrough: true, hosts: ['*.shop.example'] } };
+  using worker = await loneWorker(web([backend.endpoint], wild));
+  for (const [name, event] of [
+    ['eu.shop.example', 'secureConnect'],
+    ['shop.example', 'error'],
+    ['a.eu.shop.example', 'error'],
+  ] as const) {
+    const client = tlsClient(worker, name);
+    await once(client, event);
+    client.destroy();
+  }
+  using open = await loneWorker(web([backend.endpoint], { settings: { tlsPassthrough: true } }));
+  for (const name of ['any.example', '']) {
+    const client = tlsClient(open, name);
+    await once(client, 'secureConnect');
+    client.destroy();
+  }
+  await eventually(() => assert.equal(worker.row[ACTIVE], 0));
+  await eventually(() => assert.equal(open.row[ACTIVE], 0));
+  assert.equal(worker.row[outcomeColumn('unknown-host')], 2);
 });
 
 test('what is not TLS is reset; TLS that cannot be read gets an alert, and a client that does not close is reset later', async () => {
