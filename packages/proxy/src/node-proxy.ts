@@ -14,6 +14,7 @@ import type { ProxySettings } from './proxy-settings.ts';
 import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
 import type { ProxyDisk } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
+import { MaglevRoom } from './table/maglev-room.ts';
 import { StateKeeper } from './table/state-keeper.ts';
 import { TableRoom } from './table/table-room.ts';
 import { WorkerPool } from './workers/worker-pool.ts';
@@ -28,6 +29,7 @@ export class NodeProxy {
   readonly #settings: ProxySettings;
   readonly #disk: ProxyDisk | undefined;
   readonly #startedAt: number;
+  readonly #maglev: MaglevRoom;
   readonly #pool: WorkerPool;
   readonly #listeners: ListenerBook;
   readonly #guard: NodeGuard;
@@ -58,7 +60,15 @@ export class NodeProxy {
       node,
       slots,
       pool: () => this.#pool,
-      onRoutes: (keys) => this.#listeners.settle(keys),
+      onRoutes: (keys) => {
+        this.#maglev.settle(keys);
+        this.#listeners.settle(keys);
+      },
+    });
+    this.#maglev = new MaglevRoom({
+      routes: this.tables.matcher.routes,
+      clock,
+      post: (order) => this.#pool.post(order),
     });
     this.#listeners = new ListenerBook({
       matcher: this.tables.matcher,
@@ -79,6 +89,7 @@ export class NodeProxy {
       log: log.child({ part: 'workers' }),
       welcome: (worker) => [
         this.tables.welcome(),
+        ...this.#maglev.welcome(),
         { kind: 'cutoffs', cutoffs: this.#cutoffs?.cutoffs ?? [], now: clock.now() },
         ...this.#listeners.ordersFor(worker),
       ],
@@ -191,6 +202,7 @@ export class NodeProxy {
     this.#changed();
     await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
     this.#following.abort();
+    this.#maglev.close();
     this.#unlisten();
     await Promise.all([this.#flushing.close(), this.#ticking.close(), this.#heart.close()]);
     const gaveUp = await this.#flusher.finish(LAST_FLUSH_MS);
