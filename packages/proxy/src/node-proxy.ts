@@ -1,19 +1,20 @@
 // The main thread of one proxy: its parts, and what each is told. It decides; it owns no connection.
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat, Position } from '@weir/model';
 import { createLoop, type Loop } from '@weir/runtime';
-import type { KnownCutoffs } from '@weir/store';
 import { SlotBook } from './counters/slot-book.ts';
 import { drainConnections } from './drain.ts';
 import { UsageFlusher } from './flush/usage-flusher.ts';
+import { createCeding } from './handover/ceding.ts';
+import { NodeGuard, type Turn } from './handover/node-guard.ts';
 import { createHeart } from './heartbeat/heart.ts';
 import { localAddresses } from './heartbeat/local-addresses.ts';
 import { ListenerBook } from './listeners/listener-book.ts';
 import { probe } from './listeners/probe.ts';
-import { NodeGuard } from './node-guard.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
 import type { ProxyDisk } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
+import { CutoffRoom } from './table/cutoff-room.ts';
 import { MaglevRoom } from './table/maglev-room.ts';
 import { StateKeeper } from './table/state-keeper.ts';
 import { TableRoom } from './table/table-room.ts';
@@ -22,6 +23,8 @@ import { WORKER_ENTRY } from './workers/worker-thread.ts';
 
 const TICK_MS = 1_000;
 const LAST_FLUSH_MS = 3_000;
+/** For somebody who waits to take over, before a drain closes the listeners. */
+const HANDOVER_MS = 5_000;
 
 export class NodeProxy {
   readonly slots: SlotBook = new SlotBook();
@@ -42,10 +45,8 @@ export class NodeProxy {
   readonly #hurry = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
   readonly #failed = Promise.withResolvers<never>();
-  #cutoffs: KnownCutoffs | undefined;
-  #cutoffMarks: { readonly mark: number; readonly sequence: number }[] = [];
-  #cutoffSequence = -1;
-  #conflict: string | undefined;
+  readonly #cutoffs: CutoffRoom;
+  #turn: Turn = { kind: 'ours' };
   #isDraining = false;
   #closing: Promise<void> | undefined;
   #unlisten: () => void = () => undefined;
@@ -70,6 +71,14 @@ export class NodeProxy {
       clock,
       post: (order) => this.#pool.post(order),
     });
+    this.#cutoffs = new CutoffRoom({
+      pool: () => this.#pool,
+      now: () => clock.now(),
+      onCutoffs: (cutoffs) => {
+        this.#listeners.cutOff(cutoffs);
+        this.#listeners.begin();
+      },
+    });
     this.#listeners = new ListenerBook({
       matcher: this.tables.matcher,
       probe,
@@ -77,7 +86,7 @@ export class NodeProxy {
       mark: () => this.#pool.mark(),
       reached: () => this.#pool.reached,
       workers: () => this.#pool.ids,
-      now: () => clock.now(),
+      clock,
       onChange: () => this.#changed(),
     });
     this.#pool = new WorkerPool({
@@ -90,7 +99,7 @@ export class NodeProxy {
       welcome: (worker) => [
         this.tables.welcome(),
         ...this.#maglev.welcome(),
-        { kind: 'cutoffs', cutoffs: this.#cutoffs?.cutoffs ?? [], now: clock.now() },
+        this.#cutoffs.welcome(),
         ...this.#listeners.ordersFor(worker),
       ],
       onListening: (worker, door) => this.#listeners.onListening(worker, door),
@@ -98,7 +107,14 @@ export class NodeProxy {
       onWorkerEnd: (worker) => this.#listeners.onWorkerEnd(worker),
       onReached: () => this.#reached(),
     });
-    this.#guard = new NodeGuard({ fleet, node, clock, onChange: (conflict) => this.#judge(conflict) });
+    this.#guard = new NodeGuard({
+      fleet,
+      node,
+      clock,
+      ceding: createCeding({ listeners: this.#listeners, tables: this.tables, pool: () => this.#pool, store, clock }),
+      prepared: () => this.#prepared(),
+      onTurn: (turn) => this.#take(turn),
+    });
     this.#flusher = new UsageFlusher({
       node,
       store,
@@ -117,7 +133,7 @@ export class NodeProxy {
         clock,
         log: log.child({ part: 'state' }),
         table: () => this.tables.placed,
-        cutoffs: () => this.#cutoffs,
+        cutoffs: () => this.#cutoffs.known,
       });
     this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#heartbeat() });
     this.#flushing = this.#eachSecond('flush', () => this.#flush());
@@ -158,6 +174,7 @@ export class NodeProxy {
   get notReady(): string | undefined {
     if (this.#isDraining) return 'draining';
     if (this.tables.applied === null) return 'no routing table yet';
+    if (this.#turn.kind === 'others') return this.#turn.reason;
     return this.#pool.live === 0 ? 'no worker is up' : undefined;
   }
 
@@ -165,7 +182,7 @@ export class NodeProxy {
     return {
       ...this.#says(),
       life: this.#flusher.life ?? null,
-      conflict: this.#conflict ?? null,
+      conflict: this.#turn.kind === 'others' ? this.#turn.reason : null,
       services: serviceCounts(this.slots),
     };
   }
@@ -176,10 +193,10 @@ export class NodeProxy {
       node,
       version,
       startedAt: this.#startedAt,
-      draining: this.#isDraining,
+      draining: this.#isDraining || (this.#turn.kind === 'others' && this.#turn.handedOver),
       addresses: localAddresses(addresses ?? this.tables.nodeEntry?.bindAddresses ?? []),
       applied: this.tables.applied,
-      cutoffSequence: this.#cutoffSequence,
+      cutoffSequence: this.#cutoffs.applied,
       listeners: this.#listeners.reports(),
       workers: this.#pool.live,
       connections: this.slots.active(),
@@ -197,6 +214,7 @@ export class NodeProxy {
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
+    await this.#guard.leave(Math.min(HANDOVER_MS, drainMs), this.#hurry.signal);
     this.#listeners.close();
     this.#guard.release();
     this.#changed();
@@ -216,7 +234,7 @@ export class NodeProxy {
   /** What the disk holds serves until the store tells, and for as long as it does not. */
   #takeCopies(): void {
     const { table, cutoffs } = this.#disk ?? {};
-    if (cutoffs !== undefined) this.#cutOff(cutoffs);
+    if (cutoffs !== undefined) this.#cutoffs.take(cutoffs);
     if (table !== undefined) this.tables.replace(table.table, table.position);
   }
 
@@ -226,8 +244,8 @@ export class NodeProxy {
       store,
       clock,
       log: log.child({ part: 'follow' }),
-      cutoffs: this.#cutoffs,
-      onCutoffs: (known) => this.#cutOff(known),
+      cutoffs: this.#cutoffs.known,
+      onCutoffs: (known) => this.#cutoffs.take(known),
       onTable: (table, position) => this.tables.replace(table, position),
       onChanges: (changes, table, position) => this.tables.patch(changes, table, position),
       onAway: () => this.#listeners.begin(),
@@ -235,35 +253,47 @@ export class NodeProxy {
     });
   }
 
-  #cutOff(known: KnownCutoffs): void {
-    this.#cutoffs = known;
-    // Workers first: what arrives while its listener is being closed is refused there.
-    this.#pool.post({ kind: 'cutoffs', cutoffs: known.cutoffs, now: this.#settings.clock.now() });
-    this.#listeners.cutOff(known.cutoffs);
-    this.#cutoffMarks.push({ mark: this.#pool.mark(), sequence: known.sequence });
-    this.#listeners.begin();
+  #prepared(): Position | undefined {
+    const isUp = this.#pool.live === this.#settings.workers && this.#listeners.hasBegun && !this.#isDraining;
+    return isUp ? (this.tables.applied ?? undefined) : undefined;
   }
 
-  #judge(conflict: string | undefined): void {
+  #take(turn: Turn): void {
     const { log } = this.#settings;
-    if (conflict !== undefined && conflict !== this.#conflict) log.error({ conflict }, 'nothing is served');
-    if (conflict === undefined && this.#conflict !== undefined) log.info('this proxy serves its node now');
-    this.#conflict = conflict;
-    this.#listeners.block(conflict);
+    const before = this.#turn;
+    this.#turn = turn;
+    switch (turn.kind) {
+      case 'ours':
+        if (before.kind !== 'ours') log.info('this proxy serves its node now');
+        this.#listeners.enter({ kind: 'serving' });
+        return;
+      case 'beside':
+        this.#listeners.enter({ kind: 'beside', others: new Set(turn.open) });
+        return;
+      case 'others':
+        if (turn.handedOver) {
+          log.info({ by: turn.reason }, 'this proxy has handed over its node');
+          this.#listeners.enter({ kind: 'silent' });
+          return;
+        }
+        if (before.kind !== 'others' || before.reason !== turn.reason)
+          log.warn({ reason: turn.reason }, 'nothing is served');
+        this.#listeners.enter({ kind: 'blocked', reason: turn.reason });
+    }
   }
 
   #reached(): void {
     const { reached } = this.#pool;
     this.tables.reached(reached);
-    const done = this.#cutoffMarks.filter(({ mark }) => mark <= reached);
-    this.#cutoffSequence = done.at(-1)?.sequence ?? this.#cutoffSequence;
-    this.#cutoffMarks = this.#cutoffMarks.slice(done.length);
+    this.#cutoffs.reached(reached);
     this.#changed();
   }
 
   #changed(): void {
     this.#heart.trigger();
-    if (this.tables.applied !== null && this.#listeners.isSettled) this.#ready.resolve();
+    if (this.tables.applied === null || !this.#listeners.isSettled) return;
+    if (this.#turn.kind === 'beside') this.#guard.settled(this.#listeners.problemAmong(this.#turn.open));
+    this.#ready.resolve();
   }
 
   #heartbeat(): Heartbeat | undefined {

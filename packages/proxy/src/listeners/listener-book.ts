@@ -1,60 +1,64 @@
 // The listeners of a proxy: plans, does, and reports. Everything that takes time ends in another look at the plan, so
 // that the sockets come to what is wanted whatever changes meanwhile.
 import type { Cutoff, ListenerKey, ListenerReport, Matcher, Route } from '@weir/model';
-import { backoffMs } from '@weir/runtime';
+import { backoffMs, type Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
+import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
+import { PortChecks, type Probe } from './port-checks.ts';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };
 
-type State =
-  | { readonly kind: 'open'; readonly opening: Opening }
-  | { readonly kind: 'held' }
-  | { readonly kind: 'busy' }
-  | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };
+const CHECK_HELD_MS = 10_000;
+/** A check costs the kernel a bind: so many held ports are looked at in one second. */
+const CHECKS_EACH_TIME = 100;
 
-/** One door, and which workers have opened it. */
-interface Opening {
-  readonly door: Door;
-  readonly asked: Set<number>;
-  readonly listening: Set<number>;
-  /** All who were asked have answered once: from here on the address may be published. */
-  isConfirmed: boolean;
-  readonly settled: () => void;
-}
+/** What may be opened at all. */
+type Mode =
+  | { readonly kind: 'serving' }
+  /** Another proxy listens where it says, and is about to close. */
+  | { readonly kind: 'beside'; readonly others: ReadonlySet<ListenerKey> }
+  /** A successor is opening its listeners beside ours: nothing of ours changes meanwhile. */
+  | { readonly kind: 'frozen' }
+  /** Nothing is open: another proxy serves this node. */
+  | { readonly kind: 'blocked'; readonly reason: string }
+  /** Nothing is open, and nothing is said: a drain, or a proxy that has handed over. */
+  | { readonly kind: 'silent' };
 
 export interface ListenerBookOptions {
   readonly matcher: Matcher;
-  readonly probe: (at: SocketAddress) => Promise<string | undefined>;
+  readonly probe: Probe;
   /** To all workers. */
   readonly post: (order: Order) => void;
   readonly workers: () => readonly number[];
   /** A mark that `reached` gets to when all workers have followed every order so far. */
   readonly mark: () => number;
   readonly reached: () => number;
-  readonly now: () => number;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** A report has changed. */
   readonly onChange: () => void;
 }
 
 export class ListenerBook {
   readonly #options: ListenerBookOptions;
-  readonly #states = new Map<ListenerKey, State>();
+  readonly #checks: PortChecks;
+  readonly #states = new Map<ListenerKey, ListenerState>();
   readonly #failures = new Map<ListenerKey, number>();
   readonly #doors = new Map<number, Opening>();
   /** Ports that workers may not have closed yet, by the mark at which they have. */
   readonly #closing = new Map<ListenerKey, number>();
   #cutoffs: readonly Cutoff[] = [];
   #nextDoor = 1;
-  /** Why nothing may be opened; undefined: all is well. */
-  #block: string | undefined;
+  /** As the lock of the node has it. */
+  #mode: Mode = { kind: 'serving' };
   #hasBegun = false;
   #isClosed = false;
 
   constructor(options: ListenerBookOptions) {
     this.#options = options;
+    this.#checks = new PortChecks(options.probe);
   }
 
   /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
@@ -64,12 +68,17 @@ export class ListenerBook {
     this.settle();
   }
 
-  /** Nothing is open while there is a reason: another proxy serves this node. */
-  block(reason: string | undefined): void {
-    if (reason === this.#block) return;
-    this.#block = reason;
-    if (reason === undefined) this.settle();
-    else this.#closeAll();
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  enter(mode: Mode): void {
+    const before = this.#mode;
+    this.#mode = mode;
+    const isSame = mode.kind === 'blocked' && before.kind === 'blocked' && mode.reason === before.reason;
+    if (isSame || this.#isClosed) return;
+    if (mode.kind === 'blocked' || mode.kind === 'silent') this.#closeAll();
+    else this.settle();
     this.#options.onChange();
   }
 
@@ -87,13 +96,15 @@ export class ListenerBook {
 
   /** Brings the sockets of these listeners, by default of all, to what the plan says. */
   settle(keys?: Iterable<ListenerKey>): void {
-    if (!this.#hasBegun || this.#isClosed || this.#block !== undefined) return;
-    const { matcher, now } = this.#options;
+    if (!this.#hasBegun || this.#isClosed) return;
+    if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
+    const { matcher, clock } = this.#options;
     const steps = planListeners({
       matcher,
       cutoffs: this.#cutoffs,
       present: this.#states,
-      now: now(),
+      now: clock.now(),
+      monotonic: clock.monotonic(),
       ...(keys === undefined ? {} : { keys }),
     });
     const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.route)] : []));
@@ -109,6 +120,23 @@ export class ListenerBook {
     for (const [key, mark] of this.#closing) if (this.#options.reached() >= mark) this.#closing.delete(key);
     const failed = [...this.#states].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
     if (failed.length > 0) this.settle(failed);
+    if (this.#mode.kind === 'serving') this.#checkHeld();
+  }
+
+  /** Doors that workers listen at, and how many do. */
+  get open(): readonly { readonly door: Door; readonly workers: number }[] {
+    return [...this.#doors.values()]
+      .filter(({ isConfirmed, listening }) => isConfirmed && listening.size > 0)
+      .map(({ door, listening }) => ({ door, workers: listening.size }));
+  }
+
+  /** The first of these listeners that is wanted open here and could not be opened, in words. */
+  problemAmong(keys: Iterable<ListenerKey>): string | undefined {
+    for (const key of keys) {
+      const state = this.#states.get(key);
+      if (state?.kind === 'failed') return state.error;
+    }
+    return undefined;
   }
 
   /** The doors that a new worker must open, too. */
@@ -141,7 +169,7 @@ export class ListenerBook {
   /** Whether each listener is open, held or failed by now: nothing is under way. */
   get isSettled(): boolean {
     if (!this.#hasBegun) return false;
-    if (this.#block !== undefined) return true;
+    if (this.#mode.kind === 'blocked' || this.#mode.kind === 'silent') return true;
     return [...this.#options.matcher.routes.values()].every(({ key, listener }) => {
       const state = this.#states.get(key);
       if (listener.protocol !== 'TCP') return true;
@@ -150,7 +178,7 @@ export class ListenerBook {
   }
 
   reports(): ListenerReport[] {
-    if (this.#isClosed) return [];
+    if (this.#isClosed || this.#mode.kind === 'silent') return [];
     return [...this.#options.matcher.routes.values()].map((route) => ({
       id: route.listener.id,
       service: route.service.uid,
@@ -163,7 +191,7 @@ export class ListenerBook {
     const silent = { bound: false, listening: false, error: null };
     if (route.listener.protocol === 'UDP')
       return { ...silent, error: 'UDP is not served by this version of the proxy' };
-    if (this.#block !== undefined) return { ...silent, error: this.#block };
+    if (this.#mode.kind === 'blocked') return { ...silent, error: this.#mode.reason };
     switch (state?.kind) {
       case 'open': {
         const { isConfirmed, listening } = state.opening;
@@ -203,11 +231,11 @@ export class ListenerBook {
     if (state?.kind === 'open') {
       // Our own sockets were there until now: no need to ask whether the port is free.
       this.#shut(state.opening);
-      this.#states.set(key, { kind: 'held' });
+      this.#states.set(key, this.#held());
       return;
     }
     if (!(await this.#isFree(key, listener))) return;
-    this.#states.set(key, { kind: 'held' });
+    this.#states.set(key, this.#held());
     this.#failures.delete(key);
     this.#options.onChange();
     this.settle([key]);
@@ -215,15 +243,36 @@ export class ListenerBook {
 
   /** False also when nobody wants to know any more. */
   async #isFree(key: ListenerKey, at: SocketAddress): Promise<boolean> {
-    const busy: State = { kind: 'busy' };
+    const busy: ListenerState = { kind: 'busy' };
     this.#states.set(key, busy);
-    const { probe } = this.#options;
-    // While workers are closing it we would find ourselves there, and nobody else can be.
-    const code = this.#isStillClosing(key) ? undefined : await probe(at);
+    // Where we would find ourselves, or the one that hands over to us, nobody else can be.
+    const isOurs = this.#isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
+    const code = isOurs ? undefined : await this.#checks.ask(key, at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;
     this.#fail(key, at, code);
     return false;
+  }
+
+  #held(): ListenerState {
+    return { kind: 'held', checkAt: this.#options.clock.monotonic() + CHECK_HELD_MS };
+  }
+
+  /** Nothing of ours is at a held port: a foreign process may take it, and then it is not ours to publish. */
+  #checkHeld(): void {
+    const now = this.#options.clock.monotonic();
+    let left = CHECKS_EACH_TIME;
+    for (const [key, state] of this.#states) {
+      if (left === 0) return;
+      const at = this.#options.matcher.routes.get(key)?.listener;
+      if (state.kind !== 'held' || state.checkAt > now || at === undefined || this.#isStillClosing(key)) continue;
+      left -= 1;
+      const checked = this.#held();
+      this.#states.set(key, checked);
+      void this.#checks.ask(key, at).then((code) => {
+        if (code !== undefined && this.#states.get(key) === checked) this.#fail(key, at, code);
+      });
+    }
   }
 
   #isStillClosing(key: ListenerKey): boolean {
@@ -233,7 +282,7 @@ export class ListenerBook {
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
-    const retryAt = this.#options.now() + backoffMs(failures, { ...RETRY, random: Math.random });
+    const retryAt = this.#options.clock.monotonic() + backoffMs(failures, { ...RETRY, random: Math.random });
     this.#states.set(key, { kind: 'failed', retryAt, error: bindError(code, at) });
     this.#options.onChange();
     this.settle([key]);

@@ -8,7 +8,7 @@ export type Present =
   | { readonly kind: 'held' }
   /** Being probed, opened or closed: judged again when that is over. */
   | { readonly kind: 'busy' }
-  /** `retryAt` as `now`. */
+  /** `retryAt` as `monotonic`. */
   | { readonly kind: 'failed'; readonly retryAt: number };
 
 export type ListenerStep =
@@ -21,8 +21,10 @@ export interface ListenerQuestion {
   readonly matcher: Matcher;
   readonly cutoffs: readonly Cutoff[];
   readonly present: ReadonlyMap<ListenerKey, Present>;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: for the end of a cut-off. */
   readonly now: number;
+  /** Milliseconds of a clock that never jumps: for retries. */
+  readonly monotonic: number;
   /** The listeners that may need something; absent: all that are wanted or present. */
   readonly keys?: Iterable<ListenerKey>;
 }
@@ -38,13 +40,13 @@ export function planListeners(question: ListenerQuestion): ListenerStep[] {
     .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || (a.key < b.key ? -1 : 1));
 }
 
-function stepFor(key: ListenerKey, { matcher, cutoffs, present, now }: ListenerQuestion): ListenerStep[] {
+function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }: ListenerQuestion): ListenerStep[] {
   const route = matcher.routes.get(key);
   const has = present.get(key);
   if (has?.kind === 'busy') return [{ kind: 'keep', key }];
   if (route === undefined || route.listener.protocol !== 'TCP')
     return has === undefined ? [] : [{ kind: 'close', key }];
-  const isWaiting = has?.kind === 'failed' && now < has.retryAt;
+  const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
   const wanted = isServing(route, cutoffs, now) ? 'open' : 'hold';
   const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'held';
   return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, route }];

@@ -14,6 +14,7 @@ import {
   type ServiceEntry,
 } from '@weir/model';
 import type { PlacedTable } from '@weir/store';
+import { UNROUTED_SLOT } from '../counters/columns.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
 import type { Order } from '../worker/messages.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -105,7 +106,7 @@ export class TableRoom {
       if (now?.slot === before?.slot) continue;
       if (before !== undefined) left.push(before.owner);
       if (now === undefined) this.#owners.delete(uid);
-      else assigned.push([uid, now.slot]);
+      assigned.push([uid, now?.slot ?? UNROUTED_SLOT]);
     }
     return { assigned, left };
   }

@@ -28,7 +28,12 @@ export class ServiceGroups {
     this.#slabs.push(slab);
   }
 
+  /** `UNROUTED_SLOT`: the Service is gone, and only what is open is counted where it was. */
   assign(uid: string, slot: number): void {
+    if (slot === UNROUTED_SLOT) {
+      this.#slots.delete(uid);
+      return;
+    }
     this.#slots.set(uid, slot);
     const held = this.#held.get(uid);
     if (held !== undefined) held.group.row = this.rowFor(uid);
@@ -58,13 +63,12 @@ export class ServiceGroups {
     this.sweep();
   }
 
-  /** Forgets the groups that nothing belongs to any more. */
+  /** Forgets the groups that nothing belongs to any more; their slots stay: a Service without listeners may get one. */
   sweep(): void {
     for (const uid of this.#leaving) {
       if ((this.#held.get(uid)?.group.members.size ?? 0) > 0) continue;
       this.#leaving.delete(uid);
       this.#held.delete(uid);
-      this.#slots.delete(uid);
     }
   }
 

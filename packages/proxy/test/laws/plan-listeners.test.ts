@@ -35,7 +35,7 @@ test('each listener comes to what is wanted of it, and nothing else is touched',
   fc.assert(
     fc.property(question, (asked) => {
       const matcher = matcherOf(asked.services);
-      const steps = planListeners({ ...asked, matcher, now: NOW });
+      const steps = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
       const after = new Map(steps.map((step) => [step.key, step.kind]));
       for (const key of new Set([...matcher.routes.keys(), ...asked.present.keys()])) {
         assert.equal(after.get(key), expectedStep(key, matcher, asked), key);
@@ -50,8 +50,8 @@ test('a plan that was followed has nothing left to do', () => {
     fc.property(question, (asked) => {
       const matcher = matcherOf(asked.services);
       const followed = new Map(asked.present);
-      for (const step of planListeners({ ...asked, matcher, now: NOW })) follow(step, followed);
-      const again = planListeners({ ...asked, matcher, present: followed, now: NOW });
+      for (const step of planListeners({ ...asked, matcher, now: NOW, monotonic: NOW })) follow(step, followed);
+      const again = planListeners({ ...asked, matcher, present: followed, now: NOW, monotonic: NOW });
       assert.deepEqual(
         again.filter((step) => step.kind !== 'keep'),
         [],
@@ -64,11 +64,11 @@ test('new listeners are opened before old ones are closed, and only those asked 
   fc.assert(
     fc.property(question, fc.subarray(PORTS), (asked, ports) => {
       const matcher = matcherOf(asked.services);
-      const whole = planListeners({ ...asked, matcher, now: NOW });
+      const whole = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
       const kinds = whole.map((step) => step.kind);
       assert.ok(kinds.lastIndexOf('open') < kinds.indexOf('close') || !kinds.includes('close'));
       const keys = ports.map(keyOf);
-      const part = planListeners({ ...asked, matcher, keys, now: NOW });
+      const part = planListeners({ ...asked, matcher, keys, now: NOW, monotonic: NOW });
       assert.deepEqual(
         part,
         whole.filter((step) => keys.includes(step.key)),

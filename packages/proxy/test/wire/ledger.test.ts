@@ -4,7 +4,7 @@ import { connectRaw, echoServer, eventually } from '@weir/testkit';
 import { type Fate, faultyStore } from '../fixtures/faulty-store.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, serving, web } from '../fixtures/serving.ts';
 
 const FATES: readonly Fate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
 
@@ -30,4 +30,16 @@ test('the ledger equals the clients’ own count although reports are lost, repe
   await eventually(async () => {
     assert.deepEqual((await fleet.usage()).web, { receivedBytes: bytes, sentBytes: bytes, connections, requests: 0 });
   });
+});
+
+test('a Service whose only port changes is counted as before', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  await fleet.serve(web([endpointOf(backend)], { port: 9_090 }));
+  await using client = await eventually(() => connectRaw({ host: fleet.addressOf(), port: 9_090 }));
+  await client.send('moved');
+  await client.take(5);
+  const [service] = proxy.view().services;
+  assert.deepEqual(service?.counters, { receivedBytes: 5, sentBytes: 5, connections: 1, requests: 0 });
 });

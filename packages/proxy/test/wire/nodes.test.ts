@@ -1,4 +1,4 @@
-// Several proxies: of several nodes in one process, and of one node by mistake or while it is upgraded.
+// Several proxies of several nodes in one process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectRaw, echoServer, eventually } from '@weir/testkit';
@@ -45,29 +45,4 @@ test('a Service that comes to a node later brings its endpoints along', async ()
     await client.send('x');
     await client.take(1);
   });
-});
-
-test('a second proxy of a node serves nothing and says so, and takes over when the first one drains', async () => {
-  await using fleet = await startFleet();
-  await using backend = await echoServer();
-  const first = await serving(fleet, web([endpointOf(backend)]));
-  const second = await fleet.proxy();
-  await second.ready;
-  assert.match(String(second.view().conflict), /^another proxy serves node a of fleet test-/);
-  assert.equal(second.view().listeners[0]?.bound, false);
-  assert.equal(second.view().listeners[0]?.error, second.view().conflict);
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
-  await client.send('x');
-  await client.take(1);
-  const draining = first.close();
-  await eventually(() => assert.equal(second.view().listeners[0]?.listening, true));
-  assert.equal(second.view().conflict, null);
-  await using next = await connectRaw({ host: fleet.addressOf(), port: PORT });
-  await next.send('next');
-  await next.take(4);
-  await client.send('first');
-  assert.equal((await client.take(5)).toString(), 'first');
-  await client.end();
-  await draining;
-  assert.equal(second.view().services[0]?.counters.connections, 1);
 });

@@ -1,0 +1,75 @@
+// What two proxies of one node say to each other over the lock of the node: lines of JSON. The socket is abstract, so any
+// process of this host may be at the other end; nothing it says is believed that it cannot show (see beside-us.ts).
+import type { ListenerKey, Position } from '@weir/model';
+
+/** Of one that waits, to the one that serves. */
+export type Request =
+  /** I know how to take over. */
+  | { readonly kind: 'hello' }
+  /** I could serve this table now. */
+  | { readonly kind: 'ready'; readonly applied: Position }
+  /** I listen on all that you named and that is still wanted. */
+  | { readonly kind: 'listening' }
+  /** I cannot; go on serving. */
+  | { readonly kind: 'abandon' };
+
+/** Of the one that serves. */
+export type Reply =
+  /** I am about to end: whoever can serve should say so. */
+  | { readonly kind: 'leaving' }
+  /** Not now; ask again. */
+  | { readonly kind: 'wait' }
+  /** Listen beside me, on these and on whatever else the table says. */
+  | { readonly kind: 'join'; readonly open: readonly ListenerKey[] }
+  /** You do not listen where you should. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** I listen nowhere any more, and the lock is free. */
+  | { readonly kind: 'yours' };
+
+export function parseRequest(line: string): Request | undefined {
+  const said = parseObject(line);
+  switch (said?.kind) {
+    case 'hello':
+    case 'listening':
+    case 'abandon':
+      return { kind: said.kind };
+    case 'ready':
+      return isPosition(said.applied) ? { kind: 'ready', applied: said.applied } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export function parseReply(line: string): Reply | undefined {
+  const said = parseObject(line);
+  switch (said?.kind) {
+    case 'leaving':
+    case 'wait':
+    case 'yours':
+      return { kind: said.kind };
+    case 'join':
+      return isTexts(said.open) ? { kind: 'join', open: said.open } : undefined;
+    case 'refused':
+      return typeof said.reason === 'string' ? { kind: 'refused', reason: said.reason } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function parseObject(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPosition(value: unknown): value is Position {
+  const { epoch, revision, id } = (value ?? {}) as Partial<Position>;
+  return Number.isSafeInteger(epoch) && Number.isSafeInteger(revision) && typeof id === 'string';
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}

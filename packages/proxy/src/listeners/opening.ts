@@ -1,0 +1,19 @@
+import type { Door } from '../worker/messages.ts';
+
+/** One door, and which workers have opened it. */
+export interface Opening {
+  readonly door: Door;
+  readonly asked: Set<number>;
+  readonly listening: Set<number>;
+  /** All who were asked have answered once: from here on the address may be published. */
+  isConfirmed: boolean;
+  readonly settled: () => void;
+}
+
+/** What a listener has become. */
+export type ListenerState =
+  | { readonly kind: 'open'; readonly opening: Opening }
+  /** Looked at again at `checkAt` (of a clock that never jumps): somebody else may have taken the port meanwhile. */
+  | { readonly kind: 'held'; readonly checkAt: number }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };

@@ -1,0 +1,23 @@
+import type { ListenerKey } from '@weir/model';
+import type { SocketAddress } from '../tcp/transport.ts';
+
+export type Probe = (at: SocketAddress) => Promise<string | undefined>;
+
+/** Asks whether ports are free, never twice at once for the same one: the second would find the first there. */
+export class PortChecks {
+  readonly #probe: Probe;
+  readonly #running = new Map<ListenerKey, Promise<string | undefined>>();
+
+  constructor(probe: Probe) {
+    this.#probe = probe;
+  }
+
+  /** Resolves to the errno code of what is in the way, or undefined. */
+  ask(key: ListenerKey, at: SocketAddress): Promise<string | undefined> {
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const asked = this.#probe(at).finally(() => this.#running.delete(key));
+    this.#running.set(key, asked);
+    return asked;
+  }
+}

@@ -1,0 +1,99 @@
+// Whoever speaks to the lock of a node: any process of this host can.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { parseReply, type Reply } from '../../src/handover/messages.ts';
+import type { RunningProxy } from '../../src/index.ts';
+import { type Fleet, reportOf, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, serving, web } from '../fixtures/serving.ts';
+
+test('one that claims to listen and does not is refused, and nothing is closed', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  using stranger = await speakTo(fleet);
+  stranger.say({ kind: 'ready', applied: proxy.view().applied });
+  assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
+  stranger.say({ kind: 'listening' });
+  assert.match(JSON.stringify(await stranger.hears('refused')), /nobody of the same user listens on/);
+  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+});
+
+test('one that goes away midway leaves the holder serving, and the holder opens and closes listeners again', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  const stranger = await speakTo(fleet);
+  stranger.say({ kind: 'ready', applied: proxy.view().applied });
+  await stranger.hears('join');
+  stranger[Symbol.dispose]();
+  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+});
+
+test('one without our table is told to wait, and one that says what nobody understands is cut off', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  using stranger = await speakTo(fleet);
+  stranger.say({ kind: 'ready', applied: { epoch: 1, revision: 1, id: 'another' } });
+  await stranger.hears('wait');
+  for (const nonsense of [{ kind: 'ready' }, { kind: 'yours' }, [], 'x'.repeat(10_000)]) {
+    using fool = await speakTo(fleet);
+    fool.say(nonsense);
+    await fool.ended;
+  }
+  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+});
+
+async function goesOn(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fleet['serve']>[0]): Promise<void> {
+  await reportOf(proxy, { bound: true, listening: true, error: null });
+  await fleet.serve({ ...another, name: 'web', port: PORT }, another);
+  for (const port of [PORT, another.port]) {
+    await using client = await connected(fleet, port);
+    await client.send('x');
+    await client.take(1);
+  }
+}
+
+function connected(fleet: Fleet, port: number): ReturnType<typeof connectRaw> {
+  return eventually(() => connectRaw({ host: fleet.addressOf(), port }));
+}
+
+interface Stranger extends Disposable {
+  say(what: unknown): void;
+  hears(kind: Reply['kind']): Promise<Reply>;
+  readonly ended: Promise<unknown>;
+}
+
+async function speakTo(fleet: Fleet): Promise<Stranger> {
+  const socket: Socket = connect({ path: `\0weir/${fleet.name}/a` });
+  const ended = new Promise((resolve) => socket.on('close', resolve));
+  const heard: Reply[] = [];
+  let wake = (): void => undefined;
+  let rest = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) heard.push(parseReply(line) ?? assert.fail(line));
+    wake();
+  });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return {
+    ended,
+    say: (what) => void socket.write(`${JSON.stringify(what)}\n`),
+    async hears(kind) {
+      for (;;) {
+        const found = heard.find((reply) => reply.kind === kind);
+        if (found !== undefined) return found;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}

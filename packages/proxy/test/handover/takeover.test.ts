@@ -1,0 +1,124 @@
+// Two proxies of one node: an upgrade, or a mistake.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually, type RawClient } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { reportOf, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, serving, web } from '../fixtures/serving.ts';
+
+const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
+
+test('a newer proxy of the node takes over as soon as it could serve; the older one keeps its connections and waits', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(web([endpointOf(backend)]), web([], { name: 'held', port: 9_090 }));
+  const first = await fleet.proxy(ADMIN);
+  await first.ready;
+  await using old = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await echo(old);
+  const second = await fleet.proxy(ADMIN);
+  await handedOver(first);
+  await reportOf(second, { bound: true, listening: true, error: null });
+  assert.equal(second.view().conflict, null);
+  assert.equal(await readiness(second), 200);
+  assert.equal(await readiness(first), 503);
+  await using next = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await echo(next);
+  await echo(old);
+  assert.equal(connectionsOf(second, 'web'), 1);
+  assert.deepEqual(first.view().listeners, []);
+  await eventually(async () =>
+    assert.deepEqual(
+      (await fleet.heartbeats()).map(({ draining, connections }) => ({ draining, connections })),
+      [
+        { draining: true, connections: 1 },
+        { draining: false, connections: 1 },
+      ],
+    ),
+  );
+  await old.end();
+  await first.close();
+});
+
+test('an older proxy serves again when the one that took over ends, and hands over each time', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await serving(fleet, web([endpointOf(backend)]));
+  for (let round = 0; round < 3; round += 1) {
+    const next = await fleet.proxy();
+    await handedOver(first);
+    await reportOf(next, { listening: true });
+    await next.close();
+    await reportOf(first, { bound: true, listening: true, error: null });
+    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await echo(client);
+    await client.end();
+    await client.ended;
+  }
+});
+
+test('changes of the table during and after a hand-over reach whoever serves', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await serving(fleet, web([endpointOf(backend)]));
+  const second = await fleet.proxy();
+  for (let port = 10_000; port < 10_040; port += 1) {
+    await fleet.serve(web([endpointOf(backend)]), web([endpointOf(backend)], { name: 'moving', port }));
+  }
+  await handedOver(first);
+  await using client = await eventually(() => connectRaw({ host: fleet.addressOf(), port: 10_039 }));
+  await echo(client);
+  assert.equal(connectionsOf(second, 'moving'), 1);
+  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: 10_038 }), { code: 'ECONNREFUSED' });
+});
+
+test('one of the same name that follows another store does not take over: it serves nothing, and both go on', async () => {
+  await using fleet = await startFleet();
+  await using other = await startFleet({ addresses: { a: fleet.addressOf() } });
+  await using backend = await echoServer();
+  const first = await serving(fleet, web([endpointOf(backend)]));
+  await other.serve(web([endpointOf(backend)]));
+  const stranger = await other.proxy({ fleet: fleet.name });
+  await stranger.ready;
+  assert.match(String(stranger.view().conflict), /^another proxy serves node a of fleet test-.* has not handed over/);
+  assert.equal(stranger.view().listeners[0]?.error, stranger.view().conflict);
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await echo(client);
+  await client.end();
+  await client.ended;
+  assert.equal(first.view().services[0]?.counters.connections, 1);
+  await first.close();
+  await reportOf(stranger, { bound: true, listening: true, error: null });
+});
+
+test('one that cannot open what the other has leaves it serving, and says why', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await serving(fleet, web([endpointOf(backend)]));
+  const second = await fleet.proxy({ workerEntry: new URL('../fixtures/deaf-worker.ts', import.meta.url) });
+  await eventually(() =>
+    assert.match(String(second.view().conflict), /cannot take over .*: cannot listen on .* in use/),
+  );
+  await reportOf(first, { listening: true });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await echo(client);
+  assert.equal(first.view().services[0]?.counters.connections, 1);
+});
+
+async function handedOver(proxy: RunningProxy): Promise<void> {
+  await eventually(() => assert.match(String(proxy.view().conflict), /^another proxy has taken over node a/));
+}
+
+function connectionsOf(proxy: RunningProxy, name: string): number | undefined {
+  return proxy.view().services.find((service) => service.name === name)?.counters.connections;
+}
+
+async function echo(client: RawClient): Promise<void> {
+  await client.send('echo');
+  await client.take(4);
+}
+
+async function readiness({ adminAddress }: RunningProxy): Promise<number> {
+  return (await fetch(`http://${adminAddress?.host}:${adminAddress?.port}/readyz`)).status;
+}
