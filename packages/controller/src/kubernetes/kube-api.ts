@@ -28,24 +28,35 @@ export interface WatchRequest {
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
 
+export interface KubeApiTimes {
+  /** In which an answer must be there; of a watch its head. */
+  readonly timeoutMs?: number;
+  /** How long a watch may say nothing before it is asked for again. */
+  readonly silenceMs?: number;
+}
+
 const TIMEOUT_MS = 30_000;
-/** The server sends a bookmark about once a minute; nothing at all for longer: the connection is dead without a word. */
+/** More than a minute, after which most servers send a bookmark. */
 const SILENCE_MS = 90_000;
 
 /** JSON in, JSON out. Rejects with `ApiError`, or the reason of the signal. */
 export class KubeApi {
   readonly #connection: Connection;
+  readonly #timeoutMs: number;
+  readonly #silenceMs: number;
 
-  constructor(config: KubeConfig) {
+  constructor(config: KubeConfig, { timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: KubeApiTimes = {}) {
     this.#connection = new Connection(config);
+    this.#timeoutMs = timeoutMs;
+    this.#silenceMs = silenceMs;
   }
 
   get server(): string {
     return this.#connection.server;
   }
 
-  async request({ method, path, query, body, contentType, timeoutMs = TIMEOUT_MS, signal }: ApiRequest): Promise<Json> {
-    const limit = new Limit(timeoutMs, signal);
+  async request({ method, path, query, body, contentType, timeoutMs, signal }: ApiRequest): Promise<Json> {
+    const limit = new Limit(timeoutMs ?? this.#timeoutMs, signal);
     const what = `${method} ${path}`;
     try {
       const response = await this.#connection.send({
@@ -66,10 +77,15 @@ export class KubeApi {
     }
   }
 
-  /** Resolves when the server ends the watch, as it does every few minutes. */
+  /**
+   * Resolves when the server ends the watch, as it does every few minutes, or has said nothing for long. Not every server sends
+   * bookmarks of kinds that do not change (etcd 3.4 has no progress to tell of), so silence does not say that it is away: whether
+   * it is, asking for the next watch tells.
+   */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
-    const limit = new Limit(SILENCE_MS, signal);
+    const limit = new Limit(this.#timeoutMs, signal);
     const what = `WATCH ${path}`;
+    let isOpen = false;
     try {
       const fullPath = `${path}${queryText({ ...query, watch: 'true', allowWatchBookmarks: 'true' })}`;
       const response = await this.#connection.send({
@@ -79,13 +95,16 @@ export class KubeApi {
         signal: limit.signal,
       });
       if (response.statusCode !== 200) throw apiErrorFor(what, response.statusCode ?? 0, await textOf(response));
+      isOpen = true;
+      limit.renew(this.#silenceMs);
       onOpen();
       for await (const line of linesOf(response)) {
-        limit.renew();
+        limit.renew(this.#silenceMs);
         const { type, object } = JSON.parse(line) as { type: string; object: Json };
         onEvent(type, object);
       }
     } catch (error) {
+      if (isOpen && limit.isOver && !signal.aborted) return;
       throw this.#inWords(error, { what, limit, signal });
     } finally {
       limit.clear();
@@ -136,29 +155,27 @@ function queryText(query: Readonly<Record<string, string>> | undefined): string 
 class Limit {
   readonly signal: AbortSignal;
   readonly #over = new AbortController();
-  readonly #ms: number;
   #timer: NodeJS.Timeout;
 
   constructor(ms: number, signal: AbortSignal | undefined) {
-    this.#ms = ms;
     this.signal = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
-    this.#timer = this.#start();
+    this.#timer = this.#start(ms);
   }
 
   get isOver(): boolean {
     return this.#over.signal.aborted;
   }
 
-  renew(): void {
+  renew(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = this.#start();
+    this.#timer = this.#start(ms);
   }
 
   clear(): void {
     clearTimeout(this.#timer);
   }
 
-  #start(): NodeJS.Timeout {
-    return setTimeout(() => this.#over.abort(), this.#ms);
+  #start(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#over.abort(), ms);
   }
 }
