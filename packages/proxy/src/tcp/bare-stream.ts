@@ -157,7 +157,7 @@ export class BareStream implements TcpStream {
     this.#tell('onEnd');
     if (this.#isClosed) return;
     if (this.#fin === 'sent') this.#close(undefined);
-    else if (this.#isAccepted) paused.watch(this);
+    else paused.watch(this);
   }
 
   written(status: number): void {
