@@ -1,5 +1,6 @@
 // The annotations `weir.dev/…` of a Service: one line for each that this version honours. A value that is not allowed
 // refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
+import { parseHost } from '../match/hosts.ts';
 import { quoted } from '../translate/text.ts';
 import { parseDuration } from './duration.ts';
 import type { Algorithm, ServiceSettings } from './service-settings.ts';
@@ -16,6 +17,9 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'connect-timeout': duration({ mostMs: 300_000 }, (connectTimeoutMs) => ({ connectTimeoutMs })),
   'drain-timeout': duration({ mostMs: 86_400_000 }, (drainTimeoutMs) => ({ drainTimeoutMs })),
   'idle-timeout': duration({ mostMs: 86_400_000 }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
+  'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
+  'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
+  hosts: hostsOf,
 };
 
 const NAMES: readonly string[] = Object.keys(ANNOTATIONS);
@@ -59,4 +63,17 @@ function duration(
       ? `is not allowed; use a duration from 1ms to ${mostMs / 1000}s, such as 5s or 10m`
       : settings(ms);
   };
+}
+
+/** Blanks around a host are allowed; an empty part of the list is a mistake. */
+function hostsOf(value: string, { tlsPassthrough }: ServiceSettings): Partial<ServiceSettings> | string {
+  const texts = value.split(',').map((text) => text.trim());
+  const hosts = texts.map(parseHost);
+  const wrong = hosts.indexOf(undefined);
+  if (wrong >= 0) {
+    return `is not allowed: ${quoted(texts[wrong] ?? '')} is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…`;
+  }
+  if (!tlsPassthrough)
+    return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true"; add that annotation, or remove this one`;
+  return { hosts: [...new Set(hosts as string[])] };
 }
