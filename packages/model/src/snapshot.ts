@@ -76,6 +76,8 @@ export interface ServiceObject extends NamespacedMeta {
   /** As written, blanks and mistakes included; the field wins over the legacy annotation. */
   readonly sourceRanges: readonly string[];
   readonly externalTrafficPolicy: string;
+  /** As written: it is a wish, and newer clusters know more of them. */
+  readonly trafficDistribution: string | null;
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
   /** Addresses in status.loadBalancer.ingress: who was published owns its ports when everything else is lost. */
@@ -99,6 +101,7 @@ export interface SlicePort {
 /** Conditions as the API reads them when absent: ready and serving true, terminating false. */
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
+  readonly zone: string | null;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;

@@ -23,6 +23,7 @@ export function projectService(raw: unknown): Projection<ServiceObject> {
       clientIpAffinitySeconds: readAffinity(spec),
       sourceRanges: Object.freeze(spec.texts('loadBalancerSourceRanges')),
       externalTrafficPolicy: spec.oneOf('externalTrafficPolicy', ['Cluster', 'Local'], 'Cluster'),
+      trafficDistribution: spec.text('trafficDistribution'),
       publishNotReadyAddresses: spec.boolean('publishNotReadyAddresses', false),
       ipFamilies: Object.freeze(spec.texts('ipFamilies', IP_FAMILY)),
       publishedIPs: Object.freeze(readPublished(fields)),

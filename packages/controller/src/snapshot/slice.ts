@@ -63,6 +63,7 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
   const conditions = item.object('conditions');
   return Object.freeze({
     addresses: Object.freeze(addresses),
+    zone: item.text('zone') || null,
     ready: conditions.boolean('ready', true),
     serving: conditions.boolean('serving', conditions.boolean('ready', true)),
     terminating: conditions.boolean('terminating', false),

@@ -28,11 +28,18 @@ describe('a Service', () => {
       clientIpAffinitySeconds: null,
       sourceRanges: [],
       externalTrafficPolicy: 'Cluster',
+      trafficDistribution: null,
       publishNotReadyAddresses: false,
       ipFamilies: [],
       publishedIPs: [],
       deleting: false,
     });
+  });
+
+  test('keeps what it wishes for the distribution of its traffic, also what this version does not know', () => {
+    const spec = { ports: [{ port: 80 }], trafficDistribution: 'PreferSomethingNew' };
+    const { object, problems } = projectService(service(spec));
+    assert.deepEqual([object?.trafficDistribution, problems], ['PreferSomethingNew', []]);
   });
 
   test('keeps of its annotations only those that Weir reads', () => {
@@ -140,9 +147,26 @@ describe('an EndpointSlice', () => {
     const { object } = projectSlice(
       slice({ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ port: 8080, name: '' }] }),
     );
-    assert.deepEqual(object?.endpoints, [{ addresses: ['10.0.0.1'], ready: true, serving: true, terminating: false }]);
+    assert.deepEqual(object?.endpoints, [
+      { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false },
+    ]);
     assert.deepEqual(object?.ports, [{ name: null, port: 8080, protocol: 'TCP' }]);
     assert.equal(object?.serviceName, 'web');
+  });
+
+  test('keeps the zones of its endpoints; an empty one is none', () => {
+    const { object } = projectSlice(
+      slice({
+        endpoints: [
+          { addresses: ['10.0.0.1'], zone: 'eu-1a' },
+          { addresses: ['10.0.0.2'], zone: '' },
+        ],
+      }),
+    );
+    assert.deepEqual(
+      object?.endpoints.map(({ zone }) => zone),
+      ['eu-1a', null],
+    );
   });
 
   test('without the name of a Service is a warning and no object', () => {

@@ -13,7 +13,9 @@ type ParseValue = (value: string, settings: ServiceSettings) => Partial<ServiceS
 /** Parsed in this order, so that one may build on another. */
 const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   ignore: oneOf(['true', 'false'], () => ({})),
-  algorithm: oneOf<Algorithm>(['least-connections', 'round-robin'], (algorithm) => ({ algorithm })),
+  algorithm: oneOf<Algorithm>(['least-connections', 'round-robin', 'random', 'maglev', 'first'], (algorithm) => ({
+    algorithm,
+  })),
   'connect-timeout': duration({ mostMs: 300_000 }, (connectTimeoutMs) => ({ connectTimeoutMs })),
   'drain-timeout': duration({ mostMs: 86_400_000 }, (drainTimeoutMs) => ({ drainTimeoutMs })),
   'idle-timeout': duration({ mostMs: 86_400_000 }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),

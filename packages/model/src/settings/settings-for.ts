@@ -8,6 +8,9 @@ import { type Affinity, DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from '.
 
 const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
+/** PreferClose is what Kubernetes called it before 1.34. */
+const SAME_ZONE: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
+
 export type ParsedSettings =
   | { readonly kind: 'settings'; readonly settings: ServiceSettings }
   /** Each names annotation or field, value, and what is allowed. */
@@ -22,6 +25,7 @@ export function settingsFor(service: ServiceObject): ParsedSettings {
     ...applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes),
     sourceRanges: rangesFor(service, mistakes),
     affinity: affinityFor(service),
+    preferSameZone: SAME_ZONE.has(service.trafficDistribution ?? ''),
   };
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
 }

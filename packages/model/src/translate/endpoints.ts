@@ -48,7 +48,11 @@ function endpointsIn(slice: SliceObject, port: { readonly name: string | null; r
       : slice.endpoints.flatMap((state) =>
           state.addresses.map((address) => ({
             slice: slice.name,
-            endpoint: { address: canonicalAddress(address) ?? address, port: number },
+            endpoint: {
+              address: canonicalAddress(address) ?? address,
+              port: number,
+              ...(state.zone !== null && { zone: state.zone }),
+            },
             state,
           })),
         ),

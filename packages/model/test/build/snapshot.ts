@@ -46,6 +46,7 @@ export function service(path: string, more: Partial<ServiceObject> = {}): Servic
     clientIpAffinitySeconds: null,
     sourceRanges: [],
     externalTrafficPolicy: 'Cluster',
+    trafficDistribution: null,
     publishNotReadyAddresses: false,
     ipFamilies: [],
     publishedIPs: [],
@@ -67,7 +68,13 @@ export function slice(path: string, addresses: readonly string[], more: Partial<
     serviceName: name,
     addressType: 'IPv4',
     ports: [{ name: null, port: 8080, protocol: 'TCP' }],
-    endpoints: addresses.map((address) => ({ addresses: [address], ready: true, serving: true, terminating: false })),
+    endpoints: addresses.map((address) => ({
+      addresses: [address],
+      zone: null,
+      ready: true,
+      serving: true,
+      terminating: false,
+    })),
     ...more,
   };
 }

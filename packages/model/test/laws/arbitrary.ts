@@ -41,13 +41,14 @@ export const slices = (namespaces: readonly string[] = NAMESPACES): fc.Arbitrary
         addresses: fc.uniqueArray(fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'), { maxLength: 4 }),
         ports: fc.uniqueArray(fc.constantFrom('80-TCP', '81-TCP', '82-TCP'), { maxLength: 3 }),
         isReady: fc.boolean(),
+        zone: fc.constantFrom(null, 'a', 'b'),
       })
-      .map(({ path: [namespace, name], number, addresses, ports, isReady }) => {
+      .map(({ path: [namespace, name], number, addresses, ports, isReady, zone }) => {
         const base = slice(`${namespace}/${name}`, addresses, {
           name: `${name}-${number}`,
           ports: ports.map((portName, i) => ({ name: portName, port: 9000 + i, protocol: 'TCP' })),
         });
-        return { ...base, endpoints: base.endpoints.map((endpoint) => ({ ...endpoint, ready: isReady })) };
+        return { ...base, endpoints: base.endpoints.map((endpoint) => ({ ...endpoint, zone, ready: isReady })) };
       }),
     { maxLength: 6, selector: ({ namespace, name }) => `${namespace}/${name}` },
   );
@@ -55,6 +56,7 @@ export const slices = (namespaces: readonly string[] = NAMESPACES): fc.Arbitrary
 const nodes: fc.Arbitrary<NodeObject[]> = fc.constantFrom(
   [node('n1', '192.0.2.1')],
   [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')],
+  [node('n1', '192.0.2.1', { labels: { role: 'loadbalancer', 'topology.kubernetes.io/zone': 'a' } })],
   [],
 );
 

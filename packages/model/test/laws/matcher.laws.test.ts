@@ -84,7 +84,8 @@ function naive(table: RoutingTable, node: string, arrival: Arrival): readonly En
       (entry) =>
         entry.service === listener.service && entry.port === listener.port && entry.protocol === listener.protocol,
     )
-    .flatMap((entry) => entry.endpoints);
+    .flatMap((entry) => entry.endpoints)
+    .sort((a, b) => ((a.zone ?? '') < (b.zone ?? '') ? 1 : -1));
   const unique = [
     ...new Map(endpoints.map((endpoint) => [`${endpoint.address}|${endpoint.port}`, endpoint])).entries(),
   ];

@@ -23,9 +23,9 @@ describe('endpoints', () => {
   });
 
   test('those that are not ready are left out; when none is ready those that serve while terminating are used', () => {
-    const ready = { addresses: ['10.0.0.1'], ready: true, serving: true, terminating: false };
-    const leaving = { addresses: ['10.0.0.2'], ready: false, serving: true, terminating: true };
-    const sick = { addresses: ['10.0.0.3'], ready: false, serving: false, terminating: false };
+    const ready = { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false };
+    const leaving = { addresses: ['10.0.0.2'], zone: null, ready: false, serving: true, terminating: true };
+    const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const used = (...endpoints: (typeof ready)[]): string[] =>
       endpointsOf(fresh({ services: [service('a/web')], slices: [slice('a/web', [], { endpoints })] }));
     assert.deepEqual(used(ready, leaving, sick), ['10.0.0.1:8080']);
@@ -33,8 +33,19 @@ describe('endpoints', () => {
     assert.deepEqual(used(sick), []);
   });
 
+  test('carry the zone that their slice names', () => {
+    const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
+    const lost = { ...near, addresses: ['10.0.0.2'], zone: null };
+    const slices = [slice('a/web', [], { endpoints: [near, lost] })];
+    const [entry] = entriesOf(fresh({ services: [service('a/web')], slices }).table, 'endpoints');
+    assert.deepEqual(entry?.endpoints, [
+      { address: '10.0.0.1', port: 8080, zone: 'a' },
+      { address: '10.0.0.2', port: 8080 },
+    ]);
+  });
+
   test('publishNotReadyAddresses uses all', () => {
-    const sick = { addresses: ['10.0.0.3'], ready: false, serving: false, terminating: false };
+    const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const services = [service('a/web', { publishNotReadyAddresses: true })];
     const slices = [slice('a/web', [], { endpoints: [sick] })];
     assert.deepEqual(endpointsOf(fresh({ services, slices })), ['10.0.0.3:8080']);

@@ -32,10 +32,22 @@ describe('settings', () => {
     const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/algorithm': 'best' } })] });
     assert.equal(
       messageOf(translation, 'a/web'),
-      'annotation weir.dev/algorithm: "best" is not allowed; use one of least-connections, round-robin',
+      'annotation weir.dev/algorithm: "best" is not allowed; use one of least-connections, round-robin, random, maglev, first',
     );
     assert.deepEqual(portsOf(translation, 'a/web'), []);
   });
+
+  for (const [trafficDistribution, preferSameZone] of [
+    [null, false],
+    ['PreferSameZone', true],
+    ['PreferClose', true],
+    ['PreferSameNode', false],
+  ] as const) {
+    test(`trafficDistribution ${trafficDistribution} ${preferSameZone ? 'prefers' : 'does not prefer'} the own zone`, () => {
+      const { table } = fresh({ services: [service('a/web', { trafficDistribution })] });
+      assert.equal(entriesOf(table, 'service')[0]?.settings?.preferSameZone, preferSameZone);
+    });
+  }
 
   test('an annotation that is not honoured refuses the Service instead of being ignored', () => {
     const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })] });
