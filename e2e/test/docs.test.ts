@@ -20,6 +20,7 @@ const CODES = [
   'packages/store/src/error.ts',
   'packages/controller/src/kubernetes/api-error.ts',
   'packages/console/src/api/api-error.ts',
+  'packages/console/src/fleet/problem-list.ts',
   'packages/cli/src/client/console-client.ts',
 ];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startConsole, storeSuspensions } from '@weir/console';
-import { silentLogger, systemClock as clock } from '@weir/runtime';
+import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { weir } from './build/run-weir.ts';
 

@@ -15,6 +15,7 @@ const KINDS = {
   Draining: 'wait',
   Refused: 'bad',
   Silent: 'bad',
+  Stray: 'bad',
   error: 'bad',
   warning: 'wait',
   Suspended: 'stop',

@@ -164,6 +164,17 @@ test('a node whose proxy is not heard is shown as silent', () => {
   );
 });
 
+test('a proxy whose node is none of the load-balancing nodes says so, and what to do', () => {
+  const fleet = fleetOf(SERVED);
+  const heartbeats = ['n1', 'n2', 'typo'].map((name) => heartbeatOf(fleet, name));
+  const [first, , stray] = proxyViewsFor({ ...fleet, heartbeats });
+  assert.deepEqual([first?.state, first?.message], ['Serving', null]);
+  assert.equal(stray?.state, 'Stray');
+  assert.match(stray?.message ?? '', /node "typo".*kubectl label node typo role=loadbalancer.*WEIR_NODE/);
+  const leaving = heartbeats.map((heartbeat) => ({ ...heartbeat, draining: true }));
+  assert.equal(proxyViewsFor({ ...fleet, heartbeats: leaving }).at(-1)?.state, 'Draining');
+});
+
 test('messages are cut at 1,024 bytes between characters', () => {
   assert.equal(truncate('short'), 'short');
   assert.equal(truncate('x'.repeat(1024)), 'x'.repeat(1024));

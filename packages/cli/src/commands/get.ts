@@ -96,6 +96,7 @@ const PROXY_COLUMNS = (paint: Paint): readonly Column<ProxyView>[] => [
     align: 'right',
   },
   { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
+  { title: 'REASON', value: (proxy) => proxy.message ?? '-' },
 ];
 
 function portsText({ ports, portErrors }: ServiceView): string {

@@ -16,6 +16,7 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
   Draining: 'yellow',
   Refused: 'red',
   Silent: 'red',
+  Stray: 'red',
   Suspended: 'magenta',
 };
 

@@ -1,4 +1,15 @@
-import { entriesOf, type Fleet, type Problem, proxyViewsFor, type ServiceView, subjectFor } from '@weir/model';
+import {
+  entriesOf,
+  type Fleet,
+  type Problem,
+  type ProxyView,
+  proxyViewsFor,
+  type ServiceView,
+  subjectFor,
+} from '@weir/model';
+
+/** What is a problem of a proxy, beside those of the objects and what Services wait for. */
+type ProxyProblemCode = 'ProxySilent' | 'StrayProxy';
 
 /** Like a `Problem`, but also with what only the running fleet knows. */
 export interface FleetProblem extends Omit<Problem, 'code'> {
@@ -12,7 +23,8 @@ export function problemsFor(fleet: Fleet, services: readonly ServiceView[]): Fle
     if (view.state === 'Pending') found.push(pendingProblem(view));
   }
   for (const proxy of proxyViewsFor(fleet)) {
-    if (proxy.state === 'Silent' && fleet.reachable) found.push(silentProblem(proxy.node));
+    if (proxy.state === 'Silent' && fleet.reachable) found.push(proxyProblem('ProxySilent', proxy));
+    if (proxy.state === 'Stray') found.push(proxyProblem('StrayProxy', proxy));
   }
   const unique = new Map(found.map((problem) => [`${problem.code}|${problem.subject}|${problem.message}`, problem]));
   return [...unique.values()].sort(
@@ -30,14 +42,9 @@ function pendingProblem(view: ServiceView): FleetProblem {
   };
 }
 
-function silentProblem(node: string): FleetProblem {
-  return {
-    code: 'ProxySilent',
-    subject: subjectFor('Node', { name: node }),
-    severity: 'error',
-    heals: true,
-    message: `no proxy of node "${node}" has been heard for 3 s; look at its pod and whether it reaches the store`,
-  };
+function proxyProblem(code: ProxyProblemCode, { node, message }: ProxyView): FleetProblem {
+  const severity = code === 'ProxySilent' ? 'error' : 'warning';
+  return { code, subject: subjectFor('Node', { name: node }), severity, heals: true, message: message ?? '' };
 }
 
 function compare(a: string, b: string): number {

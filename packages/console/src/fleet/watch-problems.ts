@@ -40,7 +40,7 @@ export function problemNews(before: readonly FleetProblem[], after: readonly Fle
   };
 }
 
-/** The second between the table and the proxies' answer is no news, nor is a proxy that is only starting. */
+/** The second between the table and the proxies' answer is no news, nor is a proxy that is only starting or ending. */
 function isPassing({ code }: FleetProblem): boolean {
-  return code === 'WaitingForProxy' || code === 'ProxySilent';
+  return code === 'WaitingForProxy' || code === 'ProxySilent' || code === 'StrayProxy';
 }

@@ -25,6 +25,22 @@ test('services have exactly the fields that scripts rely on', async () => {
   );
 });
 
+test('a proxy of a node that carries none is a problem, not a proxy that serves', async () => {
+  const seeded = await seededStore(systemClock);
+  const [known] = await seeded.store.heartbeats.list();
+  assert.ok(known);
+  await seeded.store.heartbeats.beat({ ...known, node: 'typo', listeners: [] });
+  await using console = await runningConsole({ seeded });
+  const { items } = (await console.ask('/api/v1/proxies')).json;
+  const stray = items.find((each: { node: string }) => each.node === 'typo');
+  assert.equal(stray.state, 'Stray');
+  const problems = (await console.ask('/api/v1/problems')).json.items;
+  assert.deepEqual(
+    problems.filter((each: { code: string }) => each.code === 'StrayProxy'),
+    [{ code: 'StrayProxy', subject: 'Node typo', severity: 'warning', heals: true, message: stray.message }],
+  );
+});
+
 test('services can be narrowed to a tenant or a namespace', async () => {
   await using console = await runningConsole();
   assert.equal((await console.ask('/api/v1/services?tenant=shop&namespace=shop')).json.items.length, 2);

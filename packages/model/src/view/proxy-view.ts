@@ -1,4 +1,5 @@
 import type { Heartbeat, Position } from '../heartbeat.ts';
+import type { NodeEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -6,7 +7,10 @@ import type { Fleet } from './fleet.ts';
 export interface ProxyView {
   readonly node: string;
   readonly life: number | null;
-  readonly state: 'Serving' | 'Draining' | 'Silent';
+  /** Stray: it is heard, but its node carries no proxy, so nothing is placed there. */
+  readonly state: 'Serving' | 'Draining' | 'Silent' | 'Stray';
+  /** What is wrong, and what to do; null: nothing is. */
+  readonly message: string | null;
   readonly version: string | null;
   /** Milliseconds since the epoch. */
   readonly startedAt: number | null;
@@ -20,30 +24,39 @@ export interface ProxyView {
 /** Every node of the table and every proxy heard, sorted by node and life. */
 export function proxyViewsFor(fleet: Fleet): ProxyView[] {
   const heard = new Set(fleet.heartbeats.map((heartbeat) => heartbeat.node));
-  const silent = entriesOf(fleet.table, 'node').filter((node) => !heard.has(node.name));
+  const nodes = entriesOf(fleet.table, 'node');
+  const known = new Set(nodes.map((node) => node.name));
+  const silent = nodes.filter((node) => !heard.has(node.name));
   return [
-    ...fleet.heartbeats.map(viewOf),
-    ...silent.map((node) => ({ ...SILENT, node: node.name, addresses: node.bindAddresses })),
+    ...fleet.heartbeats.map((heartbeat) => viewOf(heartbeat, known)),
+    ...silent.map((node) => silentView(node)),
   ].sort((a, b) => (a.node === b.node ? (a.life ?? 0) - (b.life ?? 0) : a.node < b.node ? -1 : 1));
 }
 
-const SILENT: Omit<ProxyView, 'node' | 'addresses'> = {
-  life: null,
-  state: 'Silent',
-  version: null,
-  startedAt: null,
-  applied: null,
-  listeners: { listening: 0, bound: 0, failed: 0 },
-  workers: 0,
-  connections: 0,
-};
-
-function viewOf(heartbeat: Heartbeat): ProxyView {
-  const { listeners } = heartbeat;
+function silentView({ name, bindAddresses }: NodeEntry): ProxyView {
   return {
-    node: heartbeat.node,
+    node: name,
+    life: null,
+    state: 'Silent',
+    message: `no proxy of node "${name}" has been heard for 3 s; look at its pod and whether it reaches the store`,
+    version: null,
+    startedAt: null,
+    addresses: bindAddresses,
+    applied: null,
+    listeners: { listening: 0, bound: 0, failed: 0 },
+    workers: 0,
+    connections: 0,
+  };
+}
+
+function viewOf(heartbeat: Heartbeat, known: ReadonlySet<string>): ProxyView {
+  const { node, draining, listeners } = heartbeat;
+  const state = draining ? 'Draining' : known.has(node) ? 'Serving' : 'Stray';
+  return {
+    node,
     life: heartbeat.life,
-    state: heartbeat.draining ? 'Draining' : 'Serving',
+    state,
+    message: state === 'Stray' ? strayMessage(node) : null,
     version: heartbeat.version,
     startedAt: heartbeat.startedAt,
     addresses: heartbeat.addresses,
@@ -56,4 +69,8 @@ function viewOf(heartbeat: Heartbeat): ProxyView {
     workers: heartbeat.workers,
     connections: heartbeat.connections,
   };
+}
+
+function strayMessage(node: string): string {
+  return `a proxy is heard of node "${node}", which is no load-balancing node, so it serves nothing; kubectl label node ${node} role=loadbalancer, or correct WEIR_NODE of the proxy if no node has that name`;
 }
