@@ -14,18 +14,25 @@ export function isOwned(service: ServiceObject, settings: FleetSettings): boolea
 
 /**
  * The Services that Weir takes, in the order in which they are served: those that hold ports, those whose address was
- * published (all else may be lost), then the oldest; last by UID, or by name where the source knows no time.
+ * published (all else may be lost), those that were taken and wait for a node, then the oldest. What one `kubectl apply` makes
+ * is all of one second, and a directory knows no time: then by namespace and name, which people see, unlike UIDs.
  */
 export function ownedServicesFor(snapshot: Snapshot, held: Held): readonly ServiceObject[] {
   const holders = new Set(held.ports.values());
-  const rank = (service: ServiceObject): number =>
-    holders.has(service.uid) ? 0 : service.publishedIPs.length > 0 ? 1 : 2;
+  const rank = ({ uid, publishedIPs }: ServiceObject): number => {
+    if (holders.has(uid)) return 0;
+    if (publishedIPs.length > 0) return 1;
+    return held.services.has(uid) ? 2 : 3;
+  };
   const age = (service: ServiceObject): number => service.createdAt ?? Number.MAX_SAFE_INTEGER;
-  const last = (service: ServiceObject): string =>
-    service.createdAt === null ? `${service.namespace}/${service.name}` : service.uid;
   return snapshot.services
     .filter((service) => isOwned(service, snapshot.settings))
-    .sort((a, b) => rank(a) - rank(b) || age(a) - age(b) || (last(a) < last(b) ? -1 : 1));
+    .sort((a, b) => rank(a) - rank(b) || age(a) - age(b) || byName(a, b));
+}
+
+function byName(a: ServiceObject, b: ServiceObject): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
 }
 
 /** By listener id: who holds it still, of Services and ports and nodes that still exist. */

@@ -23,6 +23,29 @@ describe('limits of a tenant', () => {
     assert.equal(reasonOf(translation, 'shop/beta'), 'QuotaExceeded');
   });
 
+  /** As one `kubectl apply` makes them: in one second, with UIDs that say nothing. */
+  const atOnce = [
+    service('shop/a', { uid: 'u3', ports: [port(80)], createdAt: 1 }),
+    service('shop/b', { uid: 'u2', ports: [port(81)], createdAt: 1 }),
+    service('shop/c', { uid: 'u1', ports: [port(82)], createdAt: 1 }),
+  ];
+
+  test('of Services made in the same second the first by name are taken', () => {
+    const translation = fresh({ namespaces, policies: [shop], services: atOnce });
+    const reasons = ['a', 'b', 'c'].map((name) => reasonOf(translation, `shop/${name}`));
+    assert.deepEqual(reasons, ['Accepted', 'Accepted', 'QuotaExceeded']);
+  });
+
+  test('who was taken first is not displaced by one of the same second whose name comes earlier, even without a node', () => {
+    const given = { namespaces, policies: [shop] };
+    for (const parts of [given, { ...given, nodes: [] }]) {
+      const before = fresh({ ...parts, services: atOnce.slice(1) });
+      const after = next(before, { ...parts, services: atOnce });
+      const reasons = ['a', 'b', 'c'].map((name) => reasonOf(after, `shop/${name}`));
+      assert.deepEqual(reasons, ['QuotaExceeded', 'Accepted', 'Accepted']);
+    }
+  });
+
   test('when one is deleted the oldest that waits gets its turn', () => {
     const waiting = [...three, service('shop/last', { ports: [port(90)], createdAt: 9 })];
     const before = fresh({ namespaces, policies: [shop], services: waiting });
