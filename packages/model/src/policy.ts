@@ -13,10 +13,16 @@ export type TenantFrom =
   | { readonly kind: 'label'; readonly label: string }
   | { readonly kind: 'name'; readonly name: string };
 
-/** Absent = unlimited, 0 = none. Counts are integers; `trafficPerMonth` is bytes, in + out. */
+/** Absent = unlimited, 0 = none. All are integers; `trafficPerMonth` is bytes, in + out. */
 export interface TenantLimits {
   readonly services?: number;
   readonly ports?: number;
+  /** Open at a time; a UDP flow is one, too. On each proxy. */
+  readonly connections?: number;
+  readonly newConnectionsPerSecond?: number;
+  /** What clients send, and what they get. */
+  readonly inBitsPerSecond?: number;
+  readonly outBitsPerSecond?: number;
   readonly trafficPerMonth?: number;
 }
 

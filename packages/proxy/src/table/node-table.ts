@@ -1,8 +1,8 @@
-import { type Change, diff, EMPTY_TABLE, type Entry, idOf, type RoutingTable, serviceId } from '@weir/model';
+import { type Change, diff, EMPTY_TABLE, type Entry, idOf, type RoutingTable, serviceId, tenantId } from '@weir/model';
 
 /**
  * The part of the fleet's table that one node serves: its own entry and listeners, the Services that those belong to,
- * and their endpoints. Law: after any changes it equals the same part of the whole table.
+ * their endpoints and tenants. Law: after any changes it equals the same part of the whole table.
  */
 export class NodeTable {
   readonly #node: string;
@@ -12,6 +12,8 @@ export class NodeTable {
   #listeners = new Map<string, number>();
   /** Ids of endpoints entries of the whole fleet, by Service UID. */
   #endpoints = new Map<string, Set<string>>();
+  /** Services of the part, by their tenant's id. */
+  #tenants = new Map<string, number>();
 
   constructor(node: string) {
     this.#node = node;
@@ -26,7 +28,9 @@ export class NodeTable {
     this.#whole = table;
     this.#listeners = new Map();
     this.#endpoints = new Map();
+    this.#tenants = new Map();
     for (const entry of table.entries.values()) this.#link(entry);
+    for (const entry of table.entries.values()) if (this.#isOurs(entry)) this.#countTenant(entry, 1);
     const part = new Map<string, Entry>();
     for (const entry of table.entries.values()) if (this.#isOurs(entry)) part.set(entry.id, entry);
     const changes = diff(this.part, { entries: part });
@@ -52,12 +56,22 @@ export class NodeTable {
       ids.add(serviceId(uid));
       for (const id of this.#endpoints.get(uid) ?? []) ids.add(id);
     }
-    return [...ids].flatMap((id) => this.#settle(id, table.entries.get(id)));
+    const tenants = new Set<string>();
+    for (const id of ids) {
+      for (const each of [this.#part.get(id), table.entries.get(id)]) {
+        if (each?.kind === 'service' && each.tenant !== null) tenants.add(tenantId(each.tenant));
+      }
+    }
+    const changed = [...ids].flatMap((id) => (tenants.has(id) ? [] : this.#settle(id, table.entries.get(id))));
+    // A first or last Service brings or takes its tenant: so tenants come last.
+    return [...changed, ...[...tenants].flatMap((id) => this.#settle(id, table.entries.get(id)))];
   }
 
   #settle(id: string, entry: Entry | undefined): Change[] {
     const known = this.#part.get(id);
+    if (known !== undefined) this.#countTenant(known, -1);
     if (entry !== undefined && this.#isOurs(entry)) {
+      this.#countTenant(entry, 1);
       if (known === entry) return [];
       this.#part.set(id, entry);
       return [{ kind: 'put', entry }];
@@ -76,9 +90,18 @@ export class NodeTable {
       case 'endpoints':
         return this.#listeners.has(entry.service);
       case 'tenant':
+        return this.#tenants.has(entry.id);
       case 'problem':
         return false;
     }
+  }
+
+  #countTenant(entry: Entry, change: 1 | -1): void {
+    if (entry.kind !== 'service' || entry.tenant === null) return;
+    const id = tenantId(entry.tenant);
+    const services = (this.#tenants.get(id) ?? 0) + change;
+    if (services > 0) this.#tenants.set(id, services);
+    else this.#tenants.delete(id);
   }
 
   #link(entry: Entry): void {

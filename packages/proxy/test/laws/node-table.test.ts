@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { apply, diff, EMPTY_TABLE, type Entry, type RoutingTable } from '@weir/model';
+import { apply, diff, EMPTY_TABLE, type Entry, type RoutingTable, type TenantLimits } from '@weir/model';
 import fc from 'fast-check';
 import { NodeTable } from '../../src/table/node-table.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
@@ -13,6 +13,7 @@ const PLAIN = { noNullPrototype: true } as const;
 const service: fc.Arbitrary<TestService> = fc.record({
   name: fc.constantFrom('s1', 's2', 's3'),
   namespace: fc.constant('shop'),
+  tenant: fc.constantFrom('red', 'blue', null),
   port: fc.constantFrom(80, 81, 82),
   endpoints: fc.array(
     fc.record({ address: fc.constantFrom('10.0.0.1', '10.0.0.2'), port: fc.constantFrom(1, 2) }, PLAIN),
@@ -25,7 +26,13 @@ const service: fc.Arbitrary<TestService> = fc.record({
 /** Ports go from one Service to another between two tables. */
 const table: fc.Arbitrary<RoutingTable> = fc
   .uniqueArray(service, { selector: ({ port }) => port })
-  .map((services) => tableFor(NODES, [...new Map(services.map((each) => [each.name, each])).values()]));
+  .chain((services) =>
+    fc
+      .constantFrom<TenantLimits>({}, { connections: 1 })
+      .map((limits) =>
+        tableFor(NODES, [...new Map(services.map((each) => [each.name, each])).values()], { red: limits }),
+      ),
+  );
 
 test('after any changes the part of a node is the same part of the whole, and its changes lead there', () => {
   fc.assert(
@@ -50,11 +57,15 @@ function partOf(whole: RoutingTable): Record<string, Entry> {
   const served = new Set(
     entries.flatMap((each) => (each.kind === 'listener' && each.node === 'a' ? [each.service] : [])),
   );
+  const tenants = new Set(
+    entries.flatMap((each) => (each.kind === 'service' && served.has(each.uid) ? [each.tenant] : [])),
+  );
   const isOurs = (each: Entry): boolean =>
     each.id === 'node/a' ||
     (each.kind === 'listener' && each.node === 'a') ||
     (each.kind === 'service' && served.has(each.uid)) ||
-    (each.kind === 'endpoints' && served.has(each.service));
+    (each.kind === 'endpoints' && served.has(each.service)) ||
+    (each.kind === 'tenant' && tenants.has(each.name));
   return contentOf({ entries: new Map(entries.filter(isOurs).map((each) => [each.id, each])) });
 }
 
