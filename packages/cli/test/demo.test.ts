@@ -9,6 +9,8 @@ const network = `127.${100 + (process.pid % 100)}.${Math.floor(process.pid / 100
 test('one round of the demo: everything is as it says', async () => {
   const { code, stdout, output } = await weir(['demo', '--once', '--network', network]);
   assert.equal(code, 0, output);
+  assert.match(output, /^\nWeir: three tenants/, 'nothing that looks like a failure goes before');
+  assert.equal(output, stdout);
   assert.doesNotMatch(stdout, /^ +NOT /m);
   assert.match(stdout, new RegExp(`ok +shop/web is served at two nodes: ${network}\\.31, ${network}\\.32`));
   assert.match(stdout, /ok +shop\/web-preview is refused, with the reason: QuotaExceeded: 1 of 1/);

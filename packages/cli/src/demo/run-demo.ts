@@ -10,7 +10,7 @@ import { type Clients, startClients } from './clients.ts';
 import { copyManifests } from './demo-manifests.ts';
 import type { DemoNetwork } from './demo-network.ts';
 import { Findings } from './findings.ts';
-import { addressesScene, bandwidthScene, type Stage, suspensionScene, usageScene } from './scenes.ts';
+import { addressesScene, bandwidthScene, isOfTheStory, type Stage, suspensionScene, usageScene } from './scenes.ts';
 
 export interface DemoOptions {
   readonly network: DemoNetwork;
@@ -82,7 +82,9 @@ function startDemoFleet(options: DemoOptions, directory: string, terminal: Termi
     log: createLogger({ name: 'demo', level: 'error' }),
     signal: terminal.signal,
     onProblems: ({ come }) => {
-      for (const problem of come) terminal.err(`  ${problemText(problem, paint)}\n`);
+      for (const problem of come) {
+        if (!isOfTheStory(problem)) terminal.err(`  ${problemText(problem, paint)}\n`);
+      }
     },
   });
 }

@@ -1,6 +1,6 @@
 // What a watcher sees, in order. Everything is asked of the console, as a person would, and compared with what the
 // clients themselves counted.
-import type { LiveFrame, SuspensionItem, UsageItem } from '@weir/console';
+import type { FleetProblem, LiveFrame, SuspensionItem, UsageItem } from '@weir/console';
 import type { ServiceView } from '@weir/model';
 import { systemClock, wait } from '@weir/runtime';
 import type { Items } from '../client/answers.ts';
@@ -21,6 +21,11 @@ export interface Stage {
 }
 
 const REFUSED = 'shop/web-preview';
+
+/** One that `addressesScene` tells: said before, as an error, it would look like a failure. */
+export function isOfTheStory({ code, subject }: Pick<FleetProblem, 'code' | 'subject'>): boolean {
+  return code === 'QuotaExceeded' && subject === `Service ${REFUSED}`;
+}
 
 /** Every Service has its addresses, but the one that is too many. */
 export async function addressesScene({ client, findings }: Stage): Promise<readonly ServiceView[]> {
