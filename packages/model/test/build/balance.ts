@@ -70,11 +70,15 @@ export function loadsOf(count: number, zoneOf?: (index: number) => string): Endp
 }
 
 export function maglevOf(loads: readonly EndpointLoad[]): MaglevTable {
-  const slots = new Uint16Array(MAGLEV_SLOTS);
   const keys = loads.map(({ endpoint }) => endpointKey(endpoint));
-  fillMaglevSlots(slots, keys);
+  const slots = known.get(keys.join()) ?? new Uint16Array(MAGLEV_SLOTS);
+  if (!known.has(keys.join())) fillMaglevSlots(slots, keys);
+  known.set(keys.join(), slots);
   return { slots, loads };
 }
+
+/** The same endpoints come again and again, and a table of them takes milliseconds. */
+const known = new Map<string, Uint16Array>();
 
 /** As a worker has it: with a maglev table where there is more than one endpoint. */
 export function poolOf(loads: readonly EndpointLoad[], zone: string | null = null): EndpointPool {
