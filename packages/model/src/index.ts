@@ -1,7 +1,7 @@
 export { AFFINITY_BYTES, type AffinityMemory, createAffinityMemory } from './balance/affinity-table.ts';
 export type { Balancer, BalancerTools } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
-export { createLoad, type EndpointLoad } from './balance/endpoint-load.ts';
+export { createLoad, type EndpointLoad, UNUSED } from './balance/endpoint-load.ts';
 export { arrangePool, EMPTY_POOL, type EndpointPool, type Preference } from './balance/endpoint-pool.ts';
 export type { MaglevTable } from './balance/maglev.ts';
 export { fillMaglevSlots, MAGLEV_SLOTS, MOST_MAGLEV_ENDPOINTS } from './balance/maglev-slots.ts';

@@ -7,7 +7,7 @@ import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
-import { PortChecks, type Probe } from './port-checks.ts';
+import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };
 
@@ -170,9 +170,8 @@ export class ListenerBook {
   get isSettled(): boolean {
     if (!this.#hasBegun) return false;
     if (this.#mode.kind === 'blocked' || this.#mode.kind === 'silent') return true;
-    return [...this.#options.matcher.routes.values()].every(({ key, listener }) => {
+    return [...this.#options.matcher.routes.values()].every(({ key }) => {
       const state = this.#states.get(key);
-      if (listener.protocol !== 'TCP') return true;
       return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'held' || state?.kind === 'failed';
     });
   }
@@ -189,8 +188,6 @@ export class ListenerBook {
   #outcomeOf(route: Route): Pick<ListenerReport, 'bound' | 'listening' | 'error'> {
     const state = this.#states.get(route.key);
     const silent = { bound: false, listening: false, error: null };
-    if (route.listener.protocol === 'UDP')
-      return { ...silent, error: 'UDP is not served by this version of the proxy' };
     if (this.#mode.kind === 'blocked') return { ...silent, error: this.#mode.reason };
     switch (state?.kind) {
       case 'open': {
@@ -210,7 +207,8 @@ export class ListenerBook {
   async #open(key: ListenerKey, { listener }: Route): Promise<void> {
     if (!(await this.#isFree(key, listener))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const door = { id: this.#nextDoor++, key, address: listener.address, port: listener.port };
+    const { protocol, address, port } = listener;
+    const door = { id: this.#nextDoor++, key, protocol, address, port };
     const { post, workers } = this.#options;
     const opening = {
       door,
@@ -242,7 +240,7 @@ export class ListenerBook {
   }
 
   /** False also when nobody wants to know any more. */
-  async #isFree(key: ListenerKey, at: SocketAddress): Promise<boolean> {
+  async #isFree(key: ListenerKey, at: ProbeAt): Promise<boolean> {
     const busy: ListenerState = { kind: 'busy' };
     this.#states.set(key, busy);
     // Where we would find ourselves, or the one that hands over to us, nobody else can be.

@@ -31,7 +31,7 @@ export interface ListenerQuestion {
 
 const ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, hold: 2, close: 3 };
 
-/** One step for each listener, new ones opened before old ones are closed. UDP is not served yet and not planned. */
+/** One step for each listener, new ones opened before old ones are closed. */
 export function planListeners(question: ListenerQuestion): ListenerStep[] {
   const { matcher, present } = question;
   const keys = new Set(question.keys ?? [...matcher.routes.keys(), ...present.keys()]);
@@ -44,8 +44,7 @@ function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }
   const route = matcher.routes.get(key);
   const has = present.get(key);
   if (has?.kind === 'busy') return [{ kind: 'keep', key }];
-  if (route === undefined || route.listener.protocol !== 'TCP')
-    return has === undefined ? [] : [{ kind: 'close', key }];
+  if (route === undefined) return has === undefined ? [] : [{ kind: 'close', key }];
   const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
   const wanted = isServing(route, cutoffs, now) ? 'open' : 'hold';
   const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'held';

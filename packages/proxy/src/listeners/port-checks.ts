@@ -1,7 +1,11 @@
-import type { ListenerKey } from '@weir/model';
+import type { ListenerKey, Protocol } from '@weir/model';
 import type { SocketAddress } from '../tcp/transport.ts';
 
-export type Probe = (at: SocketAddress) => Promise<string | undefined>;
+export interface ProbeAt extends SocketAddress {
+  readonly protocol: Protocol;
+}
+
+export type Probe = (at: ProbeAt) => Promise<string | undefined>;
 
 /** Asks whether ports are free, never twice at once for the same one: the second would find the first there. */
 export class PortChecks {
@@ -13,7 +17,7 @@ export class PortChecks {
   }
 
   /** Resolves to the errno code of what is in the way, or undefined. */
-  ask(key: ListenerKey, at: SocketAddress): Promise<string | undefined> {
+  ask(key: ListenerKey, at: ProbeAt): Promise<string | undefined> {
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     const asked = this.#probe(at).finally(() => this.#running.delete(key));

@@ -25,6 +25,10 @@ export const OUTCOMES = [
   'cut-off',
   /** Still open when the drain of this proxy was over. */
   'drained',
+  /** A UDP flow that had been silent for long made room for a new one, under the cap of its client or tenant. */
+  'evicted',
+  /** A UDP flow whose listener was closed or became another Service's. */
+  'listener-closed',
   /** A bug in here. */
   'internal',
 ] as const;

@@ -1,5 +1,5 @@
 // What the main thread and a worker say to each other. Orders are followed in the order in which they were given.
-import type { Change, Cutoff, ListenerKey } from '@weir/model';
+import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
 import type { Outcome } from '../relay/outcome.ts';
 
 /** What a worker is born with. */
@@ -44,6 +44,7 @@ export type Order =
 export interface Door {
   readonly id: number;
   readonly key: ListenerKey;
+  readonly protocol: Protocol;
   readonly address: string;
   readonly port: number;
 }

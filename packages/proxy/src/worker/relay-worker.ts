@@ -19,7 +19,13 @@ import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import type { TcpListener, TcpStream, Transport } from '../tcp/transport.ts';
+import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
+import type { TcpStream, Transport } from '../tcp/transport.ts';
+import { dgramTransport } from '../udp/dgram-transport.ts';
+import type { Flow } from '../udp/flow.ts';
+import { FlowListener } from '../udp/flow-listener.ts';
+import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
+import type { UdpTransport } from '../udp/transport.ts';
 import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import { Departures } from './departures.ts';
 import type { Answer, Door, Order } from './messages.ts';
@@ -33,6 +39,8 @@ const WHEEL_SLOTS = 128;
 export interface RelayWorkerOptions {
   readonly node: string;
   readonly transport: Transport;
+  /** Absent: the public one. */
+  readonly udpTransport?: UdpTransport;
   readonly slabs: readonly SharedArrayBuffer[];
   /** CIDRs from which every connection begins with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[] | undefined;
@@ -48,8 +56,9 @@ export class RelayWorker {
   readonly #matcher: Matcher;
   readonly #context: RelayContext;
   readonly #homes = new Map<ListenerKey, RouteHome>();
-  readonly #listeners = new Map<number, TcpListener>();
+  readonly #listeners = new Map<number, { close(): void }>();
   readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS, (member) => member.onExpired());
+  readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
   readonly #severing = new Severing();
   readonly #departures = new Departures(this.#severing);
   readonly #groups: ServiceGroups;
@@ -125,19 +134,32 @@ export class RelayWorker {
   }
 
   #listen(door: Door): void {
-    const { transport, answer, report } = this.#options;
-    const listener = transport.listen(
-      { address: door.address, port: door.port, reusePort: true },
-      {
-        onListening: () => answer({ kind: 'listening', door: door.id }),
-        onFailed: (code) => {
-          this.#listeners.delete(door.id);
-          answer({ kind: 'failed', door: door.id, code });
-        },
-        onConnection: (stream) => this.#arrive(door, stream),
-        onAcceptError: (code) => report('accept', code),
+    const { transport, udpTransport = dgramTransport, answer, report } = this.#options;
+    const at = { address: door.address, port: door.port, reusePort: true };
+    const opening = {
+      onListening: () => answer({ kind: 'listening', door: door.id }),
+      onFailed: (code: string) => {
+        this.#listeners.delete(door.id);
+        answer({ kind: 'failed', door: door.id, code });
       },
-    );
+    };
+    const listener =
+      door.protocol === 'TCP'
+        ? transport.listen(at, {
+            ...opening,
+            onConnection: (stream) => this.#arrive(door, stream),
+            onAcceptError: (code) => report('accept', code),
+          })
+        : new FlowListener(at, {
+            ...opening,
+            transport: udpTransport,
+            wheel: this.#wheel,
+            tenants: this.#tenantFlows,
+            home: () => this.#homes.get(door.key),
+            unrouted: () => this.#groups.rowFor(undefined),
+            sever: (flows, outcome) => this.#severing.sever(flows, outcome),
+            onInternalError: this.#context.onInternalError,
+          });
     this.#listeners.set(door.id, listener);
   }
 

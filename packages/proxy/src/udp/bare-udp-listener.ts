@@ -1,0 +1,92 @@
+import { getSystemErrorName } from 'node:util';
+import { keepSpare, spare, type Waiting } from './bare-send.ts';
+import { requireBareUdpBinding, type UdpHandle, type UdpSource } from './bare-udp-binding.ts';
+import { type BindAt, RECEIVE_BUFFER, type UdpListener, type UdpListenerEvents, type UdpPeer } from './transport.ts';
+
+const { newHandle, IPV6_ONLY, REUSE_PORT } = requireBareUdpBinding();
+
+export class BareUdpListener implements UdpListener, Waiting {
+  readonly #handle: UdpHandle = newHandle();
+  readonly #events: UdpListenerEvents;
+  readonly #isIPv6: boolean;
+  /** To whom goes what libuv holds: until it is gone, the kernel has no room for more. */
+  #late: UdpPeer | undefined;
+  #isClosed = false;
+
+  constructor(at: BindAt, events: UdpListenerEvents) {
+    this.#events = events;
+    this.#isIPv6 = at.address.includes(':');
+    this.#handle.owner = this;
+    this.#handle.onmessage = onMessage;
+    this.#handle.onerror = onError;
+    const error = this.#open(at);
+    // Told only when the caller has this object in hand.
+    setImmediate(() => this.#tell(error));
+  }
+
+  send(bytes: Uint8Array, to: UdpPeer): void {
+    if (this.#isClosed || this.#late !== undefined) return;
+    const handle = this.#handle;
+    const { request, list } = spare;
+    list[0] = bytes;
+    const result = this.#isIPv6
+      ? handle.send6(request, list, 1, to.port, to.address, true)
+      : handle.send(request, list, 1, to.port, to.address, true);
+    if (result > 0) to.onSent(bytes.length);
+    else if (result === 0) {
+      this.#late = to;
+      keepSpare(this);
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#handle.close();
+  }
+
+  take(bytes: Uint8Array, from: UdpSource): void {
+    if (this.#isClosed) return;
+    try {
+      this.#events.onMessage(bytes, from.address, from.port);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+  }
+
+  onTaken(bytes: number): void {
+    const to = this.#late;
+    this.#late = undefined;
+    if (!this.#isClosed) to?.onSent(bytes);
+  }
+
+  onRefused(): void {
+    this.#late = undefined;
+  }
+
+  #open({ address, port, reusePort }: BindAt): number {
+    const handle = this.#handle;
+    const flags = reusePort ? REUSE_PORT : 0;
+    const bound = this.#isIPv6 ? handle.bind6(address, port, flags | IPV6_ONLY) : handle.bind(address, port, flags);
+    if (bound < 0) return bound;
+    handle.bufferSize(RECEIVE_BUFFER, true, {});
+    return handle.recvStart();
+  }
+
+  #tell(error: number): void {
+    if (this.#isClosed) return;
+    if (error === 0) {
+      this.#events.onListening();
+      return;
+    }
+    this.close();
+    this.#events.onFailed(getSystemErrorName(error));
+  }
+}
+
+function onMessage(this: UdpHandle, count: number, _handle: UdpHandle, bytes: Uint8Array, from: UdpSource): void {
+  // An error belongs to no datagram and ends nothing.
+  if (count >= 0) (this.owner as BareUdpListener).take(bytes, from);
+}
+
+function onError(): void {}

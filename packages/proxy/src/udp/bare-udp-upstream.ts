@@ -1,0 +1,77 @@
+import { getSystemErrorName } from 'node:util';
+import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
+import type { SocketAddress } from '../tcp/transport.ts';
+import { keepSpare, spare, type Waiting } from './bare-send.ts';
+import { requireBareUdpBinding, type UdpHandle } from './bare-udp-binding.ts';
+import type { UdpUpstream, UdpUpstreamEvents } from './transport.ts';
+
+const { newHandle } = requireBareUdpBinding();
+const ceiling = descriptorCeiling();
+
+export function connectBare({ address, port }: SocketAddress, events: UdpUpstreamEvents): UdpUpstream | undefined {
+  const handle = newHandle();
+  const connected = address.includes(':') ? handle.connect6(address, port) : handle.connect(address, port);
+  if (connected === 0 && handle.fd < ceiling) return new BareUdpUpstream(handle, events);
+  handle.close();
+  return undefined;
+}
+
+class BareUdpUpstream implements UdpUpstream, Waiting {
+  readonly #handle: UdpHandle;
+  readonly #events: UdpUpstreamEvents;
+  #isWaiting = false;
+  #isClosed = false;
+
+  constructor(handle: UdpHandle, events: UdpUpstreamEvents) {
+    this.#handle = handle;
+    this.#events = events;
+    handle.owner = this;
+    handle.onmessage = onMessage;
+    handle.onerror = onError;
+    handle.recvStart();
+  }
+
+  send(bytes: Uint8Array): string | undefined {
+    if (this.#isClosed || this.#isWaiting) return undefined;
+    const { request, list } = spare;
+    list[0] = bytes;
+    const result = this.#handle.send(request, list, 1, true);
+    if (result > 0) return undefined;
+    if (result < 0) return getSystemErrorName(result);
+    this.#isWaiting = true;
+    keepSpare(this);
+    return undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#handle.close();
+  }
+
+  /** `status` below 0: an error, and no bytes. */
+  take(status: number, bytes: Uint8Array | undefined): void {
+    if (this.#isClosed) return;
+    try {
+      if (bytes === undefined || status < 0) this.#events.onError(getSystemErrorName(status));
+      else this.#events.onMessage(bytes);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+  }
+
+  onTaken(): void {
+    this.#isWaiting = false;
+  }
+
+  onRefused(status: number): void {
+    this.#isWaiting = false;
+    this.take(status, undefined);
+  }
+}
+
+function onMessage(this: UdpHandle, status: number, _handle: UdpHandle, bytes: Uint8Array): void {
+  (this.owner as BareUdpUpstream).take(status, bytes);
+}
+
+function onError(): void {}

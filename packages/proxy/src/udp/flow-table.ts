@@ -1,0 +1,40 @@
+/** What flows of one listener are told apart by. */
+export interface FlowKey {
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * The flows of one listener by client address, then port: a datagram costs two look-ups and no new string, and what one
+ * client has is at hand to be bounded.
+ */
+export class FlowTable<F extends FlowKey> {
+  readonly #clients = new Map<string, Map<number, F>>();
+
+  find(address: string, port: number): F | undefined {
+    return this.#clients.get(address)?.get(port);
+  }
+
+  /** What a client has; undefined: nothing. */
+  of(address: string): Map<number, F> | undefined {
+    return this.#clients.get(address);
+  }
+
+  add(flow: F): void {
+    const flows = this.#clients.get(flow.address);
+    if (flows === undefined) this.#clients.set(flow.address, new Map([[flow.port, flow]]));
+    else flows.set(flow.port, flow);
+  }
+
+  /** Not another one that has taken its place meanwhile. */
+  remove(flow: F): void {
+    const flows = this.#clients.get(flow.address);
+    if (flows?.get(flow.port) !== flow) return;
+    flows.delete(flow.port);
+    if (flows.size === 0) this.#clients.delete(flow.address);
+  }
+
+  *all(): Iterable<F> {
+    for (const flows of this.#clients.values()) yield* flows.values();
+  }
+}

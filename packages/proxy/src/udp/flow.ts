@@ -1,0 +1,195 @@
+// What one client address and port sends to a listener, and what its endpoint answers, through a socket of its own: the
+// endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
+import { type EndpointLoad, UNUSED } from '@weir/model';
+import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import type { ConnectionHome } from '../relay/connection-home.ts';
+import type { Member } from '../relay/member.ts';
+import type { Outcome } from '../relay/outcome.ts';
+import { ticksFor } from '../relay/ticks.ts';
+import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import type { UdpListener, UdpPeer, UdpTransport, UdpUpstream, UdpUpstreamEvents } from './transport.ts';
+
+/** Where a flow belongs. Replaced by another one when its listener becomes another Service's. */
+export interface FlowHome extends ConnectionHome {
+  readonly group: { readonly row: Float64Array; readonly isCutOff: boolean; readonly service: FlowService };
+}
+
+interface FlowService {
+  readonly uid: string;
+  readonly tenant: string | null;
+}
+
+/** What a flow needs of its worker and listener. */
+export interface FlowContext {
+  readonly transport: UdpTransport;
+  readonly wheel: TimeoutWheel<Member>;
+  readonly listener: UdpListener;
+  onEnded(flow: Flow): void;
+  onInternalError(thrown: unknown): void;
+}
+
+/** The endpoint's host says that nobody is there. Of other errors (too long, filtered) only the datagram dies. */
+const GONE = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
+/** A datagram up to so long is kept until the endpoint has answered, to be sent to another one if need be. */
+const KEPT_SIZE = 2_048;
+/** To how many endpoints a flow turns in vain: one forged datagram must not knock at all of them. */
+const TRIES = 4;
+
+export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
+  deadline = 0;
+  wheelSlot = 0;
+  readonly address: string;
+  readonly port: number;
+  readonly home: FlowHome;
+  /** Who answers for it under the cap: the Service itself while its tenant is in dispute. */
+  readonly tenant: string;
+  readonly #context: FlowContext;
+  /** Fixed for the life of the flow, as that of a connection. */
+  readonly #row: Float64Array;
+  readonly #idleTicks: number;
+  #load: EndpointLoad | undefined;
+  #upstream: UdpUpstream | undefined;
+  #tried: EndpointLoad[] = [];
+  #unanswered: Uint8Array | undefined;
+  #isAnswered = false;
+  #isEnded = false;
+
+  constructor(client: { readonly address: string; readonly port: number }, home: FlowHome, context: FlowContext) {
+    const { service, row } = home.group;
+    this.address = client.address;
+    this.port = client.port;
+    this.home = home;
+    this.tenant = service.tenant ?? service.uid;
+    this.#context = context;
+    this.#row = row;
+    this.#idleTicks = ticksFor(home.route.settings.udpIdleTimeoutMs);
+    add(row, CONNECTIONS, 1);
+    add(row, ACTIVE, 1);
+    this.#touch();
+    home.members.add(this);
+    context.wheel.add(this);
+  }
+
+  get load(): EndpointLoad | undefined {
+    return this.#load;
+  }
+
+  /** The tick of its last datagram, either way. */
+  get seenAt(): number {
+    return this.deadline - this.#idleTicks;
+  }
+
+  /** One datagram of the client. */
+  forward(bytes: Uint8Array): void {
+    if (this.#isEnded || this.home.group.isCutOff) return;
+    this.#touch();
+    add(this.#row, RECEIVED, bytes.length);
+    if (!this.#isAnswered) this.#unanswered = bytes.length <= KEPT_SIZE ? bytes : undefined;
+    this.#send(bytes);
+  }
+
+  /** One datagram of the endpoint. */
+  onMessage(bytes: Uint8Array): void {
+    if (this.#isEnded || this.home.group.isCutOff) return;
+    this.#touch();
+    if (!this.#isAnswered) this.#answered();
+    this.#context.listener.send(bytes, this);
+  }
+
+  onSent(bytes: number): void {
+    add(this.#row, SENT, bytes);
+  }
+
+  /** Of what was sent before; the endpoint may have been the right one until then. */
+  onError(code: string): void {
+    if (this.#isEnded || !GONE.has(code)) return;
+    const kept = this.#unanswered;
+    if (this.#leaveFailed() && kept !== undefined) this.#send(kept);
+  }
+
+  onExpired(): void {
+    this.end('idle-timeout');
+  }
+
+  onThrow(thrown: unknown): void {
+    this.#context.onInternalError(thrown);
+    this.end('internal');
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#context.wheel.remove(this);
+    this.home.members.delete(this);
+    this.#leave();
+    this.#unanswered = undefined;
+    this.#context.onEnded(this);
+    add(this.#row, outcomeColumn(outcome), 1);
+    add(this.#row, ACTIVE, -1);
+  }
+
+  /** To the endpoint of the moment. Ends the flow when there is none. */
+  #send(bytes: Uint8Array): void {
+    for (;;) {
+      const upstream = this.#upstreamNow();
+      if (upstream === undefined) return;
+      const code = upstream.send(bytes);
+      if (code === undefined || !GONE.has(code)) return;
+      if (!this.#leaveFailed()) return;
+    }
+  }
+
+  /** Another one at once when its endpoint has left or does not work, also while the client keeps its port. */
+  #upstreamNow(): UdpUpstream | undefined {
+    if (this.#upstream !== undefined) {
+      if (this.#load?.rank !== UNUSED) return this.#upstream;
+      this.#leave();
+      this.#tried = [];
+    }
+    while (this.#tried.length < TRIES) {
+      const load = this.home.choose(this, this.#tried);
+      if (load === undefined) break;
+      this.#tried.push(load);
+      this.#upstream = this.#context.transport.connect(load.endpoint, this);
+      if (this.#upstream === undefined) continue;
+      this.#load = load;
+      load.active += 1;
+      return this.#upstream;
+    }
+    this.end(this.#tried.length > 0 ? 'connect-failed' : 'no-endpoints');
+    return undefined;
+  }
+
+  /** Its endpoint does not listen. False: no other one is left, and the flow has ended. */
+  #leaveFailed(): boolean {
+    const failed = this.#load;
+    if (failed !== undefined) this.home.onConnectFailed(failed);
+    this.#isAnswered = false;
+    this.#leave();
+    return this.#upstreamNow() !== undefined;
+  }
+
+  #leave(): void {
+    this.#upstream?.close();
+    this.#upstream = undefined;
+    if (this.#load !== undefined) this.#load.active -= 1;
+    this.#load = undefined;
+  }
+
+  #answered(): void {
+    this.#isAnswered = true;
+    this.#unanswered = undefined;
+    // Only the one that has answered was right; when it fails, all others are to be asked.
+    if (this.#load === undefined) return;
+    this.#tried = [this.#load];
+    this.home.onConnected(this.#load);
+  }
+
+  #touch(): void {
+    this.deadline = this.#context.wheel.now + this.#idleTicks;
+  }
+}
+
+function add(row: Float64Array, column: number, amount: number): void {
+  row[column] = (row[column] as number) + amount;
+}

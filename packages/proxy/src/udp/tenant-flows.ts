@@ -1,0 +1,40 @@
+import { nextToGo } from './next-to-go.ts';
+
+export interface TenantFlow {
+  readonly tenant: string;
+  readonly seenAt: number;
+}
+
+const MOST_FLOWS = 16_384;
+
+/** Of one worker, where the process may have so many descriptors: eight workers leave at least half of them to others. */
+export function flowsPerTenant(descriptors: number): number {
+  return Math.max(1, Math.min(MOST_FLOWS, Math.floor(descriptors / 16)));
+}
+
+/** The flows of each tenant in this worker, so that none takes all descriptors: client addresses are easily forged. */
+export class TenantFlows<F extends TenantFlow> {
+  readonly #limit: number;
+  readonly #crowds = new Map<string, Map<F, F>>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** The one that has to go before this tenant may have another one. */
+  inTheWay(tenant: string): F | undefined {
+    const crowd = this.#crowds.get(tenant);
+    return crowd === undefined || crowd.size < this.#limit ? undefined : nextToGo(crowd);
+  }
+
+  add(flow: F): void {
+    const crowd = this.#crowds.get(flow.tenant);
+    if (crowd === undefined) this.#crowds.set(flow.tenant, new Map([[flow, flow]]));
+    else crowd.set(flow, flow);
+  }
+
+  remove(flow: F): void {
+    const crowd = this.#crowds.get(flow.tenant);
+    if (crowd?.delete(flow) === true && crowd.size === 0) this.#crowds.delete(flow.tenant);
+  }
+}
