@@ -121,11 +121,11 @@ describe('the state of a Service', () => {
   });
 
   test('a bad port of a good Service is told beside the others', () => {
-    const ports = [port(53, { name: 't' }), port(53, { name: 'u', protocol: 'UDP' })];
+    const ports = [port(53, { name: 't' }), port(53, { name: 'u', protocol: 'SCTP' })];
     const view = only(serviceViewsFor(fleetOf({ services: [service('a/dns', { ports })] })));
     assert.deepEqual(
       view.portErrors.map((error) => [error.protocol, error.reason]),
-      [['UDP', 'UnsupportedProtocol']],
+      [['SCTP', 'UnsupportedProtocol']],
     );
   });
 

@@ -69,10 +69,10 @@ const factsOf = (object: Json) => serviceFactsFor(object) ?? assert.fail('no fac
 
 describe('the status of a Service', () => {
   test('carries ipMode and every port, with the reason of those that are not served', () => {
-    const portErrors = [{ port: 53, protocol: 'UDP', reason: 'UnsupportedProtocol', message: '' }] as const;
+    const portErrors = [{ port: 53, protocol: 'SCTP', reason: 'UnsupportedProtocol', message: '' }] as const;
     const status = statusFor(view({ portErrors }), factsOf(raw()), NOW);
     const ports = [
-      { port: 53, protocol: 'UDP', error: 'weir.dev/UnsupportedProtocol' },
+      { port: 53, protocol: 'SCTP', error: 'weir.dev/UnsupportedProtocol' },
       { port: 80, protocol: 'TCP' },
     ];
     assert.deepEqual(status.ingress, [{ ip: '10.0.0.1', ipMode: 'Proxy', ports }]);

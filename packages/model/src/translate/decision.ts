@@ -96,10 +96,10 @@ function portRefusals(service: ServiceObject, context: PortContext): PortRefusal
 }
 
 function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
-  if (port.protocol !== 'TCP') {
+  if (port.protocol !== 'TCP' && port.protocol !== 'UDP') {
     return {
       reason: 'UnsupportedProtocol',
-      message: `port ${portText(port)}: ${port.protocol} is not served yet, only TCP is`,
+      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are`,
     };
   }
   if (fleet.reservedPorts.some(({ from, to }) => from <= port.port && port.port <= to)) {

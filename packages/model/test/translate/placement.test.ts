@@ -91,15 +91,29 @@ describe('placement', () => {
     assert.equal(reasonOf(translation, 'a/ssh'), 'PortReserved');
   });
 
-  test('UDP beside TCP is refused alone while it is not served; UDP only is refused whole', () => {
+  test('TCP and UDP on one number are two listeners, also of two Services', () => {
     const dns = [port(53, { name: 'tcp' }), port(53, { name: 'udp', protocol: 'UDP' })];
-    const translation = fresh({
-      services: [service('a/dns', { ports: dns }), service('a/voice', { ports: [port(5060, { protocol: 'UDP' })] })],
+    const one = fresh({ services: [service('a/dns', { ports: dns })] });
+    assert.deepEqual(portsOf(one, 'a/dns'), ['n1:53', 'n1:53']);
+    assert.equal(reasonOf(one, 'a/dns'), 'Accepted');
+    const two = fresh({
+      services: dns.map((each) => service(`a/${each.name}`, { ports: [each] })),
     });
-    assert.deepEqual(portsOf(translation, 'a/dns'), ['n1:53']);
-    assert.equal(reasonOf(translation, 'a/dns'), 'UnsupportedProtocol');
-    assert.equal(reasonOf(translation, 'a/voice'), 'UnsupportedProtocol');
-    assert.deepEqual(portsOf(translation, 'a/voice'), []);
+    assert.deepEqual([reasonOf(two, 'a/tcp'), reasonOf(two, 'a/udp')], ['Accepted', 'Accepted']);
+  });
+
+  test('SCTP beside TCP is refused alone; SCTP only is refused whole', () => {
+    const mixed = [port(80), port(36_412, { name: 'sctp', protocol: 'SCTP' })];
+    const translation = fresh({
+      services: [
+        service('a/mixed', { ports: mixed }),
+        service('a/core', { ports: [port(38_412, { protocol: 'SCTP' })] }),
+      ],
+    });
+    assert.deepEqual(portsOf(translation, 'a/mixed'), ['n1:80']);
+    assert.equal(reasonOf(translation, 'a/mixed'), 'UnsupportedProtocol');
+    assert.equal(reasonOf(translation, 'a/core'), 'UnsupportedProtocol');
+    assert.deepEqual(portsOf(translation, 'a/core'), []);
   });
 
   test('without nodes a Service is accepted, and the problem says how to label one', () => {

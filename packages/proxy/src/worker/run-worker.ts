@@ -3,13 +3,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityMemory } from '@weir/model';
 import type { Transport } from '../tcp/transport.ts';
+import type { UdpTransport } from '../udp/transport.ts';
 import { type Answer, type Order, PULSE_MS, type WorkerBirth } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 import { Troubles } from './troubles.ts';
 
 const TICK_MS = 1_000;
 
-export function runWorker(transport: Transport): void {
+export function runWorker(transport: Transport, udpTransport: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
   const { node, pulse, slabs, affinity, trustProxyProtocol } = workerData as WorkerBirth;
@@ -22,6 +23,7 @@ export function runWorker(transport: Transport): void {
     trustProxyProtocol,
     memory: createAffinityMemory(new Uint32Array(affinity)),
     transport,
+    udpTransport,
     answer,
     report: (what, thrown) => troubles.report(what, thrown),
   });

@@ -1,0 +1,274 @@
+// Datagrams through one worker: what clients and endpoints see, and what is counted.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Endpoint } from '@weir/model';
+import { eventually } from '@weir/testkit';
+import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { bareUdpTransport } from '../../src/udp/bare-udp-transport.ts';
+import { dgramTransport } from '../../src/udp/dgram-transport.ts';
+import { type LoneWorker, type LoneWorkerOptions, loneWorker } from '../fixtures/lone-worker.ts';
+import { PORT } from '../fixtures/ports.ts';
+import type { TestService } from '../fixtures/tables.ts';
+import { type UdpEndpoint, udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
+
+const transports = { 'bare handles': bareUdpTransport, 'public dgram': dgramTransport };
+const SERVICE = { kind: 'service', namespace: 'shop', service: 'voice' } as const;
+
+for (const [name, udpTransport] of Object.entries(transports)) {
+  const voice = (endpoints: readonly UdpEndpoint[], over: Partial<TestService> = {}): TestService =>
+    service(
+      endpoints.map(({ endpoint }) => endpoint),
+      over,
+    );
+  const serve = (served: TestService, options: LoneWorkerOptions = {}): Promise<LoneWorker> =>
+    loneWorker(served, { udpTransport, ...options });
+
+  test(`${name}: each client gets its own answers, from the address that it asked, and all is counted`, async () => {
+    await using echo = await udpEcho('re: ');
+    using worker = await serve(voice([echo]));
+    await using first = await udpClient(worker);
+    await using second = await udpClient(worker);
+    for (let round = 0; round < 10; round += 1) {
+      assert.deepEqual(await Promise.all([first.ask(`first ${round}`), second.ask(`second ${round}`)]), [
+        `re: first ${round}`,
+        `re: second ${round}`,
+      ]);
+    }
+    assert.equal(echo.peers.length, 2);
+    await counted(worker, { received: 10 * (7 + 8), sent: 10 * (11 + 12), flows: 2, active: 2 });
+    assert.deepEqual(worker.outcomes(), {});
+  });
+
+  for (const [from, to] of [
+    ['::1', '::1'],
+    ['127.0.0.1', '::1'],
+    ['::1', '127.0.0.1'],
+  ] as const) {
+    test(`${name}: clients of ${from} meet endpoints of ${to}`, async () => {
+      await using echo = await udpEcho('re: ', { host: to });
+      await using free = await udpEndpoint({ host: from });
+      const { port } = free.endpoint;
+      await free[Symbol.asyncDispose]();
+      using worker = await serve(voice([echo], { port }), { host: from, port });
+      await using client = await udpClient(worker);
+      assert.equal(await client.ask('hello'), 're: hello');
+    });
+  }
+
+  test(`${name}: datagrams of no byte and of the most bytes pass, and count what they hold`, async () => {
+    await using echo = await udpEcho();
+    using worker = await serve(voice([echo]));
+    await using client = await udpClient(worker);
+    const largest = Buffer.alloc(65_507, 7);
+    for (const datagram of [Buffer.alloc(0), largest, Buffer.alloc(0)]) {
+      await client.send(datagram);
+      assert.deepEqual(await client.take(), datagram);
+    }
+    await counted(worker, { received: 65_507, sent: 65_507, flows: 1, active: 1 });
+  });
+
+  test(`${name}: a burst of what the buffers hold loses nothing`, async () => {
+    await using echo = await udpEcho();
+    using worker = await serve(voice([echo]));
+    await using client = await udpClient(worker);
+    for (let index = 0; index < 100; index += 1) await client.send(`${index}`);
+    const answers = new Set<string>();
+    for (let index = 0; index < 100; index += 1) answers.add((await client.take()).toString());
+    assert.equal(answers.size, 100);
+    await counted(worker, { received: 190, sent: 190, flows: 1, active: 1 });
+  });
+
+  test(`${name}: a flow ends when it was silent for its idle timeout, and only then`, async () => {
+    await using echo = await udpEcho();
+    using worker = await serve(voice([echo], { settings: { udpIdleTimeoutMs: 3_000 } }));
+    await using busy = await udpClient(worker);
+    await using idle = await udpClient(worker);
+    await busy.ask('1');
+    await idle.ask('1');
+    for (let second = 0; second < 6; second += 1) {
+      worker.tick(1);
+      await busy.ask('2');
+    }
+    assert.deepEqual(worker.outcomes(), { 'idle-timeout': 1 });
+    assert.equal(worker.row[ACTIVE], 1);
+    assert.equal(await idle.ask('again'), 'again');
+    assert.equal(echo.peers.length, 3);
+  });
+
+  test(`${name}: when its endpoint leaves, the next datagram of the same client goes to another one at once`, async () => {
+    await using one = await udpEcho('one: ');
+    await using two = await udpEcho('two: ');
+    using worker = await serve(voice([one, two]));
+    await using client = await udpClient(worker);
+    const before = await client.ask('x');
+    const [left, stays] = before.startsWith('one') ? [one, two] : [two, one];
+    worker.serve(voice([stays]));
+    assert.equal(await client.ask('x'), stays === one ? 'one: x' : 'two: x');
+    assert.equal(left.received, 1);
+    await counted(worker, { received: 2, sent: 12, flows: 1, active: 1 });
+  });
+
+  test(`${name}: a change of endpoints moves no flow whose endpoint stays`, async () => {
+    await using one = await udpEcho('one');
+    await using two = await udpEcho('two');
+    using worker = await serve(voice([one]));
+    await using client = await udpClient(worker);
+    await client.ask('');
+    worker.serve(voice([one, two]));
+    for (let round = 0; round < 10; round += 1) assert.equal(await client.ask(''), 'one');
+    assert.deepEqual([one.peers.length, two.received], [1, 0]);
+  });
+
+  test(`${name}: an endpoint that refuses is left, and the first datagram is not lost by it`, async () => {
+    await using echo = await udpEcho();
+    const refusing = await goneEndpoint();
+    using worker = await serve(service([refusing, echo.endpoint]));
+    for (let round = 0; round < 10; round += 1) {
+      await using client = await udpClient(worker);
+      assert.equal(await client.ask(`round ${round}`), `round ${round}`);
+    }
+    assert.equal(echo.peers.length, 10);
+    assert.deepEqual(worker.outcomes(), {});
+  });
+
+  test(`${name}: a flow whose endpoints all refuse ends, and the next datagram tries again`, async () => {
+    const refusing = await goneEndpoint();
+    using worker = await serve(service([refusing]));
+    await using client = await udpClient(worker);
+    await client.send('anybody?');
+    await eventually(() => assert.deepEqual(worker.outcomes(), { 'connect-failed': 1 }));
+    assert.equal(worker.row[ACTIVE], 0);
+    await using _echo = await udpEcho('', { port: refusing.port });
+    assert.equal(await client.ask('and now?'), 'and now?');
+  });
+
+  test(`${name}: an endpoint that goes while it is talked with is left, too`, async () => {
+    await using one = await udpEcho();
+    await using two = await udpEcho();
+    using worker = await serve(voice([one, two]));
+    await using client = await udpClient(worker);
+    await client.ask('x');
+    const [left, other] = one.received === 1 ? [one, two] : [two, one];
+    await left[Symbol.asyncDispose]();
+    // What meets the closed port is lost, as UDP may; the client's repetition is not.
+    await eventually(async () => {
+      await client.send('y');
+      assert.ok(other.received > 0);
+    });
+    assert.equal((await client.take()).toString(), 'y');
+  });
+
+  test(`${name}: nobody listens at a closed listener, and a connected client is told so`, async () => {
+    await using echo = await udpEcho();
+    using worker = await serve(voice([echo]));
+    await using client = await udpClient(worker);
+    await client.ask('x');
+    worker.follow({ kind: 'unlisten', door: worker.door });
+    await client.send('y');
+    await assert.rejects(client.take(), { code: 'ECONNREFUSED' });
+    assert.deepEqual(worker.outcomes(), { 'listener-closed': 1 });
+    assert.equal(worker.row[ACTIVE], 0);
+  });
+
+  test(`${name}: a cut-off stops both directions at once`, async () => {
+    await using endpoint = await udpEndpoint();
+    using worker = await serve(voice([endpoint]));
+    await using client = await udpClient(worker);
+    await client.send('x');
+    const { reply } = await endpoint.next();
+    worker.follow({ kind: 'cutoffs', cutoffs: [cutoff], now: 1 });
+    await client.send('y');
+    await eventually(() => assert.deepEqual(worker.outcomes(), { 'cut-off': 2 }));
+    await reply('late');
+    await counted(worker, { received: 1, sent: 0, flows: 1, active: 0 });
+    worker.follow({ kind: 'cutoffs', cutoffs: [], now: 2 });
+    await client.send('z');
+    const again = await endpoint.next();
+    assert.equal(again.bytes.toString(), 'z');
+    await again.reply('answer');
+    assert.equal((await client.take()).toString(), 'answer');
+  });
+
+  test(`${name}: clients outside the source ranges are not heard`, async () => {
+    await using echo = await udpEcho();
+    using worker = await serve(voice([echo], { settings: { sourceRanges: ['127.0.0.8/32'] } }));
+    await using stranger = await udpClient({ ...worker, localAddress: '127.0.0.9' });
+    await using friend = await udpClient({ ...worker, localAddress: '127.0.0.8' });
+    await stranger.send('let me in');
+    assert.equal(await friend.ask('hi'), 'hi');
+    await eventually(() => assert.deepEqual(worker.outcomes(), { 'source-range': 1 }));
+    await counted(worker, { received: 2, sent: 2, flows: 1, active: 1 });
+  });
+
+  test(`${name}: a listener that becomes another Service's takes its clients along, on the new account`, async () => {
+    await using one = await udpEcho('one');
+    await using two = await udpEcho('two');
+    using worker = await serve(voice([one]));
+    await using client = await udpClient(worker);
+    assert.equal(await client.ask(''), 'one');
+    worker.serve(voice([two], { name: 'successor' }));
+    assert.equal(await client.ask(''), 'two');
+    assert.equal(worker.outcomes()['listener-closed'], 1);
+  });
+
+  test(`${name}: clients are placed by address and port, and alike in every worker`, async () => {
+    const names = ['a', 'b', 'c'];
+    const endpoints = await Promise.all(names.map((each) => udpEcho(each)));
+    await using _all = { [Symbol.asyncDispose]: async () => void (await Promise.all(endpoints.map(stop))) };
+    using first = await serve(voice(endpoints));
+    using second = await serve(voice(endpoints));
+    const met = new Set<string>();
+    for (let round = 0; round < 30; round += 1) {
+      await using client = await udpClient({ ...first, localAddress: '127.0.0.1' });
+      const answer = await client.ask('');
+      const { port } = client;
+      await client[Symbol.asyncDispose]();
+      await using same = await udpClient({ ...second, localAddress: '127.0.0.1', localPort: port });
+      assert.equal(await same.ask(''), answer);
+      await same[Symbol.asyncDispose]();
+      met.add(answer);
+    }
+    assert.deepEqual([...met].sort(), names);
+  });
+}
+
+function service(endpoints: readonly Endpoint[], over: Partial<TestService> = {}): TestService {
+  return { name: 'voice', protocol: 'UDP', port: PORT, endpoints, ...over };
+}
+
+const cutoff = {
+  uid: 'abuse',
+  name: 'abuse',
+  target: SERVICE,
+  message: '',
+  until: null,
+  reason: 'SuspendedByOperator',
+  origin: { kind: 'store' },
+  createdAt: null,
+} as const;
+
+interface Account {
+  readonly received: number;
+  readonly sent: number;
+  readonly flows: number;
+  readonly active: number;
+}
+
+async function counted({ row }: LoneWorker, account: Account): Promise<void> {
+  await eventually(() =>
+    assert.deepEqual(
+      { received: row[RECEIVED], sent: row[SENT], flows: row[CONNECTIONS], active: row[ACTIVE] },
+      account,
+    ),
+  );
+}
+
+/** An endpoint whose port is closed. */
+async function goneEndpoint(): Promise<Endpoint> {
+  await using endpoint = await udpEndpoint();
+  return endpoint.endpoint;
+}
+
+async function stop(endpoint: UdpEndpoint): Promise<void> {
+  await endpoint[Symbol.asyncDispose]();
+}
