@@ -1,6 +1,7 @@
 // The main thread of one proxy: its parts, and what each is told. It decides; it owns no connection.
 import type { Heartbeat, Position } from '@weir/model';
 import { createLoop, type Loop } from '@weir/runtime';
+import { LimitBook } from './admit/limit-book.ts';
 import { SlotBook } from './counters/slot-book.ts';
 import { drainConnections } from './drain.ts';
 import { UsageFlusher } from './flush/usage-flusher.ts';
@@ -52,14 +53,16 @@ export class NodeProxy {
   #unlisten: () => void = () => undefined;
 
   constructor(settings: ProxySettings, disk: ProxyDisk | undefined) {
-    const { fleet, node, store, clock, log, workers, workerEntry = WORKER_ENTRY } = settings;
+    const { fleet, node, store, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol } = settings;
     const { slots } = this;
+    const limits = new LimitBook(workers);
     this.#settings = settings;
     this.#disk = disk;
     this.#startedAt = clock.now();
     this.tables = new TableRoom({
       node,
       slots,
+      limits,
       pool: () => this.#pool,
       onRoutes: (keys) => {
         this.#maglev.settle(keys);
@@ -93,7 +96,9 @@ export class NodeProxy {
       count: workers,
       node,
       entry: workerEntry,
+      trustProxyProtocol,
       slots,
+      limits,
       clock,
       log: log.child({ part: 'workers' }),
       welcome: (worker) => [

@@ -10,6 +10,11 @@ export interface ProxyOptions {
   readonly addresses?: readonly string[] | undefined;
   /** Threads that relay. */
   readonly workers: number;
+  /**
+   * CIDRs of the load balancers in front: whatever connects from there must begin with a PROXY header, and is believed who its
+   * client is. Absent: nobody is.
+   */
+  readonly trustProxyProtocol?: readonly string[] | undefined;
   /** Last good table, cut-offs and journals, below a folder of the node's name. Absent: nothing survives. */
   readonly stateDirectory?: string | undefined;
   readonly log: Logger;

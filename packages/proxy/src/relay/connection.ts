@@ -1,6 +1,7 @@
 // One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
 // passed on as what it was (FIN as FIN, RST as RST).
 import type { EndpointLoad } from '@weir/model';
+import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
 import type { Arrived } from './arrived.ts';
@@ -22,6 +23,8 @@ export class Connection implements StreamEvents, Member {
   readonly #row: Float64Array;
   readonly #client: TcpStream;
   readonly #arrived: Arrived;
+  /** Its place under the limits. */
+  readonly #grant: Grant;
   readonly #idleTicks: number;
   readonly #lastTry: number;
   readonly #tried: EndpointLoad[] = [];
@@ -37,7 +40,7 @@ export class Connection implements StreamEvents, Member {
   constructor(
     client: TcpStream,
     arrived: Arrived,
-    { context, home, row }: { context: RelayContext; home: ConnectionHome; row: Float64Array },
+    { context, home, row, grant }: { context: RelayContext; home: ConnectionHome; row: Float64Array; grant: Grant },
   ) {
     const { settings } = home.route;
     this.#client = client;
@@ -45,6 +48,7 @@ export class Connection implements StreamEvents, Member {
     this.#context = context;
     this.#home = home;
     this.#row = row;
+    this.#grant = grant;
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#lastTry = context.wheel.now + ticksFor(settings.connectTimeoutMs) * PATIENCE;
     add(row, CONNECTIONS, 1);
@@ -73,6 +77,7 @@ export class Connection implements StreamEvents, Member {
     this.#context.wheel.remove(this);
     this.#home.members.delete(this);
     this.#leaveEndpoint();
+    this.#grant.release();
     this.#countSent(this.#client.queued);
     add(this.#row, outcomeColumn(outcome), 1);
     if (outcome !== 'completed') {

@@ -8,6 +8,11 @@ export const OUTCOMES = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  /** The tenant or the Service has as many open as it may have, or its client has. */
+  'connection-limit',
+  'client-limit',
+  /** The tenant opens more per second than it may. */
+  'rate-limit',
   /** It came from a trusted load balancer and did not begin with a PROXY header, or with a bad one. */
   'bad-proxy-header',
   /** No TLS, or no ClientHello that could be read. */
@@ -39,6 +44,9 @@ export const REFUSALS: readonly Outcome[] = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  'connection-limit',
+  'client-limit',
+  'rate-limit',
   'bad-proxy-header',
   'bad-client-hello',
   'unknown-host',

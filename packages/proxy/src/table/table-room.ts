@@ -14,6 +14,8 @@ import {
   type ServiceEntry,
 } from '@weir/model';
 import type { PlacedTable } from '@weir/store';
+import type { LimitBook } from '../admit/limit-book.ts';
+import { LimitRoom } from '../admit/limit-room.ts';
 import { UNROUTED_SLOT } from '../counters/columns.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
 import type { Order } from '../worker/messages.ts';
@@ -23,6 +25,7 @@ import { NodeTable } from './node-table.ts';
 export interface TableRoomOptions {
   readonly node: string;
   readonly slots: SlotBook;
+  readonly limits: LimitBook;
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
   /** Routes of these listeners have changed. */
   readonly onRoutes: (keys: readonly ListenerKey[]) => void;
@@ -30,6 +33,7 @@ export interface TableRoomOptions {
 
 export class TableRoom {
   readonly matcher: Matcher;
+  readonly limits: LimitRoom;
   readonly #options: TableRoomOptions;
   readonly #table: NodeTable;
   /** Where each Service is counted now. */
@@ -41,6 +45,7 @@ export class TableRoom {
   constructor(options: TableRoomOptions) {
     this.#options = options;
     this.#table = new NodeTable(options.node);
+    this.limits = new LimitRoom(options.limits);
     this.matcher = createMatcher(EMPTY_TABLE, options.node);
   }
 
@@ -56,6 +61,7 @@ export class TableRoom {
 
   /** The workers have reached this mark. */
   reached(mark: number): void {
+    this.#options.limits.reached(mark);
     const done = this.#sent.filter((each) => each.mark <= mark);
     this.#applied = done.at(-1)?.position ?? this.#applied;
     this.#sent = this.#sent.slice(done.length);
@@ -79,16 +85,19 @@ export class TableRoom {
   /** All at once, for a worker that starts. */
   welcome(): Order {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
-    return { kind: 'table', changes, slots: [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const) };
+    const slots = [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const);
+    return { kind: 'table', changes, slots, limits: this.limits.rows() };
   }
 
   #take(changes: readonly Change[], position: Position): void {
     const { pool, slots, onRoutes } = this.#options;
     const keys = patchMatcher(this.matcher, changes);
     const { assigned, left } = this.#assign(changes);
+    const limits = this.limits.take(changes, this.#table.part.entries);
     this.#position = position;
-    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned });
+    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned, limits: limits.rows });
     const mark = pool().mark();
+    this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);
     this.#sent.push({ mark, position });
     onRoutes(keys);

@@ -1,5 +1,6 @@
 // What must be read of a client before it is known who it is (PROXY header of a load balancer in front) or where it goes
 // (the server name of a ClientHello). Few connections need this stage; those that do belong to their Service already.
+import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { createProxyHeaderReader, type ProxyHeaderReader } from '../proxy-protocol/proxy-header-reader.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
@@ -27,6 +28,8 @@ export interface ArrivalOptions {
   readonly destination: SocketAddress;
   readonly needs: ArrivalNeeds;
   readonly group: ServiceGroup;
+  /** Its place under the limits: whoever is let in keeps it. */
+  readonly grant: Grant;
   readonly wheel: TimeoutWheel<Member>;
   /** Whether the Service is known by this name; null: the client gives none. */
   isServed(serverName: string | null): boolean;
@@ -72,6 +75,7 @@ export class Arrival implements StreamEvents, Member {
   end(outcome: Outcome): void {
     if (this.#isOver) return;
     add(this.#row, outcomeColumn(this.#farewell ?? outcome), 1);
+    this.#options.grant.release();
     this.#leave();
     this.#stream.reset();
   }

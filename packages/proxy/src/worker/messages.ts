@@ -1,5 +1,7 @@
 // What the main thread and a worker say to each other. Orders are followed in the order in which they were given.
 import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
+import type { LimitSeat } from '../admit/limit-memory.ts';
+import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../relay/outcome.ts';
 
 /** What a worker is born with. */
@@ -12,6 +14,7 @@ export interface WorkerBirth {
   readonly trustProxyProtocol?: readonly string[] | undefined;
   /** What ClientIP affinity remembers: one for all workers. */
   readonly affinity: SharedArrayBuffer;
+  readonly limits: LimitSeat;
 }
 
 /** How often a worker shows that it lives. */
@@ -25,6 +28,8 @@ export type Order =
       readonly changes: readonly Change[];
       /** Where Services of these UIDs are counted from now on; before the changes are made. */
       readonly slots: readonly (readonly [uid: string, slot: number])[];
+      /** What limits them from now on. */
+      readonly limits?: readonly BudgetRows[];
     }
   /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
   | {

@@ -12,6 +12,9 @@ import {
   patchMatcher,
   refusalFor,
 } from '@weir/model';
+import type { Grant } from '../admit/admit.ts';
+import type { LimitSeat } from '../admit/limit-memory.ts';
+import { WorkerLimits } from '../admit/worker-limits.ts';
 import { outcomeColumn } from '../counters/columns.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import { Connection } from '../relay/connection.ts';
@@ -46,6 +49,8 @@ export interface RelayWorkerOptions {
   readonly trustProxyProtocol?: readonly string[] | undefined;
   /** Shared by the workers of a proxy; without it ClientIP affinity forgets. */
   readonly memory?: AffinityMemory;
+  /** Shared by the workers of a proxy; without it nothing is limited. */
+  readonly limits?: LimitSeat;
   answer(answer: Answer): void;
   /** What ended no more than one connection. */
   report(what: 'accept' | 'internal', thrown: unknown): void;
@@ -62,6 +67,7 @@ export class RelayWorker {
   readonly #severing = new Severing();
   readonly #departures = new Departures(this.#severing);
   readonly #groups: ServiceGroups;
+  readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
   readonly #tools: BalancerTools;
 
@@ -69,6 +75,7 @@ export class RelayWorker {
     this.#options = options;
     this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
+    this.#limits = new WorkerLimits(options.limits);
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
     this.#context = {
@@ -92,6 +99,7 @@ export class RelayWorker {
         return;
       case 'table':
         for (const [uid, slot] of order.slots) this.#groups.assign(uid, slot);
+        this.#limits.assign(order.limits ?? []);
         for (const key of patchMatcher(this.#matcher, order.changes)) this.#refresh(key);
         return;
       case 'maglev':
@@ -187,18 +195,24 @@ export class RelayWorker {
   }
 
   #receive(door: Door, stream: TcpStream, { home, needs }: { home: RouteHome; needs: ArrivalNeeds }): void {
+    const grant = this.#limits.admit(home.group.service.uid);
+    if (typeof grant === 'string') {
+      this.#refuse(stream, home, grant);
+      return;
+    }
     new Arrival(stream, {
       destination: door,
       needs,
       group: home.group,
+      grant,
       wheel: this.#wheel,
       isServed: (serverName) => home.isServed(serverName),
       // The listener may be another Service's by now, or this one cut off.
       letIn: (taken, arrived) => {
         const now = this.#homes.get(door.key);
-        if (now?.group !== home.group) this.#refuse(taken, home, 'no-listener');
-        else if (home.group.isCutOff) this.#refuse(taken, home, 'cut-off');
-        else this.#letIn(taken, now, arrived);
+        if (now?.group !== home.group) this.#relay(taken, home, { arrived, grant, refusal: 'no-listener' });
+        else if (home.group.isCutOff) this.#relay(taken, home, { arrived, grant, refusal: 'cut-off' });
+        else this.#relay(taken, now, { arrived, grant, refusal: refusalFor(now.route, arrived.client) });
       },
       onInternalError: this.#context.onInternalError,
     }).start();
@@ -206,8 +220,25 @@ export class RelayWorker {
 
   #letIn(stream: TcpStream, home: RouteHome, arrived: Arrived): void {
     const refusal = refusalFor(home.route, arrived.client);
-    if (refusal !== undefined) this.#refuse(stream, home, refusal);
-    else new Connection(stream, arrived, { context: this.#context, home, row: home.group.row }).start();
+    const grant = refusal ?? this.#limits.admit(home.group.service.uid);
+    if (typeof grant === 'string') this.#refuse(stream, home, grant);
+    else this.#relay(stream, home, { arrived, grant, refusal: undefined });
+  }
+
+  #relay(stream: TcpStream, home: RouteHome, { arrived, grant, refusal }: Placed): void {
+    const isTooMany = refusal === undefined && !grant.capClient(home.route, arrived.client);
+    const outcome = isTooMany ? 'client-limit' : refusal;
+    if (outcome !== undefined) {
+      grant.release();
+      this.#refuse(stream, home, outcome);
+      return;
+    }
+    try {
+      new Connection(stream, arrived, { context: this.#context, home, row: home.group.row, grant }).start();
+    } catch (thrown) {
+      grant.release();
+      throw thrown;
+    }
   }
 
   #refuse(stream: TcpStream, home: RouteHome | undefined, outcome: Outcome): void {
@@ -216,4 +247,11 @@ export class RelayWorker {
     row[column] = (row[column] as number) + 1;
     stream.reset();
   }
+}
+
+/** It has its place, and is read; only now is it known who it is. */
+interface Placed {
+  readonly arrived: Arrived;
+  readonly grant: Grant;
+  readonly refusal: Outcome | undefined;
 }

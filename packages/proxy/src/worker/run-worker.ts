@@ -13,7 +13,7 @@ const TICK_MS = 1_000;
 export function runWorker(transport: Transport, udpTransport: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
-  const { node, pulse, slabs, affinity, trustProxyProtocol } = workerData as WorkerBirth;
+  const { node, pulse, slabs, affinity, limits, trustProxyProtocol } = workerData as WorkerBirth;
 
   const answer = (said: Answer): void => port.postMessage(said);
   const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
@@ -22,6 +22,7 @@ export function runWorker(transport: Transport, udpTransport: UdpTransport): voi
     slabs,
     trustProxyProtocol,
     memory: createAffinityMemory(new Uint32Array(affinity)),
+    limits,
     transport,
     udpTransport,
     answer,

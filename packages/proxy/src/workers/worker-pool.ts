@@ -1,6 +1,7 @@
 // The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
 import { AFFINITY_BYTES } from '@weir/model';
 import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
+import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
 import type { Answer, Order } from '../worker/messages.ts';
 import { WorkerThread } from './worker-thread.ts';
@@ -14,7 +15,9 @@ export interface WorkerPoolOptions {
   readonly count: number;
   readonly node: string;
   readonly entry: URL;
+  readonly trustProxyProtocol: readonly string[] | undefined;
   readonly slots: SlotBook;
+  readonly limits: LimitBook;
   readonly clock: Clock;
   readonly log: Logger;
   /** All that this new worker must be told to be where the others are. */
@@ -86,7 +89,7 @@ export class WorkerPool {
   }
 
   #spawn(): void {
-    const { node, entry, slots, clock, welcome } = this.#options;
+    const { node, entry, slots, limits, clock, trustProxyProtocol, welcome } = this.#options;
     const id = this.#nextId++;
     const worker = new WorkerThread({
       id,
@@ -94,6 +97,8 @@ export class WorkerPool {
       node,
       slabs: slots.newSlabs(),
       affinity: this.#affinity,
+      limits: limits.seat(id),
+      trustProxyProtocol,
       clock,
       onAnswer: (from, answer) => this.#take(from, answer),
       onEnd: (ended, reason) => this.#bury(ended, reason),
@@ -125,9 +130,10 @@ export class WorkerPool {
   }
 
   #bury(worker: WorkerThread, reason: string): void {
-    const { slots, log, clock, onWorkerEnd, onReached } = this.#options;
+    const { slots, limits, log, clock, onWorkerEnd, onReached } = this.#options;
     this.#live.delete(worker.id);
     slots.removeWorker(worker.id);
+    limits.unseat(worker.id);
     if (this.#isClosed) return;
     log.error({ worker: worker.id, reason }, 'worker ended and is replaced');
     onWorkerEnd(worker.id);

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '@weir/runtime';
+import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { Answer, Order, WorkerBirth } from '../worker/messages.ts';
 
 /** `tsc` rewrites imports but not the text of URLs. */
@@ -20,6 +21,8 @@ export interface WorkerThreadOptions {
   readonly node: string;
   readonly slabs: readonly SharedArrayBuffer[];
   readonly affinity: SharedArrayBuffer;
+  readonly limits: LimitSeat;
+  readonly trustProxyProtocol: readonly string[] | undefined;
   readonly clock: Clock;
   onAnswer(worker: WorkerThread, answer: Answer): void;
   /** Once: it has ended, of itself (why) or because it was stopped. */
@@ -41,9 +44,9 @@ export class WorkerThread {
   #reason: string | undefined;
 
   constructor(options: WorkerThreadOptions) {
-    const { id, entry, node, slabs, affinity, clock } = options;
+    const { id, entry, node, slabs, affinity, limits, trustProxyProtocol, clock } = options;
     const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const birth: WorkerBirth = { node, pulse, slabs, affinity };
+    const birth: WorkerBirth = { node, pulse, slabs, affinity, limits, trustProxyProtocol };
     this.id = id;
     this.slabs = [...slabs];
     this.#pulse = new Int32Array(pulse);
