@@ -4,7 +4,10 @@
 // is one memory, never the truth.
 
 export interface AffinityMemory {
-  /** Hash of the endpoint that the client was given last, if that is less than `timeout` ago; both times in seconds. */
+  /**
+   * Hash of the endpoint that the client was given last, until `timeout` has passed since; both times in whole seconds, so
+   * it may last up to a second longer, and never ends early.
+   */
   recall(client: AffinityKey, now: number, timeout: number): number | undefined;
   remember(client: AffinityKey, endpoint: number, now: number): void;
 }
@@ -47,7 +50,7 @@ export function createAffinityMemory(words: Uint32Array): AffinityMemory {
         const entry = at(client.low, step);
         const endpoint = words[entry + ENDPOINT] as number;
         if (!isOf(client, entry)) continue;
-        return now + 1 - (words[entry + SEEN] as number) < timeout ? endpoint : undefined;
+        return now + 1 - (words[entry + SEEN] as number) <= timeout ? endpoint : undefined;
       }
       return undefined;
     },

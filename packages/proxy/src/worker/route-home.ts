@@ -78,7 +78,7 @@ export class RouteHome implements ConnectionHome {
   /** The listener is no longer the Service's. */
   leave(now: number): void {
     const before = this.#pool.all;
-    this.#pool = EMPTY_POOL;
+    this.#arrange([]);
     this.#depart(before, now);
   }
 
