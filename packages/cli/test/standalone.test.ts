@@ -213,7 +213,7 @@ test('what keeps it from beginning is one line and exit code 2', async () => {
     [[...from, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
     [[...from, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`], /--redis: Redis at .* is not there/],
     [[...from, '--kubeconfig', 'x'], /--kubeconfig is not available yet/],
-    [[...from, '--trust-proxy-protocol', '10.0.0.0/8'], /--trust-proxy-protocol is not available yet/],
+    [[...from, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
   ];
   for (const [args, message] of cases) {
     const { code, output } = await weir(args);

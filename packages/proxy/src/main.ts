@@ -1,6 +1,7 @@
 // The proxy as a process: the data plane of one node.
 import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
+import { parseCidr } from '@weir/model';
 import {
   createLogger,
   type Format,
@@ -25,6 +26,10 @@ const ADDRESS: Format<string> = {
   allowed: 'an IP address',
   parse: (raw) => (isIP(raw.trim()) === 0 ? undefined : raw.trim()),
 };
+const CIDR: Format<string> = {
+  allowed: 'a network such as 192.0.2.0/24',
+  parse: (raw) => parseCidr(raw)?.text,
+};
 
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
@@ -33,6 +38,7 @@ const CONFIG = {
   addresses: optional(list('WEIR_ADDRESSES', ADDRESS)),
   workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
+  trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   stateDirectory: optional(path('WEIR_STATE')),
   level: logLevel('WEIR_LOG_LEVEL'),
 };

@@ -1,3 +1,4 @@
+import { parseCidr } from '@weir/model';
 import {
   createLogger,
   formatHostPort,
@@ -31,14 +32,11 @@ interface Options extends ManifestOptions {
   readonly workers?: number;
   readonly state?: string;
   readonly redis?: string;
-  readonly trustProxyProtocol?: string;
+  readonly trustProxyProtocol?: readonly string[];
   readonly kubeconfig?: string;
 }
 
-const LATER = {
-  trustProxyProtocol: '--trust-proxy-protocol is not available yet; leave it out, and take PROXY protocol off in front',
-  kubeconfig: '--kubeconfig is not available yet; leave it out, and give the manifests as files with -f',
-} as const;
+const KUBECONFIG_LATER = '--kubeconfig is not available yet; leave it out, and give the manifests as files with -f';
 
 export function addStandalone(program: Command, { terminal, finish }: CommandContext): void {
   addManifestOptions(program.command('standalone'))
@@ -53,13 +51,16 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
     )
     .option('--state <dir>', 'keeps the last good table and the ledger over restarts (default: nothing is kept)')
     .option('--redis <url>', 'a real Redis between the parts, as redis://[USER:PASSWORD@]HOST[:PORT]')
-    .addOption(new Option('--trust-proxy-protocol <cidr>').hideHelp())
+    .addOption(
+      new Option(
+        '--trust-proxy-protocol <cidr>',
+        'load balancers in front: what connects from there must begin with a PROXY header (repeatable)',
+      ).argParser(collectCidrs),
+    )
     .addOption(new Option('--kubeconfig <file>').hideHelp())
     .addHelpText('after', EXAMPLES)
     .action(async (options: Options) => {
-      for (const name of ['trustProxyProtocol', 'kubeconfig'] as const) {
-        if (options[name] !== undefined) throw new UsageError(LATER[name]);
-      }
+      if (options.kubeconfig !== undefined) throw new UsageError(KUBECONFIG_LATER);
       await serve(options, terminal);
       finish(FINE);
     });
@@ -115,4 +116,10 @@ function parseWorkers(text: string): number {
   if (workers < 1 || workers > MOST_WORKERS)
     throw new InvalidArgumentError(`Use an integer from 1 to ${MOST_WORKERS}.`);
   return workers;
+}
+
+function collectCidrs(value: string, before: readonly string[] = []): readonly string[] {
+  const cidr = parseCidr(value);
+  if (cidr === undefined) throw new InvalidArgumentError('Use a network such as 192.0.2.0/24 or 2001:db8::/32.');
+  return [...before, cidr.text];
 }

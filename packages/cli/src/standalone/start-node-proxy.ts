@@ -10,6 +10,7 @@ export interface NodeProxyOptions {
   readonly node: string;
   readonly store: Store;
   readonly workers: number | undefined;
+  readonly trustProxyProtocol: readonly string[] | undefined;
   readonly state: string | undefined;
   readonly log: Logger;
   readonly clock: Clock;

@@ -25,6 +25,8 @@ export interface StandaloneOptions {
   readonly console: HostPort | 'off';
   /** Threads of each proxy. */
   readonly workers?: number;
+  /** CIDRs from which every connection begins with a PROXY header. */
+  readonly trustProxyProtocol?: readonly string[];
   readonly state?: string;
   readonly redis?: string;
   readonly log: Logger;
@@ -94,12 +96,12 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'proxies',
       async start(signal) {
         const { store } = made;
-        const { workers, state } = options;
+        const { workers, trustProxyProtocol, state } = options;
+        const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, log, clock };
         made.proxies = new FleetProxies({
           store,
           log: log.child({ part: 'proxies' }),
-          start: ({ name }) =>
-            startNodeProxy({ fleet: fleetNameFor(options), node: name, store, workers, state, log, clock }),
+          start: ({ name }) => startNodeProxy({ ...each, node: name }),
         });
         const serving = Promise.race([whenServing(store, signal), made.proxies.failed, aborted(signal)]);
         await orClosed(made.proxies, serving);

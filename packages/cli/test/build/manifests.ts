@@ -30,15 +30,16 @@ export interface ServiceOptions {
   readonly namespace?: string;
   readonly port?: number;
   readonly loadBalancerClass?: string | null;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** A Service as a tenant writes it: `named('web')`, in namespace `shop`, on port 8080. */
 export function service(name: string, options: ServiceOptions = {}): unknown {
-  const { namespace = 'shop', port = 8080, loadBalancerClass = 'weir.dev/weir' } = options;
+  const { namespace = 'shop', port = 8080, loadBalancerClass = 'weir.dev/weir', annotations = {} } = options;
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name, namespace },
+    metadata: { name, namespace, annotations },
     spec: {
       type: 'LoadBalancer',
       ...(loadBalancerClass === null ? {} : { loadBalancerClass }),
