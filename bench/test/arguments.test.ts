@@ -4,14 +4,23 @@ import { parseArguments } from '../src/arguments.ts';
 
 describe('arguments', () => {
   test('the name of the benchmark is enough', () => {
-    const options = { pairs: 10, seconds: 2, subjects: ['weir', 'haproxy'] };
-    assert.deepEqual(parseArguments(['l4']), { kind: 'l4', options });
+    const common = { pairs: 10, seconds: 2, isByDefault: true };
+    const l4 = { ...common, subjects: ['weir', 'haproxy', 'nginx', 'envoy'] };
+    assert.deepEqual(parseArguments(['l4']), { kind: 'l4', options: l4 });
+    const fairness = { ...common, subjects: ['weir', 'haproxy'] };
+    assert.deepEqual(parseArguments(['fairness']), { kind: 'fairness', options: fairness });
   });
 
   test('every option has its say', () => {
     const args = ['l4', '--pairs', '20', '--seconds=5', '--subjects', 'pipe, weir,pipe', '--profile', 'out'];
-    const options = { pairs: 20, seconds: 5, subjects: ['pipe', 'weir'], profile: 'out' };
+    const options = { pairs: 20, seconds: 5, subjects: ['pipe', 'weir'], isByDefault: false, profile: 'out' };
     assert.deepEqual(parseArguments(args), { kind: 'l4', options });
+  });
+
+  test('scenarios run in their own order, in whichever they are named', () => {
+    const command = parseArguments(['l4', '--only', 'memory, requests,memory']);
+    assert.ok(command.kind === 'l4');
+    assert.deepEqual(command.options.only, ['requests', 'memory']);
   });
 
   test('help is asked for with or without a benchmark', () => {
@@ -20,14 +29,20 @@ describe('arguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^which benchmark\? There is one: l4$/],
-    [['l7'], /^there is no benchmark "l7"; there is one: l4$/],
+    [[], /^which benchmark\? There are: l4, fairness$/],
+    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness$/],
     [['l4', 'again'], /^"again" is too much$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--pairs'], /^Option '--pairs <value>' argument missing$/],
     [['l4', '--pairs', '0'], /^--pairs is "0"; use a whole number from 1 to 100$/],
     [['l4', '--seconds', '1.5'], /^--seconds is "1.5"; use a whole number from 1 to 30$/],
-    [['l4', '--subjects', 'weir,envoy'], /^--subjects names "envoy"; use some of weir, haproxy, pipe$/],
+    [
+      ['l4', '--subjects', 'weir,traefik'],
+      /^--subjects names "traefik"; use some of weir, haproxy, nginx, envoy, pipe$/,
+    ],
+    [['l4', '--only', 'speed'], /^--only names "speed"; use some of requests, connections, stream, udp, latency, /],
+    [['fairness', '--only', 'udp'], /^--only is of l4, and fairness has none$/],
+    [['fairness', '--profile', 'x'], /^--profile is of l4, and fairness has none$/],
   ];
   for (const [args, message] of mistakes) {
     test(`"${args.join(' ')}" is refused in one sentence`, () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { movedBy } from '../src/l4/scenario.ts';
+import { movedByDatagrams } from '../src/l4/datagram-load.ts';
+import { movedBy } from '../src/l4/wrk-loads.ts';
 import { between, differences, exactly, plus } from '../src/measure/moved.ts';
 
 const one = { receivedBytes: 10, sentBytes: 100, connections: 1 };
@@ -44,5 +45,14 @@ describe('the account of what was moved', () => {
   test('wrk with one connection per request has one for each, and may leave some uncounted', () => {
     const options = { port: 1, seconds: 1, connections: 32, headers: ['Connection: close'] };
     assert.deepEqual(movedBy(report, options).connections, { least: 1000, most: 1033 });
+  });
+
+  test('a datagram that was lost may have been lost before the proxy or behind it', () => {
+    const report = { sent: 100, roundTrips: 98, foreign: 0, lost: 2, ms: 1, messageBytes: 64 };
+    assert.deepEqual(movedByDatagrams(report, 8), {
+      receivedBytes: { least: 98 * 64, most: 100 * 64 },
+      sentBytes: { least: 98 * 64, most: 100 * 64 },
+      connections: { least: 8, most: 8 },
+    });
   });
 });

@@ -12,15 +12,26 @@ export type Result = {
   readonly seconds: number;
   readonly subjects: readonly { readonly name: SubjectName; readonly description: string }[];
   readonly scenarios: readonly ScenarioResult[];
+  /** Who was left out of what, and why, in words. */
+  readonly leftOut: readonly string[];
 };
 
 export type ScenarioResult = {
   readonly name: string;
   readonly unit: string;
-  readonly bar: number;
+  /** Whose figure has the bars; Weir's unless said. */
+  readonly judged?: SubjectName;
+  /** How many times HAProxy's figure it may be; the same as in `bars`, and all that results had until 21 November 2026. */
+  readonly bar?: number;
+  /** How many times the figure of each of these it may be. */
+  readonly bars: Bars;
+  /** How much it may be. */
+  readonly most?: number;
   /** By subject; the nth of each ran in the same round. */
   readonly readings: Readonly<Partial<Record<SubjectName, readonly Reading[]>>>;
 };
+
+export type Bars = Readonly<Partial<Record<SubjectName, number>>>;
 
 /** One turn. `count`: requests, connections or bytes in `ms`; `userMs`, `systemMs`: the proxy's CPU time for them. */
 export type Reading = {
@@ -36,34 +47,29 @@ export type Summary = {
   readonly figure: Spread;
   /** How much of the CPU time is spent outside of the kernel, 0 to 1. */
   readonly userShare: number;
-  readonly ratio?: Spread;
+  /** To the figures of each reference in the same rounds. */
+  readonly ratios: Readonly<Partial<Record<SubjectName, Spread>>>;
 };
 
-/** One per subject: its figures, and their ratios to those of HAProxy in the same rounds. */
-export function summariesFor({ readings }: ScenarioResult): Summary[] {
-  const reference = figures(readings.haproxy);
-  return (Object.keys(readings) as SubjectName[]).map((name) => {
-    const own = figures(readings[name]);
-    const summary = { name, figure: spread(own), userShare: userShareOf(readings[name]) };
-    const isCompared = name !== 'haproxy' && reference.length > 0;
-    return isCompared ? { ...summary, ratio: spread(ratios(own, reference)) } : summary;
-  });
+/** Whom the others are compared with: HAProxy and Envoy, and whoever a bar names; as far as they ran. */
+export function referencesFor({ bars, readings }: Pick<ScenarioResult, 'bars' | 'readings'>): SubjectName[] {
+  const names = new Set<SubjectName>(['haproxy', 'envoy', ...(Object.keys(bars) as SubjectName[])]);
+  return [...names].filter((name) => (readings[name] ?? []).length > 0);
 }
 
-export type Conditions = {
-  readonly pairs: number;
-  readonly subjects: readonly SubjectName[];
-  readonly profile?: string;
-};
-
-const fewestPairs = 10;
-
-/** Why a run, valid in itself, is no result to be kept; undefined: it is one. */
-export function reasonNotToKeep({ pairs, subjects, profile }: Conditions): string | undefined {
-  if (profile !== undefined) return 'a process that is profiled is slower';
-  if (pairs < fewestPairs) return `a result needs ${fewestPairs} pairs or more`;
-  if (!subjects.includes('weir') || !subjects.includes('haproxy')) return 'a result needs weir and haproxy';
-  return undefined;
+/** One per subject: its figures, and their ratios. */
+export function summariesFor({ bars, readings }: Pick<ScenarioResult, 'bars' | 'readings'>): Summary[] {
+  const references = referencesFor({ bars, readings });
+  return (Object.keys(readings) as SubjectName[]).map((name) => {
+    const own = figures(readings[name]);
+    const others = references.filter((reference) => reference !== name);
+    return {
+      name,
+      figure: spread(own),
+      userShare: userShareOf(readings[name]),
+      ratios: Object.fromEntries(others.map((other) => [other, spread(ratios(own, figures(readings[other])))])),
+    };
+  });
 }
 
 function figures(readings: readonly Reading[] = []): number[] {

@@ -1,38 +1,68 @@
 import type { Spread } from '../measure/statistics.ts';
-import { type Result, type ScenarioResult, type Summary, summariesFor } from './result.ts';
+import type { SubjectName } from '../subjects/subject-name.ts';
+import { markdownTable } from './markdown.ts';
+import { type Result, referencesFor, type ScenarioResult, type Summary, summariesFor } from './result.ts';
 
-const head = ['scenario', 'unit', 'subject', 'median', 'quartiles', 'user', '× HAProxy', 'quartiles', 'bar'];
+const titles: Readonly<Partial<Record<SubjectName, string>>> = { haproxy: 'HAProxy', envoy: 'Envoy', weir: 'Weir' };
 
-/** Markdown that is also readable as it stands. */
-export function tableFor({ at, commit, modified, machine, pairs, seconds, scenarios }: Result): string {
+/** Of each scenario one row per subject, with its ratio to each that others are compared with, and its quartiles. */
+export function tableFor({ at, commit, modified, machine, pairs, seconds, scenarios, leftOut }: Result): string {
   const source = `${commit}${modified ? ' with changes' : ''}`;
   const caption = `${at.slice(0, 10)}, ${source}, ${machine}, ${pairs} rounds of ${seconds} s`;
-  return [caption, '', ...aligned([head, ...scenarios.flatMap(rowsFor)])].join('\n');
+  const references = [...new Set(scenarios.flatMap(referencesFor))];
+  const head = [
+    ...['scenario', 'unit', 'subject', 'median', 'quartiles', 'user'],
+    ...references.map((name) => `× ${titles[name] ?? name}`),
+    'bar',
+  ];
+  const rows = scenarios.flatMap((scenario) =>
+    summariesFor(scenario).map((summary) => rowFor(summary, { scenario, references })),
+  );
+  const notes = leftOut.map((note) => `Left out: ${note}.`);
+  return [caption, '', ...markdownTable([head, ...rows]), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
 }
 
-function rowsFor(scenario: ScenarioResult): string[][] {
-  return summariesFor(scenario).map((summary) => rowFor(summary, scenario));
+function rowFor(
+  summary: Summary,
+  { scenario, references }: { readonly scenario: ScenarioResult; readonly references: readonly SubjectName[] },
+): string[] {
+  const { name, figure, userShare, ratios } = summary;
+  const compared = references.map((reference) => {
+    const ratio = ratios[reference];
+    return ratio === undefined ? '' : `${ratio.median.toFixed(2)} (${quartiles(ratio, 2)})`;
+  });
+  const user = Number.isNaN(userShare) ? '' : `${(userShare * 100).toFixed(0)} %`;
+  const verdict = name === (scenario.judged ?? 'weir') ? verdictFor(summary, scenario) : '';
+  return [
+    scenario.name,
+    scenario.unit,
+    name,
+    figure.median.toFixed(1),
+    quartiles(figure, 1),
+    user,
+    ...compared,
+    verdict,
+  ];
 }
 
-function rowFor({ name, figure, userShare, ratio }: Summary, { name: scenario, unit, bar }: ScenarioResult): string[] {
-  const compared = ratio === undefined ? ['', ''] : [ratio.median.toFixed(2), quartiles(ratio, 2)];
-  const verdict = name === 'weir' ? `≤ ${bar.toFixed(1)}${ratio === undefined ? '' : judged(ratio.median, bar)}` : '';
-  const user = `${(userShare * 100).toFixed(0)} %`;
-  return [scenario, unit, name, figure.median.toFixed(1), quartiles(figure, 1), user, ...compared, verdict];
+function verdictFor({ figure, ratios }: Summary, { bars, most }: ScenarioResult): string {
+  const relative = (Object.entries(bars) as [SubjectName, number][]).map(([name, bar]) => {
+    return `≤ ${short(bar)} × ${titles[name] ?? name}${judged(ratios[name]?.median, bar)}`;
+  });
+  const absolute = most === undefined ? [] : [`≤ ${short(most)}${judged(figure.median, most)}`];
+  return [...relative, ...absolute].join('; ');
 }
 
-function judged(ratio: number, bar: number): string {
-  return ratio <= bar ? ', met' : ', missed';
+function judged(value: number | undefined, bar: number): string {
+  if (value === undefined) return '';
+  return value <= bar ? ', met' : ', missed';
+}
+
+/** 1.0, 0.85, 16. */
+function short(bar: number): string {
+  return bar < 10 ? bar.toFixed(2).replace(/0$/, '') : String(bar);
 }
 
 function quartiles({ lowerQuartile, upperQuartile }: Spread, digits: number): string {
   return `${lowerQuartile.toFixed(digits)}–${upperQuartile.toFixed(digits)}`;
-}
-
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const [first = [], ...others] = rows;
-  return [line(first), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...others.map(line)];
 }

@@ -1,15 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { crowdFor, descriptorLimit } from '../measure/descriptors.ts';
+import { freePorts } from './free-ports.ts';
 import type { Ports, Subject } from './subject.ts';
 
 /** One process of one thread in mode tcp; it may splice(2), which is at its best for bulk. */
 export async function startHaproxy(backends: Ports): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-haproxy'));
-  const ports = { answers: await freePort(), bulk: await freePort() };
+  const ports = await freePorts();
   const configuration = join(directory.path, 'haproxy.cfg');
-  writeFileSync(configuration, configurationFor(ports, backends));
+  writeFileSync(configuration, haproxyConfiguration({ ports, backends, connections: crowdFor(descriptorLimit()) }));
   const path = programPath('haproxy');
   const haproxy = cleanup.use(
     await spawnProcess({ command: path, args: ['-db', '-f', configuration], name: 'haproxy', mayExit: true }),
@@ -19,27 +21,41 @@ export async function startHaproxy(backends: Ports): Promise<Subject> {
     name: 'haproxy',
     description: 'HAProxy, mode tcp, 1 thread, splice-auto',
     pid: haproxy.pid,
+    output: haproxy.output,
     ports,
+    lacks: { datagrams: 'HAProxy relays no UDP' },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
-function configurationFor(ports: Ports, backends: Ports): string {
+/** It sets TCP_NODELAY by itself. It does not start when `maxconn` and the pipes for splicing need more descriptors than it may have. */
+export function haproxyConfiguration({
+  ports,
+  backends,
+  connections,
+}: {
+  readonly ports: Ports;
+  readonly backends: Ports;
+  readonly connections: number;
+}): string {
   return `
 global
   nbthread 1
-  maxconn 4096
+  maxconn ${connections + 100}
+  maxpipes 64
 defaults
   mode tcp
   option splice-auto
+  backlog 4096
   timeout connect 5s
-  timeout client 1m
-  timeout server 1m
-listen answers
-  bind 127.0.0.1:${ports.answers}
-  server nginx 127.0.0.1:${backends.answers}
-listen bulk
-  bind 127.0.0.1:${ports.bulk}
-  server source 127.0.0.1:${backends.bulk}
+  timeout client 10m
+  timeout server 10m
+${(['answers', 'bulk', 'echo'] as const)
+  .map(
+    (name) => `listen ${name}
+  bind 127.0.0.1:${ports[name]}
+  server backend 127.0.0.1:${backends[name]}`,
+  )
+  .join('\n')}
 `;
 }

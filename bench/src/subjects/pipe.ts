@@ -1,13 +1,14 @@
 import { fileURLToPath } from 'node:url';
-import { freePort, spawnProcess } from '@weir/testkit';
+import { spawnProcess } from '@weir/testkit';
+import { freePorts } from './free-ports.ts';
 import type { Ports, Subject } from './subject.ts';
 
 const program = fileURLToPath(new URL('./pipe-proxy.ts', import.meta.url));
 
 /** What the least code gives on Node: no limits, no metering, no second endpoint to try. */
 export async function startPipe(backends: Ports): Promise<Subject> {
-  const ports = { answers: await freePort(), bulk: await freePort() };
-  const routes = [`${ports.answers}:${backends.answers}`, `${ports.bulk}:${backends.bulk}`];
+  const ports = await freePorts();
+  const routes = (['answers', 'bulk', 'echo'] as const).map((name) => `${ports[name]}:${backends[name]}`);
   const proxy = await spawnProcess({
     command: process.execPath,
     args: [program, ...routes],
@@ -19,7 +20,9 @@ export async function startPipe(backends: Ports): Promise<Subject> {
     name: 'pipe',
     description: `Node ${process.versions.node}, socket.pipe() both ways`,
     pid: proxy.pid,
+    output: proxy.output,
     ports,
+    lacks: { datagrams: 'it has no pipe for datagrams' },
     [Symbol.asyncDispose]: () => proxy.close(),
   };
 }

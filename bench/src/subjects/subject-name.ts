@@ -1,7 +1,11 @@
-export const subjectNames = ['weir', 'haproxy', 'pipe'] as const;
+/** Who may be asked to take part. */
+export const subjectNames = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
 
-export type SubjectName = (typeof subjectNames)[number];
+export type ChosenName = (typeof subjectNames)[number];
 
-export function isSubjectName(name: string): name is SubjectName {
+/** Those that a scenario adds by itself; `direct`: nobody in between. */
+export type SubjectName = ChosenName | 'weir-limits' | 'weir-2-workers' | 'direct';
+
+export function isSubjectName(name: string): name is ChosenName {
   return (subjectNames as readonly string[]).includes(name);
 }

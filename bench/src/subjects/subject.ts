@@ -1,6 +1,6 @@
 import type { SubjectName } from './subject-name.ts';
 
-/** A proxy that is measured: a process of its own, in front of the same two backends as all others. */
+/** A proxy that is measured: a process of its own, in front of the same backends as all others. */
 export type Subject = AsyncDisposable & {
   readonly name: SubjectName;
   /** Which program, how it was set up: for who reads the results. */
@@ -8,17 +8,35 @@ export type Subject = AsyncDisposable & {
   readonly pid: number;
   /** Its ports at 127.0.0.1. */
   readonly ports: Ports;
+  /** What it has printed, for messages. */
+  readonly output?: () => string;
+  /** Gives back memory that nobody refers to. Absent: it keeps none. */
+  readonly collectGarbage?: () => Promise<void>;
+  /** What it does not relay, and why, in words. */
+  readonly lacks?: Readonly<Partial<Record<BackendName, string>>>;
   /** What its own ledger says that it has relayed so far. Absent: it keeps none. */
   readonly ledger?: () => Promise<Ledger>;
 };
 
-/** `answers`: a small HTTP answer per request. `bulk`: a stream for as long as asked. */
-export type Ports = { readonly answers: number; readonly bulk: number };
+/**
+ * `answers`: a small HTTP answer per request. `bulk`: a stream for as long as asked. `echo`: TCP, and `datagrams`: UDP, what is
+ * sent comes back.
+ */
+export const backendNames = ['answers', 'bulk', 'echo', 'datagrams'] as const;
 
-export type Ledger = { readonly answers: Metered; readonly bulk: Metered };
+export type BackendName = (typeof backendNames)[number];
+
+export type Ports = Readonly<Record<BackendName, number>>;
+
+export type Ledger = Readonly<Record<BackendName, Metered>>;
 
 export type Metered = {
   readonly receivedBytes: number;
   readonly sentBytes: number;
   readonly connections: number;
 };
+
+/** A record with one value per backend. */
+export function perBackend<T>(value: (name: BackendName) => T): Record<BackendName, T> {
+  return Object.fromEntries(backendNames.map((name) => [name, value(name)])) as Record<BackendName, T>;
+}

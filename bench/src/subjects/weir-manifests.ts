@@ -1,26 +1,60 @@
-import type { Ports } from './subject.ts';
+import { type BackendName, backendNames, type Ports } from './subject.ts';
 
-/** Two Services without selector, and slices that point at the backends on loopback. */
-export function manifestsFor(ports: Ports, backends: Ports): string {
-  return [serviceFor('answers', ports.answers, backends.answers), serviceFor('bulk', ports.bulk, backends.bulk)].join(
-    '---\n',
-  );
+/**
+ * Limits of the tenant that takes the load. `roomy`: set and counted, too high to act. `tight`: a tenth of what a flood asks for, or
+ * less.
+ */
+export type Limits = 'none' | 'roomy' | 'tight';
+
+/** What a TenantPolicy says under `limits`. */
+const limitsOf: Readonly<Record<Exclude<Limits, 'none'>, string>> = {
+  roomy: 'connections: 100000, newConnectionsPerSecond: 1000000, inBitsPerSecond: 400G, outBitsPerSecond: 400G',
+  tight: 'connections: 8, newConnectionsPerSecond: 200, inBitsPerSecond: 100M, outBitsPerSecond: 100M',
+};
+
+/**
+ * Services without selector, and slices that point at the backends on loopback. `echo` belongs to a tenant of its own, which has no
+ * limits: it is the one that must not feel what the other does.
+ */
+export function manifestsFor(ports: Ports, backends: Ports, limits: Limits = 'none'): string {
+  const services = backendNames.map((name) => serviceFor(name, ports[name], backends[name]));
+  return [...services, ...(limits === 'none' ? [] : [policyFor(limits)])].join('---\n');
 }
 
-function serviceFor(name: string, port: number, target: number): string {
+export function namespaceOf(name: BackendName): string {
+  return name === 'echo' ? 'calm' : 'bench';
+}
+
+function policyFor(limits: Exclude<Limits, 'none'>): string {
+  return `apiVersion: v1
+kind: Namespace
+metadata: {name: bench, labels: {kubernetes.io/metadata.name: bench}}
+---
+apiVersion: weir.dev/v1alpha1
+kind: TenantPolicy
+metadata: {name: bench}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bench}}
+  limits: {${limitsOf[limits]}}
+`;
+}
+
+function serviceFor(name: BackendName, port: number, target: number): string {
+  const protocol = name === 'datagrams' ? 'UDP' : 'TCP';
+  const namespace = namespaceOf(name);
   return `apiVersion: v1
 kind: Service
-metadata: {name: ${name}, namespace: bench}
+metadata: {name: ${name}, namespace: ${namespace}}
 spec:
   type: LoadBalancer
   loadBalancerClass: weir.dev/weir
-  ports: [{name: tcp, port: ${port}, targetPort: ${target}}]
+  ports: [{name: it, port: ${port}, targetPort: ${target}, protocol: ${protocol}}]
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: {name: ${name}-1, namespace: bench, labels: {kubernetes.io/service-name: ${name}}}
+metadata: {name: ${name}-1, namespace: ${namespace}, labels: {kubernetes.io/service-name: ${name}}}
 addressType: IPv4
-ports: [{name: tcp, port: ${target}, protocol: TCP}]
+ports: [{name: it, port: ${target}, protocol: ${protocol}}]
 endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
 `;
 }

@@ -1,53 +1,63 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import type { Ledger, Metered, Ports, Subject } from './subject.ts';
-import { manifestsFor } from './weir-manifests.ts';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { collectGarbage, inspectorIn } from '../measure/collect-garbage.ts';
+import { freePorts } from './free-ports.ts';
+import type { Ports, Subject } from './subject.ts';
+import type { SubjectName } from './subject-name.ts';
+import { lacksOf, readLedger } from './weir-console.ts';
+import { type Limits, manifestsFor } from './weir-manifests.ts';
 
 // What the bin runs in a checkout; started directly, since a profile does not survive that the bin replaces itself.
 const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
-/** The real thing: controller, console and a proxy of one worker in one process; all their CPU time is counted. */
-export async function startWeir(backends: Ports, options: { readonly profile?: string } = {}): Promise<Subject> {
+export type WeirOptions = {
+  readonly name?: SubjectName;
+  readonly workers?: number;
+  readonly limits?: Limits;
+  readonly profile?: string;
+  /** So that it can be made to collect its garbage. */
+  readonly isInspected?: boolean;
+};
+
+/** The real thing: controller, console and a proxy in one process; all their CPU time is counted. */
+export async function startWeir(backends: Ports, options: WeirOptions = {}): Promise<Subject> {
+  const { name = 'weir', workers = 1, limits = 'none' } = options;
   if (!existsSync(program)) throw new Error('packages/cli/src is not here; measure others with --subjects');
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-weir'));
-  const ports = { answers: await freePort(), bulk: await freePort() };
-  writeFileSync(join(directory.path, 'services.yaml'), manifestsFor(ports, backends));
-  const profiling = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [];
-  const command = ['standalone', '-f', directory.path, '--workers', '1', '--console', '127.0.0.1:0'];
+  const ports = await freePorts();
+  writeFileSync(join(directory.path, 'services.yaml'), manifestsFor(ports, backends, limits));
+  const flags = [
+    '--conditions=source',
+    ...(options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : []),
+    ...(options.isInspected ? ['--inspect=127.0.0.1:0'] : []),
+  ];
+  const command = ['standalone', '-f', directory.path, '--workers', String(workers), '--console', '127.0.0.1:0'];
   const weir = cleanup.use(
     await spawnProcess({
       command: process.execPath,
-      args: ['--conditions=source', ...profiling, program, ...command],
+      args: [...flags, program, ...command],
       name: 'weir standalone',
       readyWhen: /\bready\b.*http:\/\/\S+/,
       mayExit: true,
     }),
   );
-  const [, console] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
+  const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
+  const inspector = inspectorIn(weir.output());
+  const lacks = await lacksOf(console, { limited: limits !== 'none' });
   const started = cleanup.move();
+  const threads = `${workers} worker${workers === 1 ? '' : 's'}`;
   return {
-    name: 'weir',
-    description: 'weir standalone, 1 worker, metering on; controller and console in the same process',
+    name,
+    description: `weir standalone, ${threads}, metering on, limits: ${limits}; controller and console in the same process`,
     pid: weir.pid,
+    output: weir.output,
     ports,
-    ledger: () => readLedger(new URL('api/v1/usage', console)),
+    lacks,
+    ...(inspector === undefined ? {} : { collectGarbage: () => collectGarbage(inspector) }),
+    ledger: () => readLedger(console),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
-}
-
-type UsageAnswer = {
-  readonly items: readonly { readonly services: readonly ({ readonly name: string } & Metered)[] }[];
-};
-
-async function readLedger(url: URL): Promise<Ledger> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-  const { items } = (await response.json()) as UsageAnswer;
-  const services = items.flatMap((item) => item.services);
-  const metered = (name: string): Metered =>
-    services.find((service) => service.name === name) ?? { receivedBytes: 0, sentBytes: 0, connections: 0 };
-  return { answers: metered('answers'), bulk: metered('bulk') };
 }

@@ -1,0 +1,67 @@
+import { turnsFor } from '../measure/turns.ts';
+import type { Bars, Reading, ScenarioResult } from '../report/result.ts';
+import type { SubjectName } from '../subjects/subject-name.ts';
+import type { Contender } from './contender.ts';
+import type { Load } from './load.ts';
+import type { Stage } from './stage.ts';
+
+export type RoundsOptions<T> = {
+  readonly title: string;
+  readonly contenders: readonly Contender[];
+  /** One turn of one of them. */
+  readonly turn: (contender: Contender) => Promise<T>;
+  readonly inWords: (reading: T) => string;
+  readonly rounds?: number;
+  /** Without one that does not count before the first round. */
+  readonly isCold?: boolean;
+};
+
+/** Everybody has a turn each round, and a ledger that is right at the end. */
+export async function playRounds<T>(stage: Stage, options: RoundsOptions<T>): Promise<Map<SubjectName, T[]>> {
+  const { title, contenders, turn, inWords, rounds = stage.options.pairs, isCold = false } = options;
+  const readings = new Map<SubjectName, T[]>(contenders.map(({ subject }) => [subject.name, []]));
+  if (!isCold) {
+    stage.say(`${title}: warming up`);
+    for (const contender of contenders) await turn(contender);
+  }
+  for (const [round, turns] of turnsFor(contenders, rounds).entries()) {
+    for (const contender of turns) {
+      stage.options.signal.throwIfAborted();
+      readings.get(contender.subject.name)?.push(await turn(contender));
+    }
+    const figures = [...readings].map(([name, all]) => `${name} ${all.slice(-1).map(inWords).join('')}`);
+    stage.say(`${title}: round ${round + 1} of ${rounds}: ${figures.join(', ')}`);
+  }
+  for (const contender of contenders) await contender.audit();
+  return readings;
+}
+
+export type LoadOptions = {
+  readonly contenders: readonly Contender[];
+  readonly bars: Bars;
+  readonly judged?: SubjectName;
+  /** Where it is not the load's own title. */
+  readonly title?: string;
+};
+
+/** The CPU time that a load costs each of them. */
+export async function playLoad(stage: Stage, load: Load, options: LoadOptions): Promise<ScenarioResult[]> {
+  const { contenders, bars, judged, title = load.title } = options;
+  if (contenders.length === 0) return [];
+  const readings = await playRounds<Reading>(stage, {
+    title,
+    contenders,
+    turn: (contender) => contender.run(load, stage.options.seconds),
+    inWords: ({ figure }) => figure.toFixed(1),
+  });
+  return [
+    {
+      name: title,
+      unit: load.unit,
+      ...(judged === undefined ? {} : { judged }),
+      ...(bars.haproxy === undefined ? {} : { bar: bars.haproxy }),
+      bars,
+      readings: Object.fromEntries(readings),
+    },
+  ];
+}

@@ -1,0 +1,29 @@
+// A process of its own: `crowd-process.ts PORT CONNECTIONS`. Opens them to an echo, a few at a time, sees one byte of each come back, so that
+// both sides are there, prints `open`, and holds them until it is ended.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+/** Fewer than any of the queues on the way. */
+const atATime = 64;
+/** Each source address has its own ephemeral ports. */
+const sources = 4;
+
+const [port = 0, connections = 0] = process.argv.slice(2).map(Number);
+const byte = Buffer.from('x');
+let next = 0;
+await Promise.all(Array.from({ length: atATime }, openOneAfterTheOther));
+console.log('open');
+setInterval(() => {}, 1 << 30);
+
+async function openOneAfterTheOther(): Promise<void> {
+  while (next < connections) {
+    const localAddress = `127.0.0.${2 + (next++ % sources)}`;
+    const socket = connect({ host: '127.0.0.1', port, localAddress });
+    const echoed = once(socket, 'data'); // rejects on an error
+    socket.write(byte);
+    await echoed;
+    socket.once('close', () => {
+      throw new Error('one of the idle connections was closed');
+    });
+  }
+}

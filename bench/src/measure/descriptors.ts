@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+
+/** How many files a process that we start may have open: it inherits our limit, and Node and HAProxy raise theirs to the hard one. */
+export function descriptorLimit(): number {
+  return parseLimits(readFileSync('/proc/self/limits', 'utf8'));
+}
+
+/** Reads the hard limit of `/proc/<pid>/limits`. */
+export function parseLimits(text: string): number {
+  const [, hard] = /^Max open files\s+\S+\s+(\d+|unlimited)\s/m.exec(text) ?? [];
+  if (hard === undefined) throw new Error(`not /proc/<pid>/limits: ${text.slice(0, 80)}`);
+  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
+}
+
+const forEverythingElse = 600;
+
+/** How many idle connections a proxy can have, which holds two descriptors of each. */
+export function crowdFor(limit: number): number {
+  return Math.min(10_000, Math.floor((limit - forEverythingElse) / 2));
+}

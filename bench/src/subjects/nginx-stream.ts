@@ -1,0 +1,57 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { freePorts } from './free-ports.ts';
+import { backendNames, type Ports, type Subject } from './subject.ts';
+
+/** The stream module; one process, which has no master beside it, so that its CPU time is all there is. */
+export async function startNginxStream(backends: Ports): Promise<Subject> {
+  await using cleanup = new AsyncDisposableStack();
+  const directory = cleanup.use(temporaryDirectory('bench-nginx-stream'));
+  const ports = await freePorts();
+  const configuration = join(directory.path, 'nginx.conf');
+  writeFileSync(configuration, nginxStreamConfiguration({ directory: directory.path, ports, backends }));
+  const args = ['-p', directory.path, '-e', 'stderr', '-c', configuration];
+  const nginx = cleanup.use(
+    await spawnProcess({ command: programPath('nginx-stream'), args, name: 'nginx-stream', mayExit: true }),
+  );
+  const started = cleanup.move();
+  return {
+    name: 'nginx',
+    description: 'nginx stream, 1 process, reuseport',
+    pid: nginx.pid,
+    output: nginx.output,
+    ports,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+/** TCP_NODELAY is on by default. A connection takes two of `worker_connections`. */
+export function nginxStreamConfiguration({
+  directory,
+  ports,
+  backends,
+}: {
+  readonly directory: string;
+  readonly ports: Ports;
+  readonly backends: Ports;
+}): string {
+  const servers = backendNames.map((name) => {
+    const how = name === 'datagrams' ? 'udp reuseport' : 'reuseport backlog=4096';
+    return `  server { listen 127.0.0.1:${ports[name]} ${how}; proxy_pass 127.0.0.1:${backends[name]}; }`;
+  });
+  return `
+daemon off;
+master_process off;
+worker_processes 1;
+pid ${directory}/nginx.pid;
+error_log stderr crit;
+events { worker_connections 19900; }
+stream {
+  access_log off;
+  proxy_connect_timeout 5s;
+  proxy_timeout 10m;
+${servers.join('\n')}
+}
+`;
+}
