@@ -1,37 +1,45 @@
 /** Reads the parts of a message one after the other, and never past its end: what is missing is undefined. */
 export class ByteCursor {
   readonly #bytes: Uint8Array;
-  #at = 0;
+  readonly #end: number;
+  #at: number;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, at = 0, end: number = bytes.length) {
     this.#bytes = bytes;
+    this.#at = at;
+    this.#end = end;
   }
 
   get left(): number {
-    return this.#bytes.length - this.#at;
+    return this.#end - this.#at;
   }
 
-  take(length: number): Uint8Array | undefined {
-    if (this.left < length) return undefined;
+  /** Whether there were so many bytes to leave out. */
+  skip(length: number): boolean {
+    if (this.left < length) return false;
     this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
+    return true;
   }
 
   /** Of so many bytes, the highest first. */
   uint(size: 1 | 2): number | undefined {
-    const bytes = this.take(size);
-    return bytes?.reduce((value, byte) => (value << 8) | byte, 0);
+    const at = this.#at;
+    if (!this.skip(size)) return undefined;
+    const first = this.#bytes[at] as number;
+    return size === 1 ? first : (first << 8) | (this.#bytes[at + 1] as number);
   }
 
   /** What stands behind a length of so many bytes. */
   vector(lengthSize: 1 | 2): ByteCursor | undefined {
     const length = this.uint(lengthSize);
-    const bytes = length === undefined ? undefined : this.take(length);
-    return bytes === undefined ? undefined : new ByteCursor(bytes);
+    if (length === undefined || !this.skip(length)) return undefined;
+    return new ByteCursor(this.#bytes, this.#at - length, this.#at);
   }
 
   /** What is left, each byte a character. */
   text(): string {
-    return String.fromCharCode(...(this.take(this.left) ?? []));
+    const bytes = this.#bytes.subarray(this.#at, this.#end);
+    this.#at = this.#end;
+    return String.fromCharCode(...bytes);
   }
 }

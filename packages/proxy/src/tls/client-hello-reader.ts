@@ -63,7 +63,7 @@ class Reader implements ClientHelloReader {
   #take(fragment: Uint8Array): 'more' | ClientHelloFound {
     this.#message = this.#message.length === 0 ? fragment : concat(this.#message, fragment);
     if (this.#message.length < MESSAGE_HEAD) return 'more';
-    const [, high = 0, middle = 0, low = 0] = this.#message;
+    const { 1: high = 0, 2: middle = 0, 3: low = 0 } = this.#message;
     const length = (high << 16) | (middle << 8) | low;
     if (length > LARGEST_HELLO) return refused('too-large');
     const body = this.#message.subarray(MESSAGE_HEAD);
@@ -88,14 +88,14 @@ class Reader implements ClientHelloReader {
 }
 
 function firstRecordFault(record: Uint8Array): ClientHelloFault | undefined {
-  const [type = HANDSHAKE, major = 3, third, , , message = CLIENT_HELLO] = record;
+  const { 0: type = HANDSHAKE, 1: major = 3, 2: third, 5: message = CLIENT_HELLO } = record;
   if (type > 0x7f) return third === undefined ? undefined : third === CLIENT_HELLO ? 'ssl2' : 'not-tls';
   if (type !== HANDSHAKE || major !== 3) return 'not-tls';
   return sizeFault(record) ?? (message === CLIENT_HELLO ? undefined : 'unexpected-message');
 }
 
 function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
-  const [type = HANDSHAKE, major = 3] = record;
+  const { 0: type = HANDSHAKE, 1: major = 3 } = record;
   if (type !== HANDSHAKE) return 'unexpected-message';
   return major === 3 ? sizeFault(record) : 'malformed';
 }

@@ -13,11 +13,11 @@ const LONGEST_SESSION_ID = 32;
 export function readHelloMessage(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
-  const random = cursor.take(RANDOM_BYTES);
+  const hasRandom = cursor.skip(RANDOM_BYTES);
   const sessionId = cursor.vector(1);
   const suites = cursor.vector(2);
   const compressions = cursor.vector(1);
-  if (version === undefined || version >> 8 !== 3 || random === undefined) return 'malformed';
+  if (version === undefined || version >> 8 !== 3 || !hasRandom) return 'malformed';
   if (sessionId === undefined || sessionId.left > LONGEST_SESSION_ID) return 'malformed';
   if (suites === undefined || suites.left === 0 || suites.left % 2 !== 0) return 'malformed';
   if (compressions === undefined || compressions.left === 0) return 'malformed';
