@@ -10,7 +10,6 @@ describe('weir-console with Redis', requireProgram('redis'), () => {
   test('without an API server it says at its start where Suspensions go, and ends well', async () => {
     await using redis = await startRedis();
     await using console = await spawnConsole({ WEIR_REDIS_URL: redis.url });
-    await console.shows(/the console listens/);
     const [warning, ...others] = warningsIn(console.output());
     assert.match(warning ?? '', /no kubeconfig: Suspensions go to the store alone.*KUBECONFIG/);
     assert.deepEqual(others, []);
@@ -24,6 +23,8 @@ function spawnConsole(env: Readonly<Record<string, string>>): Promise<SpawnedPro
     name: 'weir-console',
     command: process.execPath,
     args: ['--conditions=source', MAIN],
+    readyWhen: /the console listens/,
+    readyTimeoutMs: 60_000,
     env: { ...inherited, WEIR_CONSOLE: '127.0.0.1:0', ...env },
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '@weir/runtime';
+import { ManualClock } from '@weir/runtime';
 import { runningConsole } from '../build/running-console.ts';
 import { seededStore } from '../build/seeded-store.ts';
 
@@ -26,7 +26,7 @@ test('services have exactly the fields that scripts rely on', async () => {
 });
 
 test('a proxy of a node that carries none is a problem, not a proxy that serves', async () => {
-  const seeded = await seededStore(systemClock);
+  const seeded = await seededStore(new ManualClock(Date.now()));
   const [known] = await seeded.store.heartbeats.list();
   assert.ok(known);
   await seeded.store.heartbeats.beat({ ...known, node: 'typo', listeners: [] });
@@ -154,7 +154,7 @@ test('what is not there is a 404 with words', async () => {
 });
 
 test('while the store is away the last table is still shown, and figures say why they are not', async () => {
-  const seeded = await seededStore(systemClock);
+  const seeded = await seededStore(new ManualClock(Date.now()));
   await using console = await runningConsole({ seeded });
   await console.ask('/api/v1/services');
   seeded.store.faults.goAway();

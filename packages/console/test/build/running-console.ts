@@ -1,4 +1,4 @@
-import { type Clock, silentLogger, systemClock } from '@weir/runtime';
+import { type Clock, ManualClock, silentLogger, systemClock } from '@weir/runtime';
 import { type ConsoleOptions, startConsole, storeSuspensions } from '../../src/index.ts';
 import { type SeededStore, seededStore } from './seeded-store.ts';
 
@@ -21,7 +21,8 @@ export async function runningConsole(
   options: Partial<ConsoleOptions> & { readonly seeded?: SeededStore; readonly clock?: Clock } = {},
 ): Promise<TestConsole> {
   const clock = options.clock ?? systemClock;
-  const seeded = options.seeded ?? (await seededStore(clock));
+  // In a store whose time stands no heartbeat runs out, however long a busy machine takes.
+  const seeded = options.seeded ?? (await seededStore(options.clock ?? new ManualClock(Date.now())));
   const { store } = seeded;
   const running = await startConsole({
     store,
