@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { complaintsAboutDatagrams, type DatagramReport, runDatagrams } from '../src/load/datagrams.ts';
@@ -18,8 +18,8 @@ describe('round trips of datagrams', () => {
   test('are counted, one at a time on each flow, until the time is over', async () => {
     const seen = new Map<number, number>();
     await using echo = await udpServer((socket, message, from) => {
-      seen.set(from, (seen.get(from) ?? 0) + 1);
-      socket.send(message, from);
+      seen.set(from.port, (seen.get(from.port) ?? 0) + 1);
+      socket.send(message, from.port, from.address);
     });
     const { sent, roundTrips, foreign, lost } = await runDatagrams({ port: echo.port, seconds: 1, flows: 3 });
     assert.equal(seen.size, 3);
@@ -31,17 +31,17 @@ describe('round trips of datagrams', () => {
   });
 
   test('that do not come back are lost, and a foreign one is not taken for them', async () => {
-    await using deaf = await udpServer((socket, _message, from) => socket.send('not yours', from));
+    await using deaf = await udpServer((socket, _message, from) => socket.send('not yours', from.port, from.address));
     const { sent, roundTrips, foreign, lost } = await runDatagrams({ port: deaf.port, seconds: 0, flows: 2 });
     assert.deepEqual({ sent, roundTrips, foreign, lost }, { sent: 2, roundTrips: 0, foreign: 2, lost: 2 });
   });
 });
 
-type OnMessage = (socket: Socket, message: Buffer, from: number) => void;
+type OnMessage = (socket: Socket, message: Buffer, from: RemoteInfo) => void;
 
 async function udpServer(onMessage: OnMessage): Promise<AsyncDisposable & { readonly port: number }> {
   const socket = createSocket('udp4');
-  socket.on('message', (message, { port }) => onMessage(socket, message, port));
+  socket.on('message', (message, from) => onMessage(socket, message, from));
   await once(socket.bind({ address: '127.0.0.1', port: 0 }), 'listening');
   const { port } = socket.address();
   return { port, [Symbol.asyncDispose]: async () => void socket.close() };

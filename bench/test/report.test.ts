@@ -84,10 +84,14 @@ describe('a report', () => {
     assert.deepEqual(cellsOf(both, 'weir').slice(-2), ['', '']);
   });
 
-  test('says who was left out, and why', () => {
+  test('says who took part and how, and who was left out and why', () => {
     assert.match(
-      tableFor({ ...result, leftOut: ['envoy, since it is not there'] }),
-      /\nLeft out: envoy, since it is not there\.$/,
+      tableFor({
+        ...result,
+        subjects: [{ name: 'weir', description: 'one worker' }],
+        leftOut: ['envoy, since it is not there'],
+      }),
+      /\n\n- weir: one worker\n- left out: envoy, since it is not there$/,
     );
   });
 

@@ -4,7 +4,7 @@ import { decide } from '../src/provide.ts';
 import { envoyConfiguration } from '../src/subjects/envoy-configuration.ts';
 import { haproxyConfiguration } from '../src/subjects/haproxy.ts';
 import { nginxStreamConfiguration } from '../src/subjects/nginx-stream.ts';
-import { lacksFor } from '../src/subjects/weir-console.ts';
+import { verdictFor } from '../src/subjects/weir-console.ts';
 import { manifestsFor } from '../src/subjects/weir-manifests.ts';
 
 const ports = { answers: 1001, bulk: 1002, echo: 1003, datagrams: 1004 };
@@ -52,25 +52,28 @@ describe('the same ports in front of the same backends', () => {
 
 describe('what Weir lacks', () => {
   const served = Object.keys(ports).map((name) => ({ name, state: 'Programmed', message: '' }));
-  const problem = {
+  const notEnforced = (name: string) => ({
     subject: 'TenantPolicy bench',
-    message: 'spec.limits.connections is not enforced yet (/tmp/x/services.yaml:65)',
-  };
+    message: `spec.limits.${name} is not enforced yet by this version (/tmp/x/services.yaml:65)`,
+  });
 
   test('is nothing when every Service is taken', () => {
-    assert.deepEqual(lacksFor(served, [problem], { limited: false }), {});
+    assert.deepEqual(verdictFor(served, [], []), { lacks: {}, notEnforced: [] });
   });
 
-  test('is what it refuses, in its words', () => {
-    const refused = { name: 'datagrams', state: 'Refused', message: 'only TCP is' };
+  test('is what it refuses, in its words, without the place of our temporary file', () => {
+    const refused = { name: 'datagrams', state: 'Refused', message: 'only TCP is (/tmp/x/services.yaml:3)' };
     const services = [...served.filter(({ name }) => name !== 'datagrams'), refused];
-    assert.deepEqual(lacksFor(services, [], { limited: false }), { datagrams: 'only TCP is' });
+    assert.deepEqual(verdictFor(services, [], []).lacks, { datagrams: 'only TCP is' });
   });
 
-  test('is everything when limits were asked for and are not kept', () => {
-    const lacks = lacksFor(served, [problem], { limited: true });
-    assert.deepEqual(Object.keys(lacks), Object.keys(ports));
-    assert.equal(lacks.bulk, 'spec.limits.connections is not enforced yet');
+  test('is everything when none of the limits is kept, and nothing when one is', () => {
+    const problems = [notEnforced('connections'), notEnforced('inBitsPerSecond')];
+    const none = verdictFor(served, problems, ['connections', 'inBitsPerSecond']);
+    assert.deepEqual(Object.keys(none.lacks), Object.keys(ports));
+    assert.match(none.lacks.bulk ?? '', /enforces none \(connections, inBitsPerSecond\)/);
+    const one = verdictFor(served, problems.slice(1), ['connections', 'inBitsPerSecond']);
+    assert.deepEqual(one, { lacks: {}, notEnforced: ['inBitsPerSecond'] });
   });
 });
 

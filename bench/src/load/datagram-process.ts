@@ -1,4 +1,4 @@
-// A process of its own: `datagram-process.ts PORT SECONDS FLOWS`. Each flow is a connected socket that sends a numbered datagram of 64
+// A process of its own: `datagram-process.ts PORT SECONDS FLOWS SOURCE`. Each flow is a connected socket at 127.0.1.SOURCE that sends a numbered datagram of 64
 // bytes, and the next one when it has come back. Prints one line of JSON.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ const messageBytes = 64;
 /** On loopback nothing is this late that is not lost. */
 const lostAfterMs = 500;
 
-const [port = 0, seconds = 0, flows = 0] = process.argv.slice(2).map(Number);
+const [port = 0, seconds = 0, flows = 0, source = 0] = process.argv.slice(2).map(Number);
 
 type Flow = { readonly socket: Socket; readonly message: Buffer; number: number; sentAt: number; isUnderWay: boolean };
 
@@ -40,6 +40,7 @@ for (const { socket } of open) socket.close();
 
 async function openFlow(index: number): Promise<Flow> {
   const socket = createSocket('udp4');
+  await once(socket.bind({ address: `127.0.1.${source}`, port: 0 }), 'listening');
   socket.connect(port, '127.0.0.1');
   await once(socket, 'connect');
   const message = Buffer.alloc(messageBytes, index);

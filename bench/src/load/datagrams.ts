@@ -12,9 +12,14 @@ export type DatagramReport = {
 
 export type DatagramOptions = { readonly port: number; readonly seconds: number; readonly flows: number };
 
+/** Each run has a source address of its own: an ephemeral port that comes again within the idle timeout would be the same flow. */
+const sources = 250;
+let runs = 0;
+
 /** Round trips over so many UDP flows, one datagram of each under way. */
 export function runDatagrams({ port, seconds, flows }: DatagramOptions): Promise<DatagramReport> {
-  return runGenerator(new URL('./datagram-process.ts', import.meta.url), [port, seconds, flows]);
+  const source = 1 + (runs++ % sources);
+  return runGenerator(new URL('./datagram-process.ts', import.meta.url), [port, seconds, flows, source]);
 }
 
 /** UDP may lose; one in a thousand is where the figure would begin to count work that came to nothing. */

@@ -6,7 +6,8 @@ import { type Result, referencesFor, type ScenarioResult, type Summary, summarie
 const titles: Readonly<Partial<Record<SubjectName, string>>> = { haproxy: 'HAProxy', envoy: 'Envoy', weir: 'Weir' };
 
 /** Of each scenario one row per subject, with its ratio to each that others are compared with, and its quartiles. */
-export function tableFor({ at, commit, modified, machine, pairs, seconds, scenarios, leftOut }: Result): string {
+export function tableFor(result: Result): string {
+  const { at, commit, modified, machine, pairs, seconds, scenarios, subjects, leftOut } = result;
   const source = `${commit}${modified ? ' with changes' : ''}`;
   const caption = `${at.slice(0, 10)}, ${source}, ${machine}, ${pairs} rounds of ${seconds} s`;
   const references = [...new Set(scenarios.flatMap(referencesFor))];
@@ -18,7 +19,10 @@ export function tableFor({ at, commit, modified, machine, pairs, seconds, scenar
   const rows = scenarios.flatMap((scenario) =>
     summariesFor(scenario).map((summary) => rowFor(summary, { scenario, references })),
   );
-  const notes = leftOut.map((note) => `Left out: ${note}.`);
+  const notes = [
+    ...subjects.map(({ name, description }) => `- ${name}: ${description}`),
+    ...leftOut.map((note) => `- left out: ${note}`),
+  ];
   return [caption, '', ...markdownTable([head, ...rows]), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
 }
 

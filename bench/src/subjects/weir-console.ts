@@ -16,35 +16,40 @@ export async function readLedger(console: string): Promise<Ledger> {
 export type ServiceItem = { readonly name: string; readonly state: string; readonly message: string };
 export type ProblemItem = { readonly subject: string; readonly message: string };
 
-/**
- * What this version of Weir refuses, in its own words: a Service; or all of them, when limits were asked for and one is not
- * enforced.
- */
-export async function lacksOf(
-  console: string,
-  options: { readonly limited: boolean },
-): Promise<Partial<Record<BackendName, string>>> {
+export type Verdict = {
+  /** What it refuses, in its own words. */
+  readonly lacks: Readonly<Partial<Record<BackendName, string>>>;
+  /** Limits that were asked for and that it does not keep. */
+  readonly notEnforced: readonly string[];
+};
+
+/** What this version of Weir makes of the manifests. */
+export async function readVerdict(console: string, limitNames: readonly string[]): Promise<Verdict> {
   const [services, problems] = await Promise.all([
     read<Items<ServiceItem>>(new URL('api/v1/services', console)),
     read<Items<ProblemItem>>(new URL('api/v1/problems', console)),
   ]);
-  return lacksFor(services.items, problems.items, options);
+  return verdictFor(services.items, problems.items, limitNames);
 }
 
-export function lacksFor(
+/** A Service that is refused lacks; and all do, when of the limits that were asked for none is enforced. */
+export function verdictFor(
   services: readonly ServiceItem[],
   problems: readonly ProblemItem[],
-  { limited }: { readonly limited: boolean },
-): Partial<Record<BackendName, string>> {
-  const notKept = limited ? problems.find(({ subject }) => subject.includes('TenantPolicy')) : undefined;
-  return Object.fromEntries(
-    backendNames.flatMap((name) => {
-      const service = services.find((each) => each.name === name);
-      const refusal = service?.state === 'Refused' ? service.message : undefined;
-      const reason = service === undefined ? 'Weir does not know the Service' : (refusal ?? notKept?.message);
-      return reason === undefined ? [] : [[name, withoutPlace(reason)]];
-    }),
-  );
+  limitNames: readonly string[],
+): Verdict {
+  const about = (name: string): ProblemItem | undefined =>
+    problems.find(({ message }) => message.includes(`limits.${name} is not enforced`));
+  const notEnforced = limitNames.filter((name) => about(name) !== undefined);
+  const isWithout = limitNames.length > 0 && notEnforced.length === limitNames.length;
+  const lacks = backendNames.flatMap((name) => {
+    const service = services.find((each) => each.name === name);
+    const refusal = service?.state === 'Refused' ? withoutPlace(service.message) : undefined;
+    const limits = isWithout ? `of its limits this version enforces none (${notEnforced.join(', ')})` : undefined;
+    const reason = service === undefined ? 'Weir does not know the Service' : (refusal ?? limits);
+    return reason === undefined ? [] : [[name, reason] as const];
+  });
+  return { lacks: Object.fromEntries(lacks), notEnforced };
 }
 
 /** The file is a temporary one of ours. */

@@ -7,10 +7,17 @@ import { type BackendName, backendNames, type Ports } from './subject.ts';
 export type Limits = 'none' | 'roomy' | 'tight';
 
 /** What a TenantPolicy says under `limits`. */
-const limitsOf: Readonly<Record<Exclude<Limits, 'none'>, string>> = {
-  roomy: 'connections: 100000, newConnectionsPerSecond: 1000000, inBitsPerSecond: 400G, outBitsPerSecond: 400G',
-  tight: 'connections: 8, newConnectionsPerSecond: 200, inBitsPerSecond: 100M, outBitsPerSecond: 100M',
-};
+const limitsOf = {
+  roomy: {
+    connections: '100000',
+    newConnectionsPerSecond: '1000000',
+    inBitsPerSecond: '400G',
+    outBitsPerSecond: '400G',
+  },
+  tight: { connections: '8', newConnectionsPerSecond: '200', inBitsPerSecond: '100M', outBitsPerSecond: '100M' },
+} as const;
+
+export const limitNames: readonly string[] = Object.keys(limitsOf.roomy);
 
 /**
  * Services without selector, and slices that point at the backends on loopback. `echo` belongs to a tenant of its own, which has no
@@ -35,7 +42,9 @@ kind: TenantPolicy
 metadata: {name: bench}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bench}}
-  limits: {${limitsOf[limits]}}
+  limits: {${Object.entries(limitsOf[limits])
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')}}
 `;
 }
 

@@ -6,8 +6,8 @@ import { collectGarbage, inspectorIn } from '../measure/collect-garbage.ts';
 import { freePorts } from './free-ports.ts';
 import type { Ports, Subject } from './subject.ts';
 import type { SubjectName } from './subject-name.ts';
-import { lacksOf, readLedger } from './weir-console.ts';
-import { type Limits, manifestsFor } from './weir-manifests.ts';
+import { readLedger, readVerdict } from './weir-console.ts';
+import { type Limits, limitNames, manifestsFor } from './weir-manifests.ts';
 
 // What the bin runs in a checkout; started directly, since a profile does not survive that the bin replaces itself.
 const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
@@ -46,12 +46,13 @@ export async function startWeir(backends: Ports, options: WeirOptions = {}): Pro
   );
   const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
   const inspector = inspectorIn(weir.output());
-  const lacks = await lacksOf(console, { limited: limits !== 'none' });
+  const { lacks, notEnforced } = await readVerdict(console, limits === 'none' ? [] : limitNames);
+  const without = notEnforced.length === 0 ? '' : ` (not enforced yet: ${notEnforced.join(', ')})`;
   const started = cleanup.move();
   const threads = `${workers} worker${workers === 1 ? '' : 's'}`;
   return {
     name,
-    description: `weir standalone, ${threads}, metering on, limits: ${limits}; controller and console in the same process`,
+    description: `weir standalone, ${threads}, metering on, limits: ${limits}${without}; controller and console in the same process`,
     pid: weir.pid,
     output: weir.output,
     ports,
