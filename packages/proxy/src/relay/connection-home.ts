@@ -1,4 +1,5 @@
 import type { Client, EndpointLoad, Route } from '@weir/model';
+import type { Shaper } from '../shape/shaper.ts';
 import type { Transport } from '../tcp/transport.ts';
 import type { Member } from './member.ts';
 import type { TimeoutWheel } from './timeout-wheel.ts';
@@ -7,8 +8,11 @@ import type { TimeoutWheel } from './timeout-wheel.ts';
 export interface RelayContext {
   readonly transport: Transport;
   readonly wheel: TimeoutWheel<Member>;
+  readonly shaper: Shaper;
   /** A connection threw: a bug. It is over by then. */
   onInternalError(thrown: unknown): void;
+  /** A connect failed; `code` as in errno. Some codes are of this host, not of the endpoint. */
+  onConnectError(code: string | undefined): void;
 }
 
 /** Where a connection belongs: what it chooses from, and who must know of it. */

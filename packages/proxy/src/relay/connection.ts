@@ -3,6 +3,7 @@
 import type { EndpointLoad } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { type PacedReader, Pacing } from '../shape/pacing.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
 import type { Arrived } from './arrived.ts';
 import type { ConnectionHome, RelayContext } from './connection-home.ts';
@@ -14,7 +15,7 @@ import { ticksFor } from './ticks.ts';
 /** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */
 const PATIENCE = 3;
 
-export class Connection implements StreamEvents, Member {
+export class Connection implements StreamEvents, Member, PacedReader {
   deadline = 0;
   wheelSlot = 0;
   readonly #context: RelayContext;
@@ -25,6 +26,7 @@ export class Connection implements StreamEvents, Member {
   readonly #arrived: Arrived;
   /** Its place under the limits. */
   readonly #grant: Grant;
+  readonly #pacing: Pacing;
   readonly #idleTicks: number;
   readonly #lastTry: number;
   readonly #tried: EndpointLoad[] = [];
@@ -49,6 +51,7 @@ export class Connection implements StreamEvents, Member {
     this.#home = home;
     this.#row = row;
     this.#grant = grant;
+    this.#pacing = new Pacing(context.shaper.lanesFor(grant.budgets), this);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#lastTry = context.wheel.now + ticksFor(settings.connectTimeoutMs) * PATIENCE;
     add(row, CONNECTIONS, 1);
@@ -64,6 +67,7 @@ export class Connection implements StreamEvents, Member {
   start(): void {
     const { wheel } = this.#context;
     this.#home.members.add(this);
+    this.#client.readAtMost?.(this.#pacing.slice(false));
     this.#client.accept(this);
     this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
     wheel.add(this);
@@ -78,6 +82,7 @@ export class Connection implements StreamEvents, Member {
     this.#home.members.delete(this);
     this.#leaveEndpoint();
     this.#grant.release();
+    this.#pacing.end();
     this.#countSent(this.#client.queued);
     add(this.#row, outcomeColumn(outcome), 1);
     if (outcome !== 'completed') {
@@ -88,7 +93,8 @@ export class Connection implements StreamEvents, Member {
   }
 
   onExpired(): void {
-    if (this.#isConnected) this.end('idle-timeout');
+    if (this.#pacing.isHolding) this.#waitOn();
+    else if (this.#isConnected) this.end('idle-timeout');
     else this.#guarded(() => this.#tryNext('connect-timeout'));
   }
 
@@ -99,9 +105,9 @@ export class Connection implements StreamEvents, Member {
     this.#touch();
     // The idle timeout may be shorter than what was left to connect.
     if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
-    stream.readStart();
+    this.#read(stream);
     const first = firstBytesFor(this.#home.route.settings, this.#arrived);
-    if (first.length === 0 || stream.write(first) === 0) this.#client.readStart();
+    if (first.length === 0 || stream.write(first) === 0) this.#read(this.#client);
   }
 
   onData(from: TcpStream, bytes: Uint8Array): void {
@@ -121,16 +127,26 @@ export class Connection implements StreamEvents, Member {
     if (this.#isEnded) return;
     this.#touch();
     if (taken === this.#client) this.#countSent(0);
-    this.#peerOf(taken)?.readStart();
+    const source = this.#peerOf(taken);
+    if (source !== undefined) this.#read(source);
   }
 
   onClose(stream: TcpStream, code: string | undefined): void {
     if (this.#isEnded) return;
     const isClient = stream === this.#client;
     if (!isClient && stream !== this.#endpoint) return;
-    if (!isClient && !this.#isConnected) this.#guarded(() => this.#tryNext('connect-failed'));
-    else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
+    if (!isClient && !this.#isConnected) {
+      this.#context.onConnectError(code);
+      this.#guarded(() => this.#tryNext('connect-failed'));
+    } else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
     else this.#closedWell(isClient);
+  }
+
+  /** What waited for bytes per second may go on, unless its target has not taken the last ones yet. */
+  onTurn(isOut: boolean): void {
+    const source = isOut ? this.#endpoint : this.#client;
+    const target = isOut ? this.#client : this.#endpoint;
+    if (source !== undefined && target?.queued === 0) this.#guarded(() => source.readStart());
   }
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
@@ -148,6 +164,7 @@ export class Connection implements StreamEvents, Member {
     this.#load = load;
     load.active += 1;
     this.#endpoint = this.#context.transport.connect(load.endpoint, this);
+    this.#endpoint.readAtMost?.(this.#pacing.slice(true));
   }
 
   #tryNext(failure: Outcome): void {
@@ -173,14 +190,16 @@ export class Connection implements StreamEvents, Member {
 
   #toEndpoint(bytes: Uint8Array): void {
     add(this.#row, RECEIVED, bytes.length);
-    if (this.#endpoint !== undefined && this.#endpoint.write(bytes) > 0) this.#client.readStop();
+    if (this.#endpoint === undefined) return;
+    const queued = this.#endpoint.write(bytes);
+    if (!this.#pacing.mayRead(false, bytes.length) || queued > 0) this.#client.readStop();
   }
 
   #toClient(bytes: Uint8Array): void {
     this.#unsent += bytes.length;
     const queued = this.#client.write(bytes);
     this.#countSent(queued);
-    if (queued > 0) this.#endpoint?.readStop();
+    if (!this.#pacing.mayRead(true, bytes.length) || queued > 0) this.#endpoint?.readStop();
   }
 
   #countSent(queued: number): void {
@@ -197,6 +216,17 @@ export class Connection implements StreamEvents, Member {
 
   #peerOf(stream: TcpStream): TcpStream | undefined {
     return stream === this.#client ? this.#endpoint : this.#client;
+  }
+
+  /** Unless its Service or tenant was too fast: then when its turn has come. */
+  #read(source: TcpStream): void {
+    if (this.#pacing.mayRead(source !== this.#client, 0)) source.readStart();
+  }
+
+  /** It is not idle: it is not let. */
+  #waitOn(): void {
+    this.#touch();
+    this.#context.wheel.add(this);
   }
 
   #touch(): void {

@@ -64,6 +64,8 @@ export interface TcpStream {
   readonly queued: number;
   /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */
   accept(events: StreamEvents): void;
+  /** Before the first read: none takes more. For those whose bytes per second are limited; absent where reads cannot be told. */
+  readAtMost?(bytes: number): void;
   readStart(): void;
   /** No `onData` after it returns, until `readStart`. */
   readStop(): void;
