@@ -15,7 +15,7 @@ export type BudgetRefusal = 'connection-limit' | 'rate-limit';
 /** A tenant may open what it may open in one second at once: browsers do. */
 const NEW_BURST_NS = 1_000_000_000n;
 /** Bytes are saved up for no longer than this, so that nobody is held up by what another did not use before. */
-const BYTES_BURST_NS = 50_000_000n;
+export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
 
 /**

@@ -1,0 +1,57 @@
+import type { Meter } from './meter.ts';
+
+/** A read of a shaped stream takes at most what the rate gives in this time. */
+const SLICE_SECONDS = 0.05;
+const LEAST_SLICE = 2_048;
+
+/** What bytes of a Service in one direction must keep to: its own rate, and its tenant's. */
+export class Lane {
+  readonly now: () => bigint;
+  readonly #service: Meter;
+  readonly #tenant: Meter;
+
+  constructor({
+    service,
+    tenant,
+    now,
+  }: { readonly service: Meter; readonly tenant: Meter; readonly now: () => bigint }) {
+    this.#service = service;
+    this.#tenant = tenant;
+    this.now = now;
+  }
+
+  /** Asked for every chunk: limits come and go while connections are open. */
+  get isLimited(): boolean {
+    return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
+  }
+
+  /** How much a stream may take at a time; Infinity: as it likes. */
+  get slice(): number {
+    const bitsPerSecond = Math.min(this.#service.bitsPerSecond, this.#tenant.bitsPerSecond);
+    return Math.max(LEAST_SLICE, Math.floor((bitsPerSecond / 8) * SLICE_SECONDS));
+  }
+
+  charge(bytes: number, now: bigint): void {
+    if (bytes === 0) return;
+    this.#service.charge(bytes, now);
+    this.#tenant.charge(bytes, now);
+  }
+
+  /** What a stream must wait for first. */
+  busy(now: bigint): Meter | undefined {
+    return this.#service.isBusy(now) ? this.#service : this.busyAfter(this.#service, now);
+  }
+
+  /** What it must wait for when its turn at `meter` has come: the tenant is last, so that nobody goes round and round. */
+  busyAfter(meter: Meter, now: bigint): Meter | undefined {
+    return meter === this.#service && this.#tenant.isBusy(now) ? this.#tenant : undefined;
+  }
+
+  /** For what cannot be paused, such as datagrams: whether so many more bytes pass; if not, they are not charged. */
+  takes(bytes: number): boolean {
+    const now = this.now();
+    if (this.busy(now) !== undefined) return false;
+    this.charge(bytes, now);
+    return true;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Lanes } from './shaper.ts';
+import { Throttle } from './throttle.ts';
+
+export interface PacedReader {
+  /** A side that had to wait may be read. Must not throw. */
+  onTurn(isOut: boolean): void;
+}
+
+/** Whether the two sides of a connection may be read, as far as bytes per second go. Costs two comparisons where no limit is. */
+export class Pacing {
+  readonly #lanes: Lanes;
+  readonly #reader: PacedReader;
+  #in: Throttle | undefined;
+  #out: Throttle | undefined;
+
+  constructor(lanes: Lanes, reader: PacedReader) {
+    this.#lanes = lanes;
+    this.#reader = reader;
+  }
+
+  /** `bytes` were read of the client, or, on their way out, of the endpoint; 0: none. False: it must wait for `onTurn`. */
+  mayRead(isOut: boolean, bytes: number): boolean {
+    const throttle = isOut ? this.#out : this.#in;
+    const lane = isOut ? this.#lanes.out : this.#lanes.in;
+    if (lane.isLimited) return (throttle ?? this.#throttle(isOut)).pass(bytes);
+    return throttle === undefined || !throttle.isHeld;
+  }
+
+  /** How much may be read at a time; Infinity: as much as there is. */
+  slice(isOut: boolean): number {
+    return (isOut ? this.#lanes.out : this.#lanes.in).slice;
+  }
+
+  /** It does nothing because it may not. */
+  get isHolding(): boolean {
+    return this.#in?.isHeld === true || this.#out?.isHeld === true;
+  }
+
+  end(): void {
+    this.#in?.end();
+    this.#out?.end();
+  }
+
+  #throttle(isOut: boolean): Throttle {
+    const throttle = new Throttle(isOut ? this.#lanes.out : this.#lanes.in, () => this.#reader.onTurn(isOut));
+    if (isOut) this.#out = throttle;
+    else this.#in = throttle;
+    return throttle;
+  }
+}
