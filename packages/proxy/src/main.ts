@@ -62,9 +62,8 @@ await runProcess('weir-proxy', (control) => {
       {
         name: 'proxy',
         async start() {
-          const advice = await kernelAdvice();
-          if (advice !== undefined) log.warn({ advice }, 'a kernel setting is not as it should be');
-          proxy = await startProxy({ ...options, store, log });
+          for (const advice of await kernelAdvice()) log.warn({ advice }, 'this host is not set as it should be');
+          proxy = await startProxy({ ...options, store, log, onDrain: () => control.stop() });
           proxy.failed.catch((error) => control.fail(error));
         },
         close: () => proxy.close(),

@@ -1,18 +1,19 @@
 // The main thread of one proxy: its parts, and what each is told. It decides; it owns no connection.
-import type { Heartbeat, Position } from '@weir/model';
+import type { Position } from '@weir/model';
 import { createLoop, type Loop } from '@weir/runtime';
 import { LimitBook } from './admit/limit-book.ts';
 import { SlotBook } from './counters/slot-book.ts';
+import { createDescriptorWatch } from './descriptor-watch.ts';
 import { drainConnections } from './drain.ts';
 import { UsageFlusher } from './flush/usage-flusher.ts';
 import { createCeding } from './handover/ceding.ts';
-import { NodeGuard, type Turn } from './handover/node-guard.ts';
+import { NodeTurns } from './handover/node-turns.ts';
 import { createHeart } from './heartbeat/heart.ts';
-import { localAddresses } from './heartbeat/local-addresses.ts';
 import { ListenerBook } from './listeners/listener-book.ts';
 import { probe } from './listeners/probe.ts';
 import type { ProxySettings } from './proxy-settings.ts';
-import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
+import { ProxyStatus } from './proxy-status.ts';
+import type { ProxySelfView } from './proxy-view.ts';
 import type { ProxyDisk } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
 import { CutoffRoom } from './table/cutoff-room.ts';
@@ -32,11 +33,11 @@ export class NodeProxy {
   readonly tables: TableRoom;
   readonly #settings: ProxySettings;
   readonly #disk: ProxyDisk | undefined;
-  readonly #startedAt: number;
   readonly #maglev: MaglevRoom;
   readonly #pool: WorkerPool;
   readonly #listeners: ListenerBook;
-  readonly #guard: NodeGuard;
+  readonly #turns: NodeTurns;
+  readonly #status: ProxyStatus;
   readonly #flusher: UsageFlusher;
   readonly #keeper: StateKeeper | undefined;
   readonly #heart: Loop;
@@ -47,7 +48,6 @@ export class NodeProxy {
   readonly #ready = Promise.withResolvers<void>();
   readonly #failed = Promise.withResolvers<never>();
   readonly #cutoffs: CutoffRoom;
-  #turn: Turn = { kind: 'ours' };
   #isDraining = false;
   #closing: Promise<void> | undefined;
   #unlisten: () => void = () => undefined;
@@ -58,7 +58,7 @@ export class NodeProxy {
     const limits = new LimitBook(workers);
     this.#settings = settings;
     this.#disk = disk;
-    this.#startedAt = clock.now();
+    const startedAt = clock.now();
     this.tables = new TableRoom({
       node,
       slots,
@@ -99,6 +99,7 @@ export class NodeProxy {
       trustProxyProtocol,
       slots,
       limits,
+      heapMb: settings.workerHeapMb,
       clock,
       log: log.child({ part: 'workers' }),
       welcome: (worker) => [
@@ -112,13 +113,14 @@ export class NodeProxy {
       onWorkerEnd: (worker) => this.#listeners.onWorkerEnd(worker),
       onReached: () => this.#reached(),
     });
-    this.#guard = new NodeGuard({
+    this.#turns = new NodeTurns({
       fleet,
       node,
       clock,
+      log,
+      listeners: this.#listeners,
       ceding: createCeding({ listeners: this.#listeners, tables: this.tables, pool: () => this.#pool, store, clock }),
       prepared: () => this.#prepared(),
-      onTurn: (turn) => this.#take(turn),
     });
     this.#flusher = new UsageFlusher({
       node,
@@ -126,7 +128,7 @@ export class NodeProxy {
       slots,
       clock,
       log: log.child({ part: 'flush' }),
-      startedAt: this.#startedAt,
+      startedAt,
       highestLife: disk?.highestLife ?? 0,
       disk,
       onLife: () => this.#heart.trigger(),
@@ -140,10 +142,25 @@ export class NodeProxy {
         table: () => this.tables.placed,
         cutoffs: () => this.#cutoffs.known,
       });
-    this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#heartbeat() });
+    this.#status = new ProxyStatus({
+      settings,
+      startedAt,
+      slots,
+      tables: this.tables,
+      cutoffs: this.#cutoffs,
+      listeners: this.#listeners,
+      turns: this.#turns,
+      flusher: this.#flusher,
+      pool: this.#pool,
+      isDraining: () => this.#isDraining,
+    });
+    this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#status.heartbeat });
+    const watchDescriptors = createDescriptorWatch({ log });
     this.#flushing = this.#eachSecond('flush', () => this.#flush());
     this.#ticking = this.#eachSecond('tick', async () => {
       this.#listeners.retry();
+      this.#pool.look();
+      watchDescriptors();
       this.#keeper?.tick();
     });
     // Whoever does not wait for them must not be ended by them.
@@ -163,7 +180,7 @@ export class NodeProxy {
 
   async start(): Promise<void> {
     this.#pool.start();
-    await this.#guard.take();
+    await this.#turns.begin();
     this.#takeCopies();
     this.#follow().catch((error) => this.#failed.reject(error));
     this.#unlisten = this.#settings.store.onConnection((state) => {
@@ -177,35 +194,15 @@ export class NodeProxy {
 
   /** Undefined: it may get traffic. */
   get notReady(): string | undefined {
-    if (this.#isDraining) return 'draining';
-    if (this.tables.applied === null) return 'no routing table yet';
-    if (this.#turn.kind === 'others') return this.#turn.reason;
-    return this.#pool.live === 0 ? 'no worker is up' : undefined;
+    return this.#status.notReady;
   }
 
   view(): ProxySelfView {
-    return {
-      ...this.#says(),
-      life: this.#flusher.life ?? null,
-      conflict: this.#turn.kind === 'others' ? this.#turn.reason : null,
-      services: serviceCounts(this.slots),
-    };
+    return this.#status.view;
   }
 
-  #says(): Omit<Heartbeat, 'life'> {
-    const { node, version = 'dev', addresses } = this.#settings;
-    return {
-      node,
-      version,
-      startedAt: this.#startedAt,
-      draining: this.#isDraining || (this.#turn.kind === 'others' && this.#turn.handedOver),
-      addresses: localAddresses(addresses ?? this.tables.nodeEntry?.bindAddresses ?? []),
-      applied: this.tables.applied,
-      cutoffSequence: this.#cutoffs.applied,
-      listeners: this.#listeners.reports(),
-      workers: this.#pool.live,
-      connections: this.slots.active(),
-    };
+  get pool(): WorkerPool {
+    return this.#pool;
   }
 
   /** Drains for at most so long, brings the last counts to the ledger, and ends. Called again: no longer than that. */
@@ -219,9 +216,9 @@ export class NodeProxy {
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
-    await this.#guard.leave(Math.min(HANDOVER_MS, drainMs), this.#hurry.signal);
+    await this.#turns.leave(Math.min(HANDOVER_MS, drainMs), this.#hurry.signal);
     this.#listeners.close();
-    this.#guard.release();
+    this.#turns.end();
     this.#changed();
     await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
     this.#following.abort();
@@ -263,30 +260,6 @@ export class NodeProxy {
     return isUp ? (this.tables.applied ?? undefined) : undefined;
   }
 
-  #take(turn: Turn): void {
-    const { log } = this.#settings;
-    const before = this.#turn;
-    this.#turn = turn;
-    switch (turn.kind) {
-      case 'ours':
-        if (before.kind !== 'ours') log.info('this proxy serves its node now');
-        this.#listeners.enter({ kind: 'serving' });
-        return;
-      case 'beside':
-        this.#listeners.enter({ kind: 'beside', others: new Set(turn.open) });
-        return;
-      case 'others':
-        if (turn.handedOver) {
-          log.info({ by: turn.reason }, 'this proxy has handed over its node');
-          this.#listeners.enter({ kind: 'silent' });
-          return;
-        }
-        if (before.kind !== 'others' || before.reason !== turn.reason)
-          log.warn({ reason: turn.reason }, 'nothing is served');
-        this.#listeners.enter({ kind: 'blocked', reason: turn.reason });
-    }
-  }
-
   #reached(): void {
     const { reached } = this.#pool;
     this.tables.reached(reached);
@@ -297,13 +270,8 @@ export class NodeProxy {
   #changed(): void {
     this.#heart.trigger();
     if (this.tables.applied === null || !this.#listeners.isSettled) return;
-    if (this.#turn.kind === 'beside') this.#guard.settled(this.#listeners.problemAmong(this.#turn.open));
+    this.#turns.settled();
     this.#ready.resolve();
-  }
-
-  #heartbeat(): Heartbeat | undefined {
-    const { life } = this.#flusher;
-    return life === undefined ? undefined : { ...this.#says(), life };
   }
 
   async #flush(): Promise<void> {

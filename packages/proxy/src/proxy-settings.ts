@@ -10,6 +10,8 @@ export interface ProxyOptions {
   readonly addresses?: readonly string[] | undefined;
   /** Threads that relay. */
   readonly workers: number;
+  /** How large the heap of each may grow, in MiB, before it is ended and replaced; absent: by the memory of this machine. */
+  readonly workerHeapMb?: number | undefined;
   /**
    * CIDRs of the load balancers in front: whatever connects from there must begin with a PROXY header, and is believed who its
    * client is. Absent: nobody is.
@@ -22,6 +24,8 @@ export interface ProxyOptions {
   /** How long open connections may go on when it closes; default 30 s. */
   readonly drainMs?: number | undefined;
   readonly admin?: HostPort | 'off' | undefined;
+  /** Somebody asked for a drain on the local socket; absent: the proxy closes. */
+  readonly onDrain?: (() => void) | undefined;
   readonly version?: string | undefined;
   /** Another entry for the worker threads: tests make workers fail by it. */
   readonly workerEntry?: URL | undefined;

@@ -3,6 +3,7 @@ import { outcomeCounts } from './admin/outcome-counts.ts';
 import { ACTIVE } from './counters/columns.ts';
 import { readingOf, type SlotBook } from './counters/slot-book.ts';
 import type { Outcome } from './relay/outcome.ts';
+import type { SeatView } from './workers/seats.ts';
 
 /** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */
 export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
@@ -11,6 +12,8 @@ export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
   /** Why it serves nothing: another proxy serves its node. */
   readonly conflict: string | null;
   readonly services: readonly ServiceCount[];
+  /** Each worker, and those who were there before it. */
+  readonly threads: readonly SeatView[];
 }
 
 export interface ServiceCount {

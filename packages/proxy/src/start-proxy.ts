@@ -1,9 +1,11 @@
-import { createAdminServer, createHealth, type HostPort, systemClock } from '@weir/runtime';
+import { join } from 'node:path';
+import { createAdminServer, createHealth, errorMessage, type HostPort, systemClock } from '@weir/runtime';
+import { type LocalAdmin, openLocalAdmin } from './admin/local-admin.ts';
 import { createProxyMetrics } from './admin/proxy-metrics.ts';
 import { NodeProxy } from './node-proxy.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import type { ProxySelfView } from './proxy-view.ts';
-import { openStateDirectory } from './state-directory.ts';
+import { openStateDirectory, type ProxyDisk } from './state-directory.ts';
 
 const DRAIN_MS = 30_000;
 
@@ -33,17 +35,41 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const proxy = new NodeProxy({ ...options, clock, log }, disk);
   const admin = adminFor(proxy, { ...options, log });
   await admin?.start(new AbortController().signal);
-  await proxy.start();
-  return {
+  const running: RunningProxy = {
     ready: proxy.ready,
     failed: proxy.failed,
     view: () => proxy.view(),
     adminAddress: admin?.address(),
     async close({ drainMs: wanted = drainMs } = {}) {
       await proxy.close(wanted);
+      await local?.close();
       await admin?.close();
     },
   };
+  const local = disk && (await localAdminFor(proxy, { options: { ...options, log }, disk, running }));
+  await proxy.start();
+  return running;
+}
+
+/** Without a state directory there is no place of this proxy's own for a socket. */
+async function localAdminFor(
+  proxy: NodeProxy,
+  { options, disk, running }: { options: ProxyOptions; disk: ProxyDisk; running: RunningProxy },
+): Promise<LocalAdmin | undefined> {
+  const { workers, log, onDrain } = options;
+  const path = join(disk.directory, 'admin.sock');
+  try {
+    return await openLocalAdmin({
+      path,
+      workers,
+      log: log.child({ part: 'local-admin' }),
+      profile: (worker, durationMs) => proxy.pool.profile(worker, durationMs),
+      drain: onDrain ?? (() => void running.close()),
+    });
+  } catch (error) {
+    log.warn({ path, reason: errorMessage(error) }, 'profiles and drains cannot be asked for: no local admin socket');
+    return undefined;
+  }
 }
 
 function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<typeof createAdminServer> | undefined {
@@ -53,7 +79,7 @@ function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<ty
   return createAdminServer({
     ...admin,
     health,
-    metrics: createProxyMetrics({ slots: proxy.slots, tables: proxy.tables, log }),
+    metrics: createProxyMetrics({ slots: proxy.slots, tables: proxy.tables, pool: proxy.pool, log }),
     routes: { '/debug/listeners': () => proxy.view() },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',

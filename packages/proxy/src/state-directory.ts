@@ -7,6 +7,8 @@ import { StateCopy } from './table/state-copy.ts';
 
 /** What earlier lives left on the disk. */
 export interface ProxyDisk {
+  /** Of this node alone. */
+  readonly directory: string;
   readonly copy: StateCopy;
   readonly files: JournalFiles;
   readonly former: FormerLives;
@@ -34,6 +36,7 @@ export async function openStateDirectory(options: StateDirectoryOptions): Promis
   for (const file of damaged) log.error({ file }, 'this journal of usage is damaged; what it held is not counted');
   const former = new FormerLives(found, { node, store, files, clock, log });
   return {
+    directory,
     copy,
     files,
     former,

@@ -4,6 +4,8 @@ import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
 import { REFUSALS } from '../relay/outcome.ts';
 import type { TableRoom } from '../table/table-room.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
+import { addWorkerMetrics } from './worker-metrics.ts';
 
 type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
@@ -11,9 +13,10 @@ const SERVICE = ['namespace', 'service'] as const;
 export function createProxyMetrics(parts: {
   readonly slots: SlotBook;
   readonly tables: TableRoom;
+  readonly pool: WorkerPool;
   readonly log: Logger;
 }): Metrics {
-  const { slots, tables, log } = parts;
+  const { slots, tables, pool, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
   const column = (index: number) => (): Sample<ServiceLabel>[] => perService(slots, (total) => total[index] as number);
 
@@ -75,6 +78,7 @@ export function createProxyMetrics(parts: {
       ];
     },
   });
+  addWorkerMetrics(metrics, pool);
   return metrics;
 }
 

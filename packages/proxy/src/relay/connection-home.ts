@@ -11,6 +11,8 @@ export interface RelayContext {
   readonly shaper: Shaper;
   /** A connection threw: a bug. It is over by then. */
   onInternalError(thrown: unknown): void;
+  /** A connect failed; `code` as in errno. Some codes are of this host, not of the endpoint. */
+  onConnectError(code: string | undefined): void;
 }
 
 /** Where a connection belongs: what it chooses from, and who must know of it. */

@@ -135,8 +135,10 @@ export class Connection implements StreamEvents, Member, PacedReader {
     if (this.#isEnded) return;
     const isClient = stream === this.#client;
     if (!isClient && stream !== this.#endpoint) return;
-    if (!isClient && !this.#isConnected) this.#guarded(() => this.#tryNext('connect-failed'));
-    else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
+    if (!isClient && !this.#isConnected) {
+      this.#context.onConnectError(code);
+      this.#guarded(() => this.#tryNext('connect-failed'));
+    } else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
     else this.#closedWell(isClient);
   }
 

@@ -8,6 +8,8 @@ export const OUTCOMES = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  /** This process has hardly a descriptor left. */
+  'no-descriptors',
   /** The tenant or the Service has as many open as it may have, or its client has. */
   'connection-limit',
   'client-limit',
@@ -44,6 +46,7 @@ export const REFUSALS: readonly Outcome[] = [
   'no-listener',
   'no-endpoints',
   'source-range',
+  'no-descriptors',
   'connection-limit',
   'client-limit',
   'rate-limit',

@@ -3,6 +3,8 @@ import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../relay/outcome.ts';
+import type { NeighbourSeat } from '../udp/neighbours.ts';
+import type { LocalFailureCounts } from './local-failures.ts';
 
 /** What a worker is born with. */
 export interface WorkerBirth {
@@ -15,6 +17,11 @@ export interface WorkerBirth {
   /** What ClientIP affinity remembers: one for all workers. */
   readonly affinity: SharedArrayBuffer;
   readonly limits: LimitSeat;
+  readonly neighbours: NeighbourSeat;
+  /** How many workers there are. */
+  readonly workers: number;
+  /** Three doubles: by how much the worker's events come too late (see event-loop-delay.ts). */
+  readonly delays: SharedArrayBuffer;
 }
 
 /** How often a worker shows that it lives. */
@@ -58,4 +65,6 @@ export type Answer =
   | { readonly kind: 'done'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly door: number }
   | { readonly kind: 'failed'; readonly door: number; readonly code: string }
+  /** Connects that this host could not make since the last time. */
+  | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };

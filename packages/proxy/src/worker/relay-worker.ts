@@ -22,16 +22,18 @@ import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
 import { Shaper } from '../shape/shaper.ts';
+import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
 import type { TcpStream, Transport } from '../tcp/transport.ts';
 import { dgramTransport } from '../udp/dgram-transport.ts';
 import type { Flow } from '../udp/flow.ts';
 import { FlowListener } from '../udp/flow-listener.ts';
+import type { Neighbours } from '../udp/neighbours.ts';
 import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
 import type { UdpTransport } from '../udp/transport.ts';
 import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import { Departures } from './departures.ts';
+import type { DescriptorRoom } from './descriptor-room.ts';
 import type { Answer, Door, Order } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { RouteHome } from './route-home.ts';
@@ -52,9 +54,14 @@ export interface RelayWorkerOptions {
   readonly memory?: AffinityMemory;
   /** Shared by the workers of a proxy; without it nothing is limited. */
   readonly limits?: LimitSeat;
+  readonly descriptors?: DescriptorRoom;
+  /** The other workers of the proxy, which may have UDP flows that the kernel gives to this one. */
+  readonly neighbours?: Neighbours;
   answer(answer: Answer): void;
   /** What ended no more than one connection. */
   report(what: 'accept' | 'internal', thrown: unknown): void;
+  /** A connect failed; `code` as in errno. */
+  onConnectError?(code: string | undefined): void;
 }
 
 export class RelayWorker {
@@ -84,6 +91,7 @@ export class RelayWorker {
       wheel: this.#wheel,
       shaper: new Shaper(),
       onInternalError: (thrown) => options.report('internal', thrown),
+      onConnectError: (code) => options.onConnectError?.(code),
     };
   }
 
@@ -160,16 +168,21 @@ export class RelayWorker {
             onConnection: (stream) => this.#arrive(door, stream),
             onAcceptError: (code) => report('accept', code),
           })
-        : new FlowListener(at, {
-            ...opening,
-            transport: udpTransport,
-            wheel: this.#wheel,
-            tenants: this.#tenantFlows,
-            home: () => this.#homes.get(door.key),
-            unrouted: () => this.#groups.rowFor(undefined),
-            sever: (flows, outcome) => this.#severing.sever(flows, outcome),
-            onInternalError: this.#context.onInternalError,
-          });
+        : new FlowListener(
+            { ...at, key: door.key },
+            {
+              ...opening,
+              transport: udpTransport,
+              wheel: this.#wheel,
+              tenants: this.#tenantFlows,
+              home: () => this.#homes.get(door.key),
+              unrouted: () => this.#groups.rowFor(undefined),
+              neighbours: this.#options.neighbours,
+              admit: (uid) => this.#limits.admit(uid),
+              sever: (flows, outcome) => this.#severing.sever(flows, outcome),
+              onInternalError: this.#context.onInternalError,
+            },
+          );
     this.#listeners.set(door.id, listener);
   }
 
@@ -178,6 +191,7 @@ export class RelayWorker {
       const home = this.#homes.get(door.key);
       if (home === undefined) this.#refuse(stream, undefined, 'no-listener');
       else if (home.group.isCutOff) this.#refuse(stream, home, 'cut-off');
+      else if (this.#options.descriptors?.admits() === false) this.#refuse(stream, home, 'no-descriptors');
       else {
         const needs = this.#needsOf(stream, home);
         if (needs.proxyHeader || needs.clientHello) this.#receive(door, stream, { home, needs });

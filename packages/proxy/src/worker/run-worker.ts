@@ -2,8 +2,13 @@
 // connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityMemory } from '@weir/model';
+import { descriptorLimit } from '../open-descriptors.ts';
 import type { Transport } from '../tcp/transport.ts';
+import { Neighbours } from '../udp/neighbours.ts';
 import type { UdpTransport } from '../udp/transport.ts';
+import { DescriptorRoom } from './descriptor-room.ts';
+import { watchEventLoopDelay } from './event-loop-delay.ts';
+import { LocalFailures } from './local-failures.ts';
 import { type Answer, type Order, PULSE_MS, type WorkerBirth } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 import { Troubles } from './troubles.ts';
@@ -13,9 +18,12 @@ const TICK_MS = 1_000;
 export function runWorker(transport: Transport, udpTransport: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
-  const { node, pulse, slabs, affinity, limits, trustProxyProtocol } = workerData as WorkerBirth;
+  const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, delays } =
+    workerData as WorkerBirth;
 
   const answer = (said: Answer): void => port.postMessage(said);
+  const failures = new LocalFailures((counts) => answer({ kind: 'local-failures', counts }));
+  const watchDelay = watchEventLoopDelay(new Float64Array(delays));
   const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
   const worker = new RelayWorker({
     node,
@@ -23,10 +31,13 @@ export function runWorker(transport: Transport, udpTransport: UdpTransport): voi
     trustProxyProtocol,
     memory: createAffinityMemory(new Uint32Array(affinity)),
     limits,
+    neighbours: new Neighbours(neighbours),
+    descriptors: new DescriptorRoom({ limit: descriptorLimit(), workers }),
     transport,
     udpTransport,
     answer,
     report: (what, thrown) => troubles.report(what, thrown),
+    onConnectError: (code) => failures.count(code),
   });
 
   const beat = new Int32Array(pulse);
@@ -35,6 +46,8 @@ export function runWorker(transport: Transport, udpTransport: UdpTransport): voi
   setInterval(() => {
     worker.tick();
     troubles.tick();
+    failures.tick();
+    watchDelay();
   }, TICK_MS);
   port.on('message', (order: Order) => worker.follow(order));
 }

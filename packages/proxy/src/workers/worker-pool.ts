@@ -3,7 +3,12 @@ import { AFFINITY_BYTES } from '@weir/model';
 import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
 import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
+import { retireOwner } from '../udp/flow-owners.ts';
+import { createNeighbourMemory } from '../udp/neighbours.ts';
 import type { Answer, Order } from '../worker/messages.ts';
+import { heapLimitMb, memoryHere } from './heap-limit.ts';
+import { LocalFailureLog } from './local-failure-log.ts';
+import { Seats, type SeatView } from './seats.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 const WATCH_MS = 250;
@@ -18,6 +23,8 @@ export interface WorkerPoolOptions {
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly slots: SlotBook;
   readonly limits: LimitBook;
+  /** Of each worker; absent: by the memory that this process may use. */
+  readonly heapMb?: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** All that this new worker must be told to be where the others are. */
@@ -33,8 +40,12 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   /** Outlives each of them. */
   readonly #affinity = new SharedArrayBuffer(AFFINITY_BYTES);
+  readonly #heapMb: number;
+  readonly #seats: Seats;
+  readonly #failedConnects: LocalFailureLog;
   readonly #live = new Map<number, WorkerThread>();
   readonly #restarts = new Set<Timer>();
+  readonly #neighbours = createNeighbourMemory();
   #nextId = 1;
   #sequence = 0;
   #failures = 0;
@@ -43,7 +54,11 @@ export class WorkerPool {
   #isClosed = false;
 
   constructor(options: WorkerPoolOptions) {
+    const { count, heapMb = heapLimitMb(memoryHere(), count), log, clock } = options;
     this.#options = options;
+    this.#heapMb = heapMb;
+    this.#seats = new Seats(count);
+    this.#failedConnects = new LocalFailureLog({ log, clock });
   }
 
   start(): void {
@@ -58,6 +73,27 @@ export class WorkerPool {
 
   get ids(): readonly number[] {
     return [...this.#live.keys()];
+  }
+
+  /** By seat. */
+  get seats(): readonly SeatView[] {
+    return this.#seats.view();
+  }
+
+  /** Connects that this host could not make, by errno code, since the start. */
+  get localFailures(): Readonly<Record<string, number>> {
+    return this.#failedConnects.totals;
+  }
+
+  /** Once a second. */
+  look(): void {
+    for (const worker of this.#live.values()) worker.look();
+  }
+
+  /** A CPU profile of the worker of this seat; undefined: nobody sits there now. */
+  profile(seat: number, durationMs: number): Promise<string> | undefined {
+    const id = this.#seats.at(seat);
+    return id === undefined ? undefined : this.#live.get(id)?.profile(durationMs);
   }
 
   post(order: Order): void {
@@ -89,7 +125,7 @@ export class WorkerPool {
   }
 
   #spawn(): void {
-    const { node, entry, slots, limits, clock, trustProxyProtocol, welcome } = this.#options;
+    const { count, node, entry, slots, limits, clock, trustProxyProtocol, welcome } = this.#options;
     const id = this.#nextId++;
     const worker = new WorkerThread({
       id,
@@ -98,12 +134,16 @@ export class WorkerPool {
       slabs: slots.newSlabs(),
       affinity: this.#affinity,
       limits: limits.seat(id),
+      neighbours: { ...this.#neighbours, worker: id },
       trustProxyProtocol,
+      workers: count,
+      heapMb: this.#heapMb,
       clock,
       onAnswer: (from, answer) => this.#take(from, answer),
       onEnd: (ended, reason) => this.#bury(ended, reason),
     });
     this.#live.set(id, worker);
+    this.#seats.take(worker);
     slots.addWorker(id, worker.slabs);
     for (const order of welcome(id)) worker.post(order);
     this.#sequence += 1;
@@ -123,6 +163,9 @@ export class WorkerPool {
       case 'failed':
         onListenFailed(worker.id, answer.door, answer.code);
         return;
+      case 'local-failures':
+        this.#failedConnects.take(answer.counts);
+        return;
       case 'trouble':
         if (answer.what === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');
         else log.warn({ worker: worker.id, code: answer.text }, 'connection could not be accepted');
@@ -132,7 +175,9 @@ export class WorkerPool {
   #bury(worker: WorkerThread, reason: string): void {
     const { slots, limits, log, clock, onWorkerEnd, onReached } = this.#options;
     this.#live.delete(worker.id);
+    this.#seats.leave(worker.id);
     slots.removeWorker(worker.id);
+    retireOwner(this.#neighbours.owners, worker.id);
     limits.unseat(worker.id);
     if (this.#isClosed) return;
     log.error({ worker: worker.id, reason }, 'worker ended and is replaced');

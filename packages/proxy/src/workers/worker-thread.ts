@@ -1,7 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '@weir/runtime';
 import type { LimitSeat } from '../admit/limit-memory.ts';
+import type { NeighbourSeat } from '../udp/neighbours.ts';
+import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import type { Answer, Order, WorkerBirth } from '../worker/messages.ts';
+import { OrderQueue } from './order-queue.ts';
+import { profileOf } from './profile-of.ts';
+import { sumSlabs, type WorkerCounts } from './slab-sums.ts';
+import { type Vitals, WorkerVitals } from './worker-vitals.ts';
 
 /** `tsc` rewrites imports but not the text of URLs. */
 export const WORKER_ENTRY: URL = new URL(
@@ -22,7 +28,10 @@ export interface WorkerThreadOptions {
   readonly slabs: readonly SharedArrayBuffer[];
   readonly affinity: SharedArrayBuffer;
   readonly limits: LimitSeat;
+  readonly neighbours: NeighbourSeat;
   readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly workers: number;
+  readonly heapMb: number;
   readonly clock: Clock;
   onAnswer(worker: WorkerThread, answer: Answer): void;
   /** Once: it has ended, of itself (why) or because it was stopped. */
@@ -36,6 +45,8 @@ export class WorkerThread {
   /** The last mark that it has reached. */
   reached = 0;
   readonly #worker: Worker;
+  readonly #orders: OrderQueue;
+  readonly #vitals: WorkerVitals;
   readonly #pulse: Int32Array;
   readonly #clock: Clock;
   #lastPulse = 0;
@@ -44,17 +55,39 @@ export class WorkerThread {
   #reason: string | undefined;
 
   constructor(options: WorkerThreadOptions) {
-    const { id, entry, node, slabs, affinity, limits, trustProxyProtocol, clock } = options;
+    const { id, entry, node, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, heapMb, clock } =
+      options;
     const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const birth: WorkerBirth = { node, pulse, slabs, affinity, limits, trustProxyProtocol };
+    const delays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
+    const birth: WorkerBirth = {
+      node,
+      pulse,
+      slabs,
+      affinity,
+      limits,
+      neighbours,
+      trustProxyProtocol,
+      workers,
+      delays,
+    };
     this.id = id;
     this.slabs = [...slabs];
     this.#pulse = new Int32Array(pulse);
     this.#clock = clock;
     this.#pulseAt = clock.monotonic();
     this.#lookedAt = this.#pulseAt;
-    this.#worker = new Worker(entry, { workerData: birth, name: `weir-${node}-${id}` });
-    this.#worker.on('message', (answer: Answer) => options.onAnswer(this, answer));
+    this.#worker = new Worker(entry, {
+      workerData: birth,
+      name: `weir-${node}-${id}`,
+      // At the limit V8 ends this thread (ERR_WORKER_OUT_OF_MEMORY) and not the process.
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    });
+    this.#vitals = new WorkerVitals(this.#worker, delays);
+    this.#orders = new OrderQueue((order) => this.#worker.postMessage(order));
+    this.#worker.on('message', (answer: Answer) => {
+      if (answer.kind === 'done') this.#orders.answered();
+      options.onAnswer(this, answer);
+    });
     this.#worker.on('error', (error) => {
       this.#reason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
     });
@@ -62,7 +95,25 @@ export class WorkerThread {
   }
 
   post(order: Order): void {
-    this.#worker.postMessage(order);
+    this.#orders.post(order);
+  }
+
+  get counts(): WorkerCounts {
+    return sumSlabs(this.slabs);
+  }
+
+  get vitals(): Vitals {
+    return this.#vitals.last;
+  }
+
+  /** Once a second. */
+  look(): void {
+    this.#vitals.look();
+  }
+
+  /** What it does with its time for so long, as Chrome's developer tools read it; it goes on relaying. */
+  profile(durationMs: number): Promise<string> {
+    return profileOf(this.#worker, { durationMs, clock: this.#clock });
   }
 
   grow(slab: SharedArrayBuffer): void {

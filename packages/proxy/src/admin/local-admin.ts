@@ -1,0 +1,89 @@
+// What may change a proxy, or look into it, is answered on a Unix socket only: whoever may open it (mode 0600) is the
+// proxy's own user or root.
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, rename, rm, stat } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { basename, dirname, join } from 'node:path';
+import { errorMessage, type Logger } from '@weir/runtime';
+
+const LONGEST_PROFILE_S = 60;
+
+export interface LocalAdminOptions {
+  readonly path: string;
+  readonly workers: number;
+  /** A CPU profile of a worker; undefined: there is none at this seat now. */
+  profile(worker: number, durationMs: number): Promise<string> | undefined;
+  /** Ends the proxy in good order, as SIGTERM does. */
+  drain(): void;
+  readonly log: Logger;
+}
+
+export interface LocalAdmin {
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Takes the path over from a proxy that is being replaced. Throws when it cannot listen there. */
+export async function openLocalAdmin(options: LocalAdminOptions): Promise<LocalAdmin> {
+  const { path, log } = options;
+  const server = createServer((request, response) => void respond(request, response, options));
+  // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
+  const draft = join(dirname(path), `.${basename(path)}-${randomUUID().slice(0, 8)}`);
+  server.listen(draft);
+  await once(server, 'listening');
+  await chmod(draft, 0o600);
+  const { ino } = await stat(draft);
+  await rename(draft, path);
+  server.on('error', (error) => log.warn({ err: error }, 'the local admin socket failed'));
+  return {
+    async close() {
+      const now = await stat(path).catch(() => undefined);
+      if (now?.ino === ino) await rm(path, { force: true });
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, options: LocalAdminOptions): Promise<void> {
+  const { status, body } = await answerFor(request, options).catch(
+    (error): Answer => refusal(500, errorMessage(error)),
+  );
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' });
+  response.end(body);
+}
+
+async function answerFor(request: IncomingMessage, options: LocalAdminOptions): Promise<Answer> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://local');
+  if (pathname !== '/profile' && pathname !== '/drain')
+    return refusal(404, `nothing at ${pathname}; POST /profile?worker=0&seconds=5 or POST /drain`);
+  if (request.method !== 'POST') return refusal(405, `POST ${pathname}`);
+  return pathname === '/profile' ? profile(searchParams, options) : drain(options);
+}
+
+function drain({ drain: begin, log }: LocalAdminOptions): Answer {
+  log.info('a drain was asked for on the local admin socket');
+  begin();
+  return { status: 202, body: '{"draining":true}\n' };
+}
+
+async function profile(query: URLSearchParams, { workers, profile: take }: LocalAdminOptions): Promise<Answer> {
+  const worker = Number(query.get('worker') ?? 0);
+  const seconds = Number(query.get('seconds') ?? 5);
+  if (!Number.isInteger(worker) || worker < 0 || worker >= workers)
+    return refusal(400, `worker is ${query.get('worker')}; use an integer from 0 to ${workers - 1}`);
+  if (!(seconds > 0 && seconds <= LONGEST_PROFILE_S))
+    return refusal(400, `seconds is ${query.get('seconds')}; use a number above 0, up to ${LONGEST_PROFILE_S}`);
+  const body = await take(worker, seconds * 1_000);
+  return body === undefined ? refusal(503, `worker ${worker} is being replaced; try again`) : { status: 200, body };
+}
+
+function refusal(status: number, error: string): Answer {
+  return { status, body: `${JSON.stringify({ error })}\n` };
+}

@@ -1,0 +1,83 @@
+// Whose turn it is to listen on this node, brought to the listeners.
+import type { ListenerKey, Position } from '@weir/model';
+import type { Clock, Logger } from '@weir/runtime';
+import type { ListenerBook } from '../listeners/listener-book.ts';
+import type { Ceding } from './holder.ts';
+import { NodeGuard, type Turn } from './node-guard.ts';
+
+export interface NodeTurnsOptions {
+  readonly fleet: string;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly listeners: ListenerBook;
+  readonly ceding: Ceding;
+  /** The table that could be served now; undefined: none yet. */
+  readonly prepared: () => Position | undefined;
+}
+
+export class NodeTurns {
+  readonly #log: Logger;
+  readonly #listeners: ListenerBook;
+  readonly #guard: NodeGuard;
+  #turn: Turn = { kind: 'ours' };
+
+  constructor({ log, listeners, ...options }: NodeTurnsOptions) {
+    this.#log = log;
+    this.#listeners = listeners;
+    this.#guard = new NodeGuard({ ...options, onTurn: (turn) => this.#take(turn) });
+  }
+
+  /** Resolves when it is known whose turn it is. */
+  begin(): Promise<void> {
+    return this.#guard.take();
+  }
+
+  /** Why this proxy serves nothing: another one of its node does. */
+  get conflict(): string | undefined {
+    return this.#turn.kind === 'others' ? this.#turn.reason : undefined;
+  }
+
+  /** It served, and another one has taken over. */
+  get hasHandedOver(): boolean {
+    return this.#turn.kind === 'others' && this.#turn.handedOver;
+  }
+
+  /** All listeners are open, held or failed. */
+  settled(): void {
+    if (this.#turn.kind === 'beside') this.#guard.settled(this.#listeners.problemAmong(this.#turn.open));
+  }
+
+  /** Before a drain: lets somebody who waits take over first, for at most so long. */
+  leave(limitMs: number, signal: AbortSignal): Promise<void> {
+    return this.#guard.leave(limitMs, signal);
+  }
+
+  /** For good. */
+  end(): void {
+    this.#guard.release();
+  }
+
+  #take(turn: Turn): void {
+    const before = this.#turn;
+    this.#turn = turn;
+    switch (turn.kind) {
+      case 'ours':
+        if (before.kind !== 'ours') this.#log.info('this proxy serves its node now');
+        this.#listeners.enter({ kind: 'serving' });
+        return;
+      case 'beside':
+        this.#listeners.enter({ kind: 'beside', others: new Set<ListenerKey>(turn.open) });
+        return;
+      case 'others':
+        if (turn.handedOver) {
+          this.#log.info({ reason: turn.reason }, 'this proxy has handed over its node');
+          this.#listeners.enter({ kind: 'silent' });
+          return;
+        }
+        if (before.kind !== 'others' || before.reason !== turn.reason)
+          this.#log.warn({ reason: turn.reason }, 'nothing is served');
+        this.#listeners.enter({ kind: 'blocked', reason: turn.reason });
+    }
+  }
+}

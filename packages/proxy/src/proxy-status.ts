@@ -1,0 +1,75 @@
+import type { Heartbeat } from '@weir/model';
+import type { SlotBook } from './counters/slot-book.ts';
+import type { UsageFlusher } from './flush/usage-flusher.ts';
+import type { NodeTurns } from './handover/node-turns.ts';
+import { localAddresses } from './heartbeat/local-addresses.ts';
+import type { ListenerBook } from './listeners/listener-book.ts';
+import type { ProxySettings } from './proxy-settings.ts';
+import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
+import type { CutoffRoom } from './table/cutoff-room.ts';
+import type { TableRoom } from './table/table-room.ts';
+import type { WorkerPool } from './workers/worker-pool.ts';
+
+export interface StatusOptions {
+  readonly settings: ProxySettings;
+  readonly startedAt: number;
+  readonly slots: SlotBook;
+  readonly tables: TableRoom;
+  readonly cutoffs: CutoffRoom;
+  readonly listeners: ListenerBook;
+  readonly turns: NodeTurns;
+  readonly flusher: UsageFlusher;
+  readonly pool: WorkerPool;
+  readonly isDraining: () => boolean;
+}
+
+/** What a proxy says of itself: to the store, to probes, to people. */
+export class ProxyStatus {
+  readonly #of: StatusOptions;
+
+  constructor(options: StatusOptions) {
+    this.#of = options;
+  }
+
+  /** Undefined: it may get traffic. */
+  get notReady(): string | undefined {
+    const { tables, turns, pool, isDraining } = this.#of;
+    if (isDraining()) return 'draining';
+    if (tables.applied === null) return 'no routing table yet';
+    return turns.conflict ?? (pool.live === 0 ? 'no worker is up' : undefined);
+  }
+
+  /** Undefined: the store has not given this life its number yet. */
+  get heartbeat(): Heartbeat | undefined {
+    const { life } = this.#of.flusher;
+    return life === undefined ? undefined : { ...this.#says(), life };
+  }
+
+  get view(): ProxySelfView {
+    const { flusher, turns, slots, pool } = this.#of;
+    return {
+      ...this.#says(),
+      life: flusher.life ?? null,
+      conflict: turns.conflict ?? null,
+      services: serviceCounts(slots),
+      threads: pool.seats,
+    };
+  }
+
+  #says(): Omit<Heartbeat, 'life'> {
+    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, isDraining } = this.#of;
+    const { node, version = 'dev', addresses } = settings;
+    return {
+      node,
+      version,
+      startedAt,
+      draining: isDraining() || turns.hasHandedOver,
+      addresses: localAddresses(addresses ?? tables.nodeEntry?.bindAddresses ?? []),
+      applied: tables.applied,
+      cutoffSequence: cutoffs.applied,
+      listeners: listeners.reports(),
+      workers: pool.live,
+      connections: slots.active(),
+    };
+  }
+}

@@ -1,0 +1,30 @@
+// Connections that this host could not make, whatever the endpoint would have said: counted by their code, so that nobody
+// takes it for a fault of the endpoints.
+
+/** As errno has them; what is not here is the endpoint's or the network's. */
+export const LOCAL_FAILURES = ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EPERM', 'EACCES'] as const;
+export type LocalFailure = (typeof LOCAL_FAILURES)[number];
+
+export type LocalFailureCounts = Partial<Record<LocalFailure, number>>;
+
+export class LocalFailures {
+  readonly #tell: (counts: LocalFailureCounts) => void;
+  #counts: LocalFailureCounts = {};
+
+  constructor(tell: (counts: LocalFailureCounts) => void) {
+    this.#tell = tell;
+  }
+
+  /** `code` of a connect that failed. */
+  count(code: string | undefined): void {
+    const local = LOCAL_FAILURES.find((each) => each === code);
+    if (local !== undefined) this.#counts[local] = (this.#counts[local] ?? 0) + 1;
+  }
+
+  /** Once a second: tells what came since the last time. */
+  tick(): void {
+    if (Object.keys(this.#counts).length === 0) return;
+    this.#tell(this.#counts);
+    this.#counts = {};
+  }
+}

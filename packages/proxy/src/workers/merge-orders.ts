@@ -1,0 +1,67 @@
+import type { Change } from '@weir/model';
+import type { BudgetRows } from '../admit/worker-limits.ts';
+import type { Order } from '../worker/messages.ts';
+
+type Table = Extract<Order, { kind: 'table' }>;
+
+/** Fewer orders, after which a worker is where it would be after these. */
+export function mergeOrders(orders: readonly Order[]): Order[] {
+  const merged: (Order | MergedTable | undefined)[] = [];
+  const listens = new Map<number, number>();
+  let table: MergedTable | undefined;
+  let cutoffsAt: number | undefined;
+  let mark: Order | undefined;
+  for (const order of orders) {
+    switch (order.kind) {
+      case 'table':
+        if (table === undefined) {
+          table = new MergedTable();
+          merged.push(table);
+        }
+        table.add(order);
+        break;
+      case 'mark':
+        // The last one says that all before it were followed, too.
+        mark = order;
+        break;
+      case 'cutoffs':
+        // At the place of the older ones: they must be in force before the listeners behind them are closed.
+        if (cutoffsAt === undefined) cutoffsAt = merged.push(order) - 1;
+        else merged[cutoffsAt] = order;
+        break;
+      case 'listen':
+        listens.set(order.door.id, merged.push(order) - 1);
+        break;
+      case 'unlisten': {
+        const at = listens.get(order.door.id);
+        if (at === undefined) merged.push(order);
+        else merged[at] = undefined;
+        break;
+      }
+      default:
+        // It counts on the table of this moment, or the next table on it.
+        table = undefined;
+        merged.push(order);
+    }
+  }
+  merged.push(mark);
+  return merged.flatMap((each) => (each instanceof MergedTable ? [each.order] : (each ?? [])));
+}
+
+/** The last change of each entry, and the last slot and limits of each Service. */
+class MergedTable {
+  readonly #changes = new Map<string, Change>();
+  readonly #slots = new Map<string, number>();
+  readonly #limits = new Map<string, BudgetRows>();
+
+  add({ changes, slots, limits = [] }: Table): void {
+    for (const change of changes) this.#changes.set(change.kind === 'put' ? change.entry.id : change.id, change);
+    for (const [uid, slot] of slots) this.#slots.set(uid, slot);
+    for (const rows of limits) this.#limits.set(rows[0], rows);
+  }
+
+  get order(): Table {
+    const limits = [...this.#limits.values()];
+    return { kind: 'table', changes: [...this.#changes.values()], slots: [...this.#slots], limits };
+  }
+}

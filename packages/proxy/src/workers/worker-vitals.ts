@@ -1,0 +1,61 @@
+// How a worker thread is doing, asked from outside: it need not answer, and a worker that hangs is not waited for.
+import type { Worker } from 'node:worker_threads';
+import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
+
+export interface Vitals {
+  /** Of the thread, since it began; undefined: this Node does not tell. */
+  readonly cpuSeconds: number | undefined;
+  readonly heapBytes: number | undefined;
+  /** Part of the time in which the event loop was busy, over the last second. */
+  readonly utilization: number;
+  /** By how much events came too late within the last half minute: half, 99 % and all of them by no more than this. */
+  readonly delaySeconds: readonly { readonly quantile: number; readonly value: number }[];
+}
+
+export class WorkerVitals {
+  readonly #worker: Worker;
+  readonly #delays: Float64Array;
+  #cpuSeconds: number | undefined;
+  #heapBytes: number | undefined;
+  #utilization = 0;
+  #before: ReturnType<Worker['performance']['eventLoopUtilization']>;
+  #isAsking = false;
+
+  constructor(worker: Worker, delays: SharedArrayBuffer) {
+    this.#worker = worker;
+    this.#delays = new Float64Array(delays);
+    this.#before = worker.performance.eventLoopUtilization();
+  }
+
+  /** Once a second. */
+  look(): void {
+    const { performance } = this.#worker;
+    this.#utilization = performance.eventLoopUtilization(this.#before).utilization;
+    this.#before = performance.eventLoopUtilization();
+    void this.#ask();
+  }
+
+  get last(): Vitals {
+    return {
+      cpuSeconds: this.#cpuSeconds,
+      heapBytes: this.#heapBytes,
+      utilization: this.#utilization,
+      delaySeconds: DELAY_QUANTILES.map((quantile, index) => ({ quantile, value: this.#delays[index] as number })),
+    };
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      // Of Node 24 and later; `engines` admits 22.
+      const { user, system } = (await this.#worker.cpuUsage?.()) ?? {};
+      if (user !== undefined && system !== undefined) this.#cpuSeconds = (user + system) / 1e6;
+      this.#heapBytes = (await this.#worker.getHeapStatistics?.())?.used_heap_size;
+    } catch {
+      // It has ended meanwhile.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+}
