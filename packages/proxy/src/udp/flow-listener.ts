@@ -1,12 +1,13 @@
 // One UDP listener of a worker: finds the flow of each datagram, or opens one.
-import { type Client, refusalFor } from '@weir/model';
+import { type Client, type ListenerKey, refusalFor } from '@weir/model';
+import type { Grant } from '../admit/admit.ts';
 import { outcomeColumn } from '../counters/columns.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Flow, type FlowContext, type FlowHome } from './flow.ts';
 import { FlowTable } from './flow-table.ts';
-import { nextToGo } from './next-to-go.ts';
+import type { ListenerNeighbours, Neighbours } from './neighbours.ts';
 import type { TenantFlows } from './tenant-flows.ts';
 import type { BindAt, UdpListener, UdpListenerEvents, UdpTransport } from './transport.ts';
 
@@ -17,9 +18,13 @@ export interface FlowListenerOptions {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Member>;
   readonly tenants: TenantFlows<Flow>;
+  /** Absent: it is alone. */
+  readonly neighbours?: Neighbours | undefined;
   readonly flowsPerClient?: number;
   /** Whose listener it is now. */
   home(): FlowHome | undefined;
+  /** A place under the limits for one more flow of this Service, or why there is none. */
+  admit(uid: string): Grant | Outcome;
   /** Counted where nobody can be billed. */
   unrouted(): Float64Array;
   /** Ends many, a few at a time. */
@@ -34,18 +39,25 @@ export class FlowListener implements UdpListenerEvents {
   readonly #flows = new FlowTable<Flow>();
   readonly #listener: UdpListener;
   readonly #context: FlowContext;
+  readonly #neighbours: ListenerNeighbours | undefined;
 
-  constructor(at: BindAt, options: FlowListenerOptions) {
-    const { transport, wheel, tenants } = options;
+  constructor(at: BindAt & { readonly key: ListenerKey }, options: FlowListenerOptions) {
+    const { transport, wheel, tenants, neighbours } = options;
     this.#options = options;
+    this.#neighbours = neighbours?.join(at.key, (bytes, client) => this.#forward(bytes, client));
     this.#listener = transport.bind(at, this);
     this.#context = {
       transport,
       wheel,
       listener: this.#listener,
+      onStir: (flow) => {
+        this.#flows.stir(flow);
+        tenants.stir(flow);
+      },
       onEnded: (flow) => {
         this.#flows.remove(flow);
         tenants.remove(flow);
+        this.#neighbours?.release(flow);
       },
       onInternalError: (thrown) => options.onInternalError(thrown),
     };
@@ -54,6 +66,7 @@ export class FlowListener implements UdpListenerEvents {
   /** Its flows end with it: there is no other socket from which their clients would take an answer. */
   close(): void {
     this.#listener.close();
+    this.#neighbours?.leave();
     this.#options.sever(this.#flows.all(), 'listener-closed');
   }
 
@@ -66,13 +79,10 @@ export class FlowListener implements UdpListenerEvents {
   }
 
   onMessage(bytes: Uint8Array, address: string, port: number): void {
-    const flow = this.#flowFor(address, port);
-    if (flow === undefined) return;
-    try {
-      flow.forward(bytes);
-    } catch (thrown) {
-      flow.onThrow(thrown);
-    }
+    const home = this.#options.home();
+    const flow = this.#flows.find(address, port);
+    if (flow !== undefined && flow.home === home) pass(flow, bytes);
+    else this.#onUnknown(flow, bytes, { address, port });
   }
 
   onThrow(thrown: unknown): void {
@@ -80,12 +90,18 @@ export class FlowListener implements UdpListenerEvents {
     this.#refuse(undefined, 'internal');
   }
 
-  #flowFor(address: string, port: number): Flow | undefined {
+  #onUnknown(former: Flow | undefined, bytes: Uint8Array, client: Client): void {
+    if (former === undefined && this.#neighbours?.forward(bytes, client) === true) return;
+    this.#forward(bytes, client);
+  }
+
+  /** To the flow of this worker; opens it when there is none, or only one of the listener's former Service. */
+  #forward(bytes: Uint8Array, client: Client): void {
     const home = this.#options.home();
-    const flow = this.#flows.find(address, port);
-    if (flow !== undefined && flow.home === home) return flow;
-    flow?.end('listener-closed');
-    return this.#open(home, { address, port });
+    const known = this.#flows.find(client.address, client.port);
+    if (known !== undefined && known.home !== home) known.end('listener-closed');
+    const flow = known !== undefined && known.home === home ? known : this.#open(home, client);
+    if (flow !== undefined) pass(flow, bytes);
   }
 
   #open(home: FlowHome | undefined, client: Client): Flow | undefined {
@@ -94,21 +110,46 @@ export class FlowListener implements UdpListenerEvents {
       this.#refuse(home, refusal ?? 'no-listener');
       return undefined;
     }
+    const grant = this.#options.admit(home.group.service.uid);
+    if (typeof grant === 'string') {
+      this.#refuse(home, grant);
+      return undefined;
+    }
+    if (!grant.capClient(home.route, client)) {
+      grant.release();
+      this.#refuse(home, 'client-limit');
+      return undefined;
+    }
+    this.#makeRoom(home, client);
+    const flow = new Flow(client, { home, grant, context: this.#context });
+    this.#flows.add(flow);
+    this.#options.tenants.add(flow);
+    this.#neighbours?.claim(client);
+    return flow;
+  }
+
+  /** Under the caps that always hold. */
+  #makeRoom(home: FlowHome, client: Client): void {
     const { tenants, flowsPerClient = FLOWS_PER_CLIENT } = this.#options;
-    const ofClient = this.#flows.of(client.address);
-    if (ofClient !== undefined && ofClient.size >= flowsPerClient) nextToGo(ofClient)?.end('evicted');
+    if (this.#flows.countOf(client.address) >= flowsPerClient) {
+      this.#flows.longestSilentOf(client.address)?.end('evicted');
+    }
     const { tenant, uid } = home.group.service;
     tenants.inTheWay(tenant ?? uid)?.end('evicted');
-    const flow = new Flow(client, home, this.#context);
-    this.#flows.add(flow);
-    tenants.add(flow);
-    return flow;
   }
 
   #refuse(home: FlowHome | undefined, outcome: Outcome): void {
     const row = home?.group.row ?? this.#options.unrouted();
     const column = outcomeColumn(outcome);
     row[column] = (row[column] as number) + 1;
+  }
+}
+
+function pass(flow: Flow, bytes: Uint8Array): void {
+  try {
+    flow.forward(bytes);
+  } catch (thrown) {
+    flow.onThrow(thrown);
   }
 }
 

@@ -1,6 +1,7 @@
 // What one client address and port sends to a listener, and what its endpoint answers, through a socket of its own: the
 // endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
-import { type EndpointLoad, UNUSED } from '@weir/model';
+import { type Client, type EndpointLoad, UNUSED } from '@weir/model';
+import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
@@ -24,6 +25,8 @@ export interface FlowContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Member>;
   readonly listener: UdpListener;
+  /** It has spoken in a new tick. */
+  onStir(flow: Flow): void;
   onEnded(flow: Flow): void;
   onInternalError(thrown: unknown): void;
 }
@@ -43,6 +46,8 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
   readonly home: FlowHome;
   /** Who answers for it under the cap: the Service itself while its tenant is in dispute. */
   readonly tenant: string;
+  /** Its place under the limits. */
+  readonly #grant: Grant;
   readonly #context: FlowContext;
   /** Fixed for the life of the flow, as that of a connection. */
   readonly #row: Float64Array;
@@ -54,29 +59,28 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
   #isAnswered = false;
   #isEnded = false;
 
-  constructor(client: { readonly address: string; readonly port: number }, home: FlowHome, context: FlowContext) {
+  constructor(
+    client: Client,
+    { home, grant, context }: { readonly home: FlowHome; readonly grant: Grant; readonly context: FlowContext },
+  ) {
     const { service, row } = home.group;
     this.address = client.address;
     this.port = client.port;
     this.home = home;
     this.tenant = service.tenant ?? service.uid;
+    this.#grant = grant;
     this.#context = context;
     this.#row = row;
     this.#idleTicks = ticksFor(home.route.settings.udpIdleTimeoutMs);
     add(row, CONNECTIONS, 1);
     add(row, ACTIVE, 1);
-    this.#touch();
+    this.deadline = context.wheel.now + this.#idleTicks;
     home.members.add(this);
     context.wheel.add(this);
   }
 
   get load(): EndpointLoad | undefined {
     return this.#load;
-  }
-
-  /** The tick of its last datagram, either way. */
-  get seenAt(): number {
-    return this.deadline - this.#idleTicks;
   }
 
   /** One datagram of the client. */
@@ -123,6 +127,7 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     this.home.members.delete(this);
     this.#leave();
     this.#unanswered = undefined;
+    this.#grant.release();
     this.#context.onEnded(this);
     add(this.#row, outcomeColumn(outcome), 1);
     add(this.#row, ACTIVE, -1);
@@ -185,8 +190,12 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     this.home.onConnected(this.#load);
   }
 
+  /** The order of who has to go first is kept by ticks: not more often than once in each is anything moved. */
   #touch(): void {
-    this.deadline = this.#context.wheel.now + this.#idleTicks;
+    const deadline = this.#context.wheel.now + this.#idleTicks;
+    if (deadline === this.deadline) return;
+    this.deadline = deadline;
+    this.#context.onStir(this);
   }
 }
 

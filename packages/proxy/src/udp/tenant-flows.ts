@@ -1,8 +1,5 @@
-import { nextToGo } from './next-to-go.ts';
-
 export interface TenantFlow {
   readonly tenant: string;
-  readonly seenAt: number;
 }
 
 const MOST_FLOWS = 16_384;
@@ -15,22 +12,29 @@ export function flowsPerTenant(descriptors: number): number {
 /** The flows of each tenant in this worker, so that none takes all descriptors: client addresses are easily forged. */
 export class TenantFlows<F extends TenantFlow> {
   readonly #limit: number;
-  readonly #crowds = new Map<string, Map<F, F>>();
+  /** In the order of `stir`. */
+  readonly #crowds = new Map<string, Set<F>>();
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** The one that has to go before this tenant may have another one. */
+  /** The longest silent one, which has to go before this tenant may have another one. */
   inTheWay(tenant: string): F | undefined {
     const crowd = this.#crowds.get(tenant);
-    return crowd === undefined || crowd.size < this.#limit ? undefined : nextToGo(crowd);
+    return crowd === undefined || crowd.size < this.#limit ? undefined : crowd.values().next().value;
   }
 
   add(flow: F): void {
     const crowd = this.#crowds.get(flow.tenant);
-    if (crowd === undefined) this.#crowds.set(flow.tenant, new Map([[flow, flow]]));
-    else crowd.set(flow, flow);
+    if (crowd === undefined) this.#crowds.set(flow.tenant, new Set([flow]));
+    else crowd.add(flow);
+  }
+
+  /** It has spoken: it is now the last of its tenant that is to go. */
+  stir(flow: F): void {
+    const crowd = this.#crowds.get(flow.tenant);
+    if (crowd?.delete(flow) === true) crowd.add(flow);
   }
 
   remove(flow: F): void {
