@@ -3,6 +3,7 @@ export type { Balancer, BalancerTools } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
 export { createLoad, type EndpointLoad, UNUSED } from './balance/endpoint-load.ts';
 export { arrangePool, EMPTY_POOL, type EndpointPool, type Preference } from './balance/endpoint-pool.ts';
+export { hashPair, hashText } from './balance/hash.ts';
 export type { MaglevTable } from './balance/maglev.ts';
 export { fillMaglevSlots, MAGLEV_SLOTS, MOST_MAGLEV_ENDPOINTS } from './balance/maglev-slots.ts';
 export { renewLoads } from './balance/renew-loads.ts';
