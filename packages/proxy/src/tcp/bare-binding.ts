@@ -5,7 +5,8 @@
 export interface TcpHandle {
   /** Ours: found by the functions below, which are functions of a module, so that no stream needs closures. */
   owner: unknown;
-  onread: (this: TcpHandle) => void;
+  /** May return the buffer for the next reads. */
+  onread: (this: TcpHandle) => Uint8Array | undefined;
   onconnection: (this: TcpHandle, status: number, handle: TcpHandle | undefined) => void;
   /** -1 without a descriptor. */
   readonly fd: number;

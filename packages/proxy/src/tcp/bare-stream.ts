@@ -12,16 +12,21 @@ import { TurnQueue } from './turn-queue.ts';
 import { Views } from './views.ts';
 import { writeNow } from './write-now.ts';
 
-/** What one stream may take in one turn. A read that fills it is followed by the others' reads, not by its own next. */
-export const READ_SIZE = 262_144;
+/** What one stream may take in one turn while others want theirs. Libuv alone would fill any buffer 32 times in a row. */
+const NARROW = 262_144;
+/** What a stream may take that has been the only one to read for a while: half the cost per byte is in waking the peers. */
+const WIDE = 2_097_152;
+/** So many times in a row it must have filled the narrow buffer, without anybody else and without being stopped. */
+const STREAK = 4;
 /** Up to here a copy costs less than what a write past libuv has to go through. */
 const SMALL_SIZE = 8_192;
-const CACHED_SIZE = 2_048;
 
 const { state, READ_RESULT, newShutdownRequest } = requireBareBinding();
-const shared = Buffer.allocUnsafeSlow(READ_SIZE);
-const received = new Views(shared.buffer, CACHED_SIZE);
+const received = new Views(WIDE);
+const wide = received.memory;
+const narrow = wide.subarray(0, NARROW);
 const copies = new CopySpace(SMALL_SIZE);
+let lastReader: BareStream | undefined;
 const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
 const ending = new Later<BareStream>((stream) => stream.tellClose());
 const paused = new PausedStreams();
@@ -44,6 +49,10 @@ export class BareStream implements TcpStream {
   #isPolling = false;
   #hasYielded = false;
   #hasEnded = false;
+  #window = NARROW;
+  /** It was told to read no more than its window. */
+  #isPaced = false;
+  #streak = 0;
   #fin: Fin = 'none';
   #isClosed = false;
   /** The FIN must be out before it can be reset. */
@@ -101,6 +110,12 @@ export class BareStream implements TcpStream {
     if (this.#fin === 'wanted' && this.#pending === 0) this.#sendFin();
   }
 
+  readAtMost(bytes: number): void {
+    if (bytes >= NARROW) return;
+    this.#isPaced = true;
+    this.#window = bytes;
+  }
+
   readStart(): void {
     this.#wantsToRead = true;
     if (this.#isPolling || this.#hasYielded || this.#isClosed || this.#isConnecting || this.#hasEnded) return;
@@ -111,6 +126,7 @@ export class BareStream implements TcpStream {
 
   readStop(): void {
     this.#wantsToRead = false;
+    this.#streak = 0;
     if (this.#isPolling) this.#stopPolling();
     if (this.#isAccepted) paused.watch(this);
   }
@@ -141,14 +157,24 @@ export class BareStream implements TcpStream {
     else this.#resetNow();
   }
 
-  /** What of its own has been read: `take` of the module's `onRead`. */
-  take(count: number): void {
-    if (count === READ_SIZE) this.#yieldTurn();
+  /** So much has been read. Returns where the next read goes, if elsewhere. */
+  take(count: number): Uint8Array | undefined {
+    const isAlone = lastReader === this;
+    lastReader = this;
+    if (count === this.#window) {
+      this.#streak += 1;
+      this.#yieldTurn();
+    }
     try {
       this.#events?.onData(this, received.first(count));
     } catch (thrown) {
       this.#events?.onThrow(this, thrown);
     }
+    if (!isAlone) this.#streak = 0;
+    const window = this.#streak < STREAK ? NARROW : WIDE;
+    if (window === this.#window || this.#isPaced) return undefined;
+    this.#window = window;
+    return window === WIDE ? wide : narrow;
   }
 
   end(): void {
@@ -222,7 +248,7 @@ export class BareStream implements TcpStream {
     const handle = this.#handle;
     this.#descriptor = handle.fd;
     handle.onread = onRead;
-    handle.useUserBuffer(shared);
+    handle.useUserBuffer(this.#isPaced ? wide.subarray(0, this.#window) : narrow);
   }
 
   /** Whether libuv keeps `bytes`, wholly or in part. */
@@ -310,16 +336,18 @@ export class BareStream implements TcpStream {
   }
 }
 
-function onRead(this: TcpHandle): void {
+function onRead(this: TcpHandle): Uint8Array | undefined {
   const result = state[READ_RESULT] as number;
   // 0 is EAGAIN, not the end.
-  if (result === 0) return;
+  if (result === 0) return undefined;
   ending.enter();
   const stream = this.owner as BareStream;
-  if (result > 0) stream.take(result);
+  let next: Uint8Array | undefined;
+  if (result > 0) next = stream.take(result);
   else if (result === END_OF_FILE) stream.end();
   else stream.fail(result);
   ending.leave();
+  return next;
 }
 
 /** For `connect`, whose request belongs to a stream, too. */

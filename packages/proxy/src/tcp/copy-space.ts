@@ -1,3 +1,5 @@
+import { Views } from './views.ts';
+
 /**
  * Room for the copies that writes work on. A write that the kernel takes at once leaves its copy free for the next one;
  * one that must wait keeps it for good, and a new room is made. So almost nothing is allocated while peers keep up, and
@@ -5,22 +7,22 @@
  */
 export class CopySpace {
   readonly #size: number;
-  #room: Buffer;
+  #room: Views;
 
   constructor(size: number) {
     this.#size = size;
-    this.#room = Buffer.allocUnsafeSlow(size);
+    this.#room = new Views(size);
   }
 
   /** At most `size` bytes. The copy is good until the next `copy`, unless `keep` is called before that. */
   copy(bytes: Uint8Array): Uint8Array {
-    const copy = this.#room.subarray(0, bytes.length);
+    const copy = this.#room.first(bytes.length);
     copy.set(bytes);
     return copy;
   }
 
   /** The last copy is still in use. */
   keep(): void {
-    this.#room = Buffer.allocUnsafeSlow(this.#size);
+    this.#room = new Views(this.#size);
   }
 }

@@ -2,6 +2,7 @@
 // write may keep); connected ones read into one shared buffer, which a write must never keep.
 import { connect, type Socket } from 'node:net';
 import { CopySpace } from './copy-space.ts';
+import { PausedStreams } from './paused-streams.ts';
 import type { SocketAddress, StreamEvents, TcpStream } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 
@@ -17,6 +18,8 @@ const smallCopies = new CopySpace(SMALL_SIZE);
 /** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
 let fresh: Uint8Array | undefined;
 
+const paused = new PausedStreams();
+const NOTHING = new Uint8Array(0);
 const turns = new TurnQueue<NetStream>((stream) => stream.goOn());
 
 /** The stream of a new connection. Nobody is told anything before `accept`. */
@@ -53,6 +56,8 @@ type OwnedSocket = Socket & { [STREAM]: NetStream };
 class NetStream implements TcpStream {
   events: StreamEvents | undefined;
   readonly #socket: Socket;
+  isWatched = false;
+  #isAccepted = false;
   #isReading = false;
   #hasYielded = false;
   #burst = 0;
@@ -82,6 +87,7 @@ class NetStream implements TcpStream {
     const isHandedOn = this.events !== undefined;
     this.events = events;
     if (isHandedOn) return;
+    this.#isAccepted = true;
     this.#socket.on('data', onData);
     this.#socket.on('end', onEnd);
   }
@@ -94,6 +100,15 @@ class NetStream implements TcpStream {
   readStop(): void {
     this.#isReading = false;
     this.#socket.pause();
+    if (this.#isAccepted) paused.watch(this);
+  }
+
+  get isDeaf(): boolean {
+    return !this.#isReading && !this.#socket.destroyed;
+  }
+
+  probe(): void {
+    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#socket.write(NOTHING);
   }
 
   write(bytes: Uint8Array): number {

@@ -1,6 +1,9 @@
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { descriptorCeiling } from './descriptor-ceiling.ts';
 import { acceptedStream, connectedStream } from './net-stream.ts';
 import { BACKLOG, type ListenAt, type ListenerEvents, type TcpListener, type Transport } from './transport.ts';
+
+const ceiling = descriptorCeiling();
 
 /** TCP on the public `net` module: right everywhere, and not the fastest. */
 export const netTransport: Transport = { listen, connect: connectedStream };
@@ -8,7 +11,14 @@ export const netTransport: Transport = { listen, connect: connectedStream };
 function listen(at: ListenAt, events: ListenerEvents): TcpListener {
   // Paused, so that not a byte is read before somewhere to send it is found.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
-  server.on('connection', (socket) => events.onConnection(acceptedStream(socket)));
+  server.on('connection', (socket) => {
+    if (descriptorOf(socket) < ceiling) {
+      events.onConnection(acceptedStream(socket));
+      return;
+    }
+    socket.resetAndDestroy();
+    events.onAcceptError('EMFILE');
+  });
   server.on('error', (error: NodeJS.ErrnoException) => {
     const code = error.code ?? error.message;
     if (server.listening) events.onAcceptError(code);
@@ -24,4 +34,9 @@ function listen(at: ListenAt, events: ListenerEvents): TcpListener {
     ...(at.reusePort ? { reusePort: true } : {}),
   });
   return { close: () => void server.close() };
+}
+
+/** Public `net` does not tell it; where it cannot be seen, the limit is libuv's to handle. */
+function descriptorOf(socket: Socket): number {
+  return (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1;
 }

@@ -1,19 +1,22 @@
-/** Views of the first bytes of one memory. Short ones are made once: most messages are short, and of few lengths. */
-export class Views {
-  readonly #memory: ArrayBuffer;
-  readonly #short: (Uint8Array | undefined)[];
+/** Up to this length a view is made once: most messages are short, and of few lengths. */
+const CACHED = 1_024;
 
-  constructor(memory: ArrayBuffer, cachedUpTo: number) {
-    this.#memory = memory;
-    this.#short = new Array(cachedUpTo + 1).fill(undefined);
+/** Some memory, seen from its beginning. */
+export class Views {
+  readonly memory: Buffer<ArrayBuffer>;
+  readonly #known: (Uint8Array | undefined)[] = [];
+
+  constructor(size: number) {
+    this.memory = Buffer.allocUnsafeSlow(size);
   }
 
   first(length: number): Uint8Array {
-    if (length >= this.#short.length) return new Uint8Array(this.#memory, 0, length);
-    const known = this.#short[length];
+    if (length > CACHED) return new Uint8Array(this.memory.buffer, 0, length);
+    const known = this.#known[length];
     if (known !== undefined) return known;
-    const view = new Uint8Array(this.#memory, 0, length);
-    this.#short[length] = view;
+    const view = new Uint8Array(this.memory.buffer, 0, length);
+    while (this.#known.length < length) this.#known.push(undefined);
+    this.#known[length] = view;
     return view;
   }
 }

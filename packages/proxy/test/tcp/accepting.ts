@@ -16,6 +16,7 @@ export interface Accepting extends Disposable {
   readonly listener: TcpListener;
   /** The next connection that arrives; reads from the start unless it is told not to. */
   next(options?: { readonly reads?: boolean }): Promise<Accepted>;
+  resetAll(): void;
 }
 
 /** A listener of the transport under test, on an address of its own. */
@@ -38,10 +39,14 @@ export async function accepting(transport: Transport, host: string = loopbackAdd
     },
   );
   await promise;
+  const resetAll = (): void => {
+    for (const stream of waiting.splice(0)) stream.reset();
+  };
   return {
     host,
     port: PORT,
     listener,
+    resetAll,
     async next({ reads = true } = {}) {
       const [accepted] = (await once(arrivals, 'arrival')) as [Accepted];
       if (reads) accepted.stream.readStart();
@@ -49,7 +54,7 @@ export async function accepting(transport: Transport, host: string = loopbackAdd
     },
     [Symbol.dispose]() {
       listener.close();
-      for (const stream of waiting) stream.reset();
+      resetAll();
     },
   };
 }

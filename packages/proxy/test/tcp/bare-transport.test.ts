@@ -1,4 +1,4 @@
 import { bareTransport } from '../../src/tcp/bare-transport.ts';
 import { transportContract } from './transport-contract.ts';
 
-transportContract('bare handles', bareTransport);
+transportContract('bare', bareTransport);

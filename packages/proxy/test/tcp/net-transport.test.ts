@@ -1,4 +1,4 @@
 import { netTransport } from '../../src/tcp/net-transport.ts';
 import { transportContract } from './transport-contract.ts';
 
-transportContract('public net', netTransport);
+transportContract('net', netTransport);

@@ -1,0 +1,71 @@
+// A process with few descriptors: takes connections until there are none left, tries to connect then, lets go of all, and
+// greets whoever comes then. Says on stdout how far it is. Arguments: transport, and where an endpoint listens.
+import { bareTransport } from '../../src/tcp/bare-transport.ts';
+import { netTransport } from '../../src/tcp/net-transport.ts';
+import type { TcpStream, Transport } from '../../src/tcp/transport.ts';
+import { loopbackAddress } from '../fixtures/loopback.ts';
+import { PORT } from './accepting.ts';
+import { Recorder } from './recorder.ts';
+
+export type TransportName = 'bare' | 'net';
+
+if (process.argv[1] === import.meta.filename) run(process.argv.slice(2) as [TransportName, string, string]);
+
+function run([name, address, port]: [TransportName, string, string]): void {
+  const transport = name === 'bare' ? bareTransport : netTransport;
+  const host = loopbackAddress();
+  const held: { readonly stream: TcpStream; readonly events: Recorder }[] = [];
+  let stage: 'filling' | 'full' | 'freed' = 'filling';
+  const take = (stream: TcpStream): void => {
+    if (stage === 'freed') {
+      greet(stream);
+      return;
+    }
+    const events = new Recorder();
+    stream.accept(events);
+    held.push({ stream, events });
+  };
+  const full = async (code: string): Promise<void> => {
+    if (stage !== 'filling') return;
+    stage = 'full';
+    say(`accept ${code}`);
+    say(`connect ${await firstFailure(transport, { address, port: Number(port) })}`);
+    for (const { stream } of held) stream.reset();
+    await Promise.all(held.map(({ events }) => events.until(() => events.closed !== undefined)));
+    stage = 'freed';
+    say('freed');
+  };
+  transport.listen(
+    { address: host, port: PORT, reusePort: false },
+    {
+      onListening: () => say(`listening ${host} ${PORT}`),
+      onFailed: (code) => say(`failed ${code}`),
+      onAcceptError: (code) => void full(code),
+      onConnection: take,
+    },
+  );
+}
+
+function greet(stream: TcpStream): void {
+  stream.accept(new Recorder());
+  stream.write(Buffer.from('again'));
+}
+
+/** Connects until it cannot; all are given up then. */
+async function firstFailure(transport: Transport, to: { address: string; port: number }): Promise<string> {
+  const streams: TcpStream[] = [];
+  try {
+    for (;;) {
+      const events = new Recorder();
+      streams.push(transport.connect(to, events));
+      await events.until(() => events.isConnected || events.closed !== undefined);
+      if (events.closed !== undefined) return events.closed.code ?? 'nothing';
+    }
+  } finally {
+    for (const stream of streams) stream.reset();
+  }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
