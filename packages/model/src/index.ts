@@ -22,6 +22,7 @@ export * from './match/route.ts';
 export * from './policy.ts';
 export * from './problem.ts';
 export * from './reason.ts';
+export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';
 export * from './snapshot.ts';
 export * from './table/apply.ts';

@@ -1,21 +1,28 @@
-import type { Problem, TenantFrom, TenantLimits, TenantPolicyObject, TenantPolicySpec } from '@weir/model';
+import {
+  type Problem,
+  parseQuantity,
+  type TenantFrom,
+  type TenantLimits,
+  type TenantPolicyObject,
+  type TenantPolicySpec,
+} from '@weir/model';
 import { Fields } from './fields.ts';
 import { COUNT, DNS_SUBDOMAIN, LABEL_KEY, LABEL_TEXT } from './formats.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMeta } from './meta.ts';
 import { type Projection, project, subjectOf } from './projection.ts';
-import { parseQuantity } from './quantity.ts';
 
 const HONOURED = ['priority', 'namespaceSelector', 'tenantFrom', 'limits'];
 const LATER = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs', 'rules'];
-const HONOURED_LIMITS = ['services', 'ports', 'trafficPerMonth'];
-const LATER_LIMITS = [
-  'connections',
-  'newConnectionsPerSecond',
-  'requestsPerSecond',
-  'inBitsPerSecond',
-  'outBitsPerSecond',
-];
+const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
+const BITS = 'bits such as 100M, 1.5G or 1Gi';
+const QUANTITY_LIMITS = [
+  { name: 'inBitsPerSecond', unit: 'bits', example: BITS },
+  { name: 'outBitsPerSecond', unit: 'bits', example: BITS },
+  { name: 'trafficPerMonth', unit: 'bytes', example: 'bytes such as 500Gi, 10Ti or 2e12' },
+] as const;
+const HONOURED_LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
+const LATER_LIMITS = ['requestsPerSecond'];
 const PRIORITY = { from: -1_000_000_000, to: 1_000_000_000 };
 
 export function projectTenantPolicy(raw: unknown): Projection<TenantPolicyObject> {
@@ -55,18 +62,13 @@ function readTenantFrom(fields: Fields): TenantFrom {
 }
 
 function readLimits(fields: Fields): TenantLimits {
-  const services = fields.integer('services', COUNT);
-  const ports = fields.integer('ports', COUNT);
-  const trafficPerMonth = readBytes(fields, 'trafficPerMonth');
-  return Object.freeze({
-    ...(services !== null && { services }),
-    ...(ports !== null && { ports }),
-    ...(trafficPerMonth !== null && { trafficPerMonth }),
-  });
+  const counts = COUNT_LIMITS.map((name) => [name, fields.integer(name, COUNT)] as const);
+  const quantities = QUANTITY_LIMITS.map((limit) => [limit.name, readQuantity(fields, limit)] as const);
+  return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
 }
 
 /** A Quantity stands in JSON as text or as a number. */
-function readBytes(fields: Fields, name: string): number | null {
+function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_LIMITS)[number]): number | null {
   const value = fields.raw(name);
   if (value === null) return null;
   const reading = parseQuantity(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
@@ -74,13 +76,13 @@ function readBytes(fields: Fields, name: string): number | null {
     case 'whole':
       return reading.value;
     case 'fraction':
-      fields.wrong(name, 'a whole number of bytes');
+      fields.wrong(name, `a whole number of ${unit}`);
       return null;
     case 'too-large':
       fields.wrong(name, 'less than 8Pi, or leave it out for no limit');
       return null;
     case 'malformed':
-      fields.wrong(name, 'bytes such as 500Gi, 10Ti or 2e12');
+      fields.wrong(name, example);
       return null;
   }
 }

@@ -232,14 +232,29 @@ describe('a TenantPolicy', () => {
     assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
   });
 
+  test('limits what is open, what is new, and bits per second', () => {
+    const limits = { connections: 0, newConnectionsPerSecond: 100, inBitsPerSecond: '1.5G', outBitsPerSecond: 8_000 };
+    const { object, problems } = projectTenantPolicy(policy({ limits }));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec.limits, { ...limits, inBitsPerSecond: 1_500_000_000 });
+    const wrong = projectTenantPolicy(
+      policy({ limits: { connections: '5', inBitsPerSecond: '1 Gbit', outBitsPerSecond: 0.5 } }),
+    );
+    assert.deepEqual(messages(wrong), [
+      'spec.limits.connections is "5"; use a whole number, 0 or more',
+      'spec.limits.inBitsPerSecond is "1 Gbit"; use bits such as 100M, 1.5G or 1Gi',
+      'spec.limits.outBitsPerSecond is 0.5; use a whole number of bits',
+    ]);
+  });
+
   test('says of every field that is not enforced that it is not', () => {
-    const projection = projectTenantPolicy(policy({ pools: ['edge'], limits: { connections: 5, services: 1 } }));
+    const projection = projectTenantPolicy(policy({ pools: ['edge'], limits: { requestsPerSecond: 5, services: 1 } }));
     assert.deepEqual(projection.object?.spec.limits, { services: 1 });
     assert.deepEqual(
       projection.problems.map((each) => `${each.severity}: ${each.message}`),
       [
         'warning: spec.pools is not enforced yet by this version; what it asks for does not happen',
-        'warning: spec.limits.connections is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen',
       ],
     );
   });

@@ -3,7 +3,8 @@
 import { parseHost } from '../match/hosts.ts';
 import { quoted } from '../translate/text.ts';
 import { parseDuration } from './duration.ts';
-import type { Algorithm, ServiceSettings } from './service-settings.ts';
+import { parseQuantity } from './quantity.ts';
+import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
 
 export const ANNOTATION_PREFIX = 'weir.dev/';
 
@@ -22,6 +23,10 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
   'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   hosts: hostsOf,
+  'max-connections': limit('connections', 'connections such as 1000'),
+  'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
+  'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
+  'out-bits-per-second': limit('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
 };
 
 const NAMES: readonly string[] = Object.keys(ANNOTATIONS);
@@ -64,6 +69,19 @@ function duration(
     return ms === undefined || ms < 1 || ms > mostMs
       ? `is not allowed; use a duration from 1ms to ${mostMs / 1000}s, such as 5s or 10m`
       : settings(ms);
+  };
+}
+
+/** Tenants write these: a longer text must cost nothing. */
+const LONGEST_QUANTITY = 40;
+
+/** A whole number of something, as a Quantity; 0 is none at all. */
+function limit(name: keyof ServiceLimits, example: string): ParseValue {
+  return (value, { limits }) => {
+    const reading = value.length > LONGEST_QUANTITY ? undefined : parseQuantity(value);
+    return reading?.kind === 'whole'
+      ? { limits: { ...limits, [name]: reading.value } }
+      : `is not allowed; use a whole number of ${example}`;
   };
 }
 

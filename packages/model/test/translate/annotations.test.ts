@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entriesOf, type ServiceSettings } from '@weir/model';
+import { DEFAULT_SERVICE_SETTINGS, entriesOf, type ServiceSettings } from '@weir/model';
 import { service } from '../build/snapshot.ts';
 import { fresh, messageOf } from '../build/translation.ts';
 
@@ -56,6 +56,31 @@ test('hosts without passthrough are refused instead of being ignored', () => {
     assert.match(
       refusalOf({ hosts: 'a.example', ...rest }),
       /weir\.dev\/hosts: .* only with weir\.dev\/tls-passthrough: "true"/,
+    );
+  }
+});
+
+test('limits are quantities, each with a name of its own', () => {
+  assert.deepEqual(
+    settingsOf({
+      'max-connections': '1k',
+      'max-connections-per-client': '0',
+      'in-bits-per-second': '1.5M',
+      'out-bits-per-second': '1Gi',
+    })?.limits,
+    { connections: 1_000, connectionsPerClient: 0, inBitsPerSecond: 1_500_000, outBitsPerSecond: 2 ** 30 },
+  );
+  assert.deepEqual(settingsOf({ 'max-connections': '7' })?.limits, {
+    ...DEFAULT_SERVICE_SETTINGS.limits,
+    connections: 7,
+  });
+});
+
+test('a limit that is no whole quantity refuses', () => {
+  for (const value of ['', '-1', '0.5', '10 M', '10MB', '1e30', '9'.repeat(100)]) {
+    assert.match(
+      refusalOf({ 'in-bits-per-second': value }),
+      /weir\.dev\/in-bits-per-second: .* is not allowed; use a whole number of bits such as 10M, 1\.5G or 1Gi/,
     );
   }
 });
