@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
+import { startFleet } from '../fixtures/fleet.ts';
+import { endpointOf, serving } from '../fixtures/serving.ts';
+
+/** IPv6 has one loopback address, so a listener there takes a port that nobody has. */
+const CASES = [
+  { from: '::1', to: '127.0.0.1' },
+  { from: '::1', to: '::1' },
+  { from: '127.0.0.1', to: '::1' },
+] as const;
+
+for (const { from, to } of CASES) {
+  test(`a client of ${from} is served by an endpoint of ${to}, within IPv6 source ranges, and counted`, async () => {
+    await using backend = await echoServer({ host: to });
+    await using fleet = await startFleet({ addresses: { a: from } });
+    const port = await freePort(from);
+    const sourceRanges = from === '::1' ? ['::1/128'] : ['127.0.0.0/8'];
+    const service = { name: 'web', port, endpoints: [endpointOf({ host: to, port: backend.port })] };
+    const proxy = await serving(fleet, { ...service, settings: { sourceRanges } });
+    await using client = await connectRaw({ host: from, port });
+    await client.send('hello');
+    assert.equal((await client.take(5)).toString(), 'hello');
+    await client.end();
+    assert.deepEqual(await client.ended, { kind: 'end' });
+    await eventually(() => assert.deepEqual(proxy.view().services[0]?.outcomes, { completed: 1 }));
+    await fleet.serve({ ...service, settings: { sourceRanges: ['2001:db8::/32', '192.0.2.0/24'] } });
+    await eventually(async () => {
+      await using stranger = await connectRaw({ host: from, port });
+      assert.deepEqual(await stranger.ended, { kind: 'error', code: 'ECONNRESET' });
+    });
+  });
+}
