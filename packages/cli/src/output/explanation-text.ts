@@ -1,3 +1,4 @@
+import type { ServiceLimits } from '@weir/model';
 import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
@@ -27,6 +28,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ...section('Endpoints', endpointLines(service)),
     ...section('Settings', settingLines(service)),
     ...section('Limits of the tenant', limitLines(service)),
+    ...section('Limits of the Service', flowLimitLines(service.settings?.limits ?? {})),
     ...section('Traffic', trafficLines(service)),
   ];
   return `${lines.join('\n')}\n`;
@@ -94,6 +96,22 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
     `services ${used.services}${of(limits.services, countText)}`,
     `ports ${used.ports}${of(limits.ports, countText)}`,
     `traffic this month ${bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
+    ...flowLimitLines(limits),
+  ];
+}
+
+type FlowLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
+
+/** What holds on each proxy, of a tenant or a Service; what is not limited is not said. */
+function flowLimitLines(limits: FlowLimits): string[] {
+  const line = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
+    limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];
+  return [
+    ...line(limits.connections, (most) => `at most ${countText(most)} connections`),
+    ...line(limits.connectionsPerClient, (most) => `at most ${countText(most)} connections per client`),
+    ...line(limits.newConnectionsPerSecond, (most) => `at most ${countText(most)} new connections per second`),
+    ...line(limits.inBitsPerSecond, (most) => `at most ${bitRateText(most)} in`),
+    ...line(limits.outBitsPerSecond, (most) => `at most ${bitRateText(most)} out`),
   ];
 }
 
