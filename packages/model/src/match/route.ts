@@ -15,6 +15,13 @@ export interface Route {
   readonly admits: (client: Pick<Client, 'address'>) => boolean;
 }
 
+const PLAIN_HTTP_PORT = 80;
+
+/** Whether its clients are led by their ClientHello. Port 80 beside 443 is never TLS. */
+export function expectsClientHello({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
+  return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
+}
+
 /** `TCP/192.0.2.7/443`: what a proxy can bind once. */
 export type ListenerKey = string;
 

@@ -5,6 +5,7 @@ import {
   type Cidr,
   createMatcher,
   EMPTY_TABLE,
+  expectsClientHello,
   isWithin,
   type ListenerKey,
   type Matcher,
@@ -206,7 +207,7 @@ export class RelayWorker {
   #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {
     return {
       proxyHeader: this.#trusted.length > 0 && isWithin(stream.remoteAddress, this.#trusted),
-      clientHello: home.route.settings.tlsPassthrough,
+      clientHello: expectsClientHello(home.route),
     };
   }
 

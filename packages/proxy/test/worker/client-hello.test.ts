@@ -85,6 +85,16 @@ test('what is not TLS is reset; TLS that cannot be read gets an alert, and a cli
   assert.equal(worker.row[ACTIVE], 0);
 });
 
+test('port 80 beside it stays plain', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], { port: 80, settings: { tlsPassthrough: true } }), {
+    port: 80,
+  });
+  await using client = await connectRaw(worker);
+  await client.send('GET /');
+  assert.equal((await client.take(5)).toString(), 'GET /');
+});
+
 interface TlsEcho extends AsyncDisposable {
   readonly endpoint: Endpoint;
   readonly names: string[];
