@@ -15,7 +15,7 @@ import { Troubles } from './troubles.ts';
 
 const TICK_MS = 1_000;
 
-export function runWorker(transport: Transport, udpTransport: UdpTransport): void {
+export function runWorker(transport: Transport, udpTransport?: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
   const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, delays } =
@@ -34,7 +34,7 @@ export function runWorker(transport: Transport, udpTransport: UdpTransport): voi
     neighbours: new Neighbours(neighbours),
     descriptors: new DescriptorRoom({ limit: descriptorLimit(), workers }),
     transport,
-    udpTransport,
+    ...(udpTransport === undefined ? {} : { udpTransport }),
     answer,
     report: (what, thrown) => troubles.report(what, thrown),
     onConnectError: (code) => failures.count(code),
