@@ -9,6 +9,9 @@ export { fillMaglevSlots, MAGLEV_SLOTS, MOST_MAGLEV_ENDPOINTS } from './balance/
 export { renewLoads } from './balance/renew-loads.ts';
 export * from './cutoff.ts';
 export * from './fleet-settings.ts';
+export * from './health/check-state.ts';
+export * from './health/ejection.ts';
+export * from './health/judge-port.ts';
 export * from './heartbeat.ts';
 export * from './limit/client-network.ts';
 export * from './limit/pace.ts';

@@ -1,0 +1,55 @@
+import { type EjectionState, isEjected } from './ejection.ts';
+
+/** What is known of one endpoint of a port; `key` as of `endpointKey`. */
+export interface EndpointHealth {
+  readonly key: string;
+  /** Its active check; true where none is asked for. */
+  readonly passes: boolean;
+  readonly ejection: EjectionState;
+}
+
+export interface PortJudgement {
+  /** Not to be chosen while others can be; never all of them. */
+  readonly unused: readonly string[];
+  /** Those whose check fails, used or not. */
+  readonly failing: readonly string[];
+  /** Left out for failed connects; at most half of all. */
+  readonly ejected: readonly string[];
+  /** When time alone changes the judgement, ms; Infinity: never. */
+  readonly changesAt: number;
+}
+
+/**
+ * Which endpoints of a port are used at `now` (ms). Those that pass their checks, or all when none does: then the checks
+ * prove nothing. Without the ejected ones: at most half of all, those that failed first, so that a fault which hits all of
+ * them (the network of this node) ejects no more than half. And when fewer than half of all would remain ("panic"),
+ * ejections are not minded: the others would break under what they all carried.
+ */
+export function judgePort(endpoints: readonly EndpointHealth[], now: number): PortJudgement {
+  const ejected = ejectedOf(endpoints, now);
+  const passing = endpoints.filter(({ passes }) => passes);
+  const base = passing.length > 0 ? passing : endpoints;
+  const without = base.filter((endpoint) => !ejected.has(endpoint));
+  const isPanic = without.length * 2 < endpoints.length;
+  const used = new Set(isPanic ? base : without);
+  const left = isPanic ? [] : endpoints.filter((endpoint) => ejected.has(endpoint));
+  return {
+    unused: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
+    failing: keysOf(endpoints.filter(({ passes }) => !passes)),
+    ejected: keysOf(left),
+    changesAt: endpoints.reduce(
+      (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.until) : at),
+      Number.POSITIVE_INFINITY,
+    ),
+  };
+}
+
+function ejectedOf(endpoints: readonly EndpointHealth[], now: number): ReadonlySet<EndpointHealth> {
+  const candidates = endpoints.filter(({ ejection }) => isEjected(ejection, now));
+  candidates.sort((a, b) => a.ejection.since - b.ejection.since || (a.key < b.key ? -1 : 1));
+  return new Set(candidates.slice(0, Math.floor(endpoints.length / 2)));
+}
+
+function keysOf(endpoints: readonly EndpointHealth[]): readonly string[] {
+  return endpoints.map(({ key }) => key);
+}

@@ -1,0 +1,155 @@
+// Laws of which endpoints are used, over random histories of checks and connects.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  answered,
+  connectSucceeded,
+  connectsFailed,
+  type EndpointHealth,
+  isForgotten,
+  judgePort,
+  LONGEST_EJECTION_MS,
+  NEVER_FAILED,
+  UNCHECKED,
+} from '@weir/model';
+import fc from 'fast-check';
+
+interface Happening {
+  readonly endpoint: number;
+  readonly afterMs: number;
+  readonly what: 'good' | 'bad' | 'connected' | 'refused';
+}
+
+const happening: fc.Arbitrary<Happening> = fc.record({
+  endpoint: fc.nat(5),
+  afterMs: fc.constantFrom(0, 1, 500, 9_999, 60_000),
+  what: fc.constantFrom('good', 'bad', 'bad', 'connected', 'refused', 'refused', 'refused', 'refused'),
+});
+const histories = fc.record({
+  count: fc.integer({ min: 1, max: 6 }),
+  happenings: fc.array(happening, { maxLength: 80 }),
+});
+const TIMING = { healthyThreshold: 2, unhealthyThreshold: 2 };
+
+interface Timed extends Happening {
+  readonly at: number;
+}
+
+function timed(happenings: readonly Happening[]): Timed[] {
+  let at = 0;
+  return happenings.map((each) => {
+    at += each.afterMs;
+    return { ...each, at };
+  });
+}
+
+/** Each endpoint after what happened to it, in the given order. */
+function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
+  return Array.from({ length: count }, (_, index) => {
+    let check = UNCHECKED;
+    let ejection = NEVER_FAILED;
+    for (const { endpoint, at, what } of happenings) {
+      if (endpoint !== index) continue;
+      if (what === 'refused') ejection = connectsFailed(ejection, 1, at);
+      else if (what === 'connected') ejection = connectSucceeded(ejection, at);
+      else check = answered(check, what === 'good', TIMING);
+    }
+    return { key: `10.0.0.${index}|80`, passes: check.passes, ejection };
+  });
+}
+
+const endOf = (happenings: readonly Timed[]): number => happenings.at(-1)?.at ?? 0;
+
+test('while there are endpoints some are used, and at most half of them are ejected', () => {
+  let ejected = 0;
+  let panics = 0;
+  fc.assert(
+    fc.property(histories, ({ count, happenings }) => {
+      const all = timed(happenings);
+      const endpoints = after(count, all);
+      const judgement = judgePort(endpoints, endOf(all));
+      assert.ok(judgement.unused.length < count);
+      assert.ok(judgement.ejected.length * 2 <= count);
+      const isOut = new Set([...judgement.failing, ...judgement.ejected]);
+      for (const key of judgement.unused) assert.ok(isOut.has(key), 'nobody is left out without a reason');
+      if (judgement.ejected.length > 0) ejected += 1;
+      else if (judgement.changesAt < Number.POSITIVE_INFINITY) panics += 1;
+    }),
+    { numRuns: 500 },
+  );
+  assert.ok(ejected > 0 && panics > 0, 'both happened');
+});
+
+test('when none passes its check, the checks leave nobody out', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 9 }), (count) => {
+      const endpoints = Array.from({ length: count }, (_, index) => ({
+        key: `${index}`,
+        passes: false,
+        ejection: NEVER_FAILED,
+      }));
+      assert.deepEqual(judgePort(endpoints, 0).unused, []);
+    }),
+  );
+});
+
+test('ejections end by time alone, and the judgement says when it changes', () => {
+  fc.assert(
+    fc.property(histories, ({ count, happenings }) => {
+      const all = timed(happenings);
+      const endpoints = after(count, all);
+      let now = endOf(all);
+      const endsBy = now + LONGEST_EJECTION_MS;
+      for (;;) {
+        const { changesAt, ejected } = judgePort(endpoints, now);
+        if (changesAt === Number.POSITIVE_INFINITY) {
+          assert.deepEqual(ejected, []);
+          return;
+        }
+        assert.ok(changesAt > now && changesAt <= endsBy);
+        assert.deepEqual(judgePort(endpoints, (now + changesAt) / 2).unused, judgePort(endpoints, now).unused);
+        now = changesAt;
+      }
+    }),
+  );
+});
+
+test('what happens to one endpoint may come before or after what happens to another', () => {
+  fc.assert(
+    fc.property(histories, fc.infiniteStream(fc.nat(5)), ({ count, happenings }, order) => {
+      const all = timed(happenings);
+      const waiting = Map.groupBy(all, ({ endpoint }) => endpoint);
+      const shuffled: Timed[] = [];
+      while (shuffled.length < all.length) {
+        const next = waiting.get(order.next().value ?? 0)?.shift();
+        shuffled.push(...(next === undefined ? [...waiting.values()].flatMap((left) => left.splice(0, 1)) : [next]));
+      }
+      const now = endOf(all);
+      assert.deepEqual(judgePort(after(count, shuffled), now), judgePort(after(count, all), now));
+    }),
+  );
+});
+
+test('many failures told at once eject as one by one', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 20 }), (count) => {
+      let one = NEVER_FAILED;
+      for (let time = 0; time < count; time += 1) one = connectsFailed(one, 1, 5);
+      assert.deepEqual(connectsFailed(NEVER_FAILED, count, 5), one);
+    }),
+  );
+});
+
+test('a forgotten endpoint is treated as one that never failed', () => {
+  fc.assert(
+    fc.property(histories, fc.integer({ min: 0, max: 3_600_000 }), ({ count, happenings }, laterMs) => {
+      const all = timed(happenings);
+      const now = endOf(all) + laterMs;
+      for (const { ejection } of after(count, all)) {
+        if (isForgotten(ejection, now)) {
+          assert.deepEqual(connectsFailed(ejection, 3, now), connectsFailed(NEVER_FAILED, 3, now));
+        }
+      }
+    }),
+  );
+});
