@@ -1,6 +1,7 @@
 import type { Logger } from '@weir/runtime';
-import { descriptorLimit, openDescriptors } from './open-descriptors.ts';
+import { descriptorLimit, forConnections, openDescriptors } from './open-descriptors.ts';
 
+/** Of what connections may use. */
 const WARN_AT = 0.8;
 /** Below it the next rise is told again. */
 const WELL_AT = 0.7;
@@ -18,8 +19,9 @@ export function createDescriptorWatch(options: DescriptorWatchOptions): () => vo
   return () => {
     if (limit === undefined) return;
     const used = open();
-    if (used < WELL_AT * limit) isTold = false;
-    if (used < WARN_AT * limit || isTold) return;
+    const usable = forConnections(limit);
+    if (used < WELL_AT * usable) isTold = false;
+    if (used < WARN_AT * usable || isTold) return;
     isTold = true;
     log.warn(
       { open: used, limit, advice: 'raise the limit of open files of this process (LimitNOFILE, ulimit -n)' },

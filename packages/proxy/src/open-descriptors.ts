@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
+const RESERVE_SHARE = 3;
+const MOST_RESERVE = 256;
 const FOLDER = '/proc/self/fd';
 
 /** How many descriptors this process has open; 0 where nobody tells. */
@@ -20,6 +22,11 @@ export function descriptorLimit(): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** At how many no new connection is let in: the rest is for everything that is no connection. */
+export function forConnections(limit: number): number {
+  return limit - Math.min(MOST_RESERVE, Math.ceil(limit / RESERVE_SHARE));
 }
 
 /** Of the text of /proc/PID/limits. */

@@ -1,10 +1,7 @@
 // Whether this process has descriptors for one more connection (its own, and one to an endpoint). At the very limit libuv
 // would accept and close whoever comes, uncounted; the store, health checks and logs would fail with the connections.
-import { openDescriptors } from '../open-descriptors.ts';
+import { forConnections, openDescriptors } from '../open-descriptors.ts';
 
-/** Kept free for everything that is no connection. */
-const RESERVE_SHARE = 3;
-const MOST_RESERVE = 256;
 /** While there is no room, so long nobody looks again: an accept flood must not become a flood of looking. */
 const AGAIN_MS = 10;
 const EACH_CONNECTION = 2;
@@ -45,7 +42,7 @@ export class DescriptorRoom {
 
   #look(limit: number): boolean {
     if (this.#now() < this.#fullUntil) return false;
-    const room = limit - Math.min(MOST_RESERVE, Math.ceil(limit / RESERVE_SHARE)) - this.#open();
+    const room = forConnections(limit) - this.#open();
     if (room < 1) {
       this.#fullUntil = this.#now() + AGAIN_MS;
       return false;

@@ -53,8 +53,22 @@ test('metrics tell of each Service what it used, refused and has', async () => {
       'weir_service_endpoints{namespace="shop",service="web",state="ready"} 1',
       `weir_table_revision ${revision}`,
       'weir_unrouted_bytes_total{direction="received"} 0',
+      'weir_worker_connections_total{worker="0"} 2',
+      'weir_worker_connections_active{worker="0"} 1',
+      'weir_worker_ends_total{worker="0"} 0',
     ]) {
       assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
+    }
+    for (const series of [
+      'weir_worker_cpu_seconds_total{worker="0"}',
+      'weir_worker_heap_bytes{worker="0"}',
+      'weir_worker_event_loop_utilization{worker="0"}',
+      'weir_worker_event_loop_delay_seconds{worker="0",quantile="0.99"}',
+      'process_open_fds',
+      'process_max_fds',
+    ]) {
+      const value = lines.find((line) => line.startsWith(`${series} `))?.split(' ')[1];
+      assert.ok(Number(value) >= 0, `${series} is ${value}`);
     }
   });
   const debug = (await (await ask(proxy, '/debug/listeners')).json()) as { listeners: { listening: boolean }[] };

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { connectRaw, echoServer, temporaryDirectory } from '@weir/testkit';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+
+test('a CPU profile of a worker is taken while it relays, by nobody but the own user', async () => {
+  await using fleet = await startFleet();
+  await using state = temporaryDirectory('local-admin');
+  await using backend = await echoServer();
+  await fleet.serve(web([endpointOf(backend)]));
+  const proxy = await fleet.proxy({ stateDirectory: state.path });
+  await proxy.ready;
+  const socketPath = join(state.path, 'proxy-a', 'admin.sock');
+  assert.equal(statSync(socketPath).mode & 0o777, 0o600);
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
+  let rounds = 0;
+  const over = profiled.then(() => true);
+  while (!(await Promise.race([over, echo(client)]))) rounds += 1;
+  const { status, body } = await profiled;
+  assert.equal(status, 200);
+  assert.ok(rounds > 0);
+  const profile = JSON.parse(body) as { nodes: { callFrame: { functionName: string } }[]; endTime: number };
+  assert.ok(profile.nodes.some(({ callFrame }) => callFrame.functionName === 'onData'));
+});
+
+test('what is asked for wrongly is told, and a drain ends the proxy in good order', async () => {
+  await using fleet = await startFleet();
+  await using state = temporaryDirectory('local-admin');
+  const proxy = await fleet.proxy({ stateDirectory: state.path, workers: 2 });
+  const socketPath = join(state.path, 'proxy-a', 'admin.sock');
+  const wrong: [string, number, RegExp][] = [
+    ['/', 404, /POST \/profile\?worker=0&seconds=5 or POST \/drain/],
+    ['/profile?worker=2', 400, /worker is 2; use an integer from 0 to 1/],
+    ['/profile?seconds=61', 400, /seconds is 61; use a number above 0, up to 60/],
+  ];
+  for (const [path, status, says] of wrong) {
+    const answer = await post(socketPath, path);
+    assert.equal(answer.status, status);
+    assert.match(answer.body, says);
+  }
+  assert.equal((await post(socketPath, '/drain')).status, 202);
+  assert.equal(proxy.view().draining, true);
+  await proxy.close();
+  assert.throws(() => statSync(socketPath), { code: 'ENOENT' });
+});
+
+test('the socket is that of the newest proxy, and an older one that ends leaves it there', async () => {
+  await using fleet = await startFleet();
+  await using state = temporaryDirectory('local-admin');
+  const first = await fleet.proxy({ stateDirectory: state.path });
+  const second = await fleet.proxy({ stateDirectory: state.path });
+  await first.close();
+  assert.equal((await post(join(state.path, 'proxy-a', 'admin.sock'), '/drain')).status, 202);
+  assert.equal(second.view().draining, true);
+});
+
+async function echo(client: Awaited<ReturnType<typeof connectRaw>>): Promise<false> {
+  await client.send('x');
+  await client.take(1);
+  return false;
+}
+
+function post(socketPath: string, path: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    request({ socketPath, path, method: 'POST' }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, body }));
+    })
+      .on('error', reject)
+      .end();
+  });
+}

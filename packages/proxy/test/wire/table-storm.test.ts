@@ -1,0 +1,92 @@
+// A table that changes faster than anybody can look.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { FAILING_WORKER, fail } from '../fixtures/failing-worker.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+
+const DURATION_MS = 3_000;
+const PER_MS = 1;
+
+test('a thousand changes a second of one Service touch no other, and it ends as the last one said', async (t) => {
+  await using fleet = await startFleet();
+  await using steady = await echoServer();
+  await using old = await echoServer();
+  await using last = await echoServer();
+  await fleet.serve(web([endpointOf(steady)]));
+  const proxy = await fleet.proxy({ workers: 2 });
+  await proxy.ready;
+  const stop = performance.now() + DURATION_MS;
+  const load = (async () => {
+    await using lasting = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    let completed = 0;
+    while (performance.now() < stop) {
+      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+      for (const each of [client, lasting]) {
+        await each.send('echo');
+        assert.equal(String(await each.take(4)), 'echo');
+      }
+      await client.end();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      completed += 1;
+    }
+    return completed;
+  })();
+  let changes = 0;
+  const started = performance.now();
+  while (performance.now() < stop) {
+    for (; changes < (performance.now() - started) * PER_MS; changes += 1) {
+      const endpoints = [[endpointOf(old)], [], [endpointOf(old), endpointOf(last)]][changes % 3] ?? [];
+      await fleet.serve(web([endpointOf(steady)]), web(endpoints, { name: 'storm', port: 9_000 + (changes % 2) }));
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await fleet.serve(web([endpointOf(steady)]), web([endpointOf(last)], { name: 'storm', port: 9_002 }));
+  const completed = await load;
+  t.diagnostic(`${changes} changes in ${DURATION_MS} ms, ${completed} connections`);
+  assert.ok(changes > DURATION_MS * PER_MS * 0.2, `only ${changes} changes`);
+  assert.deepEqual(outcomesOf(proxy), { completed });
+  const wanted = await fleet.store.table.meta();
+  await eventually(() => assert.equal(proxy.view().applied?.id, wanted?.id));
+  await eventually(() => {
+    const open = proxy
+      .view()
+      .listeners.filter(({ listening }) => listening)
+      .map(({ id }) => Number(id.split('/').at(-1)));
+    assert.deepEqual(open.toSorted(), [PORT, 9_002]);
+  });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: 9_002 });
+  await client.send('end');
+  await client.take(3);
+  assert.equal(last.received, 3);
+  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: 9_000 }), { code: 'ECONNREFUSED' });
+});
+
+test('a table counts as applied only when the slowest worker has it, and that one catches up', async () => {
+  const node = randomUUID();
+  await using fleet = await startFleet({ nodes: [node] });
+  await using backend = await echoServer();
+  await fleet.serve(web([]));
+  const proxy = await fleet.proxy({ node, workers: 2, workerEntry: FAILING_WORKER });
+  await proxy.ready;
+  fail(node, 'slow', 1);
+  for (let round = 0; round < 500; round += 1) {
+    await fleet.serve(web([]), web([], { name: `round-${round % 7}`, port: 9_000 }));
+  }
+  await fleet.serve(web([endpointOf(backend)]));
+  const wanted = await fleet.store.table.meta();
+  await eventually(() => assert.equal(proxy.view().applied?.id, wanted?.id));
+  // Whichever worker gets it knows the last table.
+  for (let count = 0; count < 20; count += 1) {
+    await using client = await eventually(() => connectRaw({ host: fleet.addressOf(node), port: PORT }));
+    await client.send('x');
+    await client.take(1);
+  }
+  assert.deepEqual(
+    proxy.view().threads.map(({ ends }) => ends),
+    [0, 0],
+  );
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Change } from '@weir/model';
+import fc from 'fast-check';
+import type { Order } from '../../src/worker/messages.ts';
+import { mergeOrders } from '../../src/workers/merge-orders.ts';
+import { OrderQueue } from '../../src/workers/order-queue.ts';
+
+const slab = new SharedArrayBuffer(8);
+const id = fc.constantFrom('a', 'b', 'c');
+const change = fc.oneof(
+  fc.record({ kind: fc.constant('delete' as const), id }),
+  fc.record({ kind: fc.constant('put' as const), id, value: fc.nat(3) }),
+);
+const order: fc.Arbitrary<Order> = fc.oneof(
+  fc
+    .record({ changes: fc.array(change, { maxLength: 3 }), slots: fc.array(fc.tuple(id, fc.nat(3)), { maxLength: 2 }) })
+    .map(tableOf),
+  fc.nat(9).map((sequence): Order => ({ kind: 'mark', sequence })),
+  fc.nat(9).map((now): Order => ({ kind: 'cutoffs', cutoffs: [], now })),
+  fc.constant<Order>({ kind: 'grow', slab }),
+  fc.constant<Order>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
+);
+
+describe('orders that wait', () => {
+  test('leave a worker, merged, where they would have left it one by one', () => {
+    fc.assert(
+      fc.property(fc.array(order, { maxLength: 20 }), fc.array(fc.nat(5), { maxLength: 6 }), (plain, doors) => {
+        const orders = [...plain, ...doorOrders(doors)];
+        assert.deepEqual(followed(mergeOrders(orders)), followed(orders));
+      }),
+    );
+  });
+
+  test('a maglev table meets just the endpoints that it was computed for', () => {
+    const put = (value: number): Order => tableOf({ changes: [{ kind: 'put', id: 'a', value }], slots: [] });
+    const maglev: Order = { kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined };
+    assert.deepEqual(
+      mergeOrders([put(1), put(2), maglev, put(3), put(4)]).map(({ kind }) => kind),
+      ['table', 'maglev', 'table'],
+    );
+  });
+
+  test('a slab is there before anything is counted in it', () => {
+    const orders = [
+      tableOf({ changes: [], slots: [['a', 1]] }),
+      { kind: 'grow', slab },
+      tableOf({ changes: [], slots: [['b', 1_024]] }),
+    ];
+    assert.deepEqual(
+      mergeOrders(orders as Order[]).map(({ kind }) => kind),
+      ['table', 'grow', 'table'],
+    );
+  });
+
+  test('stay few however long the worker lags, and all arrive', () => {
+    const sent: Order[] = [];
+    const queue = new OrderQueue((each) => sent.push(each));
+    const all: Order[] = [];
+    for (let round = 1; round <= 50_000; round += 1) {
+      const door = { id: round, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
+      const orders: Order[] = [
+        tableOf({ changes: [{ kind: 'put', id: `${round % 100}`, value: round }], slots: [] }),
+        { kind: 'listen', door },
+        { kind: 'unlisten', door },
+        { kind: 'mark', sequence: round },
+      ];
+      for (const each of orders) queue.post(each);
+      all.push(...orders);
+    }
+    assert.ok(queue.length <= 256, `${queue.length} wait`);
+    assert.ok(sent.length < 50);
+    while (sent.at(-1)?.kind === 'mark' && queue.length > 0) queue.answered();
+    assert.deepEqual(followed(sent), followed(all));
+  });
+});
+
+/** What a worker makes of them: the state it ends in. */
+function followed(orders: readonly Order[]): unknown {
+  const entries = new Map<string, Change>();
+  const slots = new Map<string, number>();
+  const doors = new Set<number>();
+  let cutoffs: number | undefined;
+  let mark: number | undefined;
+  for (const each of orders) {
+    if (each.kind === 'table') {
+      for (const [uid, slot] of each.slots) slots.set(uid, slot);
+      for (const one of each.changes) entries.set(one.kind === 'put' ? one.entry.id : one.id, one);
+    } else if (each.kind === 'cutoffs') cutoffs = each.now;
+    else if (each.kind === 'mark') mark = each.sequence;
+    else if (each.kind === 'listen') doors.add(each.door.id);
+    else if (each.kind === 'unlisten') doors.delete(each.door.id);
+  }
+  return { entries, slots, doors, cutoffs, mark };
+}
+
+function doorOrders(ids: readonly number[]): Order[] {
+  return ids.flatMap((each, index): Order[] => {
+    const door = { id: index, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
+    return each > 2
+      ? [
+          { kind: 'listen', door },
+          { kind: 'unlisten', door },
+        ]
+      : [{ kind: 'listen', door }];
+  });
+}
+
+interface Plain {
+  readonly changes: readonly ({ kind: 'delete'; id: string } | { kind: 'put'; id: string; value: number })[];
+  readonly slots: readonly (readonly [string, number])[];
+}
+
+/** Only ids matter to merging. */
+function tableOf({ changes, slots }: Plain): Order {
+  return {
+    kind: 'table',
+    slots,
+    changes: changes.map((each) =>
+      each.kind === 'delete' ? each : ({ kind: 'put', entry: { id: each.id, value: each.value } } as unknown as Change),
+    ),
+  };
+}
