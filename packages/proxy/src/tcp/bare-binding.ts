@@ -56,13 +56,13 @@ export interface BareBinding {
 
 export const END_OF_FILE = -4095;
 
-interface TcpBinding {
+export interface TcpBinding {
   readonly TCP?: new (type: number) => TcpHandle;
   readonly TCPConnectWrap?: new () => Request;
   readonly constants?: Readonly<Record<string, number>>;
 }
 
-interface StreamBinding {
+export interface StreamBinding {
   readonly ShutdownWrap?: new () => Request;
   readonly streamBaseState?: Int32Array;
   readonly kReadBytesOrError?: number;
@@ -85,7 +85,8 @@ export function findBareBinding(): BareBinding | undefined {
   }
 }
 
-function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding | undefined {
+/** What the two inner bindings offer, if it is all that is needed. */
+export function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding | undefined {
   const { TCP, TCPConnectWrap, constants } = tcp;
   const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
   if (TCP === undefined || TCPConnectWrap === undefined || constants === undefined) return undefined;
