@@ -56,6 +56,16 @@ export function createProxyMetrics(parts: {
       ),
   });
   metrics.collectGauge({
+    name: 'weir_tenant_used',
+    help: 'Connections and UDP flows that a tenant has open on this proxy, as its limit counts them.',
+    labels: ['tenant', 'resource'],
+    collect: () =>
+      [...tables.limits.used()].map(({ tenant, connections }) => ({
+        labels: { tenant, resource: 'connections' },
+        value: connections,
+      })),
+  });
+  metrics.collectGauge({
     name: 'weir_service_endpoints',
     help: 'Endpoints of the Service that are used here.',
     labels: [...SERVICE, 'state'],
