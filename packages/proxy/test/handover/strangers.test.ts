@@ -22,6 +22,17 @@ test('one that claims to listen and does not is refused, and nothing is closed',
   await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
+test('nor is one believed that listens by TCP only where the holder has UDP, too', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await serving(fleet, { ...web([endpointOf(backend)]), protocol: 'UDP' });
+  using stranger = await speakTo(fleet);
+  stranger.say({ kind: 'ready', applied: proxy.view().applied });
+  assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
+  stranger.say({ kind: 'listening' });
+  assert.match(JSON.stringify(await stranger.hears('refused')), /nobody of the same user listens on UDP/);
+});
+
 test('one that goes away midway leaves the holder serving, and the holder opens and closes listeners again', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();

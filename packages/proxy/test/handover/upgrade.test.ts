@@ -6,11 +6,13 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
-import { openRedisStore, TablePublisher } from '@weir/store';
+import { openRedisStore, type Store, TablePublisher } from '@weir/store';
 import {
+  connectRaw,
   echoServer,
   eventually,
   insideNamespace,
+  type RawClient,
   requireProgram,
   type SpawnedProcess,
   spawnProcess,
@@ -26,6 +28,7 @@ const namespace = insideNamespace({ addresses: [ADDRESS] });
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const HAND_OVERS = 3;
 const PER_SECOND = 250;
+const SERVES = /this proxy serves its node now/;
 
 const needs = namespace.skip ? namespace : requireProgram('redis');
 describe('an upgrade under load', needs, () => {
@@ -36,31 +39,60 @@ describe('an upgrade under load', needs, () => {
   test('where it does not, none is refused; resets are told', async (t) => {
     await upgrade(t, { migrates: 0, allowed: ['ECONNRESET'] });
   });
+
+  test('one that is killed after it took over gives the node back to the older one, which still has its connections', async () => {
+    await using host = await prepareHost();
+    const older = await host.start();
+    await host.listens();
+    await using lasting = await connectRaw({ host: ADDRESS, port: PORT });
+    await echo(lasting);
+    for (let round = 0; round < 2; round += 1) {
+      const newer = await host.start();
+      await newer.shows(SERVES);
+      newer.signal('SIGKILL');
+      await newer.exited;
+      await eventually(async () => {
+        await using client = await connectRaw({ host: ADDRESS, port: PORT });
+        await echo(client);
+      });
+    }
+    await echo(lasting);
+    await lasting.end();
+    assert.deepEqual(await lasting.ended, { kind: 'end' });
+    older.signal('SIGTERM');
+    assert.deepEqual(await older.exited, { code: 0, signal: null });
+  });
+
+  test('one that is killed while it serves is followed by the one that waits, at whatever moment it dies', async () => {
+    await using host = await prepareHost();
+    let serving = await host.start();
+    await host.listens();
+    for (const ready of [/has not handed over/, /this proxy serves its node now|started/]) {
+      const next = await host.start();
+      await next.shows(ready);
+      serving.signal('SIGKILL');
+      await serving.exited;
+      await next.shows(SERVES);
+      await eventually(async () => {
+        await using client = await connectRaw({ host: ADDRESS, port: PORT });
+        await echo(client);
+      });
+      serving = next;
+    }
+  });
 });
 
 async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1; allowed: string[] }): Promise<void> {
   writeFileSync('/proc/sys/net/ipv4/tcp_migrate_req', String(migrates));
-  await using redis = await startRedis();
-  await using backend = await echoServer();
-  const fleet = `test-${randomUUID()}`;
-  const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
-  await store.usage.seed({ months: [], bases: [] });
-  await store.cutoffs.complete();
-  const publisher = new TablePublisher({ store: store.table });
-  await publisher.lead();
-  await publisher.publish(tableFor({ n1: ADDRESS }, [web([endpointOf(backend)])]));
-  await using proxies = new AsyncDisposableStack();
-  const start = async (): Promise<SpawnedProcess> =>
-    proxies.use(await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet }));
-
-  let serving = await start();
-  await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
+  await using host = await prepareHost();
+  let serving = await host.start();
+  await host.listens();
   const stop = new AbortController();
   const load = steadyLoad({ host: ADDRESS, port: PORT }, { perSecond: PER_SECOND, signal: stop.signal });
   try {
     for (let count = 0; count < HAND_OVERS; count += 1) {
-      const next = await start();
-      await next.shows(/this proxy serves its node now/);
+      const next = await host.start();
+      await next.shows(SERVES);
       serving.signal('SIGTERM');
       assert.deepEqual(await serving.exited, { code: 0, signal: null }, serving.output());
       serving = next;
@@ -75,10 +107,45 @@ async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1;
   );
   const others = Object.entries(failed).filter(([code]) => !allowed.includes(code));
   assert.deepEqual(others, []);
-  const [row] = await store.usage.rows(monthOf(Date.now()));
+  const [row] = await host.store.usage.rows(monthOf(Date.now()));
   assert.equal(row?.counters.connections, completed);
   assert.equal(row?.counters.receivedBytes, 4 * completed);
-  await store.close();
+}
+
+interface Host extends AsyncDisposable {
+  readonly store: Store;
+  start(): Promise<SpawnedProcess>;
+  /** Resolves when a proxy listens. */
+  listens(): Promise<void>;
+}
+
+/** Redis, a table and an endpoint: everything but proxies. */
+async function prepareHost(): Promise<Host> {
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis());
+  const backend = stack.use(await echoServer());
+  const fleet = `test-${randomUUID()}`;
+  const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
+  stack.defer(() => store.close());
+  await store.usage.seed({ months: [], bases: [] });
+  await store.cutoffs.complete();
+  const publisher = new TablePublisher({ store: store.table });
+  await publisher.lead();
+  await publisher.publish(tableFor({ n1: ADDRESS }, [web([endpointOf(backend)])]));
+  const proxies = stack.use(new AsyncDisposableStack());
+  const all = stack.move();
+  return {
+    store,
+    start: async () => proxies.use(await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet })),
+    listens: () =>
+      eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true)),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+async function echo(client: RawClient): Promise<void> {
+  await client.send('echo');
+  await client.take(4);
 }
 
 function spawnProxy(env: Record<string, string>): Promise<SpawnedProcess> {

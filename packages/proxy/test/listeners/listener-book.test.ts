@@ -1,0 +1,98 @@
+// The book alone, on a clock that stands still: workers and sockets are what the test says.
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { createMatcher, type Matcher } from '@weir/model';
+import { ManualClock } from '@weir/runtime';
+import { ListenerBook } from '../../src/listeners/listener-book.ts';
+import { web } from '../fixtures/serving.ts';
+import { tableFor } from '../fixtures/tables.ts';
+
+const NODE = { a: '192.0.2.1' };
+const ENDPOINT = { address: '192.0.2.9', port: 80 };
+const HOUR_MS = 3_600_000;
+
+describe('listeners', () => {
+  let clock: ManualClock;
+  let taken: string | undefined;
+  let probes: number;
+  beforeEach(() => {
+    clock = new ManualClock();
+    taken = undefined;
+    probes = 0;
+  });
+
+  test('a foreign process that takes a held port is noticed, and the port taken back when it goes', async () => {
+    const book = bookOf(createMatcher(tableFor(NODE, [web([])]), 'a'));
+    await settled();
+    assert.deepEqual(said(book), { bound: true, error: null });
+    taken = 'EADDRINUSE';
+    book.retry();
+    await settled();
+    assert.deepEqual(said(book), { bound: true, error: null }, 'it is not looked at all the time');
+    await clock.advance(10_000);
+    book.retry();
+    await settled();
+    assert.equal(said(book)?.bound, false);
+    assert.match(String(said(book)?.error), /in use by another process/);
+    taken = undefined;
+    await clock.advance(15_000);
+    book.retry();
+    await settled();
+    assert.deepEqual(said(book), { bound: true, error: null });
+  });
+
+  test('a port that failed is tried again in time, also after the wall clock was set back by hours', async () => {
+    taken = 'EADDRINUSE';
+    const book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'));
+    await settled();
+    assert.match(String(said(book)?.error), /in use/);
+    clock.jump(-5 * HOUR_MS);
+    taken = undefined;
+    await clock.advance(15_000);
+    book.retry();
+    await settled();
+    assert.deepEqual(said(book), { bound: true, error: null });
+  });
+
+  test('after the wall clock was set forward nothing is tried sooner', async () => {
+    taken = 'EADDRINUSE';
+    const book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'));
+    await settled();
+    clock.jump(5 * HOUR_MS);
+    const before = probes;
+    book.retry();
+    await settled();
+    assert.equal(probes, before);
+  });
+
+  function bookOf(matcher: Matcher): ListenerBook {
+    const book: ListenerBook = new ListenerBook({
+      matcher,
+      clock,
+      probe: async () => {
+        probes += 1;
+        return taken;
+      },
+      // One worker, which can whatever it is told.
+      post: (order) => {
+        if (order.kind === 'listen') queueMicrotask(() => book.onListening(1, order.door.id));
+      },
+      workers: () => [1],
+      mark: () => 1,
+      reached: () => 1,
+      onChange: () => undefined,
+    });
+    book.begin();
+    return book;
+  }
+});
+
+function said(book: ListenerBook): { bound: boolean; error: string | null } | undefined {
+  const [report] = book.reports();
+  return report && { bound: report.bound, error: report.error };
+}
+
+/** Probes and workers have answered. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,28 @@
+// A proxy without the right to low ports.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually, insideNamespace } from '@weir/testkit';
+import { separateProxy } from '../fixtures/separate-proxy.ts';
+import { web } from '../fixtures/serving.ts';
+
+const namespace = insideNamespace({ sysctls: { 'net/ipv4/ip_unprivileged_port_start': 1_024 } });
+const NOBODY = 65_534;
+
+describe('a port that this process may not bind', namespace, () => {
+  for (const endpoints of [[], [{ address: '127.0.0.1', port: 1 }]]) {
+    test(`is reported with what to do, ${endpoints.length === 0 ? 'held' : 'open'}`, async () => {
+      using proxy = await separateProxy(web(endpoints, { port: 80 }), { uid: NOBODY, gid: NOBODY });
+      const [report] = await eventually(async () => {
+        const { view } = await proxy.ask();
+        assert.notEqual(view.listeners[0]?.error, null);
+        return view.listeners;
+      });
+      assert.equal(report?.bound, false);
+      assert.equal(
+        report.error,
+        `cannot listen on ${proxy.address}:80: this process may not bind it (a port below 1024 needs ` +
+          'CAP_NET_BIND_SERVICE); grant the capability to the proxy, or give the Service a port from 1024 on',
+      );
+    });
+  }
+});
