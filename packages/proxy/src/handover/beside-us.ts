@@ -3,36 +3,50 @@
 import { open } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
+import type { Protocol } from '@weir/model';
 import type { SocketAddress } from '../tcp/transport.ts';
 
-const TABLES = { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' };
-const LISTEN = '0A';
+const TABLES = {
+  TCP: { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' },
+  UDP: { 4: '/proc/net/udp', 6: '/proc/net/udp6' },
+};
+/** A UDP socket that is connected to nobody stands there as a closed one. */
+const LISTENING = { TCP: '0A', UDP: '07' };
 const CHUNK = 65_536;
 
 export interface OwnListeners {
+  readonly protocol: Protocol;
   readonly at: SocketAddress;
   /** How many sockets of this process listen there. */
   readonly sockets: number;
 }
 
-/** The first address where nobody of this user listens besides us; undefined: everywhere somebody does. */
-export async function firstWithoutOther(own: readonly OwnListeners[]): Promise<SocketAddress | undefined> {
-  const uid = process.getuid?.() ?? 0;
-  const counts = { 4: new Map<string, number>(), 6: new Map<string, number>() };
-  for (const family of [4, 6] as const) {
-    if (own.some(({ at }) => familyOf(at) === family))
-      counts[family] = countListeners(await listeningPart(TABLES[family]), uid);
+/** The first where nobody of this user listens besides us; undefined: everywhere somebody does. */
+export async function firstWithoutOther(own: readonly OwnListeners[]): Promise<OwnListeners | undefined> {
+  const tables = new Map<string, Map<string, number>>();
+  for (const { protocol, at } of own) {
+    const path = TABLES[protocol][familyOf(at)];
+    if (!tables.has(path)) tables.set(path, await countListeners(path, protocol));
   }
-  return own.find(({ at, sockets }) => (counts[familyOf(at)].get(kernelAddress(at)) ?? 0) <= sockets)?.at;
+  return own.find(({ protocol, at, sockets }) => {
+    const counts = tables.get(TABLES[protocol][familyOf(at)]);
+    return (counts?.get(kernelAddress(at)) ?? 0) <= sockets;
+  });
 }
 
-/** Listening sockets of a user, by address as the kernel writes it; pure. */
-export function countListeners(table: string, uid: number): Map<string, number> {
+/** Listening sockets of this user, by address as the kernel writes it. */
+async function countListeners(path: string, protocol: Protocol): Promise<Map<string, number>> {
+  const uid = process.getuid?.() ?? 0;
   const counts = new Map<string, number>();
-  for (const line of table.split('\n')) {
-    const [, local, , state, , , , owner] = line.trim().split(/\s+/);
-    if (local === undefined || state !== LISTEN || Number(owner) !== uid) continue;
-    counts.set(local, (counts.get(local) ?? 0) + 1);
+  for await (const lines of linesOf(path)) {
+    let isListening = false;
+    for (const line of lines) {
+      const [, local = '', , state, , , , owner] = line.trim().split(/\s+/);
+      isListening = state === LISTENING[protocol] || state === 'st';
+      if (state === LISTENING[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
+    }
+    // Of TCP they come first; behind them may be a hundred thousand connections, which nobody needs to print.
+    if (protocol === 'TCP' && !isListening) break;
   }
   return counts;
 }
@@ -45,22 +59,18 @@ export function kernelAddress({ address, port }: SocketAddress): string {
   return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
 }
 
-/** Listening sockets come first; behind them may be a hundred thousand connections, which nobody needs to print. */
-async function listeningPart(path: string): Promise<string> {
+/** Whole lines, at least one at a time. */
+async function* linesOf(path: string): AsyncIterable<string[]> {
   const file = await open(path);
   try {
-    let text = '';
+    let rest = '';
     const chunk = Buffer.allocUnsafe(CHUNK);
     for (;;) {
       const { bytesRead } = await file.read(chunk, 0, CHUNK, null);
-      if (bytesRead === 0) return text;
-      text += chunk.toString('latin1', 0, bytesRead);
-      const last = text.lastIndexOf('\n');
-      const state = text
-        .slice(text.lastIndexOf('\n', last - 1) + 1, last)
-        .trim()
-        .split(/\s+/)[3];
-      if (state !== LISTEN && state !== 'st') return text;
+      if (bytesRead === 0) return;
+      const lines = (rest + chunk.toString('latin1', 0, bytesRead)).split('\n');
+      rest = lines.pop() ?? '';
+      if (lines.length > 0) yield lines;
     }
   } finally {
     await file.close();

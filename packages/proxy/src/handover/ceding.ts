@@ -34,11 +34,11 @@ export function createCeding({ listeners, tables, pool, store, clock }: CedingOp
     },
     thaw: () => listeners.enter({ kind: 'serving' }),
     async objection() {
-      const tcp = listeners.open.filter(({ door }) => door.key.startsWith('TCP/'));
-      const lone = await firstWithoutOther(tcp.map(({ door, workers }) => ({ at: door, sockets: workers })));
+      const own = listeners.open.map(({ door, workers }) => ({ protocol: door.protocol, at: door, sockets: workers }));
+      const lone = await firstWithoutOther(own);
       if (lone === undefined) return undefined;
-      const at = formatHostPort({ host: lone.address, port: lone.port });
-      return `nobody of the same user listens on ${at} yet`;
+      const at = formatHostPort({ host: lone.at.address, port: lone.at.port });
+      return `nobody of the same user listens on ${lone.protocol} ${at} yet`;
     },
     async cede() {
       listeners.enter({ kind: 'silent' });
