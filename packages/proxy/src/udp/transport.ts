@@ -58,4 +58,4 @@ export interface UdpUpstream {
 }
 
 /** Room for a burst while the worker is busy; the kernel cuts it to `net.core.rmem_max`. */
-export const RECEIVE_BUFFER = 4_194_304;
+export const RECEIVE_BUFFER = 1_048_576;

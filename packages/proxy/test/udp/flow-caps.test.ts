@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLoad, createMatcher, type Route } from '@weir/model';
 import { WorkerLimits } from '../../src/admit/worker-limits.ts';
-import { ACTIVE, createSlab, outcomeColumn, rowOf } from '../../src/counters/columns.ts';
+import { ACTIVE, createSlab, outcomeColumn, RECEIVED, rowOf } from '../../src/counters/columns.ts';
 import type { Member } from '../../src/relay/member.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
 import type { Flow, FlowHome } from '../../src/udp/flow.ts';
-import { FlowListener } from '../../src/udp/flow-listener.ts';
+import { FlowListener, type FlowListenerOptions } from '../../src/udp/flow-listener.ts';
 import { TenantFlows } from '../../src/udp/tenant-flows.ts';
 import type { UdpTransport } from '../../src/udp/transport.ts';
 import { tableFor } from '../fixtures/tables.ts';
@@ -39,6 +39,31 @@ test('a tenant that has all the flows it may have keeps those that speak, whoeve
   assert.deepEqual([row[ACTIVE], row[outcomeColumn('evicted')]], [5, 996]);
 });
 
+test('what limits refuse is counted, opens no flow, and gets its turn when a flow has ended', () => {
+  const limits = new WorkerLimits();
+  let free = 1;
+  const { listener, open, wheel, row } = listening({
+    perClient: 100,
+    perTenant: 100,
+    admit(uid) {
+      if (free === 0) return 'connection-limit';
+      free -= 1;
+      const grant = limits.admit(uid);
+      assert.ok(typeof grant !== 'string');
+      const release = (): void => {
+        free += 1;
+      };
+      return Object.assign(grant, { release });
+    },
+  });
+  for (const port of [1, 2]) listener.onMessage(BYTES, 'client', port);
+  assert.deepEqual([open(), row[outcomeColumn('connection-limit')], row[RECEIVED]], [['client|1'], 1, 1]);
+  for (let second = 0; second < 100; second += 1) wheel.tick();
+  assert.deepEqual([open(), free], [[], 1]);
+  listener.onMessage(BYTES, 'client', 2);
+  assert.deepEqual(open(), ['client|2']);
+});
+
 test('one tenant at its cap takes nothing from another', () => {
   const wheel = wheelFor();
   const tenants = new TenantFlows<Flow>(2);
@@ -55,6 +80,7 @@ interface Caps {
   readonly tenant?: string;
   readonly wheel?: TimeoutWheel<Member>;
   readonly tenants?: TenantFlows<Flow>;
+  readonly admit?: FlowListenerOptions['admit'];
 }
 
 interface Listening {
@@ -78,7 +104,7 @@ function listening({ perClient, perTenant, tenant = 'shop', ...shared }: Caps): 
       tenants,
       flowsPerClient: perClient,
       home: () => home,
-      admit: (uid) => limits.admit(uid),
+      admit: shared.admit ?? ((uid) => limits.admit(uid)),
       unrouted: () => assert.fail('all of this has a home'),
       sever: () => undefined,
       onListening: () => undefined,
