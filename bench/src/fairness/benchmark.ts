@@ -9,7 +9,7 @@ import { writeResult } from '../report/write-result.ts';
 import { startSubject } from '../subjects/start-subject.ts';
 import type { ChosenName } from '../subjects/subject-name.ts';
 import { startWeir } from '../subjects/weir.ts';
-import { type FairnessRow, fairnessTable } from './fairness-result.ts';
+import { type FairnessRow, fairnessTable, limitedWeir } from './fairness-result.ts';
 import { type Flood, floods } from './flood.ts';
 import { type Latency, latencyDuring } from './victim.ts';
 
@@ -20,13 +20,13 @@ const say = (text: string): void => console.error(`bench: ${text}`);
 
 /** Returns the exit code; throws when a run is not valid. */
 export async function benchmarkFairness(options: CommonOptions, signal: AbortSignal): Promise<number> {
-  const { versions, subjects, leftOut } = await provideFor(options, ['nginx', 'wrk']);
+  const { versions, subjects, leftOut } = await provideFor(options, ['nginx']);
   const notes = [...leftOut];
   const at = new Date();
   await using cleanup = new AsyncDisposableStack();
   const backends = cleanup.use(await startBackends());
   const rows: FairnessRow[] = [];
-  for (const name of subjects.flatMap((each) => (each === 'weir' ? (['weir', 'weir, limited'] as const) : [each]))) {
+  for (const name of subjects.flatMap((each) => (each === 'weir' ? (['weir', limitedWeir] as const) : [each]))) {
     await using during = new AsyncDisposableStack();
     const pair = await startPair(name, { backends, during });
     if (typeof pair === 'string') notes.push(`${name}, since ${pair}`);
@@ -52,12 +52,12 @@ export async function benchmarkFairness(options: CommonOptions, signal: AbortSig
 
 /** Or why it cannot take part. */
 async function startPair(
-  name: ChosenName | 'weir, limited',
+  name: ChosenName | typeof limitedWeir,
   { backends, during }: { readonly backends: Backends; readonly during: AsyncDisposableStack },
 ): Promise<Pair | string> {
   const start = async (): Promise<Contender> => {
     const starting =
-      name === 'weir, limited' ? startWeir(backends.ports, { limits: 'tight' }) : startSubject(name, backends.ports);
+      name === limitedWeir ? startWeir(backends.ports, { limits: 'tight' }) : startSubject(name, backends.ports);
     return new Contender(during.use(await starting));
   };
   const [shared, other] = [await start(), await start()];
@@ -81,13 +81,18 @@ async function measure(
       signal.throwIfAborted();
       readings[way].push(await latencyDuring({ flood, flooded, seconds: options.seconds }, victim));
     }
-    const last = Object.entries(readings).map(([way, all]) => `${way} ${all.at(-1)?.p99.toFixed(0)}`);
+    const last = Object.entries(readings).map(([way, all]) => inWords(way, all.at(-1)));
     say(`${flood.title}, ${name}: round ${round} of ${options.pairs}: p99 µs ${last.join(', ')}`);
   }
-  const of = (what: keyof Latency): FairnessRow['p99'] => ({
+  const of = (what: 'p50' | 'p99'): FairnessRow['p99'] => ({
     quiet: readings.quiet.map((each) => each[what]),
     beside: readings.beside.map((each) => each[what]),
     through: readings.through.map((each) => each[what]),
   });
   return { subject: name, flood: flood.title, p50: of('p50'), p99: of('p99') };
+}
+
+function inWords(way: string, latency: Latency | undefined): string {
+  const flood = latency?.flood ? ` (${latency.flood})` : '';
+  return `${way} ${latency?.p99.toFixed(0)}${flood}`;
 }

@@ -11,7 +11,7 @@ import { scenarioNames } from './scenario-name.ts';
 import { scenarios } from './scenarios.ts';
 import { Stage } from './stage.ts';
 
-/** Returns the exit code; throws when a run is not valid. */
+/** Returns the exit code. A scenario that is not valid leaves the others to be looked at, and nothing is written. */
 export async function benchmarkL4(options: L4Options, signal: AbortSignal): Promise<number> {
   const { versions, subjects, leftOut } = await provideFor(options, ['nginx', 'wrk']);
   const at = new Date();
@@ -20,10 +20,17 @@ export async function benchmarkL4(options: L4Options, signal: AbortSignal): Prom
   await using stage = new Stage({ ...options, subjects, backends, signal });
   for (const note of leftOut) stage.leaveOut(note);
   const results: ScenarioResult[] = [];
+  const failures: string[] = [];
   const chosen = options.only ?? scenarioNames;
   for (const [index, name] of chosen.entries()) {
     stage.say(`${name}, ${index + 1} of ${chosen.length}, ${Math.round((Date.now() - at.getTime()) / 1000)} s so far`);
-    results.push(...(await scenarios[name](stage)));
+    try {
+      results.push(...(await scenarios[name](stage)));
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(`${name}: ${(error as Error).message}`);
+      stage.say(`NOT VALID: ${failures.at(-1)}`);
+    }
   }
   const result = {
     at: at.toISOString(),
@@ -37,7 +44,7 @@ export async function benchmarkL4(options: L4Options, signal: AbortSignal): Prom
     leftOut: [...stage.leftOut],
   };
   console.log(tableFor(result));
-  const reason = reasonNotToKeep({ ...options, subjects });
+  const reason = failures.length > 0 ? `not valid: ${failures.join('; ')}` : reasonNotToKeep({ ...options, subjects });
   console.log(reason === undefined ? `\nwritten to ${writeResult('l4', result)}` : `\nnot written: ${reason}`);
-  return 0;
+  return failures.length === 0 ? 0 : 1;
 }

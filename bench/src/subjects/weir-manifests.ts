@@ -6,6 +6,13 @@ import { type BackendName, backendNames, type Ports } from './subject.ts';
  */
 export type Limits = 'none' | 'roomy' | 'tight';
 
+export const tightLimits = {
+  connections: 8,
+  newConnectionsPerSecond: 200,
+  inBitsPerSecond: '100M',
+  outBitsPerSecond: '100M',
+} as const;
+
 /** What a TenantPolicy says under `limits`. */
 const limitsOf = {
   roomy: {
@@ -14,7 +21,7 @@ const limitsOf = {
     inBitsPerSecond: '400G',
     outBitsPerSecond: '400G',
   },
-  tight: { connections: '8', newConnectionsPerSecond: '200', inBitsPerSecond: '100M', outBitsPerSecond: '100M' },
+  tight: tightLimits,
 } as const;
 
 export const limitNames: readonly string[] = Object.keys(limitsOf.roomy);

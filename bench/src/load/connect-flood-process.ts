@@ -1,0 +1,37 @@
+// A process of its own: `connect-flood-process.ts PORT SECONDS RATE`. Connects so often a second, whatever became of those before, asks once
+// over HTTP, and leaves when it is answered or refused. Prints one line of JSON.
+import { connect, type Socket } from 'node:net';
+
+/** What is open is bounded by descriptors; beyond that it waits, as a client that runs out of ports does. */
+const mostOpen = 5_000;
+const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
+
+const [port = 0, seconds = 0, rate = 0] = process.argv.slice(2).map(Number);
+const open = new Set<Socket>();
+const count = { begun: 0, answered: 0, refused: 0 };
+const beginAt = performance.now();
+const timer = setInterval(() => {
+  const elapsedMs = performance.now() - beginAt;
+  const due = Math.floor((Math.min(elapsedMs, seconds * 1000) * rate) / 1000);
+  while (count.begun < due && open.size < mostOpen) begin();
+  if (elapsedMs < seconds * 1000) return;
+  clearInterval(timer);
+  console.log(`report ${JSON.stringify(count)}`);
+  for (const socket of open) socket.destroy();
+}, 1);
+
+function begin(): void {
+  count.begun++;
+  let isAnswered = false;
+  const socket = connect({ host: '127.0.0.1', port });
+  open.add(socket);
+  socket.on('data', () => {
+    isAnswered = true;
+  });
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    open.delete(socket);
+    count[isAnswered ? 'answered' : 'refused']++;
+  });
+  socket.write(request);
+}
