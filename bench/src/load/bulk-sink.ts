@@ -35,8 +35,8 @@ export async function takeBulk(port: number, bytes: number): Promise<BulkReading
   const request = `${bytes}\n`;
   const begin = performance.now();
   socket.write(request);
-  await ended; // rejects on an error, so a reset or a foreign byte does not pass for an end
-  await closed;
+  // both reject on an error, so a reset or a foreign byte does not pass for an end
+  await Promise.all([ended, closed]);
   if (received !== bytes) throw new Error(`the stream ended after ${received} of ${bytes} bytes`);
   return { requestBytes: request.length, ms: performance.now() - begin };
 }
