@@ -5,6 +5,8 @@ import { backoffMs, type Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
+import { Doors, type DoorsOptions } from './doors.ts';
+import { outcomeOf } from './listener-report.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
@@ -27,15 +29,9 @@ type Mode =
   /** Nothing is open, and nothing is said: a drain, or a proxy that has handed over. */
   | { readonly kind: 'silent' };
 
-export interface ListenerBookOptions {
+export interface ListenerBookOptions extends DoorsOptions {
   readonly matcher: Matcher;
   readonly probe: Probe;
-  /** To all workers. */
-  readonly post: (order: Order) => void;
-  readonly workers: () => readonly number[];
-  /** A mark that `reached` gets to when all workers have followed every order so far. */
-  readonly mark: () => number;
-  readonly reached: () => number;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** A report has changed. */
   readonly onChange: () => void;
@@ -46,11 +42,8 @@ export class ListenerBook {
   readonly #checks: PortChecks;
   readonly #states = new Map<ListenerKey, ListenerState>();
   readonly #failures = new Map<ListenerKey, number>();
-  readonly #doors = new Map<number, Opening>();
-  /** Ports that workers may not have closed yet, by the mark at which they have. */
-  readonly #closing = new Map<ListenerKey, number>();
+  readonly #doors: Doors;
   #cutoffs: readonly Cutoff[] = [];
-  #nextDoor = 1;
   /** As the lock of the node has it. */
   #mode: Mode = { kind: 'serving' };
   #hasBegun = false;
@@ -59,6 +52,7 @@ export class ListenerBook {
   constructor(options: ListenerBookOptions) {
     this.#options = options;
     this.#checks = new PortChecks(options.probe);
+    this.#doors = new Doors(options);
   }
 
   /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
@@ -117,7 +111,7 @@ export class ListenerBook {
 
   /** Once a second: what failed is tried again when its time has come. */
   retry(): void {
-    for (const [key, mark] of this.#closing) if (this.#options.reached() >= mark) this.#closing.delete(key);
+    this.#doors.forgetClosed();
     const failed = [...this.#states].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
     if (failed.length > 0) this.settle(failed);
     if (this.#mode.kind === 'serving') this.#checkHeld();
@@ -125,9 +119,7 @@ export class ListenerBook {
 
   /** Doors that workers listen at, and how many do. */
   get open(): readonly { readonly door: Door; readonly workers: number }[] {
-    return [...this.#doors.values()]
-      .filter(({ isConfirmed, listening }) => isConfirmed && listening.size > 0)
-      .map(({ door, listening }) => ({ door, workers: listening.size }));
+    return this.#doors.inUse;
   }
 
   /** The first of these listeners that is wanted open here and could not be opened, in words. */
@@ -141,29 +133,22 @@ export class ListenerBook {
 
   /** The doors that a new worker must open, too. */
   ordersFor(worker: number): Order[] {
-    return [...this.#doors.values()].map(({ door, asked }) => {
-      asked.add(worker);
-      return { kind: 'listen', door };
-    });
+    return this.#doors.ordersFor(worker);
   }
 
   onListening(worker: number, door: number): void {
-    this.#doors.get(door)?.listening.add(worker);
-    this.#answered(worker, door);
+    this.#answered(this.#doors.listens(worker, door));
   }
 
   onListenFailed(_worker: number, door: number, code: string): void {
     const opening = this.#doors.get(door);
     if (opening === undefined) return;
-    this.#shut(opening);
+    this.#doors.shut(opening);
     this.#fail(opening.door.key, opening.door, code);
   }
 
   onWorkerEnd(worker: number): void {
-    for (const [door, { listening }] of this.#doors) {
-      listening.delete(worker);
-      this.#answered(worker, door);
-    }
+    for (const opening of this.#doors.gone(worker)) this.#answered(opening);
   }
 
   /** Whether each listener is open, held or failed by now: nothing is under way. */
@@ -177,49 +162,21 @@ export class ListenerBook {
   }
 
   reports(): ListenerReport[] {
-    if (this.#isClosed || this.#mode.kind === 'silent') return [];
-    return [...this.#options.matcher.routes.values()].map((route) => ({
-      id: route.listener.id,
-      service: route.service.uid,
-      ...this.#outcomeOf(route),
+    const mode = this.#mode;
+    if (this.#isClosed || mode.kind === 'silent') return [];
+    return [...this.#options.matcher.routes.values()].map(({ key, listener, service }) => ({
+      id: listener.id,
+      service: service.uid,
+      ...(mode.kind === 'blocked'
+        ? { bound: false, listening: false, error: mode.reason }
+        : outcomeOf(this.#states.get(key), this.#doors.isStillClosing(key))),
     }));
-  }
-
-  #outcomeOf(route: Route): Pick<ListenerReport, 'bound' | 'listening' | 'error'> {
-    const state = this.#states.get(route.key);
-    const silent = { bound: false, listening: false, error: null };
-    if (this.#mode.kind === 'blocked') return { ...silent, error: this.#mode.reason };
-    switch (state?.kind) {
-      case 'open': {
-        const { isConfirmed, listening } = state.opening;
-        return { bound: isConfirmed, listening: isConfirmed && listening.size > 0, error: null };
-      }
-      case 'held':
-        return { ...silent, bound: true, listening: this.#isStillClosing(route.key) };
-      case 'failed':
-        return { ...silent, error: state.error };
-      case 'busy':
-      case undefined:
-        return silent;
-    }
   }
 
   async #open(key: ListenerKey, { listener }: Route): Promise<void> {
     if (!(await this.#isFree(key, listener))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const { protocol, address, port } = listener;
-    const door = { id: this.#nextDoor++, key, protocol, address, port };
-    const { post, workers } = this.#options;
-    const opening = {
-      door,
-      asked: new Set(workers()),
-      listening: new Set<number>(),
-      isConfirmed: false,
-      settled: resolve,
-    };
-    this.#doors.set(door.id, opening);
-    this.#states.set(key, { kind: 'open', opening });
-    post({ kind: 'listen', door });
+    this.#states.set(key, { kind: 'open', opening: this.#doors.open(key, listener, resolve) });
     this.settle([key]);
     await promise;
   }
@@ -228,7 +185,7 @@ export class ListenerBook {
     const state = this.#states.get(key);
     if (state?.kind === 'open') {
       // Our own sockets were there until now: no need to ask whether the port is free.
-      this.#shut(state.opening);
+      this.#doors.shut(state.opening);
       this.#states.set(key, this.#held());
       return;
     }
@@ -244,7 +201,7 @@ export class ListenerBook {
     const busy: ListenerState = { kind: 'busy' };
     this.#states.set(key, busy);
     // Where we would find ourselves, or the one that hands over to us, nobody else can be.
-    const isOurs = this.#isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
+    const isOurs = this.#doors.isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
     const code = isOurs ? undefined : await this.#checks.ask(key, at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;
@@ -263,7 +220,7 @@ export class ListenerBook {
     for (const [key, state] of this.#states) {
       if (left === 0) return;
       const at = this.#options.matcher.routes.get(key)?.listener;
-      if (state.kind !== 'held' || state.checkAt > now || at === undefined || this.#isStillClosing(key)) continue;
+      if (state.kind !== 'held' || state.checkAt > now || at === undefined || this.#doors.isStillClosing(key)) continue;
       left -= 1;
       const checked = this.#held();
       this.#states.set(key, checked);
@@ -271,10 +228,6 @@ export class ListenerBook {
         if (code !== undefined && this.#states.get(key) === checked) this.#fail(key, at, code);
       });
     }
-  }
-
-  #isStillClosing(key: ListenerKey): boolean {
-    return (this.#closing.get(key) ?? 0) > this.#options.reached();
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {
@@ -288,7 +241,7 @@ export class ListenerBook {
 
   #close(key: ListenerKey): void {
     const state = this.#states.get(key);
-    if (state?.kind === 'open') this.#shut(state.opening);
+    if (state?.kind === 'open') this.#doors.shut(state.opening);
     this.#states.delete(key);
     this.#failures.delete(key);
   }
@@ -301,24 +254,9 @@ export class ListenerBook {
     if (steps.length > 0) this.settle(steps.map((step) => step.key));
   }
 
-  #shut(opening: Opening): void {
-    const { post, mark } = this.#options;
-    post({ kind: 'unlisten', door: opening.door });
-    this.#closing.set(opening.door.key, mark());
-    this.#doors.delete(opening.door.id);
-    opening.settled();
-  }
-
-  #answered(worker: number, door: number): void {
-    const opening = this.#doors.get(door);
+  #answered(opening: Opening | undefined): void {
     if (opening === undefined) return;
-    opening.asked.delete(worker);
-    if (opening.asked.size > 0) return;
-    if (opening.listening.size > 0) {
-      opening.isConfirmed = true;
-      this.#failures.delete(opening.door.key);
-    }
-    opening.settled();
+    if (opening.isConfirmed) this.#failures.delete(opening.door.key);
     this.#options.onChange();
   }
 }
