@@ -2,6 +2,7 @@ import type { Client, EndpointLoad, Route } from '@weir/model';
 import type { Shaper } from '../shape/shaper.ts';
 import type { Transport } from '../tcp/transport.ts';
 import type { Member } from './member.ts';
+import type { Members } from './members.ts';
 import type { TimeoutWheel } from './timeout-wheel.ts';
 
 /** What a connection needs of its worker. */
@@ -18,7 +19,7 @@ export interface RelayContext {
 /** Where a connection belongs: what it chooses from, and who must know of it. */
 export interface ConnectionHome {
   readonly route: Route;
-  readonly members: Set<Member>;
+  readonly members: Members<Member>;
   /** An endpoint that is not among `tried`; undefined: none is left. */
   choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
   onConnected(load: EndpointLoad): void;

@@ -18,6 +18,8 @@ const PATIENCE = 3;
 export class Connection implements StreamEvents, Member, PacedReader {
   deadline = 0;
   wheelSlot = 0;
+  wheelAt = -1;
+  memberAt = -1;
   readonly #context: RelayContext;
   readonly #home: ConnectionHome;
   /** Of the counters: fixed for the life of the connection, also when its Service changes hands meanwhile. */

@@ -1,9 +1,10 @@
 import type { EndpointLoad } from '@weir/model';
+import type { Placed } from './members.ts';
 import type { Outcome } from './outcome.ts';
 import type { Deadlined } from './timeout-wheel.ts';
 
 /** Something open that belongs to a Service: what a Suspension or the end of a drain severs, and what has a deadline. */
-export interface Member extends Deadlined {
+export interface Member extends Deadlined, Placed {
   /** The endpoint that it goes to. */
   readonly load: EndpointLoad | undefined;
   /** Ends it now. Once it has ended nothing happens. */

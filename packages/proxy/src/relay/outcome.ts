@@ -8,7 +8,7 @@ export const OUTCOMES = [
   'no-listener',
   'no-endpoints',
   'source-range',
-  /** This process has hardly a descriptor left. */
+  /** This process has hardly a descriptor left, or none beyond the share that its tenant may have of them. */
   'no-descriptors',
   /** The tenant or the Service has as many open as it may have, or its client has. */
   'connection-limit',

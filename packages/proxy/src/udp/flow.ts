@@ -41,6 +41,8 @@ const TRIES = 4;
 export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
   deadline = 0;
   wheelSlot = 0;
+  wheelAt = -1;
+  memberAt = -1;
   readonly address: string;
   readonly port: number;
   readonly home: FlowHome;

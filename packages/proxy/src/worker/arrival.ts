@@ -42,6 +42,8 @@ export class Arrival implements StreamEvents, Member {
   readonly load: undefined;
   deadline: number;
   wheelSlot = 0;
+  wheelAt = -1;
+  memberAt = -1;
   readonly #stream: TcpStream;
   readonly #options: ArrivalOptions;
   readonly #row: Float64Array;

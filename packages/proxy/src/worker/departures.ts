@@ -3,7 +3,7 @@ import type { Member } from '../relay/member.ts';
 import type { Severing } from './severing.ts';
 
 interface Departure {
-  readonly members: ReadonlySet<Member>;
+  readonly members: Iterable<Member>;
   readonly dueAt: number;
 }
 
@@ -35,6 +35,6 @@ export class Departures {
   }
 }
 
-function* membersAt(load: EndpointLoad, members: ReadonlySet<Member>): Iterable<Member> {
+function* membersAt(load: EndpointLoad, members: Iterable<Member>): Iterable<Member> {
   for (const member of members) if (member.load === load) yield member;
 }

@@ -17,6 +17,7 @@ import {
 } from '@weir/model';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
+import type { Members } from '../relay/members.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { Departures } from './departures.ts';
 import type { ServiceGroup } from './service-group.ts';
@@ -55,7 +56,7 @@ export class RouteHome implements ConnectionHome {
     return this.#route;
   }
 
-  get members(): Set<Member> {
+  get members(): Members<Member> {
     return this.group.members;
   }
 

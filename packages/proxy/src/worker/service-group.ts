@@ -1,9 +1,10 @@
 import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
 import type { Member } from '../relay/member.ts';
+import { Members } from '../relay/members.ts';
 
 /** What is open of one Service, under the name by which a Suspension finds them. */
 export class ServiceGroup {
-  readonly members: Set<Member> = new Set();
+  readonly members: Members<Member> = new Members();
   service: ServiceEntry;
   /** Where new connections are counted. */
   row: Float64Array;

@@ -27,7 +27,7 @@ test('an entry expires at the tick of its last deadline, however far away it is 
         lives.forEach(({ at, timeout, activity }, index) => {
           const entry = entries.get(index);
           if (at === tick) {
-            const added = { deadline: tick + timeout, wheelSlot: 0, expiredAt: undefined };
+            const added = { deadline: tick + timeout, wheelSlot: 0, wheelAt: -1, expiredAt: undefined };
             entries.set(index, added);
             wheel.add(added);
           } else if (entry !== undefined && entry.expiredAt === undefined && activity.includes(tick)) {
@@ -46,8 +46,8 @@ test('an entry expires at the tick of its last deadline, however far away it is 
 test('what was removed never expires, and a nearer deadline counts from when the wheel is told', () => {
   const expired: string[] = [];
   const wheel = new TimeoutWheel<Deadlined & { name: string }>(SLOTS, ({ name }) => expired.push(name));
-  const removed = { name: 'removed', deadline: 2, wheelSlot: 0 };
-  const nearer = { name: 'nearer', deadline: 100, wheelSlot: 0 };
+  const removed = { name: 'removed', deadline: 2, wheelSlot: 0, wheelAt: -1 };
+  const nearer = { name: 'nearer', deadline: 100, wheelSlot: 0, wheelAt: -1 };
   wheel.add(removed);
   wheel.add(nearer);
   wheel.remove(removed);

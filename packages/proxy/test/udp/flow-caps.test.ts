@@ -5,6 +5,7 @@ import { createLoad, createMatcher, type Route } from '@weir/model';
 import { WorkerLimits } from '../../src/admit/worker-limits.ts';
 import { ACTIVE, createSlab, outcomeColumn, RECEIVED, rowOf } from '../../src/counters/columns.ts';
 import type { Member } from '../../src/relay/member.ts';
+import { Members } from '../../src/relay/members.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
 import type { Flow, FlowHome } from '../../src/udp/flow.ts';
 import { FlowListener, type FlowListenerOptions } from '../../src/udp/flow-listener.ts';
@@ -93,7 +94,7 @@ interface Listening {
 function listening({ perClient, perTenant, tenant = 'shop', ...shared }: Caps): Listening {
   const { wheel = wheelFor(), tenants = new TenantFlows<Flow>(perTenant) } = shared;
   const row = rowOf([createSlab()], 0);
-  const members = new Set<Member>();
+  const members = new Members<Member>();
   const home = homeFor(tenant, { row, members });
   const limits = new WorkerLimits();
   const listener = new FlowListener(
@@ -120,7 +121,7 @@ const memoryTransport: UdpTransport = {
   connect: () => ({ send: () => undefined, close: () => undefined }),
 };
 
-function homeFor(tenant: string, { row, members }: { row: Float64Array; members: Set<Member> }): FlowHome {
+function homeFor(tenant: string, { row, members }: { row: Float64Array; members: Members<Member> }): FlowHome {
   const endpoints = [{ address: '10.0.0.1', port: 53 }];
   const table = tableFor({ a: ADDRESS }, [{ name: 'dns', tenant, port: 53, protocol: 'UDP', endpoints }]);
   const [route] = createMatcher(table, 'a').routes.values() as IteratorObject<Route>;

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Members, type Placed } from '../../src/relay/members.ts';
+
+test('members are those who entered and have not left, in whatever order they come and go', () => {
+  const step = fc.record({ who: fc.nat(5), enters: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const people: Placed[] = Array.from({ length: 6 }, () => ({ memberAt: -1 }));
+      const members = new Members<Placed>();
+      const expected = new Set<Placed>();
+      for (const { who, enters } of steps) {
+        const person = people[who] as Placed;
+        if (!enters) {
+          members.delete(person);
+          expected.delete(person);
+        } else if (!expected.has(person)) {
+          members.add(person);
+          expected.add(person);
+        }
+        assert.deepEqual(new Set(members), expected);
+        assert.equal(members.size, expected.size);
+      }
+    }),
+  );
+});
+
+test('whoever is looked at may leave meanwhile, and nobody is left out', () => {
+  const members = new Members<Placed>();
+  for (let count = 0; count < 5; count += 1) members.add({ memberAt: -1 });
+  let seen = 0;
+  for (const member of members) {
+    seen += 1;
+    members.delete(member);
+  }
+  assert.equal(seen, 5);
+  assert.equal(members.size, 0);
+});
