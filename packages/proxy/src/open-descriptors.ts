@@ -34,3 +34,8 @@ export function limitIn(limits: string): number | undefined {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
+
+/** How many connections fit: each has a descriptor of its own, and one to its endpoint. */
+export function connectionPlaces(limit: number | undefined): number {
+  return limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(forConnections(limit) / 2);
+}

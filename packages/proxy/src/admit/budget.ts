@@ -46,6 +46,21 @@ export class Budget {
     return false;
   }
 
+  /** One more, in any case. */
+  count(): void {
+    this.sheet.addOpen(this.row, this.column, 1);
+  }
+
+  /** Open now, of all workers. */
+  get opened(): number {
+    return this.sheet.open(this.row);
+  }
+
+  /** Infinity: no limit. */
+  get mostOpen(): number {
+    return this.sheet.limit(this.row, MOST_OPEN);
+  }
+
   close(): void {
     this.sheet.addOpen(this.row, this.column, -1);
   }

@@ -1,8 +1,9 @@
 // The rows of limits as the main thread keeps them: who has which, and which may be given to somebody else.
+import { connectionPlaces, descriptorLimit } from '../open-descriptors.ts';
 import { type BudgetLimits, setBudget } from './budget.ts';
 import { ClientCounts } from './client-counts.ts';
 import { createLimitMemory, type LimitMemory, type LimitSeat } from './limit-memory.ts';
-import { LimitSheet, UNLIMITED_ROW } from './limit-sheet.ts';
+import { EVERYBODY_ROW, FIRST_FREE_ROW, LimitSheet, MOST_OPEN } from './limit-sheet.ts';
 
 interface Held {
   readonly row: number;
@@ -17,13 +18,14 @@ export class LimitBook {
   readonly #rows = new Map<string, Held>();
   readonly #leaving = new Set<string>();
   readonly #free: number[] = [];
-  #next = UNLIMITED_ROW + 1;
+  #next = FIRST_FREE_ROW;
   #reached = 0;
 
-  /** At most so many workers live at a time. */
-  constructor(workers: number) {
+  /** At most so many workers live at a time; `places` are there for connections and flows of all tenants. */
+  constructor(workers: number, places: number = connectionPlaces(descriptorLimit())) {
     this.#memory = createLimitMemory(workers);
     this.#sheet = new LimitSheet(this.#memory.sheet);
+    this.#sheet.setLimit(EVERYBODY_ROW, MOST_OPEN, places);
   }
 
   /** The place of a worker that starts; `unseat` when it has ended. */

@@ -23,6 +23,9 @@ const MOST_ROWS = 1_048_576;
 
 /** What belongs to nobody: never limited. */
 export const UNLIMITED_ROW = 0;
+/** What all tenants have together. */
+export const EVERYBODY_ROW = 1;
+export const FIRST_FREE_ROW = 2;
 
 export interface SheetMemory {
   readonly buffer: SharedArrayBuffer;
@@ -34,7 +37,7 @@ export function createSheetMemory(columns: number): SheetMemory {
   const stride = strideFor(columns);
   const buffer = new SharedArrayBuffer(FIRST_ROWS * stride, { maxByteLength: MOST_ROWS * stride });
   const sheet = new LimitSheet({ buffer, columns });
-  for (let limit = 0; limit < LIMITS; limit += 1) sheet.setLimit(UNLIMITED_ROW, limit, Number.POSITIVE_INFINITY);
+  for (let row = 0; row < FIRST_FREE_ROW; row += 1) sheet.clearRow(row);
   return { buffer, columns };
 }
 

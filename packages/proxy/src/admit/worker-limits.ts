@@ -1,8 +1,8 @@
-import { type AdmitTools, admit, type Budgets, type Grant } from './admit.ts';
-import { Budget, type BudgetRefusal } from './budget.ts';
+import { type AdmitRefusal, type AdmitTools, admit, type Budgets, type Grant } from './admit.ts';
+import { Budget } from './budget.ts';
 import { ClientCounts } from './client-counts.ts';
 import { createLimitMemory, type LimitSeat } from './limit-memory.ts';
-import { LimitSheet, UNLIMITED_ROW } from './limit-sheet.ts';
+import { EVERYBODY_ROW, LimitSheet, UNLIMITED_ROW } from './limit-sheet.ts';
 
 /** Which row of the sheet limits a Service, and which its tenant. */
 export type BudgetRows = readonly [uid: string, service: number, tenant: number];
@@ -20,7 +20,11 @@ export class WorkerLimits {
   constructor(seat: LimitSeat = { memory: createLimitMemory(1), column: 0 }) {
     this.#sheet = new LimitSheet(seat.memory.sheet);
     this.#column = seat.column;
-    this.#tools = { clients: new ClientCounts(seat.memory.clients, seat.column), now: process.hrtime.bigint };
+    this.#tools = {
+      clients: new ClientCounts(seat.memory.clients, seat.column),
+      everybody: this.#budget(EVERYBODY_ROW),
+      now: process.hrtime.bigint,
+    };
     this.#unlimited = { service: this.#budget(UNLIMITED_ROW), tenant: this.#budget(UNLIMITED_ROW) };
   }
 
@@ -33,7 +37,7 @@ export class WorkerLimits {
   }
 
   /** A place for one more connection or flow of this Service, or why there is none. */
-  admit(uid: string): Grant | BudgetRefusal {
+  admit(uid: string): Grant | AdmitRefusal {
     return admit(this.#byService.get(uid) ?? this.#unlimited, this.#tools);
   }
 

@@ -14,12 +14,19 @@ const api = uidOf(API);
 
 /** A main thread and two workers without their threads. */
 class Limits {
-  readonly book = new LimitBook(2);
-  readonly room = new LimitRoom(this.book);
-  readonly a = new WorkerLimits(this.book.seat(1));
-  b = new WorkerLimits(this.book.seat(2));
+  readonly book: LimitBook;
+  readonly room: LimitRoom;
+  readonly a: WorkerLimits;
+  b: WorkerLimits;
   #table: RoutingTable = EMPTY_TABLE;
   #mark = 0;
+
+  constructor(places?: number) {
+    this.book = new LimitBook(2, places);
+    this.room = new LimitRoom(this.book);
+    this.a = new WorkerLimits(this.book.seat(1));
+    this.b = new WorkerLimits(this.book.seat(2));
+  }
 
   serve(services: readonly TestService[], limits: Record<string, TenantLimits> = {}): BudgetRows[] {
     const next = tableFor({}, services, limits);
@@ -149,4 +156,24 @@ test('a cap per client counts over all workers, for IPv6 by /64, and is given ba
   assert.ok(from(limits.b, '192.0.2.1'));
   first.release();
   assert.ok(from(limits.b, '2001:db8::2'));
+});
+
+test('a tenant without a limit leaves a quarter of the places, and another gets some of it; all are given back', () => {
+  const limits = new Limits(400);
+  limits.serve([
+    { ...WEB, tenant: 'greedy' },
+    { ...API, tenant: 'modest' },
+  ]);
+  const taken: Grant[] = [];
+  const takeAll = (worker: WorkerLimits, uid: string): number => {
+    const before = taken.length;
+    for (let grant = worker.admit(uid); typeof grant !== 'string'; grant = worker.admit(uid)) taken.push(grant);
+    return taken.length - before;
+  };
+  assert.equal(takeAll(limits.a, web), 300);
+  assert.equal(limits.b.admit(web), 'no-descriptors');
+  const share = takeAll(limits.b, api);
+  assert.ok(share >= 70 && share < 100, `${share}`);
+  for (const grant of taken.splice(0)) grant.release();
+  assert.equal(takeAll(limits.b, web), 300);
 });
