@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clientNetwork } from '../../src/limit/client-network.ts';
+import { clientNetwork } from '@weir/model';
 
 test('an IPv4 address is one client, however it arrives', () => {
   assert.equal(clientNetwork('192.0.2.7'), '192.0.2.7');

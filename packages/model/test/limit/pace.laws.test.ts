@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { changePace, chargeAtPace, takeAtPace } from '@weir/model';
 import fc from 'fast-check';
-import { changePace, chargeAtPace, takeAtPace } from '../../src/limit/pace.ts';
 
 const SECOND = 1_000_000_000n;
 const START = 5n * SECOND;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseQuantity } from '../../src/settings/quantity.ts';
+import { parseQuantity } from '@weir/model';
 
 test('quantities are read to the byte', () => {
   const whole: Record<string, number> = {
