@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { Budget, setBudget } from '../../src/admit/budget.ts';
+import { createSheetMemory, LimitSheet } from '../../src/admit/limit-sheet.ts';
+
+const WORKERS = 4;
+const ROW = 5;
+const MOST = 7;
+const NONE = Number.POSITIVE_INFINITY;
+
+/** Opens and closes as fast as it can, and counts for itself how many stand open at the same time. */
+const RACER = `
+import { workerData, parentPort } from 'node:worker_threads';
+const { Budget } = await import(workerData.budget);
+const { LimitSheet } = await import(workerData.sheet);
+const budget = new Budget(new LimitSheet(workerData.memory), { row: ${ROW}, column: workerData.column });
+const [STANDING, HIGHEST, TAKEN, NEW] = [0, 1, 2, 3];
+const tally = new Int32Array(workerData.tally);
+const mine = [];
+for (let round = 0; round < 20000; round += 1) {
+  if (budget.open()) {
+    const standing = Atomics.add(tally, STANDING, 1) + 1;
+    for (let highest = Atomics.load(tally, HIGHEST); standing > highest; highest = Atomics.load(tally, HIGHEST)) {
+      Atomics.compareExchange(tally, HIGHEST, highest, standing);
+    }
+    Atomics.add(tally, TAKEN, 1);
+    mine.push(1);
+  }
+  if (budget.takeNew(() => 10_000_000_000n)) Atomics.add(tally, NEW, 1);
+  if (mine.length > round % 3) {
+    mine.pop();
+    Atomics.sub(tally, STANDING, 1);
+    budget.close();
+  }
+}
+parentPort.postMessage(mine.length);`;
+
+test('threads that race for the last place never have more than the limit, nor more of a rate', async () => {
+  const memory = createSheetMemory(WORKERS);
+  const sheet = new LimitSheet(memory);
+  const limits = {
+    connections: MOST,
+    newConnectionsPerSecond: 1_000,
+    inBitsPerSecond: NONE,
+    outBitsPerSecond: NONE,
+  };
+  setBudget(sheet, ROW, { limits, now: 0n });
+  const tally = new SharedArrayBuffer(16);
+  const left = await Promise.all(
+    Array.from({ length: WORKERS }, async (_, column) => {
+      const workerData = {
+        memory,
+        tally,
+        column,
+        budget: new URL('../../src/admit/budget.ts', import.meta.url).href,
+        sheet: new URL('../../src/admit/limit-sheet.ts', import.meta.url).href,
+      };
+      const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(RACER)}`), { workerData });
+      const [open] = (await once(worker, 'message')) as [number];
+      return open;
+    }),
+  );
+  const [standing = 0, highest = 0, taken = 0, news = 0] = new Int32Array(tally);
+  assert.ok(highest <= MOST && taken > 1_000, `${highest} at a time, ${taken} in all`);
+  assert.equal(news, 1_000);
+  assert.equal(sheet.open(ROW), standing);
+  assert.equal(
+    standing,
+    left.reduce((sum, each) => sum + each, 0),
+  );
+  assert.equal(new Budget(sheet, { row: ROW, column: 0 }).opened, standing);
+});
