@@ -1,7 +1,7 @@
-// The main thread of one proxy: its parts, and what each is told. It decides; it owns no connection.
+// The main thread of one proxy: what serves, what counts, what is said of both, and how it begins and ends. It decides; it
+// owns no connection.
 import type { Position } from '@weir/model';
 import { createLoop, type Loop } from '@weir/runtime';
-import { LimitBook } from './admit/limit-book.ts';
 import { SlotBook } from './counters/slot-book.ts';
 import { createDescriptorWatch } from './descriptor-watch.ts';
 import { drainConnections } from './drain.ts';
@@ -9,19 +9,18 @@ import { UsageFlusher } from './flush/usage-flusher.ts';
 import { createCeding } from './handover/ceding.ts';
 import { NodeTurns } from './handover/node-turns.ts';
 import { createHeart } from './heartbeat/heart.ts';
-import { ListenerBook } from './listeners/listener-book.ts';
-import { probe } from './listeners/probe.ts';
+import type { ListenerBook } from './listeners/listener-book.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { ProxyStatus } from './proxy-status.ts';
 import type { ProxySelfView } from './proxy-view.ts';
+import { createServingSide } from './serving-side.ts';
 import type { ProxyDisk } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
-import { CutoffRoom } from './table/cutoff-room.ts';
-import { MaglevRoom } from './table/maglev-room.ts';
+import type { CutoffRoom } from './table/cutoff-room.ts';
+import type { MaglevRoom } from './table/maglev-room.ts';
 import { StateKeeper } from './table/state-keeper.ts';
-import { TableRoom } from './table/table-room.ts';
-import { WorkerPool } from './workers/worker-pool.ts';
-import { WORKER_ENTRY } from './workers/worker-thread.ts';
+import type { TableRoom } from './table/table-room.ts';
+import type { WorkerPool } from './workers/worker-pool.ts';
 
 const TICK_MS = 1_000;
 const LAST_FLUSH_MS = 3_000;
@@ -53,66 +52,17 @@ export class NodeProxy {
   #unlisten: () => void = () => undefined;
 
   constructor(settings: ProxySettings, disk: ProxyDisk | undefined) {
-    const { fleet, node, store, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol } = settings;
+    const { fleet, node, store, clock, log } = settings;
     const { slots } = this;
-    const limits = new LimitBook(workers);
     this.#settings = settings;
     this.#disk = disk;
     const startedAt = clock.now();
-    this.tables = new TableRoom({
-      node,
-      slots,
-      limits,
-      pool: () => this.#pool,
-      onRoutes: (keys) => {
-        this.#maglev.settle(keys);
-        this.#listeners.settle(keys);
-      },
-    });
-    this.#maglev = new MaglevRoom({
-      routes: this.tables.matcher.routes,
-      clock,
-      post: (order) => this.#pool.post(order),
-    });
-    this.#cutoffs = new CutoffRoom({
-      pool: () => this.#pool,
-      now: () => clock.now(),
-      onCutoffs: (cutoffs) => {
-        this.#listeners.cutOff(cutoffs);
-        this.#listeners.begin();
-      },
-    });
-    this.#listeners = new ListenerBook({
-      matcher: this.tables.matcher,
-      probe,
-      post: (order) => this.#pool.post(order),
-      mark: () => this.#pool.mark(),
-      reached: () => this.#pool.reached,
-      workers: () => this.#pool.ids,
-      clock,
-      onChange: () => this.#changed(),
-    });
-    this.#pool = new WorkerPool({
-      count: workers,
-      node,
-      entry: workerEntry,
-      trustProxyProtocol,
-      slots,
-      limits,
-      heapMb: settings.workerHeapMb,
-      clock,
-      log: log.child({ part: 'workers' }),
-      welcome: (worker) => [
-        this.tables.welcome(),
-        ...this.#maglev.welcome(),
-        this.#cutoffs.welcome(),
-        ...this.#listeners.ordersFor(worker),
-      ],
-      onListening: (worker, door) => this.#listeners.onListening(worker, door),
-      onListenFailed: (worker, door, code) => this.#listeners.onListenFailed(worker, door, code),
-      onWorkerEnd: (worker) => this.#listeners.onWorkerEnd(worker),
-      onReached: () => this.#reached(),
-    });
+    const serving = createServingSide(settings, slots, () => this.#changed());
+    this.tables = serving.tables;
+    this.#maglev = serving.maglev;
+    this.#cutoffs = serving.cutoffs;
+    this.#listeners = serving.listeners;
+    this.#pool = serving.pool;
     this.#turns = new NodeTurns({
       fleet,
       node,
@@ -258,13 +208,6 @@ export class NodeProxy {
   #prepared(): Position | undefined {
     const isUp = this.#pool.live === this.#settings.workers && this.#listeners.hasBegun && !this.#isDraining;
     return isUp ? (this.tables.applied ?? undefined) : undefined;
-  }
-
-  #reached(): void {
-    const { reached } = this.#pool;
-    this.tables.reached(reached);
-    this.#cutoffs.reached(reached);
-    this.#changed();
   }
 
   #changed(): void {

@@ -1,0 +1,80 @@
+// What of the main thread serves clients: table, cut-offs, listeners and workers of one node, and what each is told of the
+// others. What it has counted is brought elsewhere.
+import { LimitBook } from './admit/limit-book.ts';
+import type { SlotBook } from './counters/slot-book.ts';
+import { ListenerBook } from './listeners/listener-book.ts';
+import { probe } from './listeners/probe.ts';
+import type { ProxySettings } from './proxy-settings.ts';
+import { CutoffRoom } from './table/cutoff-room.ts';
+import { MaglevRoom } from './table/maglev-room.ts';
+import { TableRoom } from './table/table-room.ts';
+import { WorkerPool } from './workers/worker-pool.ts';
+import { WORKER_ENTRY } from './workers/worker-thread.ts';
+
+export interface ServingSide {
+  readonly tables: TableRoom;
+  readonly maglev: MaglevRoom;
+  readonly cutoffs: CutoffRoom;
+  readonly listeners: ListenerBook;
+  readonly pool: WorkerPool;
+}
+
+/** Nothing runs before the pool is started. `onChange`: what is applied or listened to may have changed. */
+export function createServingSide(settings: ProxySettings, slots: SlotBook, onChange: () => void): ServingSide {
+  const { node, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol, workerHeapMb } = settings;
+  const limits = new LimitBook(workers);
+  const tables = new TableRoom({
+    node,
+    slots,
+    limits,
+    pool: () => pool,
+    onRoutes: (keys) => {
+      maglev.settle(keys);
+      listeners.settle(keys);
+    },
+  });
+  const maglev = new MaglevRoom({
+    routes: tables.matcher.routes,
+    clock,
+    post: (order) => pool.post(order),
+  });
+  const cutoffs = new CutoffRoom({
+    pool: () => pool,
+    now: () => clock.now(),
+    onCutoffs: (inForce) => {
+      listeners.cutOff(inForce);
+      listeners.begin();
+    },
+  });
+  const listeners = new ListenerBook({
+    matcher: tables.matcher,
+    probe,
+    post: (order) => pool.post(order),
+    mark: () => pool.mark(),
+    reached: () => pool.reached,
+    workers: () => pool.ids,
+    clock,
+    onChange,
+  });
+  const pool: WorkerPool = new WorkerPool({
+    count: workers,
+    node,
+    entry: workerEntry,
+    trustProxyProtocol,
+    slots,
+    limits,
+    heapMb: workerHeapMb,
+    clock,
+    log: log.child({ part: 'workers' }),
+    welcome: (worker) => [tables.welcome(), ...maglev.welcome(), cutoffs.welcome(), ...listeners.ordersFor(worker)],
+    onListening: (worker, door) => listeners.onListening(worker, door),
+    onListenFailed: (worker, door, code) => listeners.onListenFailed(worker, door, code),
+    onWorkerEnd: (worker) => listeners.onWorkerEnd(worker),
+    onReached: () => {
+      tables.reached(pool.reached);
+      cutoffs.reached(pool.reached);
+      onChange();
+    },
+  });
+  return { tables, maglev, cutoffs, listeners, pool };
+}
