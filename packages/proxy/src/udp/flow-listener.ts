@@ -11,16 +11,12 @@ import type { ListenerNeighbours, Neighbours } from './neighbours.ts';
 import type { TenantFlows } from './tenant-flows.ts';
 import type { BindAt, UdpListener, UdpListenerEvents, UdpTransport } from './transport.ts';
 
-/** What one client address may have of one listener in one worker; its longest silent flow makes room for a new one. */
-export const FLOWS_PER_CLIENT = 1_024;
-
 export interface FlowListenerOptions {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Member>;
   readonly tenants: TenantFlows<Flow>;
   /** Absent: it is alone. */
   readonly neighbours?: Neighbours | undefined;
-  readonly flowsPerClient?: number;
   /** Whose listener it is now. */
   home(): FlowHome | undefined;
   /** A place under the limits for one more flow of this Service, or why there is none. */
@@ -128,10 +124,10 @@ export class FlowListener implements UdpListenerEvents {
     return flow;
   }
 
-  /** Under the caps that always hold. */
+  /** Under the caps that always hold: the longest silent flow goes. */
   #makeRoom(home: FlowHome, client: Client): void {
-    const { tenants, flowsPerClient = FLOWS_PER_CLIENT } = this.#options;
-    if (this.#flows.countOf(client.address) >= flowsPerClient) {
+    const { tenants } = this.#options;
+    if (this.#flows.countOf(client.address) >= tenants.mostPerClient) {
       this.#flows.longestSilentOf(client.address)?.end('evicted');
     }
     const { tenant, uid } = home.group.service;

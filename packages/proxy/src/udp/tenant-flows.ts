@@ -11,12 +11,15 @@ export function flowsPerTenant(descriptors: number): number {
 
 /** The flows of each tenant in this worker, so that none takes all descriptors: client addresses are easily forged. */
 export class TenantFlows<F extends TenantFlow> {
+  /** What one client address may have of one listener: many clients may stand behind it, but not all. */
+  readonly mostPerClient: number;
   readonly #limit: number;
   /** In the order of `stir`. */
   readonly #crowds = new Map<string, Set<F>>();
 
   constructor(limit: number) {
     this.#limit = limit;
+    this.mostPerClient = Math.ceil(limit / 2);
   }
 
   /** The longest silent one, which has to go before this tenant may have another one. */

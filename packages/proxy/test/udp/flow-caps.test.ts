@@ -17,7 +17,7 @@ const ADDRESS = '127.0.0.1';
 const BYTES = new Uint8Array(1);
 
 test('a client that has all the flows it may have gets a new one for its longest silent one', () => {
-  const { listener, open, wheel, row } = listening({ perClient: 3, perTenant: 100 });
+  const { listener, open, wheel, row } = listening({ perTenant: 6 });
   for (const port of [1, 2, 3]) listener.onMessage(BYTES, 'client', port);
   wheel.tick();
   for (const port of [1, 3]) listener.onMessage(BYTES, 'client', port);
@@ -28,7 +28,7 @@ test('a client that has all the flows it may have gets a new one for its longest
 });
 
 test('a tenant that has all the flows it may have keeps those that speak, whoever forges new ones', () => {
-  const { listener, open, wheel, row } = listening({ perClient: 100, perTenant: 5 });
+  const { listener, open, wheel, row } = listening({ perTenant: 5 });
   listener.onMessage(BYTES, 'speaker', 1);
   for (let forged = 0; forged < 1_000; forged += 1) {
     listener.onMessage(BYTES, `forged ${forged}`, 1);
@@ -44,7 +44,6 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
   const limits = new WorkerLimits();
   let free = 1;
   const { listener, open, wheel, row } = listening({
-    perClient: 100,
     perTenant: 100,
     admit(uid) {
       if (free === 0) return 'connection-limit';
@@ -68,15 +67,14 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
 test('one tenant at its cap takes nothing from another', () => {
   const wheel = wheelFor();
   const tenants = new TenantFlows<Flow>(2);
-  const shop = listening({ perClient: 100, perTenant: 2, tenant: 'shop', wheel, tenants });
-  const games = listening({ perClient: 100, perTenant: 2, tenant: 'games', wheel, tenants });
+  const shop = listening({ perTenant: 2, tenant: 'shop', wheel, tenants });
+  const games = listening({ perTenant: 2, tenant: 'games', wheel, tenants });
   games.listener.onMessage(BYTES, 'player', 1);
-  for (let port = 1; port < 50; port += 1) shop.listener.onMessage(BYTES, 'buyer', port);
+  for (let buyer = 1; buyer < 50; buyer += 1) shop.listener.onMessage(BYTES, `buyer ${buyer}`, 1);
   assert.deepEqual([shop.open().length, games.open()], [2, ['player|1']]);
 });
 
 interface Caps {
-  readonly perClient: number;
   readonly perTenant: number;
   readonly tenant?: string;
   readonly wheel?: TimeoutWheel<Member>;
@@ -91,7 +89,7 @@ interface Listening {
   open(): string[];
 }
 
-function listening({ perClient, perTenant, tenant = 'shop', ...shared }: Caps): Listening {
+function listening({ perTenant, tenant = 'shop', ...shared }: Caps): Listening {
   const { wheel = wheelFor(), tenants = new TenantFlows<Flow>(perTenant) } = shared;
   const row = rowOf([createSlab()], 0);
   const members = new Members<Member>();
@@ -103,7 +101,6 @@ function listening({ perClient, perTenant, tenant = 'shop', ...shared }: Caps): 
       transport: memoryTransport,
       wheel,
       tenants,
-      flowsPerClient: perClient,
       home: () => home,
       admit: shared.admit ?? ((uid) => limits.admit(uid)),
       unrouted: () => assert.fail('all of this has a home'),
