@@ -1,7 +1,7 @@
 // A stream on a bare handle of Node's: what `net.Socket` stands on, without the socket. Two rules keep tenants apart:
 // the buffer that all streams read into never goes to libuv, which would keep its address while the next read
 // overwrites it; and a descriptor is never written to after its handle began to close, for the kernel gives its number
-// to the next connection.
+// to the next connection. All of it is the state of one stream, which is why the file is long.
 import { getSystemErrorName } from 'node:util';
 import { END_OF_FILE, type Request, requireBareBinding, type TcpHandle } from './bare-binding.ts';
 import { CopySpace } from './copy-space.ts';
@@ -49,9 +49,11 @@ export class BareStream implements TcpStream {
   #isPolling = false;
   #hasYielded = false;
   #hasEnded = false;
+  /** The size of the buffer that it reads into, and what that may be. */
   #window = NARROW;
+  #most = Number.POSITIVE_INFINITY;
   /** It was told to read no more than its window. */
-  #isPaced = false;
+  #isOpen = false;
   #streak = 0;
   #fin: Fin = 'none';
   #isClosed = false;
@@ -111,9 +113,9 @@ export class BareStream implements TcpStream {
   }
 
   readAtMost(bytes: number): void {
-    if (bytes >= NARROW) return;
-    this.#isPaced = true;
-    this.#window = bytes;
+    this.#most = Math.max(1, bytes);
+    // A stream that reads already takes the new size with the read after the next one.
+    if (!this.#isOpen) this.#window = Math.min(this.#most, NARROW);
   }
 
   readStart(): void {
@@ -171,10 +173,10 @@ export class BareStream implements TcpStream {
       this.#events?.onThrow(this, thrown);
     }
     if (!isAlone) this.#streak = 0;
-    const window = this.#streak < STREAK ? NARROW : WIDE;
-    if (window === this.#window || this.#isPaced) return undefined;
+    const window = Math.min(this.#most, this.#streak < STREAK ? NARROW : WIDE);
+    if (window === this.#window) return undefined;
     this.#window = window;
-    return window === WIDE ? wide : narrow;
+    return bufferOf(window);
   }
 
   end(): void {
@@ -248,7 +250,8 @@ export class BareStream implements TcpStream {
     const handle = this.#handle;
     this.#descriptor = handle.fd;
     handle.onread = onRead;
-    handle.useUserBuffer(this.#isPaced ? wide.subarray(0, this.#window) : narrow);
+    handle.useUserBuffer(bufferOf(this.#window));
+    this.#isOpen = true;
   }
 
   /** Whether libuv keeps `bytes`, wholly or in part. */
@@ -334,6 +337,10 @@ export class BareStream implements TcpStream {
       this.#events?.onThrow(this, thrown);
     }
   }
+}
+
+function bufferOf(size: number): Uint8Array {
+  return size === NARROW ? narrow : wide.subarray(0, size);
 }
 
 function onRead(this: TcpHandle): Uint8Array | undefined {

@@ -1,27 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { descriptorLimit } from '../open-descriptors.ts';
 
-/** For what else the process opens: endpoints of what is accepted already, files, the store. */
+/**
+ * For what else the process opens. Less than what `forConnections` keeps back: that is where connections are counted and told
+ * whose they are; here is the last line, for whatever takes descriptors between its looks.
+ */
 const RESERVE = 64;
 
 /**
- * Connections whose descriptor is this or higher are not to be accepted. At the limit itself libuv would take them and close
- * them without a word to us, and nothing else of the process could open anything.
+ * A connection whose descriptor is this or higher is not to be accepted. At the limit itself libuv takes and closes connections
+ * without a word to us, and nothing else of the process can open anything.
  */
 export function descriptorCeiling(): number {
-  return ceilingFor(ownLimits());
-}
-
-/** From the text of /proc/<pid>/limits; at small limits a quarter stays free. */
-export function ceilingFor(limits: string): number {
-  const [, soft] = /^Max open files\s+(\d+)/m.exec(limits) ?? [];
-  if (soft === undefined) return Number.POSITIVE_INFINITY;
-  return Number(soft) - Math.min(RESERVE, Math.floor(Number(soft) / 4));
-}
-
-function ownLimits(): string {
-  try {
-    return readFileSync('/proc/self/limits', 'utf8');
-  } catch {
-    return '';
-  }
+  const limit = descriptorLimit();
+  return limit === undefined ? Number.POSITIVE_INFINITY : limit - Math.min(RESERVE, Math.floor(limit / 4));
 }
