@@ -67,6 +67,7 @@ export class NodeTurns {
         this.#listeners.enter({ kind: 'serving' });
         return;
       case 'beside':
+        this.#log.info({ listeners: turn.open.length }, 'this proxy listens beside the one that hands over');
         this.#listeners.enter({ kind: 'beside', others: new Set<ListenerKey>(turn.open) });
         return;
       case 'others':
