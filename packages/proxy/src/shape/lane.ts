@@ -3,6 +3,8 @@ import type { Meter } from './meter.ts';
 /** A read of a shaped stream takes at most what the rate gives in this time. */
 const SLICE_SECONDS = 0.05;
 const LEAST_SLICE = 2_048;
+/** Streams and datagrams take turns of this length: longer than the tick of those who wait, shorter than what can be saved up. */
+const TURN_NS = 20_000_000n;
 
 /** What bytes of a Service in one direction must keep to: its own rate, and its tenant's. */
 export class Lane {
@@ -47,10 +49,16 @@ export class Lane {
     return meter === this.#service && this.#tenant.isBusy(now) ? this.#tenant : undefined;
   }
 
-  /** For what cannot be paused, such as datagrams: whether so many more bytes pass; if not, they are not charged. */
+  /**
+   * For what cannot be paused, such as datagrams: whether so many more bytes pass; if not, they are not charged. Beside streams
+   * that wait they may take the credit half of the time, so that neither kind starves the other.
+   */
   takes(bytes: number): boolean {
+    if (!this.isLimited) return true;
     const now = this.now();
-    if (this.busy(now) !== undefined) return false;
+    if (this.#service.isOverdrawn(now) || this.#tenant.isOverdrawn(now)) return false;
+    const isWaitedFor = this.#service.isWaitedFor || this.#tenant.isWaitedFor;
+    if (isWaitedFor && (now / TURN_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
   }

@@ -32,9 +32,14 @@ export class Meter {
 
   /** Whether a stream must wait: for what has passed to be paid, or behind those that wait already. */
   isBusy(now: bigint): boolean {
+    return this.isOverdrawn(now) || (this.isWaitedFor && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
+  }
+
+  /** Nothing at all may pass now. */
+  isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
     if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
-    return bitsPerSecond === 0 || this.isWaitedFor || this.#budget.paidUntil(this.#isOut) > now;
+    return bitsPerSecond === 0 || this.#budget.paidUntil(this.#isOut) > now;
   }
 
   hold(throttle: Throttle, now: bigint): void {

@@ -5,6 +5,7 @@ import { outcomeColumn } from '../counters/columns.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import type { Shaper } from '../shape/shaper.ts';
 import { Flow, type FlowContext, type FlowHome } from './flow.ts';
 import { FlowTable } from './flow-table.ts';
 import type { ListenerNeighbours, Neighbours } from './neighbours.ts';
@@ -14,6 +15,7 @@ import type { BindAt, UdpListener, UdpListenerEvents, UdpTransport } from './tra
 export interface FlowListenerOptions {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Member>;
+  readonly shaper: Shaper;
   readonly tenants: TenantFlows<Flow>;
   /** Absent: it is alone. */
   readonly neighbours?: Neighbours | undefined;
@@ -38,13 +40,14 @@ export class FlowListener implements UdpListenerEvents {
   readonly #neighbours: ListenerNeighbours | undefined;
 
   constructor(at: BindAt & { readonly key: ListenerKey }, options: FlowListenerOptions) {
-    const { transport, wheel, tenants, neighbours } = options;
+    const { transport, wheel, shaper, tenants, neighbours } = options;
     this.#options = options;
     this.#neighbours = neighbours?.join(at.key, (bytes, client) => this.#forward(bytes, client));
     this.#listener = transport.bind(at, this);
     this.#context = {
       transport,
       wheel,
+      shaper,
       listener: this.#listener,
       onStir: (flow) => {
         this.#flows.stir(flow);

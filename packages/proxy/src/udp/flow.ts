@@ -8,6 +8,7 @@ import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import type { Lanes, Shaper } from '../shape/shaper.ts';
 import type { UdpListener, UdpPeer, UdpTransport, UdpUpstream, UdpUpstreamEvents } from './transport.ts';
 
 /** Where a flow belongs. Replaced by another one when its listener becomes another Service's. */
@@ -24,6 +25,7 @@ interface FlowService {
 export interface FlowContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Member>;
+  readonly shaper: Shaper;
   readonly listener: UdpListener;
   /** It has spoken in a new tick. */
   onStir(flow: Flow): void;
@@ -50,6 +52,7 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
   readonly tenant: string;
   /** Its place under the limits. */
   readonly #grant: Grant;
+  readonly #lanes: Lanes;
   readonly #context: FlowContext;
   /** Fixed for the life of the flow, as that of a connection. */
   readonly #row: Float64Array;
@@ -71,6 +74,7 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     this.home = home;
     this.tenant = service.tenant ?? service.uid;
     this.#grant = grant;
+    this.#lanes = context.shaper.lanesFor(grant.budgets);
     this.#context = context;
     this.#row = row;
     this.#idleTicks = ticksFor(home.route.settings.udpIdleTimeoutMs);
@@ -90,6 +94,8 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     if (this.#isEnded || this.home.group.isCutOff) return;
     this.#touch();
     add(this.#row, RECEIVED, bytes.length);
+    // Nobody can be told to wait: what is too fast is lost, as on any narrow link.
+    if (!this.#lanes.in.takes(bytes.length)) return;
     if (!this.#isAnswered) this.#unanswered = bytes.length <= KEPT_SIZE ? bytes : undefined;
     this.#send(bytes);
   }
@@ -99,7 +105,7 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     if (this.#isEnded || this.home.group.isCutOff) return;
     this.#touch();
     if (!this.#isAnswered) this.#answered();
-    this.#context.listener.send(bytes, this);
+    if (this.#lanes.out.takes(bytes.length)) this.#context.listener.send(bytes, this);
   }
 
   onSent(bytes: number): void {

@@ -175,6 +175,7 @@ export class RelayWorker {
               ...opening,
               transport: udpTransport,
               wheel: this.#wheel,
+              shaper: this.#context.shaper,
               tenants: this.#tenantFlows,
               home: () => this.#homes.get(door.key),
               unrouted: () => this.#groups.rowFor(undefined),

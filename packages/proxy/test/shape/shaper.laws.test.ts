@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Budget, type BudgetLimits, setBudget } from '../../src/admit/budget.ts';
 import { createSheetMemory, LimitSheet } from '../../src/admit/limit-sheet.ts';
+import type { Lane } from '../../src/shape/lane.ts';
 import { Pacing } from '../../src/shape/pacing.ts';
 import { Shaper } from '../../src/shape/shaper.ts';
 
@@ -78,8 +79,16 @@ class Model {
     });
   }
 
-  run(ms: number): void {
-    for (let elapsed = 0; elapsed < ms; elapsed += 1) this.step();
+  run(ms: number, beside: () => void = () => undefined): void {
+    for (let elapsed = 0; elapsed < ms; elapsed += 1) {
+      this.step();
+      beside();
+    }
+  }
+
+  lane(worker: number, service: number = FIRST_SERVICE): Lane {
+    const { shaper, budget } = this.#workers[worker] as WorkerModel;
+    return shaper.lanesFor({ service: budget(service), tenant: budget(TENANT) }).in;
   }
 
   get read(): number {
@@ -195,22 +204,21 @@ test('limits come and go while streams are open; 0 stops them until it is raised
   model.close();
 });
 
-test('what cannot be paused passes while there is credit', () => {
+test('what cannot be paused passes while there is credit, and halves the rate with streams that wait', () => {
   const model = new Model(1);
-  model.limit(TENANT, 8_000);
-  const memory = createSheetMemory(1);
-  const sheet = new LimitSheet(memory);
-  setBudget(sheet, 1, {
-    limits: { connections: NONE, newConnectionsPerSecond: NONE, inBitsPerSecond: 8_000_000, outBitsPerSecond: NONE },
-    now: START,
-  });
-  const budget = new Budget(sheet, { row: 1, column: 0 });
-  const lane = new Shaper(() => START).lanesFor({
-    service: new Budget(sheet, { row: 0, column: 0 }),
-    tenant: budget,
-  }).in;
+  model.limit(TENANT, 8_000_000);
+  const lane = model.lane(0);
   let passed = 0;
-  for (let datagram = 0; datagram < 1_000; datagram += 1) if (lane.takes(1_000)) passed += 1;
-  assert.ok(passed >= 50 && passed <= 51, `${passed}`);
+  const offer = (): void => {
+    for (let datagram = 0; datagram < 10; datagram += 1) if (lane.takes(1_000)) passed += 1_000;
+  };
+  model.run(3_000, offer);
+  assert.ok(Math.abs(passed / 3_000_000 - 1) < 0.05, `${passed}`);
+  const streams = [model.open(0, { chunk: 5_000 }), model.open(0, { chunk: 5_000 })];
+  passed = 0;
+  model.run(3_000, offer);
+  const read = streams.reduce((sum, stream) => sum + stream.read, 0);
+  assert.ok(Math.abs((passed + read) / 3_000_000 - 1) < 0.1, `${passed} + ${read}`);
+  assert.ok(Math.min(passed, read) > 900_000, `${passed} + ${read}`);
   model.close();
 });

@@ -7,6 +7,7 @@ import { ACTIVE, createSlab, outcomeColumn, RECEIVED, rowOf } from '../../src/co
 import type { Member } from '../../src/relay/member.ts';
 import { Members } from '../../src/relay/members.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
+import { Shaper } from '../../src/shape/shaper.ts';
 import type { Flow, FlowHome } from '../../src/udp/flow.ts';
 import { FlowListener, type FlowListenerOptions } from '../../src/udp/flow-listener.ts';
 import { TenantFlows } from '../../src/udp/tenant-flows.ts';
@@ -100,6 +101,7 @@ function listening({ perTenant, tenant = 'shop', ...shared }: Caps): Listening {
     {
       transport: memoryTransport,
       wheel,
+      shaper: new Shaper(),
       tenants,
       home: () => home,
       admit: shared.admit ?? ((uid) => limits.admit(uid)),
