@@ -1,0 +1,48 @@
+// Whether what a soak has read is as it has to be. Pure: each finding is a sentence, and none is the only good answer.
+import { checkConnections } from './check-connections.ts';
+import { checkDatagrams } from './check-datagrams.ts';
+import { checkMetering } from './check-metering.ts';
+import type { AtRest, Reading } from './reading.ts';
+import { serviceNames, services } from './services.ts';
+
+/** What an allocator keeps, and what a process that has done nothing else needs from time to time. */
+export const slack: { readonly files: number; readonly residentKiB: number; readonly heapBytes: number } = {
+  files: 2,
+  residentKiB: 24 * 1024,
+  heapBytes: 4 * 1024 * 1024,
+};
+
+export function findingsFor(reading: Reading): string[] {
+  const { view, said, workersEnded, exit } = reading;
+  const mistakes = said.match(/connection failed/g)?.length ?? 0;
+  const ended = said.match(/worker ended and is replaced/g)?.length ?? 0;
+  return [
+    ...(view.connections === 0 ? [] : [`${view.connections} connections are still active`]),
+    ...(view.workers === reading.workers ? [] : [`${view.workers} of ${reading.workers} workers are up`]),
+    ...(mistakes === 0 ? [] : [`${mistakes} connections ended by a mistake of the proxy; see its log`]),
+    ...(ended === workersEnded ? [] : [`${ended} workers ended, and ${workersEnded} were ended on purpose`]),
+    ...(exit.code === 0 ? [] : [`the proxy ended with ${exit.signal ?? `code ${exit.code}`}`]),
+    ...checkAtRest(reading.before, reading.after),
+    ...serviceNames.flatMap((name) => {
+      const check = services[name].protocol === 'UDP' ? [checkDatagrams] : [checkConnections, checkMetering];
+      return check.flatMap((each) => each(name, reading)).map((finding) => `${name}: ${finding}`);
+    }),
+  ];
+}
+
+export function checkAtRest(before: AtRest, after: AtRest): string[] {
+  const kinds = [...new Set([...Object.keys(before.files), ...Object.keys(after.files)])].sort();
+  const files = kinds.flatMap((kind) => {
+    const [was = 0, is = 0] = [before.files[kind], after.files[kind]];
+    return Math.abs(is - was) <= slack.files ? [] : [`${is} descriptors of kind "${kind}", and ${was} before`];
+  });
+  const more = (what: 'residentKiB' | 'heapBytes', title: string, unit: number): string[] =>
+    after[what] - before[what] <= slack[what]
+      ? []
+      : [`${title} went from ${mib(before[what] * unit)} to ${mib(after[what] * unit)}`];
+  return [...files, ...more('residentKiB', 'resident memory', 1024), ...more('heapBytes', 'the heap in use', 1)];
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}

@@ -1,0 +1,28 @@
+/** Numbers of a seed: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. The same seed, the same numbers. */
+export type Random = {
+  /** At least 0, below 1. */
+  next(): number;
+  /** A whole number, both ends included. */
+  whole(least: number, most: number): number;
+  pick<T>(items: readonly T[]): T;
+  chance(probability: number): boolean;
+};
+
+export function randomFrom(seed: number): Random {
+  let state = seed | 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  return {
+    next,
+    whole: (least, most) => least + Math.floor(next() * (most - least + 1)),
+    pick<T>(items: readonly T[]): T {
+      if (items.length === 0) throw new Error('there is nothing to pick from');
+      return items[Math.floor(next() * items.length)] as T;
+    },
+    chance: (probability) => next() < probability,
+  };
+}

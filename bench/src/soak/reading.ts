@@ -1,0 +1,32 @@
+import type { DatagramTally } from './datagram-clients.ts';
+import type { EndpointCount } from './endpoint-process.ts';
+import type { OpenFiles } from './open-files.ts';
+import type { SelfView } from './proxy-self-view.ts';
+import type { ServiceName } from './services.ts';
+import type { Tally } from './tally.ts';
+import type { Metered } from './weir-process.ts';
+
+/** What the process holds while nothing is under way, after its garbage was collected. */
+export type AtRest = {
+  readonly files: OpenFiles;
+  readonly residentKiB: number;
+  readonly heapBytes: number;
+};
+
+/** All that is known when everything has ended. */
+export type Reading = {
+  /** After the warm-up, when all had gone. */
+  readonly before: AtRest;
+  readonly after: AtRest;
+  readonly view: SelfView;
+  readonly ledger: Readonly<Partial<Record<string, Metered>>>;
+  readonly tallies: Readonly<Record<ServiceName, Tally>>;
+  readonly datagrams: DatagramTally;
+  readonly endpoints: Readonly<Record<ServiceName, EndpointCount>>;
+  readonly workers: number;
+  /** How many workers were ended, and what the process said of itself. */
+  readonly workersEnded: number;
+  readonly said: string;
+  /** After SIGTERM. */
+  readonly exit: { readonly code: number | null; readonly signal: string | null };
+};
