@@ -1,12 +1,14 @@
 import { parseArgs } from 'node:util';
 import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
+import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
 import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
 
 export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
-  | { readonly kind: 'fairness'; readonly options: CommonOptions };
+  | { readonly kind: 'fairness'; readonly options: CommonOptions }
+  | { readonly kind: 'soak'; readonly options: SoakOptions };
 
 export type CommonOptions = {
   readonly pairs: number;
@@ -32,7 +34,7 @@ const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly Cho
 
 export function parseArguments(args: readonly string[]): Command {
   try {
-    return commandFor(args);
+    return args[0] === 'soak' ? parseSoakArguments(args.slice(1)) : commandFor(args);
   } catch (error) {
     return { kind: 'wrong', message: (error as Error).message.replace(/\. .*/s, '') };
   }
@@ -53,9 +55,10 @@ function commandFor(args: readonly string[]): Command {
   });
   if (values.help) return { kind: 'help' };
   const [text, ...others] = positionals;
-  if (text === undefined) throw new Error(`which benchmark? There are: ${benchmarks.join(', ')}`);
+  if (text === undefined) throw new Error(`which benchmark? There are: ${[...benchmarks, 'soak'].join(', ')}`);
   const name = benchmarks.find((each) => each === text);
-  if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${benchmarks.join(', ')}`);
+  if (name === undefined)
+    throw new Error(`there is no benchmark "${text}"; there are: ${[...benchmarks, 'soak'].join(', ')}`);
   if (others[0] !== undefined) throw new Error(`"${others[0]}" is too much`);
   const common = {
     pairs: parseWhole('pairs', values.pairs),

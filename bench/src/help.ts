@@ -4,6 +4,7 @@ const scenarios = Object.entries(scenarioTexts).map(([name, text]) => `  ${name.
 
 export const help: string = `npm run bench -- l4 [options]
 npm run bench -- fairness [options]
+npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
 What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take turns under the same load. Prints a table
 (Markdown) with the ratios and the bars.
@@ -14,6 +15,10 @@ went wrong) is written to bench/results/<date>-<commit>.json. Scenarios, which -
 ${scenarios.join('\n')}
 
 fairness: the latency of one tenant while another floods the same worker, beside its latency when it does not.
+
+soak: all that can go wrong, on purpose, and whether anything is left of it: connections without outcome, descriptors, memory,
+flows, bytes that the ledger does not know. Fetches nothing. --minutes 10 (0.1 to 240; before them half as long, at most a
+minute, to get warm), --seed 1 (of clients and disturbances), --workers 2 (1 to 16).
 
   --pairs N        how often each takes its turn in each scenario (default 10, at most 100)
   --seconds S      how long a turn is (default 2, at most 30)

@@ -2,6 +2,7 @@ import { type Command, parseArguments } from './arguments.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
+import { soak } from './soak/soak.ts';
 
 // Ctrl-C ends the run between two measurements, so that what was started is stopped and temporary files go.
 const interruption = new AbortController();
@@ -23,6 +24,8 @@ async function run(command: Command): Promise<number> {
       return orFailure(() => benchmarkL4(command.options, interruption.signal));
     case 'fairness':
       return orFailure(() => benchmarkFairness(command.options, interruption.signal));
+    case 'soak':
+      return orFailure(() => soak(command.options, interruption.signal));
   }
 }
 

@@ -23,14 +23,21 @@ describe('arguments', () => {
     assert.deepEqual(command.options.only, ['requests', 'memory']);
   });
 
+  test('a soak has options of its own', () => {
+    assert.deepEqual(parseArguments(['soak']), { kind: 'soak', options: { minutes: 10, seed: 1, workers: 2 } });
+    const args = ['soak', '--minutes', '0.2', '--seed=7', '--workers', '4'];
+    assert.deepEqual(parseArguments(args), { kind: 'soak', options: { minutes: 0.2, seed: 7, workers: 4 } });
+    assert.deepEqual(parseArguments(['soak', '--help']), { kind: 'help' });
+  });
+
   test('help is asked for with or without a benchmark', () => {
     assert.deepEqual(parseArguments(['--help']), { kind: 'help' });
     assert.deepEqual(parseArguments(['l4', '-h']), { kind: 'help' });
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^which benchmark\? There are: l4, fairness$/],
-    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness$/],
+    [[], /^which benchmark\? There are: l4, fairness, soak$/],
+    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, soak$/],
     [['l4', 'again'], /^"again" is too much$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--pairs'], /^Option '--pairs <value>' argument missing$/],
@@ -42,6 +49,10 @@ describe('arguments', () => {
     ],
     [['l4', '--only', 'speed'], /^--only names "speed"; use some of requests, connections, stream, udp, latency, /],
     [['fairness', '--only', 'udp'], /^--only is of l4, and fairness has none$/],
+    [['soak', '--pairs', '3'], /^Unknown option '--pairs'$/],
+    [['soak', 'long'], /^"long" is too much$/],
+    [['soak', '--minutes', '0'], /^--minutes is "0"; use a number from 0.1 to 240$/],
+    [['soak', '--workers', '1.5'], /^--workers is "1.5"; use a whole number from 1 to 16$/],
     [['fairness', '--profile', 'x'], /^--profile is of l4, and fairness has none$/],
   ];
   for (const [args, message] of mistakes) {

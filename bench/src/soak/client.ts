@@ -157,9 +157,10 @@ class Client {
   }
 
   async #send({ bytes, chunk, gapMs }: Extract<Step, { kind: 'send' }>): Promise<void> {
-    for (let left = bytes; left > 0 && !this.#isOver; left -= chunk) {
+    for (let left = bytes; left > 0 && !this.#isOver; ) {
       const from = this.#offset % period;
       const length = Math.min(chunk, left, period);
+      left -= length;
       this.#offset += length;
       this.#write(table.subarray(from, from + length), true);
       if (gapMs > 0) await this.#rest(gapMs);

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { basename } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { freePort, type SpawnedProcess, spawnProcess } from '@weir/testkit';
@@ -15,9 +16,13 @@ const none: EndpointCount = { connections: 0, open: 0, read: 0, written: 0 };
 
 export async function startEndpoints(): Promise<Endpoints> {
   await using cleanup = new AsyncDisposableStack();
-  const deaf = cleanup.use(await start('deaf-process.ts', endpointAddress(0), /^port \d+$/m));
+  const deaf = cleanup.use(
+    await start(new URL('./deaf-process.ts', import.meta.url), endpointAddress(0), /^port \d+$/m),
+  );
   const wanted = Object.fromEntries(serviceNames.map((name) => [name, listenersOf(name)]));
-  const listening = cleanup.use(await start('endpoint-process.ts', JSON.stringify(wanted), /^ports \{.*\}$/m));
+  const listening = cleanup.use(
+    await start(new URL('./endpoint-process.ts', import.meta.url), JSON.stringify(wanted), /^ports \{.*\}$/m),
+  );
   const [, deafPort] = /^port (\d+)$/m.exec(deaf.output()) ?? [];
   const [, json = '{}'] = /^ports (\{.*\})$/m.exec(listening.output()) ?? [];
   const { control = 0, ...found } = JSON.parse(json) as Record<string, number>;
@@ -45,8 +50,8 @@ function listenersOf(name: ServiceName): { address: string; behaviour: string }[
   );
 }
 
-function start(program: string, argument: string, readyWhen: RegExp): Promise<SpawnedProcess> {
-  const file = fileURLToPath(new URL(`./${program}`, import.meta.url));
+function start(program: URL, argument: string, readyWhen: RegExp): Promise<SpawnedProcess> {
+  const file = fileURLToPath(program);
   const args = ['--conditions=source', file, argument];
-  return spawnProcess({ command: process.execPath, args, name: program, readyWhen });
+  return spawnProcess({ command: process.execPath, args, name: basename(file), readyWhen });
 }

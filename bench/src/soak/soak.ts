@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { freePort } from '@weir/testkit';
 import { settled } from '../l4/settled.ts';
 import { machine } from '../report/machine.ts';
+import type { SoakOptions } from './arguments.ts';
 import { findingsFor } from './check.ts';
 import { Disturbances } from './disturbances.ts';
 import { type Endpoints, startEndpoints } from './endpoints.ts';
@@ -12,12 +13,6 @@ import { ProgressLines } from './progress.ts';
 import type { AtRest, Reading } from './reading.ts';
 import { summaryFor } from './summary.ts';
 import { startWeir, type Weir } from './weir-process.ts';
-
-export type SoakOptions = {
-  readonly minutes: number;
-  readonly seed: number;
-  readonly workers: number;
-};
 
 const passingServices = 8;
 const longestWarmUpMs = 60_000;

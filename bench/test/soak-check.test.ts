@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { findingsFor, slack } from '../src/soak/check.ts';
+import { emptyDatagramTally } from '../src/soak/datagram-clients.ts';
+import type { ServiceCount } from '../src/soak/proxy-self-view.ts';
+import type { Reading } from '../src/soak/reading.ts';
+import { type ServiceName, serviceNames } from '../src/soak/services.ts';
+import { emptyTally, type Tally } from '../src/soak/tally.ts';
+
+/** Each Service had two connections: one ended well and one was reset by its client. */
+function goodReading(): Reading {
+  const rest = { files: { tcp: 1, file: 11 }, residentKiB: 200_000, heapBytes: 60_000_000 };
+  const count = (name: ServiceName): ServiceCount => ({
+    name,
+    active: 0,
+    counters: { receivedBytes: 150, sentBytes: 120, connections: 2 },
+    outcomes: { completed: 1, 'reset-by-client': 1 },
+  });
+  const tally: Tally = {
+    ...emptyTally(),
+    established: 2,
+    ends: { ...emptyTally().ends, clean: 1, left: 1 },
+    cleanSent: 100,
+    cleanRead: 100,
+    otherSent: 60,
+    otherRead: 15,
+  };
+  const datagrams = { ...emptyDatagramTally(), sockets: 2, answered: 2, sentBytes: 150, readBytes: 120 };
+  const endpoint = { connections: 2, open: 0, read: 150, written: 130 };
+  return {
+    before: rest,
+    after: rest,
+    view: { workers: 2, connections: 0, services: serviceNames.map(count) },
+    ledger: of(() => ({ receivedBytes: 150, sentBytes: 120, connections: 2 })),
+    tallies: of((name) => (name === 'calm' ? { ...tally, otherSent: 50 } : tally)),
+    datagrams,
+    endpoints: of(() => endpoint),
+    workers: 2,
+    workersEnded: 0,
+    said: '',
+    exit: { code: 0, signal: null },
+  };
+}
+
+describe('the checks of a soak', () => {
+  test('nothing is found where nothing is left', () => {
+    assert.deepEqual(findingsFor(goodReading()), []);
+  });
+
+  const leaks: readonly (readonly [string, (good: Reading) => Reading, RegExp])[] = [
+    [
+      'a connection that is still active',
+      (good) => withCount(good, { active: 1 }, { connections: 1 }),
+      /^1 connections are still active$/,
+    ],
+    [
+      'a Service with a connection that is still active',
+      (good) => withCount(good, { active: 1 }),
+      /^calm: 1 are still active$/,
+    ],
+    [
+      'a connection without outcome',
+      (good) => withCount(good, { outcomes: { completed: 1 } }),
+      /^calm: 2 connections, and outcomes for 1 to 1$/,
+    ],
+    [
+      'a connection with two outcomes',
+      (good) => withCount(good, { outcomes: { completed: 1, 'reset-by-client': 1, 'rate-limit': 1 } }),
+      /^calm: 3 outcomes, and clients connected 2 times$/,
+    ],
+    [
+      'a mistake in a connection',
+      (good) => withCount(good, { outcomes: { completed: 1, internal: 1 } }),
+      /^calm: 1 ended as "internal", and no worker was ended$/,
+    ],
+    [
+      'one that the client saw end well, and the proxy did not',
+      (good) => withCount(good, { outcomes: { 'reset-by-client': 2 } }),
+      /^calm: 0 completed, and 1 clients saw FIN both ways$/,
+    ],
+    [
+      'a UDP flow that stays',
+      (good) => withCount(good, { active: 1 }, {}, 'datagrams'),
+      /^datagrams: 1 flows are still/,
+    ],
+    [
+      'a UDP flow without outcome',
+      (good) => withCount(good, { outcomes: { 'idle-timeout': 1 } }, {}, 'datagrams'),
+      /^datagrams: 2 flows, and 1 outcomes$/,
+    ],
+    [
+      'a descriptor of a kind too many',
+      (good) => ({
+        ...good,
+        after: { ...good.after, files: { tcp: 1, file: 11, 'socket without peer': slack.files + 1 } },
+      }),
+      /^3 descriptors of kind "socket without peer", and 0 before$/,
+    ],
+    [
+      'resident memory that grows',
+      (good) => ({ ...good, after: { ...good.after, residentKiB: good.before.residentKiB + slack.residentKiB + 1 } }),
+      /^resident memory went from 195\.3 MiB to 219\.3 MiB$/,
+    ],
+    [
+      'a heap that grows',
+      (good) => ({ ...good, after: { ...good.after, heapBytes: good.before.heapBytes + slack.heapBytes + 1 } }),
+      /^the heap in use went from 57\.2 MiB to 61\.2 MiB$/,
+    ],
+    [
+      'a byte received too many',
+      (good) => withBytes(good, 'receivedBytes', 151),
+      /^calm: received 151 bytes, and 150 were$/,
+    ],
+    [
+      'a byte received too few',
+      (good) => withBytes(good, 'receivedBytes', 149),
+      /^calm: received 149 bytes, and 150 were$/,
+    ],
+    [
+      'more sent than the endpoints gave',
+      (good) => withBytes(good, 'sentBytes', 138),
+      /^calm: sent 138 bytes, and 115 to 137 were$/,
+    ],
+    [
+      'less sent than clients read',
+      (good) => withBytes(good, 'sentBytes', 114),
+      /^calm: sent 114 bytes, and 115 to 137 were$/,
+    ],
+    [
+      'a ledger that is not what was counted',
+      (good) => ({ ...good, ledger: { ...good.ledger, calm: { receivedBytes: 150, sentBytes: 119, connections: 2 } } }),
+      /^calm: sentBytes is 119 in the ledger, and the proxy counted 120$/,
+    ],
+    ['a Service that the ledger lacks', (good) => ({ ...good, ledger: {} }), /^calm: it is not in the ledger$/],
+    [
+      'a client that waits for ever',
+      (good) => withTally(good, { ends: { ...good.tallies.calm.ends, stuck: 1 } }),
+      /^calm: 1 clients were left waiting$/,
+    ],
+    [
+      "a byte of somebody else's",
+      (good) => withTally(good, { ends: { ...good.tallies.calm.ends, foreign: 1 } }),
+      /^calm: 1 clients got a byte that was not theirs$/,
+    ],
+    ['load that never came', (good) => withTally(good, { established: 0 }), /^calm: no client has ever connected$/],
+    [
+      'a worker that ended by itself',
+      (good) => ({ ...good, said: '{"msg":"worker ended and is replaced"}\n' }),
+      /^1 workers ended, and 0 were ended on purpose$/,
+    ],
+    [
+      'a worker that was not replaced',
+      (good) => ({ ...good, view: { ...good.view, workers: 1 } }),
+      /^1 of 2 workers are up$/,
+    ],
+    [
+      'what a connection threw',
+      (good) => ({ ...good, said: '{"msg":"connection failed"}\n' }),
+      /^1 connections ended by a mistake of the proxy/,
+    ],
+    [
+      'a crash at the end',
+      (good) => ({ ...good, exit: { code: null, signal: 'SIGSEGV' } }),
+      /^the proxy ended with SIGSEGV$/,
+    ],
+  ];
+  for (const [what, spoil, finding] of leaks) {
+    test(`${what} is found`, () => {
+      const findings = findingsFor(spoil(goodReading()));
+      assert.ok(
+        findings.some((text) => finding.test(text)),
+        `found: ${findings.join('; ') || 'nothing'}`,
+      );
+    });
+  }
+
+  test('what was reset while listeners closed may never have been seen', () => {
+    const reading = withTally(goodReading(), { established: 4, unseen: 2 });
+    assert.deepEqual(findingsFor(reading), []);
+    assert.deepEqual(findingsFor(withTally(reading, { established: 5 })), [
+      'calm: 2 outcomes, and clients connected 3 to 5 times',
+    ]);
+  });
+});
+
+function of<T>(value: (name: ServiceName) => T): Record<ServiceName, T> {
+  return Object.fromEntries(serviceNames.map((name) => [name, value(name)])) as Record<ServiceName, T>;
+}
+
+function withCount(
+  reading: Reading,
+  change: Partial<ServiceCount>,
+  view: { connections?: number } = {},
+  of: ServiceName = 'calm',
+): Reading {
+  const services = reading.view.services.map((count) => (count.name === of ? { ...count, ...change } : count));
+  return { ...reading, view: { ...reading.view, ...view, services } };
+}
+
+/** In the proxy and in the ledger alike. */
+function withBytes(reading: Reading, what: 'receivedBytes' | 'sentBytes', bytes: number): Reading {
+  const counters = { receivedBytes: 150, sentBytes: 120, connections: 2, [what]: bytes };
+  return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, calm: counters } };
+}
+
+function withTally(reading: Reading, change: Partial<Tally>): Reading {
+  return { ...reading, tallies: { ...reading.tallies, calm: { ...reading.tallies.calm, ...change } } };
+}
