@@ -8,13 +8,14 @@ import { type TestService, tableFor } from '../fixtures/tables.ts';
 const ADDRESS = '127.0.0.1';
 const NOW = 1_000_000;
 const PORTS = [80, 81, 82, 83];
-const keyOf = (port: number): ListenerKey => `TCP/${ADDRESS}/${port}`;
+const keyOf = (port: number): ListenerKey => `${port % 2 === 0 ? 'TCP' : 'UDP'}/${ADDRESS}/${port}`;
 
 const service = (port: number): fc.Arbitrary<TestService> =>
   fc.record({
     name: fc.constant(`s${port}`),
     namespace: fc.constantFrom('shop', 'games'),
     port: fc.constant(port),
+    protocol: fc.constant(port % 2 === 0 ? 'TCP' : 'UDP'),
     endpoints: fc.constantFrom([], [{ address: '10.0.0.1', port: 1 }]),
   });
 const services = fc.subarray(PORTS).chain((ports) => fc.tuple(...ports.map(service)) as fc.Arbitrary<TestService[]>);
