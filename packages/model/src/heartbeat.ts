@@ -1,3 +1,5 @@
+import type { Endpoint, Protocol } from './table/entry.ts';
+
 /** Which table: a position compares equal only in all three parts, so that a rolled-back store is noticed. */
 export interface Position {
   readonly epoch: number;
@@ -25,6 +27,32 @@ export interface Heartbeat {
   readonly workers: number;
   /** Connections open now. */
   readonly connections: number;
+  /** Endpoints that do not work, as this proxy finds. Absent: none, or its version does not tell. */
+  readonly unhealthy?: UnhealthyReport;
+}
+
+export interface UnhealthyReport {
+  /** How many there are. */
+  readonly total: number;
+  /** At most `MOST_UNHEALTHY_TOLD` of them. */
+  readonly endpoints: readonly UnhealthyEndpoint[];
+}
+
+export const MOST_UNHEALTHY_TOLD = 100;
+
+/** One endpoint of one port of a Service. */
+export interface UnhealthyEndpoint {
+  /** UID of the Service. */
+  readonly service: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly endpoint: Pick<Endpoint, 'address' | 'port'>;
+  /** Its check fails, or connects to it did. */
+  readonly state: 'failing' | 'ejected';
+  /** What failed. */
+  readonly why: string;
+  /** Clients are sent there nevertheless, because too few others work. */
+  readonly used: boolean;
 }
 
 export interface ListenerReport {

@@ -1,5 +1,5 @@
 export { AFFINITY_BYTES, type AffinityMemory, createAffinityMemory } from './balance/affinity-table.ts';
-export type { Balancer, BalancerTools } from './balance/balancer.ts';
+export { type Balancer, type BalancerTools, isTried } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
 export { createLoad, type EndpointLoad, UNUSED } from './balance/endpoint-load.ts';
 export { arrangePool, EMPTY_POOL, type EndpointPool, type Preference } from './balance/endpoint-pool.ts';

@@ -8,6 +8,7 @@ import { drainConnections } from './drain.ts';
 import { UsageFlusher } from './flush/usage-flusher.ts';
 import { createCeding } from './handover/ceding.ts';
 import { NodeTurns } from './handover/node-turns.ts';
+import type { HealthRoom } from './health/health-room.ts';
 import { createHeart } from './heartbeat/heart.ts';
 import type { ListenerBook } from './listeners/listener-book.ts';
 import type { ProxySettings } from './proxy-settings.ts';
@@ -30,6 +31,7 @@ const HANDOVER_MS = 5_000;
 export class NodeProxy {
   readonly slots: SlotBook = new SlotBook();
   readonly tables: TableRoom;
+  readonly health: HealthRoom;
   readonly #settings: ProxySettings;
   readonly #disk: ProxyDisk | undefined;
   readonly #maglev: MaglevRoom;
@@ -59,6 +61,7 @@ export class NodeProxy {
     const startedAt = clock.now();
     const serving = createServingSide(settings, slots, () => this.#changed());
     this.tables = serving.tables;
+    this.health = serving.health;
     this.#maglev = serving.maglev;
     this.#cutoffs = serving.cutoffs;
     this.#listeners = serving.listeners;
@@ -102,6 +105,7 @@ export class NodeProxy {
       turns: this.#turns,
       flusher: this.#flusher,
       pool: this.#pool,
+      health: this.health,
       isDraining: () => this.#isDraining,
     });
     this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#status.heartbeat });
@@ -173,6 +177,7 @@ export class NodeProxy {
     await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
     this.#following.abort();
     this.#maglev.close();
+    this.health.close();
     this.#unlisten();
     await Promise.all([this.#flushing.close(), this.#ticking.close(), this.#heart.close()]);
     const gaveUp = await this.#flusher.finish(LAST_FLUSH_MS);

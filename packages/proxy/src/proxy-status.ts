@@ -2,6 +2,8 @@ import type { Heartbeat } from '@weir/model';
 import type { SlotBook } from './counters/slot-book.ts';
 import type { UsageFlusher } from './flush/usage-flusher.ts';
 import type { NodeTurns } from './handover/node-turns.ts';
+import type { HealthRoom } from './health/health-room.ts';
+import { unhealthyReportFor } from './health/unhealthy-report.ts';
 import { localAddresses } from './heartbeat/local-addresses.ts';
 import type { ListenerBook } from './listeners/listener-book.ts';
 import type { ProxySettings } from './proxy-settings.ts';
@@ -20,6 +22,7 @@ export interface StatusOptions {
   readonly turns: NodeTurns;
   readonly flusher: UsageFlusher;
   readonly pool: WorkerPool;
+  readonly health: HealthRoom;
   readonly isDraining: () => boolean;
 }
 
@@ -57,8 +60,9 @@ export class ProxyStatus {
   }
 
   #says(): Omit<Heartbeat, 'life'> {
-    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, isDraining } = this.#of;
+    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, health, isDraining } = this.#of;
     const { node, version = 'dev', addresses } = settings;
+    const unhealthy = unhealthyReportFor(health);
     return {
       node,
       version,
@@ -70,6 +74,7 @@ export class ProxyStatus {
       listeners: listeners.reports(),
       workers: pool.live,
       connections: slots.active(),
+      ...(unhealthy === undefined ? {} : { unhealthy }),
     };
   }
 }

@@ -2,6 +2,7 @@
 // others. What it has counted is brought elsewhere.
 import { LimitBook } from './admit/limit-book.ts';
 import type { SlotBook } from './counters/slot-book.ts';
+import { HealthRoom } from './health/health-room.ts';
 import { ListenerBook } from './listeners/listener-book.ts';
 import { probe } from './listeners/probe.ts';
 import type { ProxySettings } from './proxy-settings.ts';
@@ -14,6 +15,7 @@ import { WORKER_ENTRY } from './workers/worker-thread.ts';
 export interface ServingSide {
   readonly tables: TableRoom;
   readonly maglev: MaglevRoom;
+  readonly health: HealthRoom;
   readonly cutoffs: CutoffRoom;
   readonly listeners: ListenerBook;
   readonly pool: WorkerPool;
@@ -30,6 +32,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     pool: () => pool,
     onRoutes: (keys) => {
       maglev.settle(keys);
+      health.settle(keys);
       listeners.settle(keys);
     },
   });
@@ -37,6 +40,12 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     routes: tables.matcher.routes,
     clock,
     post: (order) => pool.post(order),
+  });
+  const health = new HealthRoom({
+    routes: tables.matcher.routes,
+    clock,
+    post: (order) => pool.post(order),
+    onChange,
   });
   const cutoffs = new CutoffRoom({
     pool: () => pool,
@@ -66,15 +75,22 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     heapMb: workerHeapMb,
     clock,
     log: log.child({ part: 'workers' }),
-    welcome: (worker) => [tables.welcome(), ...maglev.welcome(), cutoffs.welcome(), ...listeners.ordersFor(worker)],
+    welcome: (worker) => [
+      tables.welcome(),
+      ...maglev.welcome(),
+      ...health.welcome(),
+      cutoffs.welcome(),
+      ...listeners.ordersFor(worker),
+    ],
     onListening: (worker, door) => listeners.onListening(worker, door),
     onListenFailed: (worker, door, code) => listeners.onListenFailed(worker, door, code),
     onWorkerEnd: (worker) => listeners.onWorkerEnd(worker),
+    onConnects: (reports) => health.hear(reports),
     onReached: () => {
       tables.reached(pool.reached);
       cutoffs.reached(pool.reached);
       onChange();
     },
   });
-  return { tables, maglev, cutoffs, listeners, pool };
+  return { tables, maglev, health, cutoffs, listeners, pool };
 }

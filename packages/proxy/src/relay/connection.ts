@@ -5,6 +5,7 @@ import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { type PacedReader, Pacing } from '../shape/pacing.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
+import { isLocalFailure } from '../worker/local-failures.ts';
 import type { Arrived } from './arrived.ts';
 import type { ConnectionHome, RelayContext } from './connection-home.ts';
 import { firstBytesFor } from './first-bytes.ts';
@@ -139,7 +140,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
     if (!isClient && stream !== this.#endpoint) return;
     if (!isClient && !this.#isConnected) {
       this.#context.onConnectError(code);
-      this.#guarded(() => this.#tryNext('connect-failed'));
+      this.#guarded(() => this.#tryNext('connect-failed', code));
     } else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
     else this.#closedWell(isClient);
   }
@@ -157,7 +158,9 @@ export class Connection implements StreamEvents, Member, PacedReader {
   }
 
   #connect(otherwise: Outcome): void {
-    const load = this.#home.choose(this.#arrived.client, this.#tried);
+    const { client } = this.#arrived;
+    // When all that should work have failed, what is known of the others proves as little.
+    const load = this.#home.choose(client, this.#tried) ?? this.#home.chooseUnused(this.#tried);
     if (load === undefined) {
       this.end(otherwise);
       return;
@@ -169,12 +172,13 @@ export class Connection implements StreamEvents, Member, PacedReader {
     this.#endpoint.readAtMost?.(this.#pacing.slice(true));
   }
 
-  #tryNext(failure: Outcome): void {
+  /** `code` as in errno; undefined: it did not answer in time. */
+  #tryNext(failure: Outcome, code?: string): void {
     const { wheel } = this.#context;
     const last = this.#endpoint;
     this.#endpoint = undefined;
     last?.reset();
-    if (this.#load !== undefined) this.#home.onConnectFailed(this.#load);
+    if (this.#load !== undefined && !isLocalFailure(code)) this.#home.onConnectFailed(this.#load);
     this.#leaveEndpoint();
     if (wheel.now >= this.#lastTry) {
       this.end(failure);

@@ -5,6 +5,10 @@
 export const LOCAL_FAILURES = ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EPERM', 'EACCES'] as const;
 export type LocalFailure = (typeof LOCAL_FAILURES)[number];
 
+export function isLocalFailure(code: string | undefined): code is LocalFailure {
+  return LOCAL_FAILURES.some((each) => each === code);
+}
+
 export type LocalFailureCounts = Partial<Record<LocalFailure, number>>;
 
 export class LocalFailures {
@@ -17,8 +21,7 @@ export class LocalFailures {
 
   /** `code` of a connect that failed. */
   count(code: string | undefined): void {
-    const local = LOCAL_FAILURES.find((each) => each === code);
-    if (local !== undefined) this.#counts[local] = (this.#counts[local] ?? 0) + 1;
+    if (isLocalFailure(code)) this.#counts[code] = (this.#counts[code] ?? 0) + 1;
   }
 
   /** Once a second: tells what came since the last time. */

@@ -4,6 +4,7 @@ import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
+import type { ConnectReport } from './connect-news.ts';
 import type { LocalFailureCounts } from './local-failures.ts';
 
 /** What a worker is born with. */
@@ -44,6 +45,8 @@ export type Order =
       readonly listeners: readonly ListenerKey[];
       readonly slots: SharedArrayBuffer | undefined;
     }
+  /** These endpoints of the listeners, by `endpointKey`, are not to be chosen while others can be; all others are. */
+  | { readonly kind: 'health'; readonly listeners: readonly ListenerKey[]; readonly unused: readonly string[] }
   /** All that are in force, at `now` (milliseconds since the epoch). */
   | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }
   | { readonly kind: 'listen'; readonly door: Door }
@@ -65,6 +68,7 @@ export type Answer =
   | { readonly kind: 'done'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly door: number }
   | { readonly kind: 'failed'; readonly door: number; readonly code: string }
+  | { readonly kind: 'connects'; readonly reports: readonly ConnectReport[] }
   /** Connects that this host could not make since the last time. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };

@@ -33,6 +33,7 @@ import type { Neighbours } from '../udp/neighbours.ts';
 import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
 import type { UdpTransport } from '../udp/transport.ts';
 import { Arrival, type ArrivalNeeds } from './arrival.ts';
+import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
 import type { Answer, Door, Order } from './messages.ts';
@@ -75,6 +76,7 @@ export class RelayWorker {
   readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
   readonly #severing = new Severing();
   readonly #departures = new Departures(this.#severing);
+  readonly #news: ConnectNews;
   readonly #groups: ServiceGroups;
   readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
@@ -85,6 +87,7 @@ export class RelayWorker {
     this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#limits = new WorkerLimits(options.limits);
+    this.#news = new ConnectNews((reports) => options.answer({ kind: 'connects', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
     this.#context = {
@@ -116,6 +119,9 @@ export class RelayWorker {
       case 'maglev':
         for (const key of order.listeners) this.#homes.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
         return;
+      case 'health':
+        for (const key of order.listeners) this.#homes.get(key)?.setUnused(order.unused);
+        return;
       case 'cutoffs':
         this.#groups.cutOff(order.cutoffs, order.now);
         return;
@@ -145,7 +151,10 @@ export class RelayWorker {
     if (route === undefined) this.#homes.delete(key);
     else {
       const group = this.#groups.join(route.service);
-      this.#homes.set(key, new RouteHome(route, { group, departures: this.#departures, tools: this.#tools }));
+      this.#homes.set(
+        key,
+        new RouteHome(route, { group, departures: this.#departures, tools: this.#tools, news: this.#news }),
+      );
     }
     if (home === undefined) return;
     home.leave(this.#wheel.now);

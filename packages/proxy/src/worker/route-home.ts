@@ -11,14 +11,17 @@ import {
   endpointKey,
   type HostTable,
   isBalancedAlike,
+  isTried,
   type MaglevTable,
   type Route,
   renewLoads,
+  UNUSED,
 } from '@weir/model';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import type { Members } from '../relay/members.ts';
 import { ticksFor } from '../relay/ticks.ts';
+import type { ConnectNews } from './connect-news.ts';
 import type { Departures } from './departures.ts';
 import type { ServiceGroup } from './service-group.ts';
 
@@ -26,6 +29,7 @@ export interface RouteHomeOptions {
   readonly group: ServiceGroup;
   readonly departures: Departures;
   readonly tools: BalancerTools;
+  readonly news: ConnectNews;
 }
 
 /** What the connections of one listener share: the route of the moment, and how many are open to each endpoint. */
@@ -33,8 +37,13 @@ export class RouteHome implements ConnectionHome {
   readonly group: ServiceGroup;
   readonly #departures: Departures;
   readonly #tools: BalancerTools;
+  readonly #news: ConnectNews;
   /** Left, with connections that may go on for a while. */
   readonly #departed = new Map<string, EndpointLoad>();
+  /** By key: not to be chosen while others can be. Of endpoints that may have left meanwhile, too. */
+  #unused: ReadonlySet<string> = new Set();
+  /** Whose next success is news: the last connect failed, or others found it not working. */
+  readonly #doubted = new Set<EndpointLoad>();
   #route: Route;
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
@@ -42,10 +51,11 @@ export class RouteHome implements ConnectionHome {
   /** Undefined: every name is served. */
   #hosts: HostTable<true> | undefined;
 
-  constructor(route: Route, { group, departures, tools }: RouteHomeOptions) {
+  constructor(route: Route, { group, departures, tools, news }: RouteHomeOptions) {
     this.group = group;
     this.#departures = departures;
     this.#tools = tools;
+    this.#news = news;
     this.#route = route;
     this.#hosts = hostsOf(route);
     this.#balancer = createBalancer(route, tools);
@@ -88,21 +98,58 @@ export class RouteHome implements ConnectionHome {
     return this.#hosts === undefined || (serverName !== null && this.#hosts.find(serverName) === true);
   }
 
-  onConnected(): void {}
+  /** What the main thread found of the health of the endpoints. */
+  setUnused(keys: readonly string[]): void {
+    this.#unused = new Set(keys);
+    this.#arrange(this.#pool.all);
+  }
 
-  onConnectFailed(): void {}
+  onConnected(load: EndpointLoad): void {
+    if (this.#doubted.size === 0 || !this.#doubted.delete(load)) return;
+    this.#news.succeeded(this.#route.key, endpointKey(load.endpoint));
+  }
+
+  onConnectFailed(load: EndpointLoad): void {
+    // One that has left is no longer judged, and would be remembered here for ever.
+    if (load.rank === UNUSED && !this.#pool.all.includes(load)) return;
+    this.#doubted.add(load);
+    this.#news.failed(this.#route.key, endpointKey(load.endpoint));
+  }
 
   choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
+  chooseUnused(tried: readonly EndpointLoad[]): EndpointLoad | undefined {
+    const { all } = this.#pool;
+    const from = Math.floor(this.#tools.random() * all.length);
+    for (let step = 0; step < all.length; step += 1) {
+      const load = all[(from + step) % all.length] as EndpointLoad;
+      if (load.rank === UNUSED && !isTried(load, tried)) return load;
+    }
+    return undefined;
+  }
+
   /** Sorts the endpoints anew, into those that are chosen first and the others. */
   #arrange(loads: readonly EndpointLoad[]): void {
     const { settings, zone } = this.#route;
+    this.#setHealth(loads);
     this.#pool = arrangePool(this.#pool, loads, {
       zone: settings.preferSameZone ? zone : null,
       maglev: this.#maglev,
     });
+  }
+
+  #setHealth(loads: readonly EndpointLoad[]): void {
+    const othersServe = loads.some(({ isHealthy }) => isHealthy);
+    for (const load of this.#doubted) if (!loads.includes(load)) this.#doubted.delete(load);
+    for (const load of loads) {
+      const isHealthy = this.#unused.size === 0 || !this.#unused.has(endpointKey(load.endpoint));
+      if (isHealthy === load.isHealthy) continue;
+      load.isHealthy = isHealthy;
+      if (isHealthy && othersServe) load.warmSince = this.#tools.now();
+      if (!isHealthy) this.#doubted.add(load);
+    }
   }
 
   #renewed(): readonly EndpointLoad[] {

@@ -8,6 +8,7 @@ type Table = Extract<Order, { kind: 'table' }>;
 export function mergeOrders(orders: readonly Order[]): Order[] {
   const merged: (Order | MergedTable | undefined)[] = [];
   const listens = new Map<number, number>();
+  const health = new Map<string, number>();
   let table: MergedTable | undefined;
   let cutoffsAt: number | undefined;
   let mark: Order | undefined;
@@ -29,6 +30,13 @@ export function mergeOrders(orders: readonly Order[]): Order[] {
         if (cutoffsAt === undefined) cutoffsAt = merged.push(order) - 1;
         else merged[cutoffsAt] = order;
         break;
+      case 'health': {
+        const known = health.get(order.listeners.join());
+        if (known !== undefined) merged[known] = undefined;
+        table = undefined;
+        health.set(order.listeners.join(), merged.push(order) - 1);
+        break;
+      }
       case 'listen':
         listens.set(order.door.id, merged.push(order) - 1);
         break;

@@ -5,6 +5,7 @@ import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
 import { retireOwner } from '../udp/flow-owners.ts';
 import { createNeighbourMemory } from '../udp/neighbours.ts';
+import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Answer, Order } from '../worker/messages.ts';
 import { heapLimitMb, memoryHere } from './heap-limit.ts';
 import { LocalFailureLog } from './local-failure-log.ts';
@@ -32,6 +33,7 @@ export interface WorkerPoolOptions {
   onListening(worker: number, door: number): void;
   onListenFailed(worker: number, door: number, code: string): void;
   onWorkerEnd(worker: number): void;
+  onConnects(reports: readonly ConnectReport[]): void;
   /** `reached` of the pool has changed. */
   onReached(): void;
 }
@@ -165,6 +167,9 @@ export class WorkerPool {
         return;
       case 'local-failures':
         this.#failedConnects.take(answer.counts);
+        return;
+      case 'connects':
+        this.#options.onConnects(answer.reports);
         return;
       case 'trouble':
         if (answer.what === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');

@@ -1,0 +1,161 @@
+// When each check begins: pure but for its own memory. Time is milliseconds of a clock that never jumps.
+import { createTokenBucket, takeTokens } from '@weir/model';
+
+/** In any second at most 500: a burst and what flows in meanwhile. */
+const RATE = { ratePerSecond: 480, burst: 20 };
+/** Under way at once. */
+const MOST_RUNNING = 512;
+/** Checks due within the same so many milliseconds are found together. */
+const SLOT_MS = 10;
+/** Looked ahead so far for the next one. */
+const LOOK_MS = 1_000;
+const JITTER = 0.1;
+/** A busy main thread is late by so much without any cap. */
+const LATE_MS = 50;
+
+export interface ScheduledCheck {
+  readonly key: string;
+  /** Among whom the checks are divided when there are too many: one tenant must not keep another's from being made. */
+  readonly group: string;
+  readonly intervalMs: number;
+}
+
+interface Entry extends ScheduledCheck {
+  dueAt: number;
+  state: 'waiting' | 'ready' | 'running' | 'removed';
+}
+
+/** A check that has begun; to be given back when it is over. */
+export type RunningCheck = Pick<ScheduledCheck, 'key' | 'group'>;
+
+export class CheckSchedule {
+  readonly #random: () => number;
+  readonly #entries = new Map<string, Entry>();
+  /** By number of the slot in which they are due. */
+  readonly #slots = new Map<number, Set<Entry>>();
+  /** Due, in the order in which they became so; the group whose turn is next comes first. */
+  readonly #ready = new Map<string, Set<Entry>>();
+  readonly #running = new Map<string, number>();
+  #runningCount = 0;
+  #bucket: ReturnType<typeof createTokenBucket>;
+  #slot: number;
+  #stretched = 0;
+
+  constructor(random: () => number, now: number) {
+    this.#random = random;
+    this.#bucket = createTokenBucket(RATE, now);
+    this.#slot = slotOf(now);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** How many began notably later than asked for, since the start. */
+  get stretched(): number {
+    return this.#stretched;
+  }
+
+  /** The first one comes anywhere within the interval, so that endpoints which appear together are not checked together. */
+  add(check: ScheduledCheck, now: number): void {
+    const entry: Entry = { ...check, dueAt: now + this.#random() * check.intervalMs, state: 'waiting' };
+    this.#entries.set(check.key, entry);
+    this.#wait(entry);
+  }
+
+  remove(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    if (entry.state === 'waiting') take(this.#slots, slotOf(entry.dueAt), entry);
+    if (entry.state === 'ready') take(this.#ready, entry.group, entry);
+    entry.state = 'removed';
+  }
+
+  /** The next one to begin now; undefined: none may. */
+  begin(now: number): RunningCheck | undefined {
+    this.#ripen(now);
+    for (const [group, entries] of this.#ready) {
+      if (!this.#mayRun(group)) continue;
+      const { bucket, taken } = takeTokens(this.#bucket, 1, now);
+      this.#bucket = bucket;
+      if (!taken) return undefined;
+      const entry = entries.values().next().value as Entry;
+      this.#nextTurn(group, entries, entry);
+      if (now - entry.dueAt > entry.intervalMs * JITTER + LATE_MS) this.#stretched += 1;
+      entry.state = 'running';
+      entry.dueAt = now + entry.intervalMs * (1 - JITTER + 2 * JITTER * this.#random());
+      this.#runningCount += 1;
+      this.#running.set(group, (this.#running.get(group) ?? 0) + 1);
+      return entry;
+    }
+    return undefined;
+  }
+
+  end(check: RunningCheck, now: number): void {
+    const entry = check as Entry;
+    this.#runningCount -= 1;
+    const left = (this.#running.get(entry.group) ?? 1) - 1;
+    if (left === 0) this.#running.delete(entry.group);
+    else this.#running.set(entry.group, left);
+    if (entry.state !== 'running') return;
+    entry.state = 'waiting';
+    entry.dueAt = Math.max(entry.dueAt, now);
+    this.#wait(entry);
+  }
+
+  /** When to call `begin` again, unless one ends or is added before; undefined: not at all. */
+  wakeAt(now: number): number | undefined {
+    if ([...this.#ready.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
+    if (this.#slots.size === 0) return undefined;
+    const first = this.#slot;
+    for (let slot = first; slot < first + LOOK_MS / SLOT_MS; slot += 1) {
+      if (this.#slots.has(slot)) return Math.max(now, slot * SLOT_MS);
+    }
+    return now + LOOK_MS;
+  }
+
+  /** As many as remain free: whoever has hanging endpoints leaves room for the next one, and that one for another. */
+  #mayRun(group: string): boolean {
+    return (this.#running.get(group) ?? 0) < MOST_RUNNING - this.#runningCount;
+  }
+
+  #nextTurn(group: string, entries: Set<Entry>, entry: Entry): void {
+    entries.delete(entry);
+    this.#ready.delete(group);
+    if (entries.size > 0) this.#ready.set(group, entries);
+  }
+
+  #ripen(now: number): void {
+    for (const last = slotOf(now); this.#slot <= last && this.#slots.size > 0; this.#slot += 1) {
+      const entries = this.#slots.get(this.#slot);
+      if (entries === undefined) continue;
+      this.#slots.delete(this.#slot);
+      for (const entry of entries) {
+        entry.state = 'ready';
+        put(this.#ready, entry.group, entry);
+      }
+    }
+    this.#slot = Math.max(this.#slot, slotOf(now));
+  }
+
+  #wait(entry: Entry): void {
+    // A slot that has passed is not looked at again.
+    entry.dueAt = Math.max(entry.dueAt, this.#slot * SLOT_MS);
+    put(this.#slots, slotOf(entry.dueAt), entry);
+  }
+}
+
+const slotOf = (at: number): number => Math.floor(at / SLOT_MS);
+
+function put<K>(sets: Map<K, Set<Entry>>, key: K, entry: Entry): void {
+  const set = sets.get(key);
+  if (set === undefined) sets.set(key, new Set([entry]));
+  else set.add(entry);
+}
+
+function take<K>(sets: Map<K, Set<Entry>>, key: K, entry: Entry): void {
+  const set = sets.get(key);
+  set?.delete(entry);
+  if (set?.size === 0) sets.delete(key);
+}

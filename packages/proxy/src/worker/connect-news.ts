@@ -1,0 +1,62 @@
+import type { ListenerKey } from '@weir/model';
+
+/** What the connects of one worker to one endpoint of a listener have shown since the last report. */
+export interface ConnectReport {
+  readonly listener: ListenerKey;
+  /** As of `endpointKey`. */
+  readonly endpoint: string;
+  /** One has succeeded after earlier ones had failed. */
+  readonly succeeded: boolean;
+  /** So many have failed since: in a row, as this worker saw it. */
+  readonly failures: number;
+}
+
+const GAP_MS = 100;
+
+/** Merges what the main thread must know of connects: it hears of an endpoint, not of each connection that met it. */
+export class ConnectNews {
+  readonly #tell: (reports: readonly ConnectReport[]) => void;
+  readonly #pending = new Map<ListenerKey, Map<string, { succeeded: boolean; failures: number }>>();
+  #isTimed = false;
+
+  constructor(tell: (reports: readonly ConnectReport[]) => void) {
+    this.#tell = tell;
+  }
+
+  failed(listener: ListenerKey, endpoint: string): void {
+    this.#of(listener, endpoint).failures += 1;
+  }
+
+  succeeded(listener: ListenerKey, endpoint: string): void {
+    const of = this.#of(listener, endpoint);
+    of.succeeded = true;
+    of.failures = 0;
+  }
+
+  #of(listener: ListenerKey, endpoint: string): { succeeded: boolean; failures: number } {
+    let endpoints = this.#pending.get(listener);
+    if (endpoints === undefined) {
+      endpoints = new Map();
+      this.#pending.set(listener, endpoints);
+    }
+    let of = endpoints.get(endpoint);
+    if (of === undefined) {
+      of = { succeeded: false, failures: 0 };
+      endpoints.set(endpoint, of);
+    }
+    if (!this.#isTimed) {
+      this.#isTimed = true;
+      setTimeout(() => this.#flush(), GAP_MS).unref();
+    }
+    return of;
+  }
+
+  #flush(): void {
+    this.#isTimed = false;
+    const reports = [...this.#pending].flatMap(([listener, endpoints]) =>
+      [...endpoints].map(([endpoint, of]): ConnectReport => ({ listener, endpoint, ...of })),
+    );
+    this.#pending.clear();
+    this.#tell(reports);
+  }
+}

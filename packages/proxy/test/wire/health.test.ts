@@ -1,0 +1,184 @@
+// Which endpoints clients are sent to when some do not work, with real sockets.
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import type { HealthCheck, UnhealthyEndpoint } from '@weir/model';
+import { eventually } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { writeLocalProxyHeader } from '../../src/proxy-protocol/write-proxy-header.ts';
+import { endpointDouble } from '../fixtures/endpoint-double.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { type MoodyEndpoint, moodyEndpoint } from '../fixtures/moody-endpoint.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+import type { TestService } from '../fixtures/tables.ts';
+
+const OFTEN = { intervalMs: 60, timeoutMs: 50, healthyThreshold: 1, unhealthyThreshold: 2 };
+const TCP: HealthCheck = { kind: 'tcp', ...OFTEN };
+const HTTP: HealthCheck = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
+
+function inTurn(healthCheck: HealthCheck, ...endpoints: MoodyEndpoint[]): TestService {
+  return web(
+    endpoints.map(({ endpoint }) => endpoint),
+    { settings: { algorithm: 'round-robin', healthCheck } },
+  );
+}
+
+async function answerOf(fleet: Fleet): Promise<string> {
+  const asked = request({ host: fleet.addressOf(), port: PORT, path: '/client', agent: false }).end();
+  return new Promise((resolve, reject) => {
+    asked.on('error', reject).on('response', (response) => text(response).then(resolve, reject));
+  });
+}
+
+/** The names that as many clients are told, one after the other. */
+async function answersOf(fleet: Fleet, count: number): Promise<string> {
+  let answers = '';
+  for (let time = 0; time < count; time += 1) answers += await answerOf(fleet);
+  return answers;
+}
+
+async function serving(fleet: Fleet, service: TestService, workers = 1): Promise<RunningProxy> {
+  await fleet.serve(service);
+  const proxy = await fleet.proxy({ workers });
+  await proxy.ready;
+  return proxy;
+}
+
+function unhealthyOf(proxy: RunningProxy, { endpoint }: MoodyEndpoint): UnhealthyEndpoint | undefined {
+  return proxy.view().unhealthy?.endpoints.find((each) => each.endpoint.port === endpoint.port);
+}
+
+const OFF: HealthCheck = { kind: 'off' };
+
+test('an endpoint that refuses is left out, and no client notices', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(OFF, a, b), 2);
+  await b.stop();
+  await eventually(async () => {
+    assert.equal(await answersOf(fleet, 4), 'aaaa');
+    assert.deepEqual(unhealthyOf(proxy, b)?.state, 'ejected');
+  });
+  const { why, used } = unhealthyOf(proxy, b) ?? {};
+  assert.match(why ?? '', /^[0-9]+ connects in a row failed$/);
+  assert.equal(used, false);
+  await b.listen();
+  assert.equal(await answersOf(fleet, 6), 'aaaaaa');
+});
+
+test('when all others fail an ejected endpoint is tried after all, and is back when it answers', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(OFF, a, b));
+  await b.stop();
+  await eventually(async () => {
+    assert.equal(await answerOf(fleet), 'a');
+    assert.ok(unhealthyOf(proxy, b));
+  });
+  await b.listen();
+  await a.stop();
+  assert.equal(await answerOf(fleet), 'b');
+  await eventually(() => assert.equal(unhealthyOf(proxy, b), undefined));
+});
+
+test('an endpoint that leaves is forgotten, and serves at once when it returns', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(OFF, a, b));
+  await b.stop();
+  await eventually(async () => {
+    assert.equal(await answerOf(fleet), 'a');
+    assert.ok(unhealthyOf(proxy, b));
+  });
+  await fleet.serve(inTurn(OFF, a));
+  await eventually(() => assert.equal(proxy.view().unhealthy, undefined));
+  await b.listen();
+  await fleet.serve(inTurn(OFF, a, b));
+  await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
+});
+
+for (const healthCheck of [TCP, HTTP]) {
+  test(`a ${healthCheck.kind} check takes out who does not listen, without any client, and brings it back`, async () => {
+    await using fleet = await startFleet();
+    await using a = await moodyEndpoint('a');
+    await using b = await moodyEndpoint('b');
+    const proxy = await serving(fleet, inTurn(healthCheck, a, b));
+    await b.stop();
+    await eventually(() => assert.equal(unhealthyOf(proxy, b)?.state, 'failing'));
+    assert.equal(unhealthyOf(proxy, b)?.why, `its ${healthCheck.kind} check fails: ECONNREFUSED`);
+    assert.equal(await answersOf(fleet, 4), 'aaaa');
+    await b.listen();
+    await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
+    assert.equal(proxy.view().unhealthy, undefined);
+  });
+}
+
+test('status 500 takes an endpoint out and 302 brings it back; it is asked by path and address', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(HTTP, a, b));
+  b.status = 500;
+  await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its http check fails: status 500'));
+  await eventually(async () => assert.equal(await answersOf(fleet, 4), 'aaaa'));
+  const { host, path } = b.asked.at(-1) ?? {};
+  assert.deepEqual({ host, path }, { host: `127.0.0.1:${b.endpoint.port}`, path: '/ready?deep=1' });
+  b.status = 302;
+  await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
+});
+
+test('when all fail their checks all are used', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(HTTP, a, b));
+  a.status = 503;
+  b.status = 503;
+  await eventually(() => assert.equal(proxy.view().unhealthy?.total, 2));
+  assert.ok(proxy.view().unhealthy?.endpoints.every(({ used }) => used));
+  await eventually(async () => assert.match([...(await answersOf(fleet, 4))].sort().join(''), /^aabb$/));
+});
+
+test('an endpoint that takes the question and never answers fails its check, and nothing is left open', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn(HTTP, a, b));
+  b.isSilent = true;
+  await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its http check fails: no answer within 50 ms'));
+  await proxy.close({ drainMs: 0 });
+  await eventually(() => assert.equal(b.open, 0));
+});
+
+test('two workers share one check', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  const slow = { ...HTTP, intervalMs: 200 };
+  const proxy = await serving(fleet, inTurn(slow, a), 2);
+  const beganAt = performance.now();
+  const before = a.asked.length;
+  await eventually(() => assert.ok(a.asked.length >= before + 6));
+  const intervals = (performance.now() - beganAt) / slow.intervalMs;
+  assert.ok(a.asked.length - before <= intervals / 0.9 + 1, 'no more than one by one can be, with jitter');
+  assert.equal(proxy.view().workers, 2);
+});
+
+for (const proxyProtocol of ['v1', 'v2'] as const) {
+  test(`an endpoint that expects PROXY ${proxyProtocol} gets it from its checks, and no client is named`, async () => {
+    await using fleet = await startFleet();
+    await using endpoint = await endpointDouble();
+    const settings = { healthCheck: { ...HTTP, intervalMs: 1_000, timeoutMs: 1_000 }, proxyProtocol };
+    await serving(fleet, web([endpointOf(endpoint)], { settings }));
+    const side = await endpoint.next();
+    const header = Buffer.from(writeLocalProxyHeader(proxyProtocol));
+    const rest = 'GET /ready?deep=1 HTTP/1.1\r\n';
+    assert.equal((await side.take(header.length + rest.length)).toString('latin1'), header.toString('latin1') + rest);
+    await side.send('HTTP/1.1 204 No Content\r\n\r\n');
+    await side.ended;
+  });
+}
