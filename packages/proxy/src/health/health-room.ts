@@ -1,6 +1,6 @@
 // The health of this node's endpoints as the main thread holds it: checks where Services ask for them, and what the
 // workers tell of their connects; the workers are told which endpoints not to choose.
-import type { ListenerKey, Route } from '@weir/model';
+import { endpointKey, type ListenerKey, type Route } from '@weir/model';
 import type { Clock, Timer } from '@weir/runtime';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Order } from '../worker/messages.ts';
@@ -45,13 +45,15 @@ export class HealthRoom {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
 
-  /** What a worker tells. Of listeners that have changed hands meanwhile it may tell nothing that counts. */
+  /** What a worker tells. Of listeners that have changed hands, or endpoints that have left, it tells nothing that counts. */
   hear(reports: readonly ConnectReport[]): void {
     const now = this.#options.clock.monotonic();
-    for (const report of reports) {
-      const name = this.#portOf.get(report.listener);
-      if (name === undefined) continue;
-      this.#ports.get(name)?.hear(report, now);
+    for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
+      const name = this.#portOf.get(listener);
+      const route = this.#options.routes.get(listener);
+      if (name === undefined || route === undefined) continue;
+      const present = new Set(route.endpoints.map(endpointKey));
+      for (const report of ofListener) if (present.has(report.endpoint)) this.#ports.get(name)?.hear(report, now);
       this.#doubt([name]);
     }
   }

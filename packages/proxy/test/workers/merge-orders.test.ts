@@ -20,6 +20,9 @@ const order: fc.Arbitrary<Order> = fc.oneof(
   fc.nat(9).map((now): Order => ({ kind: 'cutoffs', cutoffs: [], now })),
   fc.constant<Order>({ kind: 'grow', slab }),
   fc.constant<Order>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
+  fc
+    .record({ listeners: fc.subarray(['TCP/x/1', 'TCP/x/2'], { minLength: 1 }), unused: fc.subarray(['a', 'b']) })
+    .map((health): Order => ({ kind: 'health', ...health })),
 );
 
 describe('orders that wait', () => {
@@ -80,6 +83,7 @@ function followed(orders: readonly Order[]): unknown {
   const entries = new Map<string, Change>();
   const slots = new Map<string, number>();
   const doors = new Set<number>();
+  const unused = new Map<string, readonly string[]>();
   let cutoffs: number | undefined;
   let mark: number | undefined;
   for (const each of orders) {
@@ -87,11 +91,12 @@ function followed(orders: readonly Order[]): unknown {
       for (const [uid, slot] of each.slots) slots.set(uid, slot);
       for (const one of each.changes) entries.set(one.kind === 'put' ? one.entry.id : one.id, one);
     } else if (each.kind === 'cutoffs') cutoffs = each.now;
+    else if (each.kind === 'health') for (const key of each.listeners) unused.set(key, each.unused);
     else if (each.kind === 'mark') mark = each.sequence;
     else if (each.kind === 'listen') doors.add(each.door.id);
     else if (each.kind === 'unlisten') doors.delete(each.door.id);
   }
-  return { entries, slots, doors, cutoffs, mark };
+  return { entries, slots, doors, unused, cutoffs, mark };
 }
 
 function doorOrders(ids: readonly number[]): Order[] {
