@@ -1,6 +1,6 @@
 import type { ServiceCount } from './proxy-self-view.ts';
 import type { Reading } from './reading.ts';
-import { type ServiceName, services } from './services.ts';
+import { refusals, type ServiceName, services } from './services.ts';
 
 /** Of connections that were given to the Service. */
 const given = [
@@ -12,20 +12,6 @@ const given = [
   'idle-timeout',
   'drained',
 ];
-/** Of connections that were refused before: `connections` does not count them. */
-const refused = [
-  'no-listener',
-  'source-range',
-  'connection-limit',
-  'client-limit',
-  'rate-limit',
-  'bad-proxy-header',
-  'bad-client-hello',
-  'unknown-host',
-  'prelude-timeout',
-  'prelude-incomplete',
-];
-
 /** Every connection that the kernel accepted has exactly one outcome, and nothing ended badly without a cause. */
 export function checkConnections(name: ServiceName, { view, tallies, workersEnded }: Reading): string[] {
   const count = view.services.find((service) => service.name === name);
@@ -34,7 +20,7 @@ export function checkConnections(name: ServiceName, { view, tallies, workersEnde
   const { active, counters } = count;
   const all = sum(count, Object.keys(count.outcomes));
   const surely = sum(count, given);
-  const perhaps = all - sum(count, refused);
+  const perhaps = all - sum(count, refusals);
   const internal = count.outcomes.internal ?? 0;
   const findings: string[] = [];
   if (established === 0) findings.push('no client has ever connected');

@@ -1,13 +1,14 @@
 import { between } from './check-metering.ts';
 import type { Reading } from './reading.ts';
-import type { ServiceName } from './services.ts';
+import { refusals, type ServiceName } from './services.ts';
 
 /** Every flow has ended, with one outcome; bytes are between what one end got and the other gave. */
 export function checkDatagrams(name: ServiceName, { view, ledger, datagrams, endpoints }: Reading): string[] {
   const count = view.services.find((service) => service.name === name);
   const metered = ledger[name];
   if (count === undefined || metered === undefined) return ['the proxy does not count it'];
-  const outcomes = Object.values(count.outcomes).reduce((sum, each) => sum + each, 0);
+  const ends = Object.entries(count.outcomes).filter(([outcome]) => !refusals.includes(outcome));
+  const outcomes = ends.reduce((sum, [, each]) => sum + each, 0);
   const end = endpoints[name];
   return [
     ...(count.active === 0 ? [] : [`${count.active} flows are still there`]),

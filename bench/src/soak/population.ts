@@ -55,7 +55,7 @@ export class Population {
       for (; owed >= 1; owed--) this.#add(this.#next());
       if (now >= nextFlood) {
         nextFlood = now + floodEachMs;
-        for (let one = 0; one < flood; one++) this.#add('limited');
+        for (let one = 0; one < flood; one++) this.#add('limited', one % 2 === 0 ? '127.0.30.1' : undefined);
         for (let one = 0; one < 5; one++) this.#addDatagrams(true);
       }
       if (this.#choice.chance(0.3)) this.#addDatagrams(false);
@@ -73,7 +73,8 @@ export class Population {
     return 'calm';
   }
 
-  #add(name: ServiceName): void {
+  /** `source`: who it is, if that is not left to chance. */
+  #add(name: ServiceName, source?: string): void {
     if (this.open >= most.open) return;
     const key = this.#born++;
     const random = randomFrom(this.#seed ^ Math.imul(key + 1, 0x9e3779b1));
@@ -83,7 +84,7 @@ export class Population {
     const tally = this.tallies[name];
     const playing = play({
       port: this.#ports[name],
-      source: isTrusted ? `127.9.0.${random.whole(1, 20)}` : `127.0.30.${random.whole(1, 60)}`,
+      source: source ?? `${isTrusted ? '127.9.0' : '127.0.30'}.${random.whole(1, 60)}`,
       script,
       isEcho,
       key,

@@ -54,11 +54,20 @@ export const services: Readonly<Record<ServiceName, ServicePlan>> = {
   }),
   datagrams: plan('shop', {
     protocol: 'UDP',
-    annotations: { 'idle-timeout': '3s' },
+    annotations: { 'idle-timeout': '3s', 'max-connections': '100', 'in-bits-per-second': '2M' },
     endpoints: ['datagrams', 'datagrams'],
     weight: 0,
   }),
-  limited: plan('game', { annotations: { algorithm: 'round-robin' }, weight: 4 }),
+  limited: plan('game', {
+    annotations: {
+      algorithm: 'round-robin',
+      'max-connections': '40',
+      'max-connections-per-client': '10',
+      'in-bits-per-second': '40M',
+      'out-bits-per-second': '40M',
+    },
+    weight: 4,
+  }),
   coming: plan('game', {
     annotations: { 'drain-timeout': '2s', 'connect-timeout': '1s' },
     endpoints: ['echo', 'echo', 'echo', 'echo'],
@@ -93,7 +102,21 @@ export const services: Readonly<Record<ServiceName, ServicePlan>> = {
 };
 
 /** Of the namespace `game`; roomy enough for the usual load, and not for a flood. */
-export const gameLimits = 'connections: 80, newConnectionsPerSecond: 40, inBitsPerSecond: 400M, outBitsPerSecond: 400M';
+export const gameLimits = 'connections: 80, newConnectionsPerSecond: 60, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
+
+/** Outcomes of connections and datagrams that were refused before they were given to the Service: it has no connection more. */
+export const refusals: readonly string[] = [
+  'no-listener',
+  'source-range',
+  'connection-limit',
+  'client-limit',
+  'rate-limit',
+  'bad-proxy-header',
+  'bad-client-hello',
+  'unknown-host',
+  'prelude-timeout',
+  'prelude-incomplete',
+];
 
 function plan(namespace: string, own: Partial<ServicePlan>): ServicePlan {
   return {
