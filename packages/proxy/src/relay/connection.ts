@@ -2,7 +2,8 @@
 // passed on as what it was (FIN as FIN, RST as RST).
 import type { EndpointLoad } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
-import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';
+import { add, countOutcome } from '../counters/count.ts';
 import { type PacedReader, Pacing } from '../shape/pacing.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { isLocalFailure } from '../worker/local-failures.ts';
@@ -87,7 +88,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
     this.#grant.release();
     this.#pacing.end();
     this.#countSent(this.#client.queued);
-    add(this.#row, outcomeColumn(outcome), 1);
+    countOutcome(this.#row, outcome);
     if (outcome !== 'completed') {
       this.#client.reset();
       this.#endpoint?.reset();
@@ -247,8 +248,4 @@ export class Connection implements StreamEvents, Member, PacedReader {
       this.onThrow(this.#client, thrown);
     }
   }
-}
-
-function add(row: Float64Array, column: number, amount: number): void {
-  row[column] = (row[column] as number) + amount;
 }

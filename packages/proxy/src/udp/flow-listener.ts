@@ -1,7 +1,7 @@
 // One UDP listener of a worker: finds the flow of each datagram, or opens one.
 import { type Client, type ListenerKey, refusalFor } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
-import { outcomeColumn } from '../counters/columns.ts';
+import { countOutcome } from '../counters/count.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
@@ -138,9 +138,7 @@ export class FlowListener implements UdpListenerEvents {
   }
 
   #refuse(home: FlowHome | undefined, outcome: Outcome): void {
-    const row = home?.group.row ?? this.#options.unrouted();
-    const column = outcomeColumn(outcome);
-    row[column] = (row[column] as number) + 1;
+    countOutcome(home?.group.row ?? this.#options.unrouted(), outcome);
   }
 }
 

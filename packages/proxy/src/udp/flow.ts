@@ -2,7 +2,8 @@
 // endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
 import { type Client, type EndpointLoad, UNUSED } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
-import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';
+import { add, countOutcome } from '../counters/count.ts';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import type { Outcome } from '../relay/outcome.ts';
@@ -137,7 +138,7 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     this.#unanswered = undefined;
     this.#grant.release();
     this.#context.onEnded(this);
-    add(this.#row, outcomeColumn(outcome), 1);
+    countOutcome(this.#row, outcome);
     add(this.#row, ACTIVE, -1);
   }
 
@@ -205,8 +206,4 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     this.deadline = deadline;
     this.#context.onStir(this);
   }
-}
-
-function add(row: Float64Array, column: number, amount: number): void {
-  row[column] = (row[column] as number) + amount;
 }

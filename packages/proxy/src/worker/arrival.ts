@@ -1,7 +1,8 @@
 // What must be read of a client before it is known who it is (PROXY header of a load balancer in front) or where it goes
 // (the server name of a ClientHello). Few connections need this stage; those that do belong to their Service already.
 import type { Grant } from '../admit/admit.ts';
-import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { ACTIVE, RECEIVED, SENT } from '../counters/columns.ts';
+import { add, countOutcome } from '../counters/count.ts';
 import { createProxyHeaderReader, type ProxyHeaderReader } from '../proxy-protocol/proxy-header-reader.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import type { Member } from '../relay/member.ts';
@@ -76,7 +77,7 @@ export class Arrival implements StreamEvents, Member {
 
   end(outcome: Outcome): void {
     if (this.#isOver) return;
-    add(this.#row, outcomeColumn(this.#farewell ?? outcome), 1);
+    countOutcome(this.#row, this.#farewell ?? outcome);
     this.#options.grant.release();
     this.#leave();
     this.#stream.reset();
@@ -170,8 +171,4 @@ export class Arrival implements StreamEvents, Member {
     group.members.delete(this);
     add(this.#row, ACTIVE, -1);
   }
-}
-
-function add(row: Float64Array, column: number, amount: number): void {
-  row[column] = (row[column] as number) + amount;
 }

@@ -1,38 +1,29 @@
-// A worker without its thread: takes orders, listens, and owns each connection for its whole life.
+// A worker without its thread: follows orders, and owns what its listeners let in for its whole life.
 import {
   type AffinityMemory,
   type BalancerTools,
   type Cidr,
   createMatcher,
   EMPTY_TABLE,
-  expectsClientHello,
-  isWithin,
   type ListenerKey,
   type Matcher,
   parseCidr,
   patchMatcher,
-  refusalFor,
 } from '@weir/model';
-import type { Grant } from '../admit/admit.ts';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
-import { outcomeColumn } from '../counters/columns.ts';
-import { type Arrived, arrivedAt } from '../relay/arrived.ts';
-import { Connection } from '../relay/connection.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
-import type { Outcome } from '../relay/outcome.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Shaper } from '../shape/shaper.ts';
 import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
-import type { TcpStream, Transport } from '../tcp/transport.ts';
+import type { ListenAt, Transport } from '../tcp/transport.ts';
 import { dgramTransport } from '../udp/dgram-transport.ts';
 import type { Flow } from '../udp/flow.ts';
 import { FlowListener } from '../udp/flow-listener.ts';
 import type { Neighbours } from '../udp/neighbours.ts';
 import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
 import type { UdpTransport } from '../udp/transport.ts';
-import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
@@ -41,6 +32,7 @@ import { monotonicMs } from './monotonic.ts';
 import { RouteHome } from './route-home.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
+import { TcpDoor, type TcpDoorOptions } from './tcp-door.ts';
 
 const WHEEL_SLOTS = 128;
 
@@ -162,123 +154,56 @@ export class RelayWorker {
   }
 
   #listen(door: Door): void {
-    const { transport, udpTransport = dgramTransport, answer, report } = this.#options;
-    const at = { address: door.address, port: door.port, reusePort: true };
-    const opening = {
-      onListening: () => answer({ kind: 'listening', door: door.id }),
-      onFailed: (code: string) => {
-        this.#listeners.delete(door.id);
-        answer({ kind: 'failed', door: door.id, code });
-      },
-    };
-    const listener =
-      door.protocol === 'TCP'
-        ? transport.listen(at, {
-            ...opening,
-            onConnection: (stream) => this.#arrive(door, stream),
-            onAcceptError: (code) => report('accept', code),
-          })
-        : new FlowListener(
-            { ...at, key: door.key },
-            {
-              ...opening,
-              transport: udpTransport,
-              wheel: this.#wheel,
-              shaper: this.#context.shaper,
-              tenants: this.#tenantFlows,
-              home: () => this.#homes.get(door.key),
-              unrouted: () => this.#groups.rowFor(undefined),
-              neighbours: this.#options.neighbours,
-              admit: (uid) => this.#limits.admit(uid),
-              sever: (flows, outcome) => this.#severing.sever(flows, outcome),
-              onInternalError: this.#context.onInternalError,
-            },
-          );
+    const listener = door.protocol === 'TCP' ? this.#tcpDoor(door) : this.#flowListener(door);
     this.#listeners.set(door.id, listener);
   }
 
-  #arrive(door: Door, stream: TcpStream): void {
-    try {
-      const home = this.#homes.get(door.key);
-      if (home === undefined) this.#refuse(stream, undefined, 'no-listener');
-      else if (home.group.isCutOff) this.#refuse(stream, home, 'cut-off');
-      else if (this.#options.descriptors?.admits() === false) this.#refuse(stream, home, 'no-descriptors');
-      else {
-        const needs = this.#needsOf(stream, home);
-        if (needs.proxyHeader || needs.clientHello) this.#receive(door, stream, { home, needs });
-        else this.#letIn(stream, home, arrivedAt(door, stream));
-      }
-    } catch (thrown) {
-      this.#options.report('internal', thrown);
-      this.#refuse(stream, undefined, 'internal');
-    }
+  #tcpDoor(door: Door): TcpDoor {
+    const { descriptors, report } = this.#options;
+    return new TcpDoor(listenAt(door), {
+      ...this.#listenerNeeds(door),
+      context: this.#context,
+      descriptors,
+      trusted: this.#trusted,
+      onAcceptError: (code) => report('accept', code),
+    });
   }
 
-  #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {
-    return {
-      proxyHeader: this.#trusted.length > 0 && isWithin(stream.remoteAddress, this.#trusted),
-      clientHello: expectsClientHello(home.route),
-    };
-  }
-
-  #receive(door: Door, stream: TcpStream, { home, needs }: { home: RouteHome; needs: ArrivalNeeds }): void {
-    const grant = this.#limits.admit(home.group.service.uid);
-    if (typeof grant === 'string') {
-      this.#refuse(stream, home, grant);
-      return;
-    }
-    new Arrival(stream, {
-      destination: door,
-      needs,
-      group: home.group,
-      grant,
-      wheel: this.#wheel,
-      isServed: (serverName) => home.isServed(serverName),
-      // The listener may be another Service's by now, or this one cut off.
-      letIn: (taken, arrived) => {
-        const now = this.#homes.get(door.key);
-        if (now?.group !== home.group) this.#relay(taken, home, { arrived, grant, refusal: 'no-listener' });
-        else if (home.group.isCutOff) this.#relay(taken, home, { arrived, grant, refusal: 'cut-off' });
-        else this.#relay(taken, now, { arrived, grant, refusal: refusalFor(now.route, arrived.client) });
+  #flowListener(door: Door): FlowListener {
+    const { neighbours, udpTransport = dgramTransport } = this.#options;
+    return new FlowListener(
+      { ...listenAt(door), key: door.key },
+      {
+        ...this.#listenerNeeds(door),
+        transport: udpTransport,
+        wheel: this.#wheel,
+        shaper: this.#context.shaper,
+        tenants: this.#tenantFlows,
+        neighbours,
+        sever: (flows, outcome) => this.#severing.sever(flows, outcome),
+        onInternalError: this.#context.onInternalError,
       },
-      onInternalError: this.#context.onInternalError,
-    }).start();
+    );
   }
 
-  #letIn(stream: TcpStream, home: RouteHome, arrived: Arrived): void {
-    const refusal = refusalFor(home.route, arrived.client);
-    const grant = refusal ?? this.#limits.admit(home.group.service.uid);
-    if (typeof grant === 'string') this.#refuse(stream, home, grant);
-    else this.#relay(stream, home, { arrived, grant, refusal: undefined });
-  }
-
-  #relay(stream: TcpStream, home: RouteHome, { arrived, grant, refusal }: Placed): void {
-    const isTooMany = refusal === undefined && !grant.capClient(home.route, arrived.client);
-    const outcome = isTooMany ? 'client-limit' : refusal;
-    if (outcome !== undefined) {
-      grant.release();
-      this.#refuse(stream, home, outcome);
-      return;
-    }
-    try {
-      new Connection(stream, arrived, { context: this.#context, home, row: home.group.row, grant }).start();
-    } catch (thrown) {
-      grant.release();
-      throw thrown;
-    }
-  }
-
-  #refuse(stream: TcpStream, home: RouteHome | undefined, outcome: Outcome): void {
-    const row = home?.group.row ?? this.#groups.rowFor(undefined);
-    const column = outcomeColumn(outcome);
-    row[column] = (row[column] as number) + 1;
-    stream.reset();
+  /** What listeners of both kinds need. */
+  #listenerNeeds({ id, key }: Door): ListenerNeeds {
+    const { answer } = this.#options;
+    return {
+      home: () => this.#homes.get(key),
+      admit: (uid) => this.#limits.admit(uid),
+      unrouted: () => this.#groups.rowFor(undefined),
+      onListening: () => answer({ kind: 'listening', door: id }),
+      onFailed: (code) => {
+        this.#listeners.delete(id);
+        answer({ kind: 'failed', door: id, code });
+      },
+    };
   }
 }
 
-/** It has its place, and is read; only now is it known who it is. */
-interface Placed {
-  readonly arrived: Arrived;
-  readonly grant: Grant;
-  readonly refusal: Outcome | undefined;
+type ListenerNeeds = Pick<TcpDoorOptions, 'home' | 'admit' | 'unrouted' | 'onListening' | 'onFailed'>;
+
+function listenAt({ address, port }: Door): ListenAt {
+  return { address, port, reusePort: true };
 }

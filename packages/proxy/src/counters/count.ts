@@ -1,0 +1,11 @@
+import type { Outcome } from '../relay/outcome.ts';
+import { outcomeColumn } from './columns.ts';
+
+/** Nobody else writes the rows of a worker: no Atomics. */
+export function add(row: Float64Array, column: number, amount: number): void {
+  row[column] = (row[column] as number) + amount;
+}
+
+export function countOutcome(row: Float64Array, outcome: Outcome): void {
+  add(row, outcomeColumn(outcome), 1);
+}

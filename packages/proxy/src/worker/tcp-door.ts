@@ -1,0 +1,167 @@
+// One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
+import { type Cidr, expectsClientHello, isWithin, refusalFor } from '@weir/model';
+import type { Grant } from '../admit/admit.ts';
+import { countOutcome } from '../counters/count.ts';
+import { type Arrived, arrivedAt } from '../relay/arrived.ts';
+import { Connection } from '../relay/connection.ts';
+import type { RelayContext } from '../relay/connection-home.ts';
+import type { Outcome } from '../relay/outcome.ts';
+import type { ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
+import { Arrival, type ArrivalNeeds } from './arrival.ts';
+import type { DescriptorRoom } from './descriptor-room.ts';
+import type { RouteHome } from './route-home.ts';
+
+export interface TcpDoorOptions {
+  readonly context: RelayContext;
+  /** Absent: nobody looks. */
+  readonly descriptors?: DescriptorRoom | undefined;
+  /** From these every connection begins with a PROXY header. */
+  readonly trusted: readonly Cidr[];
+  /** Whose listener it is now. */
+  home(): RouteHome | undefined;
+  /** A place under the limits for one more connection of this Service, or why there is none. */
+  admit(uid: string): Grant | Outcome;
+  /** Counted where nobody can be billed. */
+  unrouted(): Float64Array;
+  onListening(): void;
+  onFailed(code: string): void;
+  onAcceptError(code: string): void;
+}
+
+export class TcpDoor implements ListenerEvents {
+  readonly #at: ListenAt;
+  readonly #options: TcpDoorOptions;
+  readonly #listener: TcpListener;
+
+  constructor(at: ListenAt, options: TcpDoorOptions) {
+    this.#at = at;
+    this.#options = options;
+    this.#listener = options.context.transport.listen(at, this);
+  }
+
+  /** What came through it goes on. */
+  close(): void {
+    this.#listener.close();
+  }
+
+  onListening(): void {
+    this.#options.onListening();
+  }
+
+  onFailed(code: string): void {
+    this.#options.onFailed(code);
+  }
+
+  onAcceptError(code: string): void {
+    this.#options.onAcceptError(code);
+  }
+
+  onConnection(stream: TcpStream): void {
+    try {
+      this.#arrive(stream);
+    } catch (thrown) {
+      this.#fail(stream, thrown);
+    }
+  }
+
+  #arrive(stream: TcpStream): void {
+    const home = this.#options.home();
+    if (home === undefined) refuse(stream, this.#options.unrouted(), 'no-listener');
+    else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
+    else if (this.#options.descriptors?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
+    else {
+      const needs = this.#needsOf(stream, home);
+      if (needs.proxyHeader || needs.clientHello) this.#receive(stream, home, needs);
+      else this.#letIn(stream, home);
+    }
+  }
+
+  #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {
+    const { trusted } = this.#options;
+    return {
+      proxyHeader: trusted.length > 0 && isWithin(stream.remoteAddress, trusted),
+      clientHello: expectsClientHello(home.route),
+    };
+  }
+
+  #letIn(stream: TcpStream, home: RouteHome): void {
+    const arrived = arrivedAt(this.#at, stream);
+    const grant = refusalFor(home.route, arrived.client) ?? this.#options.admit(home.group.service.uid);
+    if (typeof grant === 'string') refuse(stream, home.group.row, grant);
+    else this.#relay(stream, home, { arrived, grant });
+  }
+
+  /** Something must be read of it first. */
+  #receive(stream: TcpStream, home: RouteHome, needs: ArrivalNeeds): void {
+    const { admit, context } = this.#options;
+    const grant = admit(home.group.service.uid);
+    if (typeof grant === 'string') {
+      refuse(stream, home.group.row, grant);
+      return;
+    }
+    new Arrival(stream, {
+      destination: this.#at,
+      needs,
+      group: home.group,
+      grant,
+      wheel: context.wheel,
+      isServed: (serverName) => home.isServed(serverName),
+      letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
+      onInternalError: context.onInternalError,
+    }).start();
+  }
+
+  /** The listener may be another Service's by now, or this one cut off; and only now is it known who the client is. */
+  #letInLater(stream: TcpStream, former: RouteHome, { arrived, grant }: Placed): void {
+    try {
+      const home = this.#options.home();
+      if (home?.group !== former.group) giveBack(stream, former, { grant, outcome: 'no-listener' });
+      else if (home.group.isCutOff) giveBack(stream, home, { grant, outcome: 'cut-off' });
+      else {
+        const refusal = refusalFor(home.route, arrived.client);
+        if (refusal === undefined) this.#relay(stream, home, { arrived, grant });
+        else giveBack(stream, home, { grant, outcome: refusal });
+      }
+    } catch (thrown) {
+      grant.release();
+      this.#fail(stream, thrown);
+    }
+  }
+
+  #relay(stream: TcpStream, home: RouteHome, { arrived, grant }: Placed): void {
+    try {
+      if (grant.capClient(home.route, arrived.client)) {
+        const { context } = this.#options;
+        new Connection(stream, arrived, { context, home, row: home.group.row, grant }).start();
+      } else giveBack(stream, home, { grant, outcome: 'client-limit' });
+    } catch (thrown) {
+      grant.release();
+      throw thrown;
+    }
+  }
+
+  #fail(stream: TcpStream, thrown: unknown): void {
+    this.#options.context.onInternalError(thrown);
+    refuse(stream, this.#options.unrouted(), 'internal');
+  }
+}
+
+/** What has its place under the limits. */
+interface Placed {
+  readonly arrived: Arrived;
+  readonly grant: Grant;
+}
+
+function giveBack(
+  stream: TcpStream,
+  { group }: RouteHome,
+  { grant, outcome }: { grant: Grant; outcome: Outcome },
+): void {
+  grant.release();
+  refuse(stream, group.row, outcome);
+}
+
+function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): void {
+  countOutcome(row, outcome);
+  stream.reset();
+}
