@@ -1,4 +1,4 @@
-import type { ServiceLimits } from '@weir/model';
+import type { HealthCheck, ServiceLimits } from '@weir/model';
 import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
@@ -26,6 +26,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ),
     ...section('Bound at', portLines(service)),
     ...section('Endpoints', endpointLines(service)),
+    ...section('Endpoints that do not work', unhealthyLines(service)),
     ...section('Settings', settingLines(service)),
     ...section('Limits of the tenant', limitLines(service)),
     ...section('Limits of the Service', flowLimitLines(service.settings?.limits ?? {})),
@@ -76,12 +77,31 @@ function endpointLines({ endpointList }: ServiceExplanation): string[] {
   });
 }
 
+function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
+  const lines = unhealthyEndpoints.map(({ node, protocol, port, endpoint, why, used }) => {
+    const fate = used ? 'used all the same, as too few others work' : 'not used';
+    return `${endpoint.address}:${endpoint.port} for ${port}/${protocol}, seen by ${node}: ${why}; ${fate}`;
+  });
+  const more = lines.length - SHOWN_ENDPOINTS;
+  return more > 0 ? [...lines.slice(0, SHOWN_ENDPOINTS), `and ${more} more`] : lines;
+}
+
+function healthText(check: HealthCheck): string[] {
+  if (check.kind === 'off') return [];
+  const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold } = check;
+  const what = check.kind === 'http' ? `http ${check.path}` : check.kind;
+  return [
+    `health-check ${what} each ${formatDuration(intervalMs)} for at most ${formatDuration(timeoutMs)}; out after ${unhealthyThreshold} bad, back after ${healthyThreshold} good`,
+  ];
+}
+
 function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['none were ever accepted, so nothing is served'];
-  const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, sourceRanges, affinity } = settings;
+  const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, sourceRanges, affinity, healthCheck } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
+    ...healthText(healthCheck),
     `clients from ${sourceRanges.length === 0 ? 'everywhere' : sourceRanges.join(', ')}`,
     ...(affinity.kind === 'client-ip'
       ? [`the same client meets the same endpoint for ${formatDuration(affinity.timeoutMs)}`]

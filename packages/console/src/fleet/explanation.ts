@@ -14,6 +14,7 @@ import {
   subjectFor,
   type TenantLimits,
   type TenantView,
+  type UnhealthyEndpoint,
 } from '@weir/model';
 
 /** Why a Service is as it is: what `weir explain` prints. */
@@ -22,12 +23,16 @@ export interface Explanation extends ServiceView {
   readonly settings: ServiceSettings | null;
   readonly nodes: readonly string[];
   readonly endpointList: readonly PortEndpoints[];
+  /** What the proxies find not to work, as far as they tell. */
+  readonly unhealthyEndpoints: readonly UnhealthyAt[];
   readonly limits: TenantLimits;
   readonly used: TenantView['used'];
   readonly policy: string | null;
   readonly problems: readonly Problem[];
   readonly month: Counters;
 }
+
+export type UnhealthyAt = UnhealthyEndpoint & { readonly node: string };
 
 interface PortEndpoints {
   readonly port: number;
@@ -54,6 +59,7 @@ export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: Ex
     settings: entry.settings,
     nodes: entry.nodes,
     endpointList: endpointListFor(entriesOf(fleet.table, 'endpoints').filter((chunk) => chunk.service === entry.uid)),
+    unhealthyEndpoints: unhealthyAt(entry, fleet),
     limits: tenant?.limits ?? {},
     used: tenant?.used ?? { services: 0, ports: 0, trafficThisMonth: 0 },
     policy: tenant?.policy ?? null,
@@ -62,6 +68,15 @@ export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: Ex
       .filter((problem) => problem.subject === subject),
     month,
   };
+}
+
+/** A proxy that drains takes no clients any more. */
+function unhealthyAt({ uid }: ServiceEntry, { heartbeats }: Fleet): UnhealthyAt[] {
+  return heartbeats
+    .filter(({ draining }) => !draining)
+    .flatMap(({ node, unhealthy }) =>
+      (unhealthy?.endpoints ?? []).filter(({ service }) => service === uid).map((each) => ({ ...each, node })),
+    );
 }
 
 function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {

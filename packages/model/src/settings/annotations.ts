@@ -3,6 +3,7 @@
 import { parseHost } from '../match/hosts.ts';
 import { quoted } from '../translate/text.ts';
 import { parseDuration } from './duration.ts';
+import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
 import { parseQuantity } from './quantity.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
 
@@ -23,6 +24,7 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
   'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   hosts: hostsOf,
+  ...HEALTH_ANNOTATIONS,
   'max-connections': limit('connections', 'connections such as 1000'),
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
   'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),

@@ -84,3 +84,66 @@ test('a limit that is no whole quantity refuses', () => {
     );
   }
 });
+
+test('a health check has a value for everything that is not said', () => {
+  const timing = { intervalMs: 5_000, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 3 };
+  assert.deepEqual(settingsOf({})?.healthCheck, { kind: 'off' });
+  assert.deepEqual(settingsOf({ 'health-check': 'off' })?.healthCheck, { kind: 'off' });
+  assert.deepEqual(settingsOf({ 'health-check': 'tcp' })?.healthCheck, { kind: 'tcp', ...timing });
+  assert.deepEqual(settingsOf({ 'health-check': 'http' })?.healthCheck, { kind: 'http', path: '/', ...timing });
+});
+
+test('each part of a health check can be said, in any order', () => {
+  assert.deepEqual(
+    settingsOf({
+      'health-check-unhealthy': '10',
+      'health-check-timeout': '600s',
+      'health-check-path': '/healthz?deep=1&"x"',
+      'health-check-interval': '10m',
+      'health-check-healthy': '2',
+      'health-check': 'http',
+    })?.healthCheck,
+    {
+      kind: 'http',
+      path: '/healthz?deep=1&"x"',
+      intervalMs: 600_000,
+      timeoutMs: 600_000,
+      healthyThreshold: 2,
+      unhealthyThreshold: 10,
+    },
+  );
+});
+
+test('a check each second has a timeout of a second, unless a shorter one is asked for', () => {
+  const often = { 'health-check': 'tcp', 'health-check-interval': '1s' };
+  const timeoutOf = (annotations: Annotations): number | undefined => {
+    const check = settingsOf(annotations)?.healthCheck;
+    return check?.kind === 'tcp' ? check.timeoutMs : undefined;
+  };
+  assert.equal(timeoutOf(often), 1_000);
+  assert.equal(timeoutOf({ ...often, 'health-check-timeout': '20ms' }), 20);
+});
+
+test('what a health check cannot be is refused, and says what it can be', () => {
+  const rows: readonly (readonly [Annotations, RegExp])[] = [
+    [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http$/],
+    [
+      { 'health-check': 'tcp', 'health-check-path': '/' },
+      /health-check-path: "\/" can be honoured only with .*: http;/,
+    ],
+    [{ 'health-check-path': '/' }, /only with weir\.dev\/health-check: http;/],
+    [{ 'health-check-interval': '5s' }, /only with weir\.dev\/health-check: tcp or http;/],
+    [{ 'health-check': 'off', 'health-check-healthy': '2' }, /only with weir\.dev\/health-check: tcp or http;/],
+    [{ 'health-check': 'tcp', 'health-check-interval': '999ms' }, /use a duration from 1s to 10m$/],
+    [{ 'health-check': 'tcp', 'health-check-interval': '601s' }, /use a duration from 1s to 10m$/],
+    [{ 'health-check': 'tcp', 'health-check-timeout': '6s' }, /from 1ms to the interval, which is 5s$/],
+    [{ 'health-check': 'tcp', 'health-check-timeout': '0ms' }, /from 1ms to the interval/],
+    [{ 'health-check': 'tcp', 'health-check-healthy': '0' }, /use a number from 1 to 10$/],
+    [{ 'health-check': 'tcp', 'health-check-unhealthy': '11' }, /use a number from 1 to 10$/],
+    [{ 'health-check': 'tcp', 'health-check-unhealthy': '1e0' }, /use a number from 1 to 10$/],
+    ...['healthz', '', '/a b', '/a\r\nX-Evil: 1', '/\u0000', '/ü', '/#top', `/${'a'.repeat(1_024)}`].map(
+      (path) => [{ 'health-check': 'http', 'health-check-path': path }, /use a path such as \/healthz/] as const,
+    ),
+  ];
+  for (const [annotations, message] of rows) assert.match(refusalOf(annotations), message);
+});

@@ -1,0 +1,79 @@
+// `weir.dev/health-check` and what belongs to it. A part without the check that it is for is refused: it would do nothing.
+import { parseDuration } from './duration.ts';
+import {
+  DEFAULT_HEALTH_TIMING,
+  type HealthCheck,
+  type HealthCheckTiming,
+  type ServiceSettings,
+} from './service-settings.ts';
+
+/** Part of the settings, after those parsed before; or what is wrong. */
+type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'healthCheck'> | string;
+type Check = Exclude<HealthCheck, { readonly kind: 'off' }>;
+
+const LEAST_INTERVAL_MS = 1_000;
+const LONGEST_INTERVAL_MS = 600_000;
+const MOST_ANSWERS = 10;
+const LONGEST_PATH = 1_024;
+/** What a request line can carry as it is: no blank, no control character, and no fragment, which is not the server's. */
+const PATH = /^\/[!-"$-~]*$/;
+
+/** In the order in which they build on another. */
+export const HEALTH_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
+  'health-check': checkOf,
+  'health-check-path': pathOf,
+  'health-check-interval': ofCheck((value, check) => {
+    const intervalMs = parseDuration(value);
+    if (intervalMs === undefined || intervalMs < LEAST_INTERVAL_MS || intervalMs > LONGEST_INTERVAL_MS)
+      return 'is not allowed; use a duration from 1s to 10m';
+    // The default timeout must not be longer; one that is asked for is compared below.
+    return { intervalMs, timeoutMs: Math.min(check.timeoutMs, intervalMs) };
+  }),
+  'health-check-timeout': ofCheck((value, { intervalMs }) => {
+    const timeoutMs = parseDuration(value);
+    return timeoutMs === undefined || timeoutMs < 1 || timeoutMs > intervalMs
+      ? `is not allowed; use a duration from 1ms to the interval, which is ${intervalMs / 1_000}s`
+      : { timeoutMs };
+  }),
+  'health-check-healthy': ofCheck(answers((healthyThreshold) => ({ healthyThreshold }))),
+  'health-check-unhealthy': ofCheck(answers((unhealthyThreshold) => ({ unhealthyThreshold }))),
+};
+
+function checkOf(value: string): ReturnType<ParseValue> {
+  switch (value) {
+    case 'off':
+      return { healthCheck: { kind: 'off' } };
+    case 'tcp':
+      return { healthCheck: { kind: 'tcp', ...DEFAULT_HEALTH_TIMING } };
+    case 'http':
+      return { healthCheck: { kind: 'http', path: '/', ...DEFAULT_HEALTH_TIMING } };
+    default:
+      return 'is not allowed; use one of off, tcp, http';
+  }
+}
+
+function pathOf(path: string, { healthCheck }: ServiceSettings): ReturnType<ParseValue> {
+  if (healthCheck.kind !== 'http')
+    return 'can be honoured only with weir.dev/health-check: http; add that annotation, or remove this one';
+  return PATH.test(path) && path.length <= LONGEST_PATH
+    ? { healthCheck: { ...healthCheck, path } }
+    : `is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most ${LONGEST_PATH} characters`;
+}
+
+function ofCheck(parse: (value: string, check: Check) => Partial<HealthCheckTiming> | string): ParseValue {
+  return (value, { healthCheck }) => {
+    if (healthCheck.kind === 'off')
+      return 'can be honoured only with weir.dev/health-check: tcp or http; add that annotation, or remove this one';
+    const timing = parse(value, healthCheck);
+    return typeof timing === 'string' ? timing : { healthCheck: { ...healthCheck, ...timing } };
+  };
+}
+
+function answers(
+  timing: (count: number) => Partial<HealthCheckTiming>,
+): (value: string) => ReturnType<typeof timing> | string {
+  return (value) =>
+    /^[0-9]{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_ANSWERS
+      ? timing(Number(value))
+      : `is not allowed; use a number from 1 to ${MOST_ANSWERS}`;
+}
