@@ -14,7 +14,8 @@ const alertBytes = 7;
  * what one end surely got and what the other end gave.
  */
 export function checkMetering(name: ServiceName, { view, ledger, tallies, endpoints }: Reading): string[] {
-  const counters = view.services.find((service) => service.name === name)?.counters;
+  const service = view.services.find((each) => each.name === name);
+  const counters = service?.counters;
   const metered = ledger[name];
   if (counters === undefined || metered === undefined) return ['it is not in the ledger'];
   const tally = tallies[name];
@@ -22,7 +23,8 @@ export function checkMetering(name: ServiceName, { view, ledger, tallies, endpoi
   const { isEcho } = services[name];
   const clean = isEcho ? { sent: tally.cleanSent, read: tally.cleanRead } : { sent: 0, read: 0 };
   const end = endpoints[name];
-  const alerts = alertBytes * others;
+  const { 'bad-client-hello': bad = 0, 'unknown-host': unknown = 0 } = service?.outcomes ?? {};
+  const alerts = alertBytes * (bad + unknown);
   const found = [
     ...(['receivedBytes', 'sentBytes', 'connections'] as const).flatMap((each) =>
       counters[each] === metered[each]

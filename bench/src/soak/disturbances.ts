@@ -21,6 +21,8 @@ export type DisturbancesOptions = {
   endWorker(random: Random): Promise<void>;
 };
 
+/** In which part of the load workers are ended. */
+const endingShare = 0.35;
 /** How long a connection may be under way to a listener that closes, on a busy machine. */
 const recentMs = 5_000;
 
@@ -56,13 +58,15 @@ export class Disturbances {
   async run(signal: AbortSignal): Promise<void> {
     const { seed, ms, resume } = this.#options;
     const rarely = (most: number): number => Math.min(most, ms / 4);
+    // Whatever leaks goes with the worker that leaked it: those of the end have to be old ones.
+    const early = AbortSignal.any([signal, AbortSignal.timeout(ms * endingShare)]);
     const every = (ms: number, salt: number, act: (random: Random) => Promise<void> | void): Promise<void> =>
       repeat({ ms, signal, random: randomFrom(seed ^ salt) }, act);
     await Promise.all([
       every(3_000, 1, (random) => this.#come(random)),
       every(1_000, 2, (random) => this.#pass(random)),
       every(rarely(20_000), 3, () => this.#pause(signal)),
-      every(rarely(60_000), 4, (random) => this.#endWorker(random)),
+      repeat({ ms: rarely(60_000), signal: early, random: randomFrom(seed ^ 4) }, (random) => this.#endWorker(random)),
     ]);
     await resume();
     this.#write('coming', all('coming'));
