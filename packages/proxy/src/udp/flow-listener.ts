@@ -42,7 +42,7 @@ export class FlowListener implements UdpListenerEvents {
   constructor(at: BindAt & { readonly key: ListenerKey }, options: FlowListenerOptions) {
     const { transport, wheel, shaper, tenants, neighbours } = options;
     this.#options = options;
-    this.#neighbours = neighbours?.join(at.key, (bytes, client) => this.#forward(bytes, client));
+    this.#neighbours = neighbours?.join(at.key, (bytes, client) => this.#takeForwarded(bytes, client));
     this.#listener = transport.bind(at, this);
     this.#context = {
       transport,
@@ -74,6 +74,7 @@ export class FlowListener implements UdpListenerEvents {
   }
 
   onFailed(code: string): void {
+    this.#neighbours?.leave();
     this.#options.onFailed(code);
   }
 
@@ -92,6 +93,15 @@ export class FlowListener implements UdpListenerEvents {
   #onUnknown(former: Flow | undefined, bytes: Uint8Array, client: Client): void {
     if (former === undefined && this.#neighbours?.forward(bytes, client) === true) return;
     this.#forward(bytes, client);
+  }
+
+  /** It comes over a channel, which guards nobody. */
+  #takeForwarded(bytes: Uint8Array, client: Client): void {
+    try {
+      this.#forward(bytes, client);
+    } catch (thrown) {
+      this.onThrow(thrown);
+    }
   }
 
   /** To the flow of this worker; opens it when there is none, or only one of the listener's former Service. */

@@ -64,9 +64,9 @@ export class RelayWorker {
   readonly #context: RelayContext;
   readonly #homes = new Map<ListenerKey, RouteHome>();
   readonly #listeners = new Map<number, { close(): void }>();
-  readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS, (member) => member.onExpired());
+  readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS, (member) => this.#expire(member));
   readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
-  readonly #severing = new Severing();
+  readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
   readonly #departures = new Departures(this.#severing);
   readonly #news: ConnectNews;
   readonly #groups: ServiceGroups;
@@ -129,6 +129,14 @@ export class RelayWorker {
         return;
       case 'mark':
         this.#options.answer({ kind: 'done', sequence: order.sequence });
+    }
+  }
+
+  #expire(member: Member): void {
+    try {
+      member.onExpired();
+    } catch (thrown) {
+      this.#options.report('internal', thrown);
     }
   }
 

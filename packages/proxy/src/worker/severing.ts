@@ -3,10 +3,21 @@ import type { Outcome } from '../relay/outcome.ts';
 
 const PER_TURN = 200;
 
+interface Doomed {
+  readonly member: Member;
+  readonly outcome: Outcome;
+}
+
 /** Ends many connections without holding up those that are to live: at most 200 in one turn of the event loop. */
 export class Severing {
-  #doomed: { readonly member: Member; readonly outcome: Outcome }[] = [];
+  readonly #onThrow: (thrown: unknown) => void;
+  #doomed: Doomed[] = [];
   #next = 0;
+
+  /** `onThrow` hears of one that could not be ended: the others are, all the same. */
+  constructor(onThrow: (thrown: unknown) => void) {
+    this.#onThrow = onThrow;
+  }
 
   /** Those that are open now. One that ends by itself meanwhile keeps its own outcome. */
   sever(members: Iterable<Member>, outcome: Outcome): void {
@@ -19,7 +30,7 @@ export class Severing {
     const end = Math.min(this.#next + PER_TURN, this.#doomed.length);
     for (; this.#next < end; this.#next += 1) {
       const item = this.#doomed[this.#next];
-      item?.member.end(item.outcome);
+      if (item !== undefined) this.#end(item);
     }
     if (this.#next < this.#doomed.length) {
       setImmediate(this.#run);
@@ -28,4 +39,12 @@ export class Severing {
     this.#doomed = [];
     this.#next = 0;
   };
+
+  #end({ member, outcome }: Doomed): void {
+    try {
+      member.end(outcome);
+    } catch (thrown) {
+      this.#onThrow(thrown);
+    }
+  }
 }

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectRaw, echoServer } from '@weir/testkit';
 import { ACTIVE } from '../../src/counters/columns.ts';
+import type { Outcome } from '../../src/relay/outcome.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
 import type { Transport } from '../../src/tcp/transport.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
+import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 
 test('a throw in the handling of a connection ends that connection, and no other', async () => {
   await using backend = await echoServer();
   let bugs = 0;
-  using worker = await loneWorker(web([endpointOf(backend)]), { transport: withBug(() => bugs-- > 0) });
+  using worker = await loneWorker(web([endpointOf(backend)]), { transport: withBug('write', () => bugs-- > 0) });
   await using healthy = await connectRaw(worker);
   await healthy.send('a');
   await healthy.take(1);
@@ -25,17 +26,41 @@ test('a throw in the handling of a connection ends that connection, and no other
   assert.match(String(worker.reported), /a bug/);
 });
 
-/** A transport whose streams to endpoints throw when something is written to them, as often as it is asked for. */
-function withBug(strikes: () => boolean): Transport {
+const ENDS: readonly { readonly name: string; end(worker: LoneWorker): void; readonly outcome: Outcome }[] = [
+  { name: 'severed', end: (worker) => worker.follow({ kind: 'sever', outcome: 'drained' }), outcome: 'drained' },
+  { name: 'past their deadline', end: (worker) => worker.tick(605), outcome: 'idle-timeout' },
+];
+
+for (const { name, end, outcome } of ENDS) {
+  test(`of connections that are ${name} one that throws does not keep the others from being ended`, async () => {
+    await using backend = await echoServer();
+    let bugs = 1;
+    const transport = withBug('reset', () => bugs-- > 0);
+    using worker = await loneWorker(web([endpointOf(backend)]), { transport });
+    await using one = await connectRaw(worker);
+    await using other = await connectRaw(worker);
+    for (const client of [one, other]) {
+      await client.send('a');
+      await client.take(1);
+    }
+    end(worker);
+    for (const client of [one, other]) assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+    assert.deepEqual(worker.outcomes(), { [outcome]: 2 });
+    assert.equal(worker.reported.length, 1);
+  });
+}
+
+/** A transport whose streams to endpoints throw when this is called, as often as it is asked for. */
+function withBug(where: 'write' | 'reset', strikes: () => boolean): Transport {
   return {
     listen: netTransport.listen,
     connect(to, events) {
       const stream = netTransport.connect(to, events);
-      const write = stream.write.bind(stream);
+      const right = stream[where].bind(stream) as (bytes: Uint8Array) => number;
       return Object.assign(stream, {
-        write(bytes: Uint8Array): number {
+        [where](bytes: Uint8Array): number {
           if (strikes()) throw new Error('a bug');
-          return write(bytes);
+          return right(bytes);
         },
       });
     },
