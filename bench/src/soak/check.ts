@@ -36,11 +36,28 @@ export function checkAtRest(before: AtRest, after: AtRest): string[] {
     const [was = 0, is = 0] = [before.files[kind], after.files[kind]];
     return Math.abs(is - was) <= slack.files ? [] : [`${is} descriptors of kind "${kind}", and ${was} before`];
   });
-  const more = (what: 'residentKiB' | 'heapBytes', title: string, unit: number): string[] =>
-    after[what] - before[what] <= slack[what]
-      ? []
-      : [`${title} went from ${mib(before[what] * unit)} to ${mib(after[what] * unit)}`];
-  return [...files, ...more('residentKiB', 'resident memory', 1024), ...more('heapBytes', 'the heap in use', 1)];
+  return [
+    ...files,
+    ...grown('resident memory', {
+      before: before.residentKiB * 1024,
+      after: after.residentKiB * 1024,
+      most: slack.residentKiB * 1024,
+    }),
+    ...(['main', 'workers'] as const).flatMap((who) =>
+      grown(`the heap of ${who}`, {
+        before: before.heapBytes[who],
+        after: after.heapBytes[who],
+        most: slack.heapBytes,
+      }),
+    ),
+  ];
+}
+
+function grown(
+  what: string,
+  { before, after, most }: { readonly before: number; readonly after: number; readonly most: number },
+): string[] {
+  return after - before <= most ? [] : [`${what} went from ${mib(before)} to ${mib(after)}`];
 }
 
 function mib(bytes: number): string {

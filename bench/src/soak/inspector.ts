@@ -61,18 +61,16 @@ export class Inspector implements Disposable {
     return this.#answer(`${sessionId} ${id}`, method, () => this.#socket.send(outer));
   }
 
-  /** Bytes of the heaps of the main thread and of all workers that are in use after collecting garbage. */
-  async heapBytes(): Promise<number> {
-    let bytes = 0;
-    const threads = [
-      (method: string) => this.call(method),
-      ...this.workers.map((worker) => (method: string) => this.callWorker(worker, method)),
-    ];
-    for (const call of threads) {
+  /** Bytes in use after collecting garbage: of the main thread, and of all workers together. */
+  async heapBytes(): Promise<{ readonly main: number; readonly workers: number }> {
+    const used = async (call: (method: string) => Promise<Result>): Promise<number> => {
       await call('HeapProfiler.collectGarbage');
-      bytes += (await call('Runtime.getHeapUsage')).usedSize ?? 0;
-    }
-    return bytes;
+      return (await call('Runtime.getHeapUsage')).usedSize ?? 0;
+    };
+    const main = await used((method) => this.call(method));
+    let workers = 0;
+    for (const worker of this.#workers) workers += await used((method) => this.callWorker(worker, method));
+    return { main, workers };
   }
 
   #answer(key: string, method: string, send: () => void): Promise<Result> {

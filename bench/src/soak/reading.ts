@@ -4,13 +4,14 @@ import type { OpenFiles } from './open-files.ts';
 import type { SelfView } from './proxy-self-view.ts';
 import type { ServiceName } from './services.ts';
 import type { Tally } from './tally.ts';
-import type { Metered } from './weir-process.ts';
+
+export type Metered = { readonly receivedBytes: number; readonly sentBytes: number; readonly connections: number };
 
 /** What the process holds while nothing is under way, after its garbage was collected. */
 export type AtRest = {
   readonly files: OpenFiles;
   readonly residentKiB: number;
-  readonly heapBytes: number;
+  readonly heapBytes: { readonly main: number; readonly workers: number };
 };
 
 /** All that is known when everything has ended. */

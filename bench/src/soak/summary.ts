@@ -48,7 +48,8 @@ function atRestRows({ before, after }: Reading): string[][] {
   return [
     ['at rest', 'before', 'after'],
     ['resident memory', mib(before.residentKiB * 1024), mib(after.residentKiB * 1024)],
-    ['heap in use', mib(before.heapBytes), mib(after.heapBytes)],
+    ['heap of the main thread', mib(before.heapBytes.main), mib(after.heapBytes.main)],
+    ['heaps of the workers', mib(before.heapBytes.workers), mib(after.heapBytes.workers)],
     ...kinds.map((kind) => [`descriptors: ${kind}`, String(before.files[kind] ?? 0), String(after.files[kind] ?? 0)]),
   ];
 }

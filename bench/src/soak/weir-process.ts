@@ -11,11 +11,10 @@ import { type OpenFiles, openFiles } from './open-files.ts';
 import { trustedNetwork } from './population.ts';
 import { findProxy, type SelfView } from './proxy-self-view.ts';
 import type { Random } from './random.ts';
+import type { AtRest, Metered } from './reading.ts';
 import { type ServiceName, serviceNames } from './services.ts';
 
 const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
-
-export type Metered = { readonly receivedBytes: number; readonly sentBytes: number; readonly connections: number };
 
 export type Weir = AsyncDisposable & {
   readonly directory: string;
@@ -26,7 +25,7 @@ export type Weir = AsyncDisposable & {
   openFiles(): OpenFiles;
   residentKiB(): number;
   collectGarbage(): Promise<void>;
-  heapBytes(): Promise<number>;
+  heapBytes(): Promise<AtRest['heapBytes']>;
   suspend(): Promise<void>;
   resume(): Promise<void>;
   endWorker(random: Random): Promise<void>;
