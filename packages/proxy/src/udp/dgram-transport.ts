@@ -40,7 +40,8 @@ function bind({ address, port, reusePort }: BindAt, events: UdpListenerEvents): 
   return {
     close,
     send(bytes: Uint8Array, to: UdpPeer): void {
-      if (!isOpen || socket.getSendQueueCount() > 0) return;
+      // Nobody can be answered at port 0, from which anybody can forge a datagram; `dgram` would throw.
+      if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, to.port, to.address, (error) => {
         if (isOpen && !error) to.onSent(bytes.length);
       });

@@ -58,6 +58,16 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       for (const [index, bytes] of taken.entries()) assert.deepEqual(bytes, Buffer.alloc(100, index));
     });
 
+    test('an answer to a client that forged port 0 is dropped, and the next one sent', async () => {
+      await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
+      await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
+      await client.send('ping');
+      const { from } = await listener.next();
+      listener.send(Buffer.from('lost'), { address: '127.0.0.1', port: 0, onSent: () => assert.fail('it was sent') });
+      listener.send(Buffer.from('pong'), from);
+      assert.equal((await client.take()).toString(), 'pong');
+    });
+
     test('an upstream does not hear others', async () => {
       await using endpoint = await udpEndpoint();
       await using upstream = connected(transport, endpoint.endpoint);
