@@ -27,14 +27,20 @@ export class Departures {
   }
 
   tick(now: number): void {
+    const due = new Map<Iterable<Member>, Set<EndpointLoad>>();
     for (const [load, { members, dueAt }] of this.#departed) {
       if (load.active > 0 && now < dueAt) continue;
       this.#departed.delete(load);
-      if (load.active > 0) this.#severing.sever(membersAt(load, members), 'drained');
+      if (load.active === 0) continue;
+      const loads = due.get(members);
+      if (loads === undefined) due.set(members, new Set([load]));
+      else loads.add(load);
     }
+    // Each Service is gone through once: a rollout replaces hundreds of endpoints, and as many thousands may be open.
+    for (const [members, loads] of due) this.#severing.sever(membersAt(loads, members), 'drained');
   }
 }
 
-function* membersAt(load: EndpointLoad, members: Iterable<Member>): Iterable<Member> {
-  for (const member of members) if (member.load === load) yield member;
+function* membersAt(loads: ReadonlySet<EndpointLoad>, members: Iterable<Member>): Iterable<Member> {
+  for (const member of members) if (member.load !== undefined && loads.has(member.load)) yield member;
 }
