@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { isInForce } from '@weir/model';
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore, type StorePart } from './memory-store.ts';
+import { type DirectoryLock, lockDirectory } from './state/directory-lock.ts';
 import { prepareStateDirectory, readState, writeState } from './state/state-file.ts';
 import { CUTOFFS_FORMAT, LEDGER_FORMAT, LIVES_FORMAT, TABLE_FORMAT } from './state/state-formats.ts';
 import { StateWriter } from './state/state-writer.ts';
 
 export interface KeptMemoryStoreOptions {
-  /** Made if it is not there. One process at a time. */
+  /** Made if it is not there. One store at a time: the second one is refused. */
   readonly directory: string;
   readonly log: Logger;
   readonly clock?: Clock;
@@ -18,9 +19,19 @@ export interface KeptMemoryStoreOptions {
  * of lives. Rejects with `StoreError` DAMAGED when the directory or one of its files cannot be used, and says what to do.
  */
 export async function openMemoryStore(options: KeptMemoryStoreOptions): Promise<MemoryStore> {
+  await prepareStateDirectory(options.directory);
+  const lock = await lockDirectory(options.directory);
+  try {
+    return await openLocked(options, lock);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openLocked(options: KeptMemoryStoreOptions, lock: DirectoryLock): Promise<MemoryStore> {
   const { directory, log, clock = systemClock } = options;
   const pathOf = (part: StorePart): string => join(directory, `store-${part}.json`);
-  await prepareStateDirectory(directory);
   const [table, lives, ledger, cutoffs] = await Promise.all([
     readState(pathOf('table'), TABLE_FORMAT),
     readState(pathOf('lives'), LIVES_FORMAT),
@@ -36,7 +47,7 @@ export async function openMemoryStore(options: KeptMemoryStoreOptions): Promise<
       if (part === 'lives' || part === 'cutoffs') return writer.now(part);
       writer.changed(part);
     },
-    onClose: () => writer.close(),
+    onClose: () => writer.close().finally(() => lock.release()),
   });
   if (table !== undefined) store.table.content = table;
   if (lives !== undefined) store.heartbeats.content = { lives, beats: new Map() };

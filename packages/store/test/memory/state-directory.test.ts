@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { minuteOf, periodsOf } from '@weir/model';
@@ -169,6 +169,25 @@ describe('a memory store with a state directory', () => {
   test('a directory where nothing can be made is an error, not an endless try', { timeout: 5_000 }, async () => {
     const directory = process.platform === 'linux' ? '/proc/weir/state' : '/dev/null/weir/state';
     await assert.rejects(open(directory), { code: 'DAMAGED', message: /cannot be used .*; choose one/ });
+  });
+
+  test('a directory that a store keeps already is refused to a second one, under whatever name, and is free when it ends', async (t) => {
+    const directory = directoryOf(t);
+    await fill(directory);
+    const first = await open(directory);
+    const link = join(directoryOf(t), 'link');
+    symlinkSync(directory, link);
+    for (const name of [directory, link]) {
+      await assert.rejects(open(name), {
+        code: 'DAMAGED',
+        message: /is in use by another process; stop that one, or choose/,
+      });
+    }
+    await first.usage.flush(report([[NOW, 10]], { service: 'r2' }));
+    await first.close();
+    const after = await open(directory);
+    assert.equal((await after.usage.rows(periodsOf(NOW).month)).length, 2);
+    await after.close();
   });
 
   test('a file half written by a crash does not count', async (t) => {
