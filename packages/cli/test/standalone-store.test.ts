@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import {
   connectRaw,
@@ -33,6 +36,28 @@ test('with --state the ledger and what was suspended survive a restart', async (
   await after.weir('resume', 'shop');
   await eventually(() => exchange(port, 500));
   await usesExactly(after, 1_500);
+});
+
+test('a drain that is asked for on the local socket ends it in good order', async () => {
+  await using files = manifests();
+  await using state = temporaryDirectory('state');
+  files.write('shop.yaml', service('web', { port: await freePort() }));
+  await using running = await standalone(files, ['--state', state.path]);
+  const socketPath = join(state.path, 'proxy-local', 'admin.sock');
+  const asked = request({ socketPath, path: '/drain', method: 'POST' }).end();
+  const [answer] = await once(asked, 'response');
+  assert.equal(answer.statusCode, 202);
+  assert.equal((await running.process.exited).code, 0);
+});
+
+test('a state directory that another one keeps is told, and left as it is', async () => {
+  await using files = manifests();
+  await using state = temporaryDirectory('state');
+  files.write('shop.yaml', service('web', { port: await freePort() }));
+  await using _running = await standalone(files, ['--state', state.path]);
+  const { code, output } = await weir(['standalone', '-f', files.path, '--console', 'off', '--state', state.path]);
+  assert.equal(code, 2, output);
+  assert.match(output, /^weir: --state: the state directory \S+ is in use by another process; [^\n]*\n$/);
 });
 
 test('a state directory that cannot be used is told', async () => {

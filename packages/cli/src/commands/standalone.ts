@@ -82,7 +82,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
   });
   try {
     terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);
-    await Promise.race([running.failed, aborted(terminal.signal)]);
+    await Promise.race([running.failed, running.drained, aborted(terminal.signal)]);
   } finally {
     await running.close();
   }

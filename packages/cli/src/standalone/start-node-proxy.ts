@@ -12,6 +12,8 @@ export interface NodeProxyOptions {
   readonly workers: number | undefined;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly state: string | undefined;
+  /** Somebody asked for a drain on its local socket. */
+  readonly onDrain: () => void;
   readonly log: Logger;
   readonly clock: Clock;
 }

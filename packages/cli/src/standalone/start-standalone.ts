@@ -39,22 +39,27 @@ export interface RunningStandalone {
   readonly consoleUrl: string | undefined;
   /** Rejects when a part cannot go on. */
   readonly failed: Promise<unknown>;
+  /** Resolves when a drain was asked for on the local socket of a proxy: to be closed, as by SIGTERM. */
+  readonly drained: Promise<void>;
   close(): Promise<void>;
 }
 
 /** Resolves when everything that the manifests ask for is served, or is a problem that was told. */
 export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
-  const made = {} as Made;
+  const draining = Promise.withResolvers<void>();
+  const made = { onDrain: draining.resolve } as Made;
   const running = await startParts(partsFor(options, made), options);
   return {
     consoleUrl: made.console?.url,
     failed: Promise.race([made.proxies.failed, ...(made.console === undefined ? [] : [made.console.failed])]),
+    drained: draining.promise,
     close: () => running.close(),
   };
 }
 
 /** The parts, each from its start on. */
 interface Made {
+  readonly onDrain: () => void;
   source: DirectorySource;
   store: Store;
   console?: RunningConsole;
@@ -95,9 +100,9 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
     {
       name: 'proxies',
       async start(signal) {
-        const { store } = made;
+        const { store, onDrain } = made;
         const { workers, trustProxyProtocol, state } = options;
-        const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, log, clock };
+        const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, onDrain, log, clock };
         made.proxies = new FleetProxies({
           store,
           log: log.child({ part: 'proxies' }),
