@@ -109,8 +109,9 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     if (this.#lanes.out.takes(bytes.length)) this.#context.listener.send(bytes, this);
   }
 
+  /** Not when it has ended: what was its row may be another tenant's by now. */
   onSent(bytes: number): void {
-    add(this.#row, SENT, bytes);
+    if (!this.#isEnded) add(this.#row, SENT, bytes);
   }
 
   /** Of what was sent before; the endpoint may have been the right one until then. */

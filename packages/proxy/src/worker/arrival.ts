@@ -80,6 +80,7 @@ export class Arrival implements StreamEvents, Member {
     countOutcome(this.#row, this.#farewell ?? outcome);
     this.#options.grant.release();
     this.#leave();
+    add(this.#row, ACTIVE, -1);
     this.#stream.reset();
   }
 
@@ -147,6 +148,8 @@ export class Arrival implements StreamEvents, Member {
     this.#stream.readStop();
     this.#leave();
     this.#options.letIn(this.#stream, { ...this.#arrived, prelude });
+    // The last: a slot without anything open may become another tenant's, and a drain without any is over.
+    add(this.#row, ACTIVE, -1);
   }
 
   /** What the client still sends is read and forgotten: unread bytes would make the kernel reset it before it saw the alert. */
@@ -169,6 +172,5 @@ export class Arrival implements StreamEvents, Member {
     this.#isOver = true;
     wheel.remove(this);
     group.members.delete(this);
-    add(this.#row, ACTIVE, -1);
   }
 }

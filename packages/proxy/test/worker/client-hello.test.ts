@@ -6,6 +6,8 @@ import { connect as connectTls, createServer as createTlsServer, type TLSSocket 
 import type { Endpoint } from '@weir/model';
 import { connectRaw, echoServer, eventually } from '@weir/testkit';
 import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { netTransport } from '../../src/tcp/net-transport.ts';
+import type { Transport } from '../../src/tcp/transport.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 
@@ -68,6 +70,17 @@ test('a wildcard leads names of one label more, and without hosts every name and
   assert.equal(worker.row[outcomeColumn('unknown-host')], 2);
 });
 
+test('one that is refused after its ClientHello counts as open until all of it is counted', async () => {
+  await using backend = await tlsEcho();
+  const settings = { ...PASSTHROUGH.settings, sourceRanges: ['192.0.2.0/24'] };
+  const atReset: unknown[] = [];
+  const transport = watchingResets(() => atReset.push([worker.row[ACTIVE], worker.outcomes()]));
+  using worker = await loneWorker(web([backend.endpoint], { settings }), { transport });
+  await once(tlsClient(worker, 'shop.example'), 'error');
+  assert.deepEqual(atReset, [[1, { 'source-range': 1 }]]);
+  assert.equal(worker.row[ACTIVE], 0);
+});
+
 test('what is not TLS is reset; TLS that cannot be read gets an alert, and a client that does not close is reset later', async () => {
   await using backend = await echoServer();
   using worker = await loneWorker(web([endpointOf(backend)], PASSTHROUGH));
@@ -120,6 +133,30 @@ async function tlsEcho(): Promise<TlsEcho> {
       server.close();
       await once(server, 'close');
     },
+  };
+}
+
+/** Tells before a stream of a client is reset. */
+function watchingResets(onReset: () => void): Transport {
+  return {
+    connect: netTransport.connect,
+    listen: (at, events) =>
+      netTransport.listen(at, {
+        onListening: () => events.onListening(),
+        onFailed: (code) => events.onFailed(code),
+        onAcceptError: (code) => events.onAcceptError(code),
+        onConnection(stream) {
+          const reset = stream.reset.bind(stream);
+          events.onConnection(
+            Object.assign(stream, {
+              reset() {
+                onReset();
+                reset();
+              },
+            }),
+          );
+        },
+      }),
   };
 }
 

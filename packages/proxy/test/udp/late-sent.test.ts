@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ACTIVE, SENT } from '../../src/counters/columns.ts';
+import type { UdpPeer, UdpTransport, UdpUpstreamEvents } from '../../src/udp/transport.ts';
+import { listening } from './listening.ts';
+
+test('what the kernel takes when a flow has ended is counted for nobody: its row may be another tenant’s', () => {
+  const peers: UdpPeer[] = [];
+  const endpoints: UdpUpstreamEvents[] = [];
+  const transport: UdpTransport = {
+    bind: () => ({ send: (_bytes, to) => void peers.push(to), close: () => undefined }),
+    connect(_to, events) {
+      endpoints.push(events);
+      return { send: () => undefined, close: () => undefined };
+    },
+  };
+  const { listener, wheel, row } = listening({ transport });
+  listener.onMessage(new Uint8Array(1), 'client', 1);
+  for (const size of [100, 10]) endpoints[0]?.onMessage(new Uint8Array(size));
+  peers[0]?.onSent(100);
+  for (let second = 0; second < 100; second += 1) wheel.tick();
+  assert.equal(row[ACTIVE], 0);
+  assert.equal(peers.length, 2);
+  peers[1]?.onSent(10);
+  assert.equal(row[SENT], 100);
+});
