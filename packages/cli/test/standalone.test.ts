@@ -48,6 +48,29 @@ test('usage equals what the clients counted, to the byte', async () => {
   });
 });
 
+test('explain says which endpoints do not work, and why', async () => {
+  await using files = manifests();
+  const port = await freePort();
+  const annotations = {
+    'weir.dev/health-check': 'tcp',
+    'weir.dev/health-check-interval': '1s',
+    'weir.dev/health-check-unhealthy': '1',
+  };
+  const closed = await freePort();
+  files.write('shop.yaml', service('web', { port, annotations }), slice('web', closed));
+  await using fleet = await standalone(files);
+  await eventually(async () => {
+    const { stdout } = await fleet.weir('explain', 'shop/web');
+    assert.match(stdout, /health-check tcp each 1s for at most 1s; out after 1 bad, back after 1 good/);
+    assert.ok(
+      stdout.includes(
+        `127.0.0.1:${closed} for ${port}/TCP, seen by local: its tcp check fails: ECONNREFUSED; used all the same`,
+      ),
+      stdout,
+    );
+  });
+});
+
 test('an edited file changes the routing, and connections that are open stay', async () => {
   await using files = manifests();
   await using before = await echoServer();

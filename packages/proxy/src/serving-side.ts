@@ -84,7 +84,11 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     ],
     onListening: (worker, door) => listeners.onListening(worker, door),
     onListenFailed: (worker, door, code) => listeners.onListenFailed(worker, door, code),
-    onWorkerEnd: (worker) => listeners.onWorkerEnd(worker),
+    onWorkerEnd: (worker) => {
+      listeners.onWorkerEnd(worker);
+      health.departed.forget(worker);
+    },
+    onDeparted: (worker, endpoints) => health.departed.take(worker, endpoints),
     onConnects: (reports) => health.hear(reports),
     onReached: () => {
       tables.reached(pool.reached);

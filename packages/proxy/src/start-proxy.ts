@@ -79,7 +79,13 @@ function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<ty
   return createAdminServer({
     ...admin,
     health,
-    metrics: createProxyMetrics({ slots: proxy.slots, tables: proxy.tables, pool: proxy.pool, log }),
+    metrics: createProxyMetrics({
+      slots: proxy.slots,
+      tables: proxy.tables,
+      health: proxy.health,
+      pool: proxy.pool,
+      log,
+    }),
     routes: { '/debug/listeners': () => proxy.view() },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',

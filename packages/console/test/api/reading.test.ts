@@ -53,6 +53,10 @@ test('one Service is explained with endpoints, settings, limits, problems and fi
   const { json } = await console.ask('/api/v1/services/shop/web');
   assert.equal(json.endpointList[0].ready.length, 2);
   assert.equal(json.endpointList[0].unready, 1);
+  assert.deepEqual(
+    json.unhealthyEndpoints.map((each: { node: string; why: string }) => [each.node, each.why]),
+    [['a', 'status 500']],
+  );
   assert.equal(json.settings.algorithm, 'least-connections');
   assert.deepEqual(json.limits, { services: 1, trafficPerMonth: 10_000 });
   assert.equal(json.used.trafficThisMonth, 30);

@@ -14,6 +14,7 @@ import {
   type ServiceSettings,
   serviceId,
   tenantId,
+  type UnhealthyEndpoint,
 } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
@@ -151,5 +152,11 @@ function heartbeatAt(applied: Position, now: number): Heartbeat {
     listeners: [{ id: listener.id, service: web.uid, bound: true, listening: true, error: null }],
     workers: 1,
     connections: 3,
+    unhealthy: { total: 2, endpoints: [unhealthyOf(web.uid), unhealthyOf('another')] },
   };
+}
+
+function unhealthyOf(service: string): UnhealthyEndpoint {
+  const endpoint = { address: '10.1.0.1', port: 8_080 };
+  return { service, protocol: 'TCP', port: 80, endpoint, state: 'failing', why: 'status 500', used: false };
 }

@@ -22,12 +22,12 @@ interface Happening {
 
 const happening: fc.Arbitrary<Happening> = fc.record({
   endpoint: fc.nat(5),
-  afterMs: fc.constantFrom(0, 1, 500, 9_999, 60_000),
+  afterMs: fc.constantFrom(0, 0, 0, 0, 1, 1, 1, 1, 50, 50, 50, 50, 500, 500, 500, 9_999, 9_999, 60_000),
   what: fc.constantFrom('good', 'bad', 'bad', 'connected', 'refused', 'refused', 'refused', 'refused'),
 });
 const histories = fc.record({
   count: fc.integer({ min: 1, max: 6 }),
-  happenings: fc.array(happening, { maxLength: 80 }),
+  happenings: fc.array(happening, { maxLength: 80, size: 'max' }),
 });
 const TIMING = { healthyThreshold: 2, unhealthyThreshold: 2 };
 

@@ -2,9 +2,11 @@
 import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
+import type { HealthRoom } from '../health/health-room.ts';
 import { REFUSALS } from '../relay/outcome.ts';
 import type { TableRoom } from '../table/table-room.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { addHealthMetrics, endpointSamples } from './health-metrics.ts';
 import { addWorkerMetrics } from './worker-metrics.ts';
 
 type ServiceLabel = 'namespace' | 'service';
@@ -13,10 +15,11 @@ const SERVICE = ['namespace', 'service'] as const;
 export function createProxyMetrics(parts: {
   readonly slots: SlotBook;
   readonly tables: TableRoom;
+  readonly health: HealthRoom;
   readonly pool: WorkerPool;
   readonly log: Logger;
 }): Metrics {
-  const { slots, tables, pool, log } = parts;
+  const { slots, tables, health, pool, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
   const column = (index: number) => (): Sample<ServiceLabel>[] => perService(slots, (total) => total[index] as number);
 
@@ -67,10 +70,11 @@ export function createProxyMetrics(parts: {
   });
   metrics.collectGauge({
     name: 'weir_service_endpoints',
-    help: 'Endpoints of the Service that are used here.',
+    help: 'Of the port of the Service that has the fewest: endpoints used here (ready), left out because they do not work (ejected), gone with connections open (draining).',
     labels: [...SERVICE, 'state'],
-    collect: () => endpointSamples(tables),
+    collect: () => endpointSamples(tables, health),
   });
+  addHealthMetrics(metrics, health);
   metrics.collectGauge({
     name: 'weir_table_revision',
     help: 'Revision of the routing table that all workers have applied; 0 before the first.',
@@ -105,16 +109,4 @@ function perService(slots: SlotBook, value: (total: Float64Array) => number): Sa
     labels: { namespace: owner.namespace, service: owner.name },
     value: sum,
   }));
-}
-
-/** Of the port with the fewest: a Service works as well as its worst port. */
-function endpointSamples({ matcher }: TableRoom): Sample<ServiceLabel | 'state'>[] {
-  const fewest = new Map<string, Sample<ServiceLabel | 'state'>>();
-  for (const { service, endpoints } of matcher.routes.values()) {
-    const known = fewest.get(service.uid);
-    if (known !== undefined && known.value <= endpoints.length) continue;
-    const labels = { namespace: service.namespace, service: service.name, state: 'ready' };
-    fewest.set(service.uid, { labels, value: endpoints.length });
-  }
-  return [...fewest.values()];
 }

@@ -5,6 +5,7 @@ import type { Clock, Timer } from '@weir/runtime';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Order } from '../worker/messages.ts';
 import { CheckBook, type CheckCounts, type MakeCheck } from './check-book.ts';
+import { DepartedBook } from './departed-book.ts';
 import { makeCheck } from './make-check.ts';
 import { PortHealth, type Unhealthy } from './port-health.ts';
 
@@ -23,6 +24,7 @@ export interface HealthRoomOptions {
 }
 
 export class HealthRoom {
+  readonly departed: DepartedBook = new DepartedBook();
   readonly #options: HealthRoomOptions;
   readonly #checks: CheckBook;
   readonly #ports = new Map<string, PortHealth>();
@@ -71,6 +73,14 @@ export class HealthRoom {
       if (route !== undefined)
         yield { route, endpoints: port.unhealthy(route, (check) => this.#checks.failureOf(check)) };
     }
+  }
+
+  /** How many endpoints of this route clients are not sent to. */
+  leftOutOf(route: Route): number {
+    const unused = this.#ports.get(portName(route))?.judgement.unused ?? [];
+    if (unused.length === 0) return 0;
+    const keys = new Set(unused);
+    return route.endpoints.filter((endpoint) => keys.has(endpointKey(endpoint))).length;
   }
 
   get checks(): CheckCounts {

@@ -1,8 +1,11 @@
-import type { EndpointLoad } from '@weir/model';
+import { type EndpointLoad, endpointKey } from '@weir/model';
+import type { DepartedEndpoint } from '../health/departed-book.ts';
 import type { Member } from '../relay/member.ts';
 import type { Severing } from './severing.ts';
 
 interface Departure {
+  /** UID of its Service. */
+  readonly service: string;
   readonly members: Iterable<Member>;
   readonly dueAt: number;
 }
@@ -24,6 +27,10 @@ export class Departures {
   /** It is back among the endpoints. */
   remove(load: EndpointLoad): void {
     this.#departed.delete(load);
+  }
+
+  get endpoints(): readonly DepartedEndpoint[] {
+    return [...this.#departed].map(([{ endpoint }, { service }]) => [service, endpointKey(endpoint)]);
   }
 
   tick(now: number): void {

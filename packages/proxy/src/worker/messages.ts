@@ -2,6 +2,7 @@
 import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
+import type { DepartedEndpoint } from '../health/departed-book.ts';
 import type { Outcome } from '../relay/outcome.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import type { ConnectReport } from './connect-news.ts';
@@ -68,6 +69,8 @@ export type Answer =
   | { readonly kind: 'done'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly door: number }
   | { readonly kind: 'failed'; readonly door: number; readonly code: string }
+  /** Once a second while there are any, and when there are none any more. */
+  | { readonly kind: 'departed'; readonly endpoints: readonly DepartedEndpoint[] }
   | { readonly kind: 'connects'; readonly reports: readonly ConnectReport[] }
   /** Connects that this host could not make since the last time. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }

@@ -69,6 +69,7 @@ export class RelayWorker {
   readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
   readonly #departures = new Departures(this.#severing);
   readonly #news: ConnectNews;
+  #hasDeparted = false;
   readonly #groups: ServiceGroups;
   readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
@@ -95,7 +96,14 @@ export class RelayWorker {
   tick(): void {
     this.#wheel.tick();
     this.#departures.tick(this.#wheel.now);
+    this.#tellDeparted();
     this.#groups.sweep();
+  }
+
+  #tellDeparted(): void {
+    const endpoints = this.#departures.endpoints;
+    if (endpoints.length > 0 || this.#hasDeparted) this.#options.answer({ kind: 'departed', endpoints });
+    this.#hasDeparted = endpoints.length > 0;
   }
 
   follow(order: Order): void {

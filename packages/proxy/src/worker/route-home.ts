@@ -178,7 +178,7 @@ export class RouteHome implements ConnectionHome {
     for (const load of before) {
       if (stayed.has(load) || load.active === 0) continue;
       this.#departed.set(endpointKey(load.endpoint), load);
-      this.#departures.add(load, { members: this.group.members, dueAt });
+      this.#departures.add(load, { service: this.group.service.uid, members: this.group.members, dueAt });
     }
   }
 }

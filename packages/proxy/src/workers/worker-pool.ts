@@ -3,6 +3,7 @@ import { AFFINITY_BYTES } from '@weir/model';
 import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
 import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
+import type { DepartedEndpoint } from '../health/departed-book.ts';
 import { retireOwner } from '../udp/flow-owners.ts';
 import { createNeighbourMemory } from '../udp/neighbours.ts';
 import type { ConnectReport } from '../worker/connect-news.ts';
@@ -33,6 +34,7 @@ export interface WorkerPoolOptions {
   onListening(worker: number, door: number): void;
   onListenFailed(worker: number, door: number, code: string): void;
   onWorkerEnd(worker: number): void;
+  onDeparted(worker: number, endpoints: readonly DepartedEndpoint[]): void;
   onConnects(reports: readonly ConnectReport[]): void;
   /** `reached` of the pool has changed. */
   onReached(): void;
@@ -167,6 +169,9 @@ export class WorkerPool {
         return;
       case 'local-failures':
         this.#failedConnects.take(answer.counts);
+        return;
+      case 'departed':
+        this.#options.onDeparted(worker.id, answer.endpoints);
         return;
       case 'connects':
         this.#options.onConnects(answer.reports);

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { HealthCheck, UnhealthyEndpoint } from '@weir/model';
-import { eventually } from '@weir/testkit';
+import { connectRaw, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { writeLocalProxyHeader } from '../../src/proxy-protocol/write-proxy-header.ts';
 import { endpointDouble } from '../fixtures/endpoint-double.ts';
@@ -14,7 +14,8 @@ import { PORT } from '../fixtures/ports.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
-const OFTEN = { intervalMs: 60, timeoutMs: 50, healthyThreshold: 1, unhealthyThreshold: 2 };
+/** Patient, for a busy machine. */
+const OFTEN = { intervalMs: 60, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 2 };
 const TCP: HealthCheck = { kind: 'tcp', ...OFTEN };
 const HTTP: HealthCheck = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
 
@@ -153,7 +154,7 @@ test('an endpoint that takes the question and never answers fails its check, and
   await using fleet = await startFleet();
   await using a = await moodyEndpoint('a');
   await using b = await moodyEndpoint('b');
-  const proxy = await serving(fleet, inTurn(HTTP, a, b));
+  const proxy = await serving(fleet, inTurn({ ...HTTP, timeoutMs: 50 }, a, b));
   b.isSilent = true;
   await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its http check fails: no answer within 50 ms'));
   await proxy.close({ drainMs: 0 });
@@ -187,3 +188,67 @@ for (const proxyProtocol of ['v1', 'v2'] as const) {
     await side.ended;
   });
 }
+
+test('metrics tell how many endpoints are used, left out, and gone with connections open, and what checks found', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  await using leaving = await endpointDouble();
+  const before = inTurn(OFF, a, b);
+  await fleet.serve({ ...before, endpoints: [...before.endpoints, endpointOf(leaving)] });
+  const proxy = await fleet.proxy({ workers: 2, admin: { host: '127.0.0.1', port: 0 } });
+  await proxy.ready;
+  const lines = async (): Promise<string[]> => {
+    const { host, port } = proxy.adminAddress ?? assert.fail('no admin');
+    return (await (await fetch(`http://${host}:${port}/metrics`)).text()).split('\n');
+  };
+  const endpoints = (state: string, count: number): string =>
+    `weir_service_endpoints{namespace="shop",service="web",state="${state}"} ${count}`;
+  await using stack = new AsyncDisposableStack();
+  for (let client = 0; client < 6; client += 1) {
+    stack.use(await connectRaw({ host: fleet.addressOf(), port: PORT }));
+  }
+  await leaving.next();
+  await eventually(async () => assert.ok((await lines()).includes(endpoints('draining', 0))));
+  b.status = 404;
+  await fleet.serve(inTurn(HTTP, a, b));
+  await eventually(async () => {
+    const now = await lines();
+    for (const line of [endpoints('ready', 1), endpoints('ejected', 1), endpoints('draining', 1)]) {
+      assert.ok(
+        now.includes(line),
+        `${line} is not in\n${now.filter((each) => each.includes('endpoints')).join('\n')}`,
+      );
+    }
+    for (const result of ['good', 'bad']) {
+      const line = now.find((each) => each.startsWith(`weir_health_checks_total{result="${result}"} `));
+      assert.ok(Number(line?.split(' ')[1]) > 0, `${line}`);
+    }
+    assert.ok(now.includes('weir_health_checks_stretched_total 0'));
+  });
+});
+
+test('what does not work is in the heartbeat', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  await serving(fleet, inTurn(HTTP, a, b));
+  b.status = 500;
+  await eventually(async () => {
+    const [heartbeat] = await fleet.heartbeats();
+    assert.deepEqual(heartbeat?.unhealthy, {
+      total: 1,
+      endpoints: [
+        {
+          service: 'uid-shop-web',
+          protocol: 'TCP',
+          port: PORT,
+          endpoint: b.endpoint,
+          state: 'failing',
+          why: 'its http check fails: status 500',
+          used: false,
+        },
+      ],
+    });
+  });
+});

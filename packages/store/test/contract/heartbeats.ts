@@ -34,7 +34,21 @@ export function heartbeatsContract(subject: Subject): void {
       const [, second] = beats;
       assert.ok(second !== undefined);
       const listeners = [{ id: 'l', service: 'u1', bound: false, listening: false, error: 'port 80 is taken' }];
-      const changed = { ...second, draining: true, connections: 0, listeners };
+      const unhealthy = {
+        total: 1,
+        endpoints: [
+          {
+            service: 'u1',
+            protocol: 'TCP' as const,
+            port: 80,
+            endpoint: { address: '10.1.0.1', port: 8_080 },
+            state: 'ejected' as const,
+            why: '3 connects in a row failed',
+            used: false,
+          },
+        ],
+      };
+      const changed = { ...second, draining: true, connections: 0, listeners, unhealthy };
       await proxy.beat({ ...second, connections: 6 });
       await proxy.beat(changed);
       assert.deepEqual(await controller.list(), [beats[0], changed, beats[2]]);
