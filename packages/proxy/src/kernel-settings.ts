@@ -1,16 +1,22 @@
 import { readFileIfPresent } from '@weir/runtime';
 import { descriptorLimit } from './open-descriptors.ts';
 
-const MIGRATE = '/proc/sys/net/ipv4/tcp_migrate_req';
 const FEW_DESCRIPTORS = 16_384;
+/** Of a connection, in bytes: more than this, and clients that do not read fill `tcp_mem`, which all tenants share. */
+const MUCH_UNSENT = 1_048_576;
 
 /** What of the kernel's settings will cost clients something, in words; what cannot be known is left out. */
-export async function kernelAdvice(): Promise<readonly string[]> {
-  const migrates = await readFileIfPresent(MIGRATE).catch(() => undefined);
+export async function kernelAdvice(read: ReadSetting = readSetting): Promise<readonly string[]> {
+  const [migrates, unsent] = await Promise.all([read('tcp_migrate_req'), read('tcp_notsent_lowat')]);
   const limit = descriptorLimit();
   const advice: string[] = [];
-  if (migrates?.trim() === '0') {
+  if (migrates === '0') {
     advice.push('connections that wait in the queue of a worker that ends are reset; set net.ipv4.tcp_migrate_req=1');
+  }
+  if (Number(unsent) > MUCH_UNSENT) {
+    advice.push(
+      'clients that do not read take megabytes of kernel memory each, which all tenants share; set net.ipv4.tcp_notsent_lowat=131072',
+    );
   }
   if (limit !== undefined && limit < FEW_DESCRIPTORS) {
     const most = Math.floor(limit / 2);
@@ -19,4 +25,12 @@ export async function kernelAdvice(): Promise<readonly string[]> {
     );
   }
   return advice;
+}
+
+/** Of `net.ipv4`; undefined: this kernel has none of that name. */
+type ReadSetting = (name: string) => Promise<string | undefined>;
+
+async function readSetting(name: string): Promise<string | undefined> {
+  const text = await readFileIfPresent(`/proc/sys/net/ipv4/${name}`).catch(() => undefined);
+  return text?.trim();
 }
