@@ -18,7 +18,8 @@ test('when many endpoints are due, what is open of their Service is gone through
       return open.values();
     },
   };
-  for (const [index, load] of loads.entries()) departures.add(load, { members, dueAt: index < 99 ? 10 : 11 });
+  for (const [index, load] of loads.entries())
+    departures.add(load, { service: 'u', members, dueAt: index < 99 ? 10 : 11 });
   departures.tick(9);
   assert.deepEqual([passes, ended.length], [0, 0]);
   departures.tick(10);
