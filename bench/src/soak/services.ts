@@ -102,7 +102,7 @@ export const services: Readonly<Record<ServiceName, ServicePlan>> = {
 };
 
 /** Of the namespace `game`; roomy enough for the usual load, and not for a flood. */
-export const gameLimits = 'connections: 80, newConnectionsPerSecond: 60, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
+export const gameLimits = 'connections: 80, newConnectionsPerSecond: 30, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
 
 /** Outcomes of connections and datagrams that were refused before they were given to the Service: it has no connection more. */
 export const refusals: readonly string[] = [

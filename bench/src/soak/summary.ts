@@ -17,7 +17,7 @@ export function summaryFor(
     `${minutes} minutes, ${born} clients; disturbances: ${disturbed.join(', ')}.`,
     '',
     ...markdownTable([
-      ['Service', 'clients connected', 'given', 'outcomes', 'received', 'sent', 'how clients ended'],
+      ['Service', 'clients connected', 'never seen', 'given', 'outcomes', 'received', 'sent', 'how clients ended'],
       ...serviceNames.map((name) => rowOf(name, reading)),
     ]),
     '',
@@ -34,6 +34,7 @@ function rowOf(name: ServiceName, { view, ledger, tallies, datagrams }: Reading)
   return [
     name,
     String(isDatagrams ? datagrams.sockets : established),
+    isDatagrams ? '' : String(established - Object.values(outcomes).reduce((sum, each) => sum + each, 0)),
     String(metered?.connections ?? ''),
     inWords(outcomes),
     String(metered?.receivedBytes ?? ''),
