@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { turnsFor } from '../src/measure/turns.ts';
+import { castsFor, turnsFor } from '../src/measure/turns.ts';
 
 test('two alternate, and each begins every other round', () => {
   assert.deepEqual(turnsFor(['weir', 'haproxy'], 3), [
@@ -17,4 +17,9 @@ test('of three everybody has one turn a round, and each begins as often as the o
     rounds.map(([first]) => first),
     ['a', 'b', 'c', 'a', 'b', 'c'],
   );
+});
+
+test('those who are started together play two rounds, and the last cast what is left', () => {
+  assert.deepEqual(castsFor(5), [2, 2, 1]);
+  assert.deepEqual(castsFor(10), [2, 2, 2, 2, 2]);
 });

@@ -11,21 +11,26 @@ export type VariantOptions = {
   readonly most: number;
 };
 
-/** Weir set up in another way, beside Weir as it is measured elsewhere. Both are fresh. */
+/** Weir set up in another way, beside Weir as it is measured elsewhere. */
 export async function measureVariant(
   stage: Stage,
   { variant, title, loads, most }: VariantOptions,
 ): Promise<ScenarioResult[]> {
   if (!stage.options.subjects.includes('weir')) return [];
-  await using during = new AsyncDisposableStack();
-  const contenders = [await stage.extra('weir', during), await stage.extra(variant, during)];
   const results: ScenarioResult[] = [];
   for (const load of loads) {
-    const ready = [];
-    for (const contender of contenders) if (await stage.isReady(contender, load.backend)) ready.push(contender);
-    if (ready.length < contenders.length) continue;
-    const named = `${title}: ${load.title}`;
-    results.push(...(await playLoad(stage, load, { contenders, bars: { weir: most }, judged: variant, title: named })));
+    const { backend } = load;
+    const played = await playLoad(stage, load, {
+      // Alone either of them says nothing.
+      cast: async (during) => {
+        const both = await stage.fresh(['weir', variant], { backend, during });
+        return both.length === 2 ? both : [];
+      },
+      bars: { weir: most },
+      judged: variant,
+      title: `${title}: ${load.title}`,
+    });
+    results.push(...played);
   }
   return results;
 }

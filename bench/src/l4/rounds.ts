@@ -1,4 +1,4 @@
-import { turnsFor } from '../measure/turns.ts';
+import { castsFor, turnsFor } from '../measure/turns.ts';
 import type { Bars, Reading, ScenarioResult } from '../report/result.ts';
 import type { SubjectName } from '../subjects/subject-name.ts';
 import type { Contender } from './contender.ts';
@@ -37,23 +37,34 @@ export async function playRounds<T>(stage: Stage, options: RoundsOptions<T>): Pr
 }
 
 export type LoadOptions = {
-  readonly contenders: readonly Contender[];
+  /** Starts those who take part, for as long as `during` takes them. */
+  readonly cast: (during: AsyncDisposableStack) => Promise<readonly Contender[]>;
   readonly bars: Bars;
   readonly judged?: SubjectName;
   /** Where it is not the load's own title. */
   readonly title?: string;
 };
 
-/** The CPU time that a load costs each of them. */
+/**
+ * The CPU time that a load costs each of them. All are started anew every few rounds: two processes of the same program differ
+ * by up to 15 %, each for as long as it lives, which no number of rounds would even out.
+ */
 export async function playLoad(stage: Stage, load: Load, options: LoadOptions): Promise<ScenarioResult[]> {
-  const { contenders, bars, judged, title = load.title } = options;
-  if (contenders.length === 0) return [];
-  const readings = await playRounds<Reading>(stage, {
-    title,
-    contenders,
-    turn: (contender) => contender.run(load, stage.options.seconds),
-    inWords: ({ figure }) => figure.toFixed(1),
-  });
+  const { cast, bars, judged, title = load.title } = options;
+  const readings = new Map<SubjectName, Reading[]>();
+  for (const rounds of castsFor(stage.options.pairs)) {
+    await using during = new AsyncDisposableStack();
+    const contenders = await cast(during);
+    if (contenders.length === 0) return [];
+    const played = await playRounds<Reading>(stage, {
+      title,
+      contenders,
+      turn: (contender) => contender.run(load, stage.options.seconds),
+      inWords: ({ figure }) => figure.toFixed(1),
+      rounds,
+    });
+    for (const [name, all] of played) readings.set(name, [...(readings.get(name) ?? []), ...all]);
+  }
   return [
     {
       name: title,

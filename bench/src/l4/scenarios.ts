@@ -37,5 +37,8 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
 };
 
 function comparing(load: Load, bars: ScenarioResult['bars']): Scenario {
-  return async (stage) => playLoad(stage, load, { contenders: await stage.contenders(load.backend), bars });
+  return (stage) => {
+    const { backend } = load;
+    return playLoad(stage, load, { cast: (during) => stage.fresh(stage.options.subjects, { backend, during }), bars });
+  };
 }

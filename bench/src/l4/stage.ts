@@ -33,6 +33,19 @@ export class Stage implements AsyncDisposable {
     return contenders;
   }
 
+  /** Those chosen that relay to the backend, started anew, for as long as `during` takes them. */
+  async fresh(
+    names: readonly Exclude<SubjectName, 'direct'>[],
+    { backend, during }: { readonly backend: BackendName; readonly during: AsyncDisposableStack },
+  ): Promise<Contender[]> {
+    const contenders: Contender[] = [];
+    for (const name of names) {
+      const contender = await this.#start(name, during);
+      if (await this.isReady(contender, backend)) contenders.push(contender);
+    }
+    return contenders;
+  }
+
   /** Starts one more, for as long as `during` takes it. */
   async extra(
     name: Exclude<SubjectName, 'direct'>,

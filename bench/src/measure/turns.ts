@@ -7,3 +7,11 @@ export function turnsFor<T>(subjects: readonly T[], rounds: number): T[][] {
     subjects.map((_, index) => subjects[(index + round) % subjects.length] as T),
   );
 }
+
+const ROUNDS_PER_CAST = 2;
+
+/** How many rounds those play who are started together, one cast after the other. */
+export function castsFor(rounds: number): number[] {
+  const casts = Math.ceil(rounds / ROUNDS_PER_CAST);
+  return Array.from({ length: casts }, (_, cast) => Math.min(ROUNDS_PER_CAST, rounds - cast * ROUNDS_PER_CAST));
+}
