@@ -45,6 +45,16 @@ test('docs/errors.md lists every code of the program, and no other', () => {
   );
 });
 
+test('docs/errors.md says of every reason of a refusal what it means', () => {
+  const [, section = ''] = read('docs/errors.md').split('## Why a client was refused');
+  const rows = section.split('\n## ')[0]?.matchAll(/^\| (`[^|]+)\|/gm) ?? [];
+  const listed = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z-]+)`/g)].map(([, reason]) => reason));
+  const [, refusals = ''] = read('packages/proxy/src/relay/outcome.ts').split('REFUSALS');
+  const known = [...refusals.matchAll(/'([a-z-]+)'/g)].map(([, reason]) => reason);
+  assert.ok(known.length > 10, `only ${known.length} reasons were found in the sources`);
+  assert.deepEqual(listed, known);
+});
+
 test('docs/operating.md lists every setting of the processes, and no other', () => {
   const mains = ['controller', 'proxy', 'console'].map((part) => read(`packages/${part}/src/main.ts`)).join('\n');
   const known = new Set([...mains.matchAll(/'(WEIR_\w+)'/g)].map(([, name]) => name));

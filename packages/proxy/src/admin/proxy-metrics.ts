@@ -49,7 +49,7 @@ export function createProxyMetrics(parts: {
   });
   metrics.collectCounter({
     name: 'weir_service_refused_total',
-    help: 'Connections that ended before a byte was relayed.',
+    help: 'Connections and UDP flows that ended before a byte was relayed; of cut-off those that were open, too.',
     labels: [...SERVICE, 'reason'],
     collect: () =>
       REFUSALS.flatMap((reason) =>

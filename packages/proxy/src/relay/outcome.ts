@@ -30,7 +30,7 @@ export const OUTCOMES = [
   'idle-timeout',
   /** A Suspension. */
   'cut-off',
-  /** Still open when the drain of this proxy was over. */
+  /** Still open when the drain of this proxy, or of the endpoint that had left, was over. */
   'drained',
   /** A UDP flow that had been silent for long made room for a new one, under the cap of its client or tenant. */
   'evicted',
@@ -41,7 +41,7 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Those that ended before a byte was relayed: `weir_service_refused_total{reason}`. */
+/** `weir_service_refused_total{reason}`: those that ended before a byte was relayed, and for `cut-off` those that were open, too. */
 export const REFUSALS: readonly Outcome[] = [
   'no-listener',
   'no-endpoints',
