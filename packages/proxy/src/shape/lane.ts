@@ -3,6 +3,9 @@ import type { Meter } from './meter.ts';
 /** A read of a shaped stream takes at most what the rate gives in this time. */
 const SLICE_SECONDS = 0.05;
 const LEAST_SLICE = 2_048;
+/** What may pass unasked: as much as the rate gives in this time, and never more than that. */
+const OWED_SECONDS = 0.000_5;
+const MOST_OWED = 65_536;
 /** Streams and datagrams take turns of this length: longer than the tick of those who wait, shorter than what can be saved up. */
 const TURN_NS = 20_000_000n;
 
@@ -11,6 +14,8 @@ export class Lane {
   readonly now: () => bigint;
   readonly #service: Meter;
   readonly #tenant: Meter;
+  /** Bytes that have passed and are not charged yet. */
+  #owed = 0;
 
   constructor({
     service,
@@ -29,8 +34,23 @@ export class Lane {
 
   /** How much a stream may take at a time; Infinity: as it likes. */
   get slice(): number {
-    const bitsPerSecond = Math.min(this.#service.bitsPerSecond, this.#tenant.bitsPerSecond);
-    return Math.max(LEAST_SLICE, Math.floor((bitsPerSecond / 8) * SLICE_SECONDS));
+    return Math.max(LEAST_SLICE, Math.floor(this.#bytesPerSecond * SLICE_SECONDS));
+  }
+
+  /**
+   * So many bytes have passed. False: nothing is to be looked at yet. What all workers share is asked only once for many small
+   * reads, or when somebody waits: it is what costs, and so little more than the rate passes meanwhile.
+   */
+  owe(bytes: number): boolean {
+    this.#owed += bytes;
+    return this.#owed >= this.#mostOwed || this.#service.isWaitedFor || this.#tenant.isWaitedFor;
+  }
+
+  /** Pays for what is owed. */
+  pay(now: bigint): void {
+    const owed = this.#owed;
+    this.#owed = 0;
+    this.charge(owed, now);
   }
 
   charge(bytes: number, now: bigint): void {
@@ -61,5 +81,13 @@ export class Lane {
     if (isWaitedFor && (now / TURN_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
+  }
+
+  get #mostOwed(): number {
+    return Math.min(MOST_OWED, this.#bytesPerSecond * OWED_SECONDS);
+  }
+
+  get #bytesPerSecond(): number {
+    return Math.min(this.#service.bitsPerSecond, this.#tenant.bitsPerSecond) / 8;
   }
 }

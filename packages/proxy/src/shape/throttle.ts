@@ -28,12 +28,16 @@ export class Throttle {
 
   /** So many bytes were read, or none yet. False: it is held from now on. */
   pass(bytes: number): boolean {
-    if (bytes > 0) this.lastBytes = bytes;
-    const now = this.#lane.now();
-    this.#lane.charge(bytes, now);
+    const lane = this.#lane;
+    if (bytes > 0) {
+      this.lastBytes = bytes;
+      if (!lane.owe(bytes) && !this.isHeld) return true;
+    }
+    const now = lane.now();
+    lane.pay(now);
     // Already held: a read that was under way when it was stopped.
     if (this.isHeld) return false;
-    this.#waitFor(this.#lane.busy(now), now);
+    this.#waitFor(lane.busy(now), now);
     return !this.isHeld;
   }
 
