@@ -32,6 +32,11 @@ export class Lane {
     return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
   }
 
+  /** A limit of 0: no turn will come unless it is raised. */
+  get isShut(): boolean {
+    return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
+  }
+
   /** How much a stream may take at a time; Infinity: as it likes. */
   get slice(): number {
     return Math.max(LEAST_SLICE, Math.floor(this.#bytesPerSecond * SLICE_SECONDS));

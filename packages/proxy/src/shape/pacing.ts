@@ -1,3 +1,4 @@
+import type { Lane } from './lane.ts';
 import type { Lanes } from './shaper.ts';
 import { Throttle } from './throttle.ts';
 
@@ -31,9 +32,9 @@ export class Pacing {
     return (isOut ? this.#lanes.out : this.#lanes.in).slice;
   }
 
-  /** It does nothing because it may not. */
+  /** It does nothing because it may not yet. */
   get isHolding(): boolean {
-    return this.#in?.isHeld === true || this.#out?.isHeld === true;
+    return isWaiting(this.#in, this.#lanes.in) || isWaiting(this.#out, this.#lanes.out);
   }
 
   end(): void {
@@ -47,4 +48,9 @@ export class Pacing {
     else this.#in = throttle;
     return throttle;
   }
+}
+
+/** For a turn that will come. Where none will, it is idle: its client may be gone, which only reading would show. */
+function isWaiting(throttle: Throttle | undefined, lane: Lane): boolean {
+  return throttle?.isHeld === true && !lane.isShut;
 }

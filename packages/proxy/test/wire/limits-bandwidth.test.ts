@@ -105,6 +105,16 @@ test('one that is held by a limit is not idle', async () => {
   assert.equal(outcomesOf(proxy)?.['idle-timeout'], undefined);
 });
 
+test('one that a limit of 0 holds ends by the idle timeout: nobody would ever see that its client has gone', async () => {
+  await using fleet = await startFleet();
+  await using sink = await byteSink();
+  fleet.limit('shop', { inBitsPerSecond: 0 });
+  const proxy = await serving(fleet, web([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+  await client.send('x'.repeat(4_000));
+  await eventually(() => assert.equal(outcomesOf(proxy)?.['idle-timeout'], 1));
+});
+
 async function limit(fleet: Fleet, endpoint: CountingServer, limits: TenantLimits): Promise<void> {
   fleet.limit('shop', limits);
   await fleet.serve(web([endpointOf(endpoint)]));
