@@ -120,12 +120,17 @@ function recompile(index: Index, uid: string): ListenerKey[] {
   const parts = index.parts.get(uid);
   if (parts === undefined) return [];
   const { service } = parts;
+  // Once for all of its listeners: it may have thousands, each with chunks of its own.
+  const chunks = Map.groupBy(parts.endpoints.values(), portOf);
   const keys: ListenerKey[] = [];
   for (const listener of parts.listeners.values()) {
     const key = listenerKey(listener);
     keys.push(key);
     if (service?.settings)
-      index.routes.set(key, routeFor(listener, service, { zone: index.zone, chunks: parts.endpoints }));
+      index.routes.set(
+        key,
+        routeFor(listener, service, { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [] }),
+      );
     else index.routes.delete(key);
   }
   return keys;
@@ -134,7 +139,7 @@ function recompile(index: Index, uid: string): ListenerKey[] {
 function routeFor(
   listener: ListenerEntry,
   service: ServiceEntry,
-  { zone, chunks }: { readonly zone: string | null; readonly chunks: ServiceParts['endpoints'] },
+  { zone, chunks }: { readonly zone: string | null; readonly chunks: readonly EndpointsEntry[] },
 ): Route {
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
@@ -143,7 +148,7 @@ function routeFor(
     listener,
     service,
     settings,
-    endpoints: endpointsFor(listener, chunks),
+    endpoints: endpointsOf(chunks),
     zone,
     admits: admissionFor(settings.sourceRanges),
   };
@@ -153,10 +158,9 @@ function routeFor(
  * Deduplicated, since an address stands in two slices while it moves; sorted, and of two zones the first by name, so that
  * nothing depends on history.
  */
-function endpointsFor(listener: ListenerEntry, chunks: ServiceParts['endpoints']): readonly Endpoint[] {
+function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
   const unique = new Map<string, Endpoint>();
-  for (const chunk of chunks.values()) {
-    if (chunk.port !== listener.port || chunk.protocol !== listener.protocol) continue;
+  for (const chunk of chunks) {
     for (const endpoint of chunk.endpoints) {
       const key = endpointKey(endpoint);
       const known = unique.get(key);
@@ -164,6 +168,10 @@ function endpointsFor(listener: ListenerEntry, chunks: ServiceParts['endpoints']
     }
   }
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
+function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
+  return `${protocol}/${port}`;
 }
 
 /** `address|port`: what tells two endpoints of one port apart. */

@@ -26,9 +26,11 @@ export function endpointsFor(
   mayUse: TrustCheck,
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
+  // Once for all ports: a Service may have thousands, in as many slices.
+  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, nameOf) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
-    const found = slices.flatMap((slice) => endpointsIn(slice, { name: port.name, protocol }));
+    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(nameOf(port)) ?? []));
     const trusted = found.filter(({ endpoint }) => {
       const objection = mayUse(service.namespace, endpoint.address);
       if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
@@ -40,8 +42,11 @@ export function endpointsFor(
 }
 
 /** A port of a slice belongs to the Service port of the same name; its number may differ from pod to pod. */
-function endpointsIn(slice: SliceObject, port: { readonly name: string | null; readonly protocol: string }): Found[] {
-  const numbers = slice.ports.filter((own) => (own.name ?? '') === (port.name ?? '') && own.protocol === port.protocol);
+function nameOf({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
+  return `${protocol}/${name ?? ''}`;
+}
+
+function endpointsIn(slice: SliceObject, numbers: SliceObject['ports']): Found[] {
   return numbers.flatMap(({ port: number }) =>
     number === null
       ? []
