@@ -1,5 +1,5 @@
 // Who is counted in which slot, and what all workers together have counted there. Values are cumulative for the life of
-// this proxy and never go back: not when a worker dies, not when a slot changes hands.
+// this proxy and never go back: not when a worker dies, not when a slot changes hands. Only a new life counts from 0.
 import { type SlotReading, slotKey } from '@weir/model';
 import {
   ACTIVE,
@@ -24,6 +24,9 @@ export interface SlotOwner {
   readonly name: string;
 }
 
+/** So many former owners are remembered, in some 25 MB: years of a quiet node, days of one whose Services come and go. */
+const MOST_FORMER = 65_536;
+
 interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
@@ -37,11 +40,20 @@ export class SlotBook {
   readonly #slabs = new Map<number, readonly SharedArrayBuffer[]>();
   readonly #slots = new Map<string, Slot>();
   readonly #free: number[] = [];
-  /** What was counted in slots that are given away, by slot key: the ledger knows these pairs by one cumulative value. */
+  /**
+   * What was counted in slots that are given away, by slot key. The ledger knows such a pair by one cumulative value per
+   * life, and the pair may come back in this life: counted from 0 it would be lost up to the former value. So none is
+   * forgotten alone; when they are too many, all are, with the life that the ledger knows them by.
+   */
   readonly #former = new Map<string, Float64Array>();
   readonly #unrouted = new Float64Array(COLUMNS);
+  readonly #mostFormer: number;
   #next = UNROUTED_SLOT + 1;
   #slabCount = 1;
+
+  constructor({ mostFormer = MOST_FORMER }: { readonly mostFormer?: number } = {}) {
+    this.#mostFormer = mostFormer;
+  }
 
   newSlab(): SharedArrayBuffer {
     return createSlab();
@@ -102,22 +114,30 @@ export class SlotBook {
       const total = this.#total(slot);
       if (total[ACTIVE] !== 0 || !isAcknowledged(slot.owner, readingOf(slot.owner, total))) continue;
       this.#slots.delete(key);
-      this.#former.set(key, total);
+      if (total.some((count) => count !== 0)) this.#former.set(key, total);
       this.#free.push(slot.index);
       freed.push(key);
     }
     return freed;
   }
 
-  /** From here on counts from 0, but for the connections that are open. */
-  startAnew(): void {
+  /** It is time for a new life: too many former owners are remembered for the sake of this one. */
+  get isFull(): boolean {
+    return this.#former.size > this.#mostFormer;
+  }
+
+  /** From here on counts from 0, but for the connections that are open; returns what was counted until then, no byte more. */
+  startAnew(): SlotReading[] {
     this.#former.clear();
+    const readings: SlotReading[] = [];
     for (const slot of this.#slots.values()) {
       const total = this.#total(slot);
       const open = total[ACTIVE] as number;
+      readings.push(readingOf(slot.owner, total));
       addTo(slot.base, total, -1);
       slot.base[ACTIVE] = (slot.base[ACTIVE] as number) + open;
     }
+    return readings;
   }
 
   /** All slots, with their owner's row of totals. */

@@ -1,4 +1,5 @@
-// What earlier lives of this proxy left in the state directory, brought to the ledger under their own numbers.
+// What earlier lives of this proxy left, in the state directory or in this process, brought to the ledger under their own
+// numbers.
 import { acknowledge, minuteOf, reportFor } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
@@ -17,7 +18,7 @@ interface Former {
 export interface FormerLivesOptions {
   readonly node: string;
   readonly store: Store;
-  readonly files: JournalFiles;
+  readonly files: Pick<JournalFiles, 'write' | 'remove'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -30,6 +31,17 @@ export class FormerLives {
   constructor(found: readonly FoundRecord[], options: FormerLivesOptions) {
     this.#options = options;
     this.#lives = found.map(({ file, record }) => ({ file, record, repeatAt: 0 }));
+  }
+
+  /** A life that this process has ended. A disk that does not take it now takes it with what is acknowledged. */
+  async adopt({ file, record }: FoundRecord): Promise<void> {
+    const { files, log } = this.#options;
+    this.#lives.push({ file, record, repeatAt: 0 });
+    try {
+      await files.write(file, record);
+    } catch (error) {
+      log.error({ file, reason: errorMessage(error) }, 'the journal of a life that has ended cannot be written');
+    }
   }
 
   /** One round: throws when the store is away, and goes on with the next call. A disk that fails holds up nobody else. */

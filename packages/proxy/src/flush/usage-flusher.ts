@@ -16,7 +16,7 @@ import {
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { SlotBook } from '../counters/slot-book.ts';
-import type { FormerLives } from './former-lives.ts';
+import { FormerLives } from './former-lives.ts';
 import { type JournalFiles, journalFileName } from './journal-files.ts';
 import { wholeReportOf } from './whole-report.ts';
 
@@ -24,6 +24,8 @@ const LAST_TRY_MS = 200;
 const KEPT_MS = 10 * 60_000;
 /** Writing the journal may take this part of the time: after a long outage it is large, and written less often. */
 const DISK_SHARE = 20;
+/** Of a proxy without a state directory. */
+const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
   readonly node: string;
@@ -40,6 +42,7 @@ export interface UsageFlusherOptions {
 
 export class UsageFlusher {
   readonly #options: UsageFlusherOptions;
+  readonly #former: FormerLives;
   #journal: Journal = EMPTY_JOURNAL;
   #life: number | undefined;
   #atLeast: number;
@@ -52,6 +55,7 @@ export class UsageFlusher {
 
   constructor(options: UsageFlusherOptions) {
     this.#options = options;
+    this.#former = options.disk?.former ?? new FormerLives([], { ...options, files: NO_FILES });
     this.#atLeast = options.highestLife + 1;
     this.#file = journalFileName(undefined, options.startedAt);
   }
@@ -62,9 +66,10 @@ export class UsageFlusher {
 
   /** One round; throws when the store is away: nothing is lost by it. */
   async flush(): Promise<void> {
+    if (this.#options.slots.isFull && this.#life !== undefined) await this.#endLife(this.#life);
     this.#note();
     if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
-    await this.#options.disk?.former.flush();
+    await this.#former.flush();
     const life = this.#life ?? (await this.#beginLife());
     await this.#bring(life);
   }
@@ -72,7 +77,7 @@ export class UsageFlusher {
   /** The store was away: what it had acknowledged may be lost, and everything is said once more. */
   sayAllAgain(): void {
     this.#owed += 1;
-    this.#options.disk?.former.sayAllAgain();
+    this.#former.sayAllAgain();
   }
 
   /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
@@ -124,10 +129,21 @@ export class UsageFlusher {
   }
 
   /** Under no tenant's name nothing can be billed: see `SlotBook`. */
-  #note(): void {
-    const { slots, clock } = this.#options;
-    const readings = slots.readings().filter((reading) => reading.tenant !== '');
-    this.#journal = record(this.#journal, readings, minuteOf(clock.now()));
+  #note(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
+    const billed = readings.filter((reading) => reading.tenant !== '');
+    this.#journal = record(this.#journal, billed, minuteOf(this.#options.clock.now()));
+  }
+
+  /** All that it counted belongs to it, and is brought to the ledger under its number; the next one counts what comes now. */
+  async #endLife(life: number): Promise<void> {
+    const { slots, clock, startedAt } = this.#options;
+    this.#note(slots.startAnew());
+    const ended = { file: this.#file, record: { life, journal: this.#journal, recordedAt: clock.now() } };
+    this.#journal = EMPTY_JOURNAL;
+    this.#written = EMPTY_JOURNAL;
+    this.#life = undefined;
+    this.#file = journalFileName(undefined, startedAt);
+    await this.#former.adopt(ended);
   }
 
   async #write(): Promise<void> {

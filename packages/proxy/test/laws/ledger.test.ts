@@ -37,11 +37,31 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('free' as const, 'minute' as const, 'worker dies' as const, 'crash' as const) }),
 );
 
-test('the ledger ends at what was counted, with any report lost, repeated or reordered', async () => {
+/** How many former owners of slots are remembered: all there can be, and fewer, so that lives end early. */
+for (const mostFormer of [TENANTS.length * SERVICES.length, 0]) {
+  test(`the ledger ends at what was counted, with any report lost, repeated or reordered (${mostFormer} former owners)`, async () => {
+    await holds(mostFormer);
+  });
+}
+
+test('a Service that comes back to a tenant whose total was forgotten is counted on, in a new life', async () => {
+  await using directory = temporaryDirectory('ledger');
+  const world = new World(directory.path, 0);
+  await world.begin();
+  const move = (tenant: Tenant): Step => ({ kind: 'move', service: 'web', tenant });
+  const count = (bytes: number): Step => ({ kind: 'count', service: 'web', bytes });
+  const settle: readonly Step[] = [{ kind: 'flush', fate: 'arrives' }, { kind: 'free' }];
+  for (const each of [count(1_000), move('y'), ...settle, ...settle, move('x'), count(10)]) await world.take(each);
+  await world.end();
+  assert.deepEqual(await usageOf(world.store, START), world.counted());
+  assert.equal(world.lives, 2);
+});
+
+async function holds(mostFormer: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       await using directory = temporaryDirectory('ledger');
-      const world = new World(directory.path);
+      const world = new World(directory.path, mostFormer);
       await world.begin();
       for (const each of steps) await world.take(each);
       await world.end();
@@ -49,7 +69,7 @@ test('the ledger ends at what was counted, with any report lost, repeated or reo
     }),
     { numRuns: 60 },
   );
-});
+}
 
 /** One node's proxy, of which only the counting is real: a worker's part is played by hand. */
 class World {
@@ -58,15 +78,19 @@ class World {
   readonly #clock = new ManualClock(START);
   readonly #expected = new Map<Service, number[]>();
   readonly #tenants: Record<Service, Tenant> = { web: 'x', game: 'x' };
+  readonly #mostFormer: number;
   #slots = new SlotBook();
+  /** How many have begun. */
+  lives = 0;
   #flusher!: UsageFlusher;
   #fate: Fate = 'arrives';
   #worker = 0;
   #slabs: SharedArrayBuffer[] = [];
   #mark = 0;
 
-  constructor(directory: string) {
+  constructor(directory: string, mostFormer: number) {
     this.#directory = directory;
+    this.#mostFormer = mostFormer;
   }
 
   async begin(): Promise<void> {
@@ -74,14 +98,16 @@ class World {
     const store = faultyStore(this.store, () => this.#fate);
     const common = { node: 'a', store, clock: this.#clock, log: silentLogger() };
     const disk = await openStateDirectory({ ...common, path: this.#directory });
-    this.#slots = new SlotBook();
+    this.#slots = new SlotBook({ mostFormer: this.#mostFormer });
     this.#flusher = new UsageFlusher({
       ...common,
       slots: this.#slots,
       startedAt: this.#clock.now(),
       highestLife: disk.highestLife,
       disk,
-      onLife: () => undefined,
+      onLife: () => {
+        this.lives += 1;
+      },
     });
     this.#spawn();
   }
@@ -91,7 +117,7 @@ class World {
       case 'count':
         return this.#count(taken.service, taken.bytes);
       case 'move': {
-        this.#slots.release({ service: taken.service, tenant: this.#tenants[taken.service] }, this.#mark);
+        this.#slots.release(this.#owner(taken.service), this.#mark);
         this.#tenants[taken.service] = taken.tenant;
         this.#slots.assign(this.#owner(taken.service));
         return;
