@@ -24,8 +24,8 @@ test('the default tenant policy says all that is wrong with it, and what is not 
   assert.throws(() => parseDefaultPolicy('p.yaml', 'a: b: c'), /p.yaml is not valid YAML/);
   assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);
   assert.deepEqual(
-    parseDefaultPolicy('p.yaml', 'limits: {connections: 5}').problems.map((each) => each.message),
-    ['limits.connections is not enforced yet by this version; what it asks for does not happen'],
+    parseDefaultPolicy('p.yaml', 'limits: {requestsPerSecond: 5}').problems.map((each) => each.message),
+    ['limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen'],
   );
 });
 
