@@ -5,13 +5,13 @@
  */
 export class TimeoutWheel<T extends Deadlined> {
   readonly #slots: T[][];
-  readonly #onExpired: (entry: T) => void;
   #now = 0;
+  /** All before it are empty; behind `now` while what is due has not been taken. */
+  #swept = 0;
 
   /** `slots` ticks around; a deadline further away is looked at once per round. */
-  constructor(slots: number, onExpired: (entry: T) => void) {
+  constructor(slots: number) {
     this.#slots = Array.from({ length: slots }, (): T[] => []);
-    this.#onExpired = onExpired;
   }
 
   /** Ticks since the start. */
@@ -20,8 +20,9 @@ export class TimeoutWheel<T extends Deadlined> {
   }
 
   add(entry: T): void {
-    // Never into the slot of this moment: it would be looked at only after a whole round.
-    entry.wheelSlot = Math.max(this.#now + 1, Math.min(entry.deadline, this.#now + this.#slots.length - 1));
+    // Never into the slot of this moment, which would be looked at only after a whole round, nor into the one that is being
+    // swept, which would never be empty.
+    entry.wheelSlot = Math.max(this.#now + 1, Math.min(entry.deadline, this.#swept + this.#slots.length - 1));
     const slot = this.#slotAt(entry.wheelSlot);
     entry.wheelAt = slot.length;
     slot.push(entry);
@@ -43,14 +44,21 @@ export class TimeoutWheel<T extends Deadlined> {
     this.add(entry);
   }
 
-  /** To be called once per tick. */
+  /** To be called once per tick; what is due then is for `takeDue`. Time waits for a sweep that is nearly a round behind. */
   tick(): void {
-    this.#now += 1;
-    const due = this.#slotAt(this.#now);
-    for (let entry = due.pop(); entry !== undefined; entry = due.pop()) {
-      if (entry.deadline > this.#now) this.add(entry);
-      else this.#onExpired(entry);
+    if (this.#now - this.#swept < this.#slots.length - 2) this.#now += 1;
+  }
+
+  /** One whose deadline has come; it leaves the wheel. Undefined: all others have time. Until it is taken it may be put off. */
+  takeDue(): T | undefined {
+    for (; this.#swept <= this.#now; this.#swept += 1) {
+      const slot = this.#slotAt(this.#swept);
+      for (let entry = slot.pop(); entry !== undefined; entry = slot.pop()) {
+        if (entry.deadline <= this.#now) return entry;
+        this.add(entry);
+      }
     }
+    return undefined;
   }
 
   #slotAt(tick: number): T[] {

@@ -27,6 +27,7 @@ import type { UdpTransport } from '../udp/transport.ts';
 import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
+import { Expiring } from './expiring.ts';
 import type { Answer, Door, Order } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { RouteHome } from './route-home.ts';
@@ -64,7 +65,8 @@ export class RelayWorker {
   readonly #context: RelayContext;
   readonly #homes = new Map<ListenerKey, RouteHome>();
   readonly #listeners = new Map<number, { close(): void }>();
-  readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS, (member) => this.#expire(member));
+  readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS);
+  readonly #expiring = new Expiring(this.#wheel, (thrown) => this.#options.report('internal', thrown));
   readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
   readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
   readonly #departures = new Departures(this.#severing);
@@ -94,7 +96,7 @@ export class RelayWorker {
 
   /** Once a second. */
   tick(): void {
-    this.#wheel.tick();
+    this.#expiring.tick();
     this.#departures.tick(this.#wheel.now);
     this.#tellDeparted();
     this.#groups.sweep();
@@ -137,14 +139,6 @@ export class RelayWorker {
         return;
       case 'mark':
         this.#options.answer({ kind: 'done', sequence: order.sequence });
-    }
-  }
-
-  #expire(member: Member): void {
-    try {
-      member.onExpired();
-    } catch (thrown) {
-      this.#options.report('internal', thrown);
     }
   }
 

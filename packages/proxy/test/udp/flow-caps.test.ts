@@ -5,14 +5,14 @@ import { WorkerLimits } from '../../src/admit/worker-limits.ts';
 import { ACTIVE, outcomeColumn, RECEIVED } from '../../src/counters/columns.ts';
 import type { Flow } from '../../src/udp/flow.ts';
 import { TenantFlows } from '../../src/udp/tenant-flows.ts';
-import { listening, wheelFor } from './listening.ts';
+import { listening, pass, wheelFor } from './listening.ts';
 
 const BYTES = new Uint8Array(1);
 
 test('a client that has all the flows it may have gets a new one for its longest silent one', () => {
   const { listener, open, wheel, row } = listening({ perTenant: 6 });
   for (const port of [1, 2, 3]) listener.onMessage(BYTES, 'client', port);
-  wheel.tick();
+  pass(wheel, 1);
   for (const port of [1, 3]) listener.onMessage(BYTES, 'client', port);
   listener.onMessage(BYTES, 'other', 1);
   listener.onMessage(BYTES, 'client', 4);
@@ -25,7 +25,7 @@ test('a tenant that has all the flows it may have keeps those that speak, whoeve
   listener.onMessage(BYTES, 'speaker', 1);
   for (let forged = 0; forged < 1_000; forged += 1) {
     listener.onMessage(BYTES, `forged ${forged}`, 1);
-    wheel.tick();
+    pass(wheel, 1);
     listener.onMessage(BYTES, 'speaker', 1);
   }
   assert.equal(open().length, 5);
@@ -51,7 +51,7 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
   });
   for (const port of [1, 2]) listener.onMessage(BYTES, 'client', port);
   assert.deepEqual([open(), row[outcomeColumn('connection-limit')], row[RECEIVED]], [['client|1'], 1, 1]);
-  for (let second = 0; second < 100; second += 1) wheel.tick();
+  pass(wheel, 100);
   assert.deepEqual([open(), free], [[], 1]);
   listener.onMessage(BYTES, 'client', 2);
   assert.deepEqual(open(), ['client|2']);

@@ -77,7 +77,15 @@ function homeFor(tenant: string, { row, members }: { row: Float64Array; members:
 }
 
 export function wheelFor(): TimeoutWheel<Member> {
-  return new TimeoutWheel<Member>(128, (member) => member.onExpired());
+  return new TimeoutWheel<Member>(128);
+}
+
+/** So many seconds pass. */
+export function pass(wheel: TimeoutWheel<Member>, seconds: number): void {
+  for (let second = 0; second < seconds; second += 1) {
+    wheel.tick();
+    for (let member = wheel.takeDue(); member !== undefined; member = wheel.takeDue()) member.onExpired();
+  }
 }
 
 function nameOf({ address, port }: Flow): string {

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Member } from '../../src/relay/member.ts';
+import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
+import { Expiring } from '../../src/worker/expiring.ts';
+
+test('of many that are due at once the worker ends some per turn; who speaks or ends meanwhile is left alone', async () => {
+  const wheel = new TimeoutWheel<Member>(8);
+  const expiring = new Expiring(wheel, (thrown) => assert.fail(String(thrown)));
+  const expired = new Set<Member>();
+  const members = Array.from({ length: 1_000 }, () => silent((member) => expired.add(member)));
+  for (const member of members) wheel.add(member);
+  expiring.tick();
+  assert.equal(expired.size, 200);
+  const [speaks, ends] = members.filter((member) => !expired.has(member));
+  assert.ok(speaks !== undefined && ends !== undefined);
+  speaks.deadline = 3;
+  wheel.remove(ends);
+  expiring.tick();
+  assert.equal(expired.size, 200, 'one that is at it already is not hurried');
+  for (let turn = 0; turn < 6; turn += 1) await nextTurn();
+  assert.equal(expired.size, 998);
+  expiring.tick();
+  assert.ok(expired.has(speaks));
+  assert.ok(!expired.has(ends));
+});
+
+function silent(onExpired: (member: Member) => void): Member & { deadline: number } {
+  return {
+    deadline: 1,
+    wheelSlot: 0,
+    wheelAt: -1,
+    memberAt: -1,
+    load: undefined,
+    end: () => undefined,
+    onExpired() {
+      onExpired(this);
+    },
+  };
+}
