@@ -70,30 +70,27 @@ export class Connection implements StreamEvents, Member, PacedReader {
   /** The client's bytes wait in the kernel until an endpoint has answered. */
   start(): void {
     const { wheel } = this.#context;
-    this.#home.members.add(this);
-    this.#client.readAtMost?.(this.#pacing.slice(false));
-    this.#client.accept(this);
-    this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
-    wheel.add(this);
-    this.#guarded(() => this.#connect('connect-failed'));
+    this.#guarded(() => {
+      this.#home.members.add(this);
+      this.#client.readAtMost?.(this.#pacing.slice(false));
+      this.#client.accept(this);
+      this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
+      wheel.add(this);
+      this.#connect('connect-failed');
+    });
   }
 
-  /** Ends both sides by RST, so that what the kernel still holds is discarded. */
+  /** Ends both sides by RST, so that what the kernel still holds is discarded. Whatever throws: its slot is free after it. */
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#context.wheel.remove(this);
-    this.#home.members.delete(this);
-    this.#leaveEndpoint();
-    this.#grant.release();
-    this.#pacing.end();
-    this.#countSent(this.#client.queued);
-    countOutcome(this.#row, outcome);
-    if (outcome !== 'completed') {
-      this.#client.reset();
-      this.#endpoint?.reset();
+    try {
+      this.#leave();
+      countOutcome(this.#row, outcome);
+      if (outcome !== 'completed') this.#reset();
+    } finally {
+      add(this.#row, ACTIVE, -1);
     }
-    add(this.#row, ACTIVE, -1);
   }
 
   onExpired(): void {
@@ -188,6 +185,23 @@ export class Connection implements StreamEvents, Member, PacedReader {
     this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
     wheel.advance(this);
     this.#connect(failure);
+  }
+
+  #leave(): void {
+    this.#context.wheel.remove(this);
+    this.#home.members.delete(this);
+    this.#leaveEndpoint();
+    this.#grant.release();
+    this.#pacing.end();
+    this.#countSent(this.#client.queued);
+  }
+
+  #reset(): void {
+    try {
+      this.#client.reset();
+    } finally {
+      this.#endpoint?.reset();
+    }
   }
 
   #leaveEndpoint(): void {

@@ -124,17 +124,29 @@ export class FlowListener implements UdpListenerEvents {
       this.#refuse(home, grant);
       return undefined;
     }
-    if (!grant.capClient(home.route, client)) {
+    try {
+      if (grant.capClient(home.route, client)) return this.#begin(home, client, grant);
+    } catch (thrown) {
       grant.release();
-      this.#refuse(home, 'client-limit');
-      return undefined;
+      throw thrown;
     }
+    grant.release();
+    this.#refuse(home, 'client-limit');
+    return undefined;
+  }
+
+  #begin(home: FlowHome, client: Client, grant: Grant): Flow | undefined {
     this.#makeRoom(home, client);
     const flow = new Flow(client, { home, grant, context: this.#context });
-    this.#flows.add(flow);
-    this.#options.tenants.add(flow);
-    this.#neighbours?.claim(client);
-    return flow;
+    try {
+      this.#flows.add(flow);
+      this.#options.tenants.add(flow);
+      this.#neighbours?.claim(client);
+      return flow;
+    } catch (thrown) {
+      flow.onThrow(thrown);
+      return undefined;
+    }
   }
 
   /** Under the caps that always hold: the longest silent flow goes. */

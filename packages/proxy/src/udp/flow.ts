@@ -133,14 +133,17 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#context.wheel.remove(this);
-    this.home.members.delete(this);
-    this.#leave();
-    this.#unanswered = undefined;
-    this.#grant.release();
-    this.#context.onEnded(this);
-    countOutcome(this.#row, outcome);
-    add(this.#row, ACTIVE, -1);
+    try {
+      this.#context.wheel.remove(this);
+      this.home.members.delete(this);
+      this.#unanswered = undefined;
+      this.#grant.release();
+      this.#context.onEnded(this);
+      this.#leave();
+    } finally {
+      countOutcome(this.#row, outcome);
+      add(this.#row, ACTIVE, -1);
+    }
   }
 
   /** To the endpoint of the moment. Ends the flow when there is none. */

@@ -71,8 +71,12 @@ export class Arrival implements StreamEvents, Member {
     add(this.#row, ACTIVE, 1);
     group.members.add(this);
     wheel.add(this);
-    this.#stream.accept(this);
-    this.#stream.readStart();
+    try {
+      this.#stream.accept(this);
+      this.#stream.readStart();
+    } catch (thrown) {
+      this.onThrow(this.#stream, thrown);
+    }
   }
 
   end(outcome: Outcome): void {
@@ -147,9 +151,12 @@ export class Arrival implements StreamEvents, Member {
   #letIn(prelude: Uint8Array): void {
     this.#stream.readStop();
     this.#leave();
-    this.#options.letIn(this.#stream, { ...this.#arrived, prelude });
-    // The last: a slot without anything open may become another tenant's, and a drain without any is over.
-    add(this.#row, ACTIVE, -1);
+    try {
+      this.#options.letIn(this.#stream, { ...this.#arrived, prelude });
+    } finally {
+      // The last: a slot without anything open may become another tenant's, and a drain without any is over.
+      add(this.#row, ACTIVE, -1);
+    }
   }
 
   /** What the client still sends is read and forgotten: unread bytes would make the kernel reset it before it saw the alert. */

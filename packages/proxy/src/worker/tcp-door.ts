@@ -99,16 +99,21 @@ export class TcpDoor implements ListenerEvents {
       refuse(stream, home.group.row, grant);
       return;
     }
-    new Arrival(stream, {
-      destination: this.#at,
-      needs,
-      group: home.group,
-      grant,
-      wheel: context.wheel,
-      isServed: (serverName) => home.isServed(serverName),
-      letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
-      onInternalError: context.onInternalError,
-    }).start();
+    try {
+      new Arrival(stream, {
+        destination: this.#at,
+        needs,
+        group: home.group,
+        grant,
+        wheel: context.wheel,
+        isServed: (serverName) => home.isServed(serverName),
+        letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
+        onInternalError: context.onInternalError,
+      }).start();
+    } catch (thrown) {
+      grant.release();
+      throw thrown;
+    }
   }
 
   /** The listener may be another Service's by now, or this one cut off; and only now is it known who the client is. */

@@ -57,6 +57,42 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
   assert.deepEqual(open(), ['client|2']);
 });
 
+test('a flow that cannot begin gives its place and its slot back', () => {
+  const limits = new WorkerLimits();
+  let taken = 0;
+  let bugs = 2;
+  const tenants = new TenantFlows<Flow>(100);
+  const add = tenants.add.bind(tenants);
+  const strike = (): void => {
+    if (bugs-- > 0) throw new Error('a bug');
+  };
+  const { listener, open, row } = listening({
+    tenants: Object.assign(tenants, {
+      add(flow: Flow) {
+        strike();
+        add(flow);
+      },
+    }),
+    admit(uid) {
+      const grant = limits.admit(uid);
+      assert.ok(typeof grant !== 'string');
+      taken += 1;
+      const release = (): void => {
+        taken -= 1;
+      };
+      const isUnlucky = taken === 1 && bugs === 1;
+      return Object.assign(grant, { release, ...(isUnlucky ? { capClient: () => strike() === undefined } : {}) });
+    },
+    onInternalError: () => undefined,
+  });
+  listener.onMessage(BYTES, 'client', 1);
+  assert.deepEqual([open(), row[ACTIVE], taken], [[], 0, 0]);
+  assert.throws(() => listener.onMessage(BYTES, 'client', 1), /a bug/, 'for the transport to catch');
+  assert.deepEqual([open(), row[ACTIVE], taken], [[], 0, 0]);
+  listener.onMessage(BYTES, 'client', 1);
+  assert.deepEqual([open(), row[ACTIVE], taken], [['client|1'], 1, 1]);
+});
+
 test('one tenant at its cap takes nothing from another', () => {
   const wheel = wheelFor();
   const tenants = new TenantFlows<Flow>(2);

@@ -47,7 +47,51 @@ for (const { name, end, outcome } of ENDS) {
     for (const client of [one, other]) assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
     assert.deepEqual(worker.outcomes(), { [outcome]: 2 });
     assert.equal(worker.reported.length, 1);
+    assert.equal(worker.row[ACTIVE], 0, 'its slot is free');
   });
+}
+
+for (const { name, options } of [
+  { name: 'relayed at once', options: {} },
+  { name: 'asked first who it is', options: { trustProxyProtocol: ['127.0.0.0/8'] } },
+]) {
+  test(`a client that cannot be taken over when it is to be ${name} leaves its place and its slot free`, async () => {
+    await using backend = await echoServer();
+    let bugs = 1;
+    const transport = withDeafClients(() => bugs-- > 0);
+    using worker = await loneWorker(web([endpointOf(backend)]), { transport, ...options });
+    // The reset may come before the client knows that it is connected.
+    const ended = await connectRaw(worker).then(
+      (client) => client.ended,
+      ({ code }) => ({ kind: 'error', code }),
+    );
+    assert.deepEqual(ended, { kind: 'error', code: 'ECONNRESET' });
+    assert.deepEqual(worker.outcomes(), { internal: 1 });
+    assert.equal(worker.row[ACTIVE], 0);
+    worker.tick(605);
+    assert.deepEqual(worker.outcomes(), { internal: 1 }, 'nobody waits for it any more');
+  });
+}
+
+/** A transport whose accepted streams throw when somebody takes them over, as often as it is asked for. */
+function withDeafClients(strikes: () => boolean): Transport {
+  return {
+    connect: netTransport.connect,
+    listen: (at, events) =>
+      netTransport.listen(at, {
+        onListening: () => events.onListening(),
+        onFailed: (code) => events.onFailed(code),
+        onAcceptError: (code) => events.onAcceptError(code),
+        onConnection(stream) {
+          const right = stream.accept.bind(stream);
+          const accept: typeof right = (owner) => {
+            if (strikes()) throw new Error('a bug');
+            right(owner);
+          };
+          events.onConnection(Object.assign(stream, { accept }));
+        },
+      }),
+  };
 }
 
 /** A transport whose streams to endpoints throw when this is called, as often as it is asked for. */
