@@ -7,6 +7,7 @@ import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
 import { Doors, type DoorsOptions } from './doors.ts';
 import { outcomeOf } from './listener-report.ts';
+import { ListenerStates } from './listener-states.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
@@ -40,7 +41,7 @@ export interface ListenerBookOptions extends DoorsOptions {
 export class ListenerBook {
   readonly #options: ListenerBookOptions;
   readonly #checks: PortChecks;
-  readonly #states = new Map<ListenerKey, ListenerState>();
+  readonly #states: ListenerStates;
   readonly #failures = new Map<ListenerKey, number>();
   readonly #doors: Doors;
   #cutoffs: readonly Cutoff[] = [];
@@ -51,6 +52,7 @@ export class ListenerBook {
 
   constructor(options: ListenerBookOptions) {
     this.#options = options;
+    this.#states = new ListenerStates(options.matcher.routes);
     this.#checks = new PortChecks(options.probe);
     this.#doors = new Doors(options);
   }
@@ -89,14 +91,15 @@ export class ListenerBook {
   }
 
   /** Brings the sockets of these listeners, by default of all, to what the plan says. */
-  settle(keys?: Iterable<ListenerKey>): void {
+  settle(keys?: readonly ListenerKey[]): void {
     if (!this.#hasBegun || this.#isClosed) return;
+    for (const key of keys ?? this.#options.matcher.routes.keys()) this.#states.judge(key);
     if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
     const { matcher, clock } = this.#options;
     const steps = planListeners({
       matcher,
       cutoffs: this.#cutoffs,
-      present: this.#states,
+      present: this.#states.all,
       now: clock.now(),
       monotonic: clock.monotonic(),
       ...(keys === undefined ? {} : { keys }),
@@ -112,7 +115,7 @@ export class ListenerBook {
   /** Once a second: what failed is tried again when its time has come. */
   retry(): void {
     this.#doors.forgetClosed();
-    const failed = [...this.#states].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
+    const failed = [...this.#states.all].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
     if (failed.length > 0) this.settle(failed);
     if (this.#mode.kind === 'serving') this.#checkHeld();
   }
@@ -155,10 +158,7 @@ export class ListenerBook {
   get isSettled(): boolean {
     if (!this.#hasBegun) return false;
     if (this.#mode.kind === 'blocked' || this.#mode.kind === 'silent') return true;
-    return [...this.#options.matcher.routes.values()].every(({ key }) => {
-      const state = this.#states.get(key);
-      return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'held' || state?.kind === 'failed';
-    });
+    return this.#states.areSettled;
   }
 
   reports(): ListenerReport[] {
@@ -217,7 +217,7 @@ export class ListenerBook {
   #checkHeld(): void {
     const now = this.#options.clock.monotonic();
     let left = CHECKS_EACH_TIME;
-    for (const [key, state] of this.#states) {
+    for (const [key, state] of this.#states.all) {
       if (left === 0) return;
       const at = this.#options.matcher.routes.get(key)?.listener;
       if (state.kind !== 'held' || state.checkAt > now || at === undefined || this.#doors.isStillClosing(key)) continue;
@@ -247,7 +247,7 @@ export class ListenerBook {
   }
 
   #closeAll(): void {
-    for (const key of [...this.#states.keys()]) this.#close(key);
+    for (const key of [...this.#states.all.keys()]) this.#close(key);
   }
 
   #settleLater(steps: readonly ListenerStep[]): void {
@@ -256,6 +256,7 @@ export class ListenerBook {
 
   #answered(opening: Opening | undefined): void {
     if (opening === undefined) return;
+    this.#states.judge(opening.door.key);
     if (opening.isConfirmed) this.#failures.delete(opening.door.key);
     this.#options.onChange();
   }

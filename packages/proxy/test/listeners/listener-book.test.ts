@@ -65,7 +65,51 @@ describe('listeners', () => {
     assert.equal(probes, before);
   });
 
-  function bookOf(matcher: Matcher): ListenerBook {
+  test('whether all are settled is asked after each answer, and costs no look at all of them', async () => {
+    const count = 200;
+    const services = Array.from({ length: count }, (_, at) => ({
+      ...web([ENDPOINT]),
+      name: `s${at}`,
+      port: 1_000 + at,
+    }));
+    const { routes, ...rest } = createMatcher(tableFor(NODE, services), 'a');
+    let looks = 0;
+    const watched = new Map(routes);
+    watched.values = () => {
+      looks += 1;
+      return routes.values();
+    };
+    let answers = 0;
+    let settledAfter: number | undefined;
+    const book: ListenerBook = bookOf({ ...rest, routes: watched }, () => {
+      answers += 1;
+      if (answers > 1 && book.isSettled) settledAfter ??= answers;
+    });
+    await settled();
+    assert.ok(book.isSettled);
+    assert.ok(answers >= count && settledAfter !== undefined && settledAfter >= count, `${settledAfter} of ${answers}`);
+    assert.ok(looks < 5, `${looks} looks at all`);
+  });
+
+  test('what is wanted anew is not settled before it is there, and what is no longer wanted is waited for by nobody', async () => {
+    const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a');
+    const routes = new Map(matcher.routes);
+    const book = bookOf({ ...matcher, routes });
+    assert.equal(book.isSettled, false);
+    await settled();
+    assert.equal(book.isSettled, true);
+    const [[key, route] = assert.fail()] = routes;
+    routes.delete(key);
+    book.settle([key]);
+    assert.equal(book.isSettled, true);
+    routes.set(key, route);
+    book.settle([key]);
+    assert.equal(book.isSettled, false);
+    await settled();
+    assert.equal(book.isSettled, true);
+  });
+
+  function bookOf(matcher: Matcher, onChange = (): void => undefined): ListenerBook {
     const book: ListenerBook = new ListenerBook({
       matcher,
       clock,
@@ -80,7 +124,7 @@ describe('listeners', () => {
       workers: () => [1],
       mark: () => 1,
       reached: () => 1,
-      onChange: () => undefined,
+      onChange,
     });
     book.begin();
     return book;
