@@ -48,6 +48,8 @@ export class RouteHome implements ConnectionHome {
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
   #pool: EndpointPool = EMPTY_POOL;
+  /** Those of the pool, made when first asked for: most homes never doubt an endpoint. */
+  #present: ReadonlySet<EndpointLoad> | undefined;
   /** Undefined: every name is served. */
   #hosts: HostTable<true> | undefined;
 
@@ -111,7 +113,7 @@ export class RouteHome implements ConnectionHome {
 
   onConnectFailed(load: EndpointLoad): void {
     // One that has left is no longer judged, and would be remembered here for ever.
-    if (load.rank === UNUSED && !this.#pool.all.includes(load)) return;
+    if (load.rank === UNUSED && !this.#isPresent(load)) return;
     this.#doubted.add(load);
     this.#news.failed(this.#route.key, endpointKey(load.endpoint));
   }
@@ -134,6 +136,7 @@ export class RouteHome implements ConnectionHome {
   #arrange(loads: readonly EndpointLoad[]): void {
     const { settings, zone } = this.#route;
     this.#setHealth(loads);
+    this.#present = undefined;
     this.#pool = arrangePool(this.#pool, loads, {
       zone: settings.preferSameZone ? zone : null,
       maglev: this.#maglev,
@@ -142,11 +145,7 @@ export class RouteHome implements ConnectionHome {
 
   #setHealth(loads: readonly EndpointLoad[]): void {
     const othersServe = loads.some(({ isHealthy }) => isHealthy);
-    for (const load of this.#doubted) {
-      if (loads.includes(load)) continue;
-      this.#doubted.delete(load);
-      this.#news.forget(this.#route.key, endpointKey(load.endpoint));
-    }
+    if (this.#doubted.size > 0) this.#forgetOthers(new Set(loads));
     for (const load of loads) {
       const isHealthy = this.#unused.size === 0 || !this.#unused.has(endpointKey(load.endpoint));
       if (isHealthy === load.isHealthy) continue;
@@ -154,6 +153,20 @@ export class RouteHome implements ConnectionHome {
       if (isHealthy && othersServe) load.warmSince = this.#tools.now();
       if (!isHealthy) this.#doubted.add(load);
     }
+  }
+
+  /** One that has left is judged no longer. */
+  #forgetOthers(loads: ReadonlySet<EndpointLoad>): void {
+    for (const load of this.#doubted) {
+      if (loads.has(load)) continue;
+      this.#doubted.delete(load);
+      this.#news.forget(this.#route.key, endpointKey(load.endpoint));
+    }
+  }
+
+  #isPresent(load: EndpointLoad): boolean {
+    this.#present ??= new Set(this.#pool.all);
+    return this.#present.has(load);
   }
 
   #renewed(): readonly EndpointLoad[] {
