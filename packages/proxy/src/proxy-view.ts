@@ -1,8 +1,8 @@
 import type { Counters, Heartbeat } from '@weir/model';
 import { outcomeCounts } from './admin/outcome-counts.ts';
 import { ACTIVE } from './counters/columns.ts';
+import type { Outcome } from './counters/outcome.ts';
 import { readingOf, type SlotBook } from './counters/slot-book.ts';
-import type { Outcome } from './relay/outcome.ts';
 import type { SeatView } from './workers/seats.ts';
 
 /** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */

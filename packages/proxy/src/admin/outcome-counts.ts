@@ -1,5 +1,5 @@
 import { outcomeColumn } from '../counters/columns.ts';
-import { OUTCOMES, type Outcome } from '../relay/outcome.ts';
+import { OUTCOMES, type Outcome } from '../counters/outcome.ts';
 
 /** How the connections counted in a row ended; outcomes that never came are left out. */
 export function outcomeCounts(total: Float64Array): Partial<Record<Outcome, number>> {

@@ -1,9 +1,9 @@
 // What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
 import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
+import { REFUSALS } from '../counters/outcome.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
 import type { HealthRoom } from '../health/health-room.ts';
-import { REFUSALS } from '../relay/outcome.ts';
 import type { TableRoom } from '../table/table-room.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { addHealthMetrics, endpointSamples } from './health-metrics.ts';

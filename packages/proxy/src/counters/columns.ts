@@ -1,6 +1,6 @@
 // The layout of the counters in shared memory: rows of doubles, one row per slot. A worker writes only its own slab,
 // with plain additions; the main thread reads. Doubles are exact to 2^53.
-import { OUTCOMES, type Outcome } from '../relay/outcome.ts';
+import { OUTCOMES, type Outcome } from './outcome.ts';
 
 /** Offsets in a row. */
 export const RECEIVED = 0;

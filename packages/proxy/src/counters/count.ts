@@ -1,5 +1,5 @@
-import type { Outcome } from '../relay/outcome.ts';
 import { outcomeColumn } from './columns.ts';
+import type { Outcome } from './outcome.ts';
 
 /** Nobody else writes the rows of a worker: no Atomics. */
 export function add(row: Float64Array, column: number, amount: number): void {

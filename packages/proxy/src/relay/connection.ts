@@ -4,6 +4,7 @@ import type { EndpointLoad } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';
 import { add, countOutcome } from '../counters/count.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import { type PacedReader, Pacing } from '../shape/pacing.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { isLocalFailure } from '../worker/local-failures.ts';
@@ -11,7 +12,6 @@ import type { Arrived } from './arrived.ts';
 import type { ConnectionHome, RelayContext } from './connection-home.ts';
 import { firstBytesFor } from './first-bytes.ts';
 import type { Member } from './member.ts';
-import type { Outcome } from './outcome.ts';
 import { ticksFor } from './ticks.ts';
 
 /** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */

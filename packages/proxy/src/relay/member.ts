@@ -1,6 +1,6 @@
 import type { EndpointLoad } from '@weir/model';
+import type { Outcome } from '../counters/outcome.ts';
 import type { Placed } from './members.ts';
-import type { Outcome } from './outcome.ts';
 import type { Deadlined } from './timeout-wheel.ts';
 
 /** Something open that belongs to a Service: what a Suspension or the end of a drain severs, and what has a deadline. */

@@ -2,8 +2,8 @@
 import { type Client, type ListenerKey, refusalFor } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import type { Member } from '../relay/member.ts';
-import type { Outcome } from '../relay/outcome.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { Shaper } from '../shape/shaper.ts';
 import { Flow, type FlowContext, type FlowHome } from './flow.ts';

@@ -3,10 +3,10 @@
 import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, RECEIVED, SENT } from '../counters/columns.ts';
 import { add, countOutcome } from '../counters/count.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import { createProxyHeaderReader, type ProxyHeaderReader } from '../proxy-protocol/proxy-header-reader.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import type { Member } from '../relay/member.ts';
-import type { Outcome } from '../relay/outcome.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { SocketAddress, StreamEvents, TcpStream } from '../tcp/transport.ts';

@@ -2,8 +2,8 @@
 import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import type { DepartedEndpoint } from '../health/departed-book.ts';
-import type { Outcome } from '../relay/outcome.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import type { ConnectReport } from './connect-news.ts';
 import type { LocalFailureCounts } from './local-failures.ts';

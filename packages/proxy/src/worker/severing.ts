@@ -1,5 +1,5 @@
+import type { Outcome } from '../counters/outcome.ts';
 import type { Member } from '../relay/member.ts';
-import type { Outcome } from '../relay/outcome.ts';
 
 const PER_TURN = 200;
 

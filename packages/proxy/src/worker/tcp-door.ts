@@ -2,10 +2,10 @@
 import { type Cidr, expectsClientHello, isWithin, refusalFor } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import { Connection } from '../relay/connection.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
-import type { Outcome } from '../relay/outcome.ts';
 import type { ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
 import { Arrival, type ArrivalNeeds } from './arrival.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';

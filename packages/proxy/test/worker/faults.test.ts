@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectRaw, eventually, type RawClient } from '@weir/testkit';
 import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
-import type { Outcome } from '../../src/relay/outcome.ts';
+import type { Outcome } from '../../src/counters/outcome.ts';
 import { type EndpointDouble, type EndpointSide, endpointDouble } from '../fixtures/endpoint-double.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectRaw, echoServer } from '@weir/testkit';
 import { ACTIVE } from '../../src/counters/columns.ts';
-import type { Outcome } from '../../src/relay/outcome.ts';
+import type { Outcome } from '../../src/counters/outcome.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
 import type { Transport } from '../../src/tcp/transport.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
