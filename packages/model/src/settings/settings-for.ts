@@ -5,6 +5,7 @@ import type { ServiceObject } from '../snapshot.ts';
 import { quoted } from '../translate/text.ts';
 import { ANNOTATION_PREFIX, applyAnnotations } from './annotations.ts';
 import { type Affinity, DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from './service-settings.ts';
+import { tcpOnlyMistakes } from './tcp-only.ts';
 
 const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
@@ -27,6 +28,7 @@ export function settingsFor(service: ServiceObject): ParsedSettings {
     affinity: affinityFor(service),
     preferSameZone: SAME_ZONE.has(service.trafficDistribution ?? ''),
   };
+  mistakes.push(...tcpOnlyMistakes(service, settings));
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SERVICE_SETTINGS, entriesOf, type ServiceSettings } from '@weir/model';
-import { service } from '../build/snapshot.ts';
+import { DEFAULT_SERVICE_SETTINGS, entriesOf, type ServicePort, type ServiceSettings } from '@weir/model';
+import { port, service } from '../build/snapshot.ts';
 import { fresh, messageOf } from '../build/translation.ts';
 
 type Annotations = Readonly<Record<string, string>>;
@@ -58,6 +58,27 @@ test('hosts without passthrough are refused instead of being ignored', () => {
       /weir\.dev\/hosts: .* only with weir\.dev\/tls-passthrough: "true"/,
     );
   }
+});
+
+test('what concerns only TCP refuses a Service of UDP ports alone: it would do nothing', () => {
+  const udp = port(53, { protocol: 'UDP' });
+  const annotations = {
+    'weir.dev/proxy-protocol': 'v2',
+    'weir.dev/tls-passthrough': 'true',
+    'weir.dev/hosts': 'a.example',
+  };
+  const messageFor = (ports: readonly ServicePort[], asked: Annotations): string =>
+    messageOf(fresh({ services: [service('a/web', { ports, annotations: asked })] }), 'a/web');
+  const why =
+    'can be honoured only for TCP, and the Service has only UDP ports; remove the annotation, or add a TCP port';
+  assert.equal(
+    messageFor([udp], annotations),
+    Object.entries(annotations)
+      .map(([name, value]) => `annotation ${name}: "${value}" ${why}`)
+      .join('; '),
+  );
+  assert.equal(messageFor([udp, port(53)], annotations), 'accepted for tenant "a"');
+  assert.equal(messageFor([udp], { 'weir.dev/tls-passthrough': 'false' }), 'accepted for tenant "a"');
 });
 
 test('limits are quantities, each with a name of its own', () => {
