@@ -8,6 +8,16 @@ export interface Position {
   readonly id: string;
 }
 
+/** Whether what was read from a file or from another process is a position. */
+export function isPosition(value: unknown): value is Position {
+  const { epoch, revision, id } = (value ?? {}) as Partial<Position>;
+  return isCount(epoch) && isCount(revision) && typeof id === 'string';
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
 /** What one life of a proxy says of itself once a second. */
 export interface Heartbeat {
   readonly node: string;

@@ -19,6 +19,7 @@ export * from './limit/token-bucket.ts';
 export { type Cidr, isWithin, parseCidr } from './match/cidr.ts';
 export type { Client } from './match/client.ts';
 export * from './match/hosts.ts';
+export { ipv6Bytes } from './match/ipv6-bytes.ts';
 export * from './match/match.ts';
 export { createMatcher, endpointKey, type Matcher, patchMatcher } from './match/matcher.ts';
 export * from './match/route.ts';

@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../match/cidr.ts';
+import { ipv6Bytes } from '../match/ipv6-bytes.ts';
 
 /**
  * What counts as one client for limits: an IPv4 address, or the /64 of an IPv6 address, of which a single host can use
@@ -8,9 +9,7 @@ export function clientNetwork(address: string): string {
   if (!address.includes(':')) return address;
   const canonical = canonicalAddress(address);
   if (canonical === undefined || !canonical.includes(':')) return canonical ?? address;
-  const [head = '', tail] = canonical.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].slice(0, 4).join(':');
+  const bytes = ipv6Bytes(canonical);
+  const words = [0, 2, 4, 6].map((at) => ((bytes[at] as number) << 8) | (bytes[at + 1] as number));
+  return words.map((word) => word.toString(16)).join(':');
 }

@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
-import type { Protocol } from '@weir/model';
+import { ipv6Bytes, type Protocol } from '@weir/model';
 import type { SocketAddress } from '../tcp/transport.ts';
 
 const TABLES = {
@@ -53,7 +53,7 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
 
 /** `0100007F:1F90`: words of 32 bits in the order of this machine. */
 export function kernelAddress({ address, port }: SocketAddress): string {
-  const bytes = isIPv6(address) ? bytesOfIPv6(address) : address.split('.').map(Number);
+  const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
   const words = Array.from({ length: bytes.length / 4 }, (_, word) => bytes.slice(word * 4, word * 4 + 4));
   const ordered = words.flatMap((word) => (endianness() === 'LE' ? word.toReversed() : word));
   return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
@@ -79,19 +79,6 @@ async function* linesOf(path: string): AsyncIterable<string[]> {
 
 function familyOf({ address }: SocketAddress): 4 | 6 {
   return isIPv6(address) ? 6 : 4;
-}
-
-function bytesOfIPv6(address: string): number[] {
-  // The URL parser writes any form (`::`, a trailing IPv4) in groups of hex digits.
-  const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = text.split('::');
-  const front = head === '' ? [] : head.split(':');
-  const back = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: tail === undefined ? 0 : 8 - front.length - back.length }, () => '0');
-  return [...front, ...zeros, ...back].flatMap((group) => {
-    const word = Number.parseInt(group, 16);
-    return [word >> 8, word & 255];
-  });
 }
 
 function hex(value: number, digits: number): string {

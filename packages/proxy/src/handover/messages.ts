@@ -1,6 +1,7 @@
 // What two proxies of one node say to each other over the lock of the node: lines of JSON. The socket is abstract, so any
 // process of this host may be at the other end; nothing it says is believed that it cannot show (see beside-us.ts).
-import type { ListenerKey, Position } from '@weir/model';
+import { isPosition, type ListenerKey, type Position } from '@weir/model';
+import { parseJsonObject } from '../json-object.ts';
 
 /** Of one that waits, to the one that serves. */
 export type Request =
@@ -27,7 +28,7 @@ export type Reply =
   | { readonly kind: 'yours' };
 
 export function parseRequest(line: string): Request | undefined {
-  const said = parseObject(line);
+  const said = parseJsonObject(line);
   switch (said?.kind) {
     case 'hello':
     case 'listening':
@@ -41,7 +42,7 @@ export function parseRequest(line: string): Request | undefined {
 }
 
 export function parseReply(line: string): Reply | undefined {
-  const said = parseObject(line);
+  const said = parseJsonObject(line);
   switch (said?.kind) {
     case 'leaving':
     case 'wait':
@@ -54,20 +55,6 @@ export function parseReply(line: string): Reply | undefined {
     default:
       return undefined;
   }
-}
-
-function parseObject(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isPosition(value: unknown): value is Position {
-  const { epoch, revision, id } = (value ?? {}) as Partial<Position>;
-  return Number.isSafeInteger(epoch) && Number.isSafeInteger(revision) && typeof id === 'string';
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -1,5 +1,6 @@
 // Addresses as they stand in packets: 4 or 16 bytes, in network order.
 import { isIPv4, isIPv6 } from 'node:net';
+import { ipv6Bytes } from '@weir/model';
 
 const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
@@ -35,25 +36,6 @@ export function isUnicast(address: Uint8Array): boolean {
 
 function isMapped(address: Uint8Array): boolean {
   return address.length === 16 && MAPPED.every((byte, index) => address[index] === byte);
-}
-
-function ipv6Bytes(text: string): Uint8Array {
-  const [head = '', tail] = text.split('::');
-  const before = groupBytes(head);
-  const after = tail === undefined ? [] : groupBytes(tail);
-  const bytes = new Uint8Array(16);
-  bytes.set(before);
-  bytes.set(after, 16 - after.length);
-  return bytes;
-}
-
-function groupBytes(text: string): number[] {
-  if (text === '') return [];
-  return text.split(':').flatMap((group) => {
-    if (group.includes('.')) return group.split('.').map(Number);
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 0xff];
-  });
 }
 
 function groupAt(address: Uint8Array, index: number): number {

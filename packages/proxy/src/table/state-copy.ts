@@ -1,9 +1,10 @@
 // The last good table (as far as this node serves it) and cut-offs on the disk: what a proxy starts from when the store is
 // away. Never half a table: a copy that cannot be read whole counts as none.
 import { join } from 'node:path';
-import { type Cutoff, decodeEntry, type Entry, encodeEntry, type Position } from '@weir/model';
+import { type Cutoff, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model';
 import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 import type { KnownCutoffs, PlacedTable } from '@weir/store';
+import { parseJsonObject } from '../json-object.ts';
 
 export class StateCopy {
   readonly #directory: string;
@@ -40,7 +41,7 @@ export class StateCopy {
 }
 
 function parsePlacedTable(text: string | undefined): PlacedTable | undefined {
-  const content = parseObject(text);
+  const content = parseJsonObject(text);
   if (content?.version !== 1 || !Array.isArray(content.entries) || !isPosition(content.position)) return undefined;
   const entries = new Map<string, Entry>();
   for (const encoded of content.entries) {
@@ -52,7 +53,7 @@ function parsePlacedTable(text: string | undefined): PlacedTable | undefined {
 }
 
 function parseCutoffs(text: string | undefined): KnownCutoffs | undefined {
-  const content = parseObject(text);
+  const content = parseJsonObject(text);
   if (content?.version !== 1 || !Array.isArray(content.cutoffs) || !Number.isSafeInteger(content.sequence)) {
     return undefined;
   }
@@ -60,19 +61,4 @@ function parseCutoffs(text: string | undefined): KnownCutoffs | undefined {
     (cutoff) => typeof cutoff?.uid === 'string' && typeof cutoff.target?.kind === 'string',
   );
   return isWhole ? { cutoffs: content.cutoffs as Cutoff[], sequence: content.sequence as number } : undefined;
-}
-
-function isPosition(value: unknown): value is Position {
-  if (typeof value !== 'object' || value === null) return false;
-  const { epoch, revision, id } = value as Partial<Position>;
-  return Number.isSafeInteger(epoch) && Number.isSafeInteger(revision) && typeof id === 'string';
-}
-
-function parseObject(text: string | undefined): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '');
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,10 @@
 // The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
-import { type Counters, decodeEntry, type Entry, encodeEntry, type Position } from '@weir/model';
+import { type Counters, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model';
 import { isCutoff } from '../../cutoff-codec.ts';
 import { emptyLedger, type Ledger, lifeKey, placeSlot } from '../ledger.ts';
 import type { CutoffContent } from '../memory-cutoffs.ts';
 import type { TableContent } from '../memory-table.ts';
-import { isRecord, type StateFormat } from './state-file.ts';
+import type { StateFormat } from './state-file.ts';
 
 /** Without the stream of revisions: followers that are not at the last one read the whole. */
 export const TABLE_FORMAT: StateFormat<TableContent> = {
@@ -134,10 +134,6 @@ function countersOf(numbers: readonly unknown[]): Counters | undefined {
   if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
   const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
   return { receivedBytes, sentBytes, connections, requests };
-}
-
-function isPosition(value: unknown): value is Position {
-  return isRecord(value) && isCount(value.epoch) && isCount(value.revision) && isText(value.id);
 }
 
 function isText(value: unknown): value is string {

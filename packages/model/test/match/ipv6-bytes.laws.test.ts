@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
+import { ipv6Bytes } from '../../src/match/ipv6-bytes.ts';
+
+const word = fc.oneof(fc.constant(0), fc.nat(0xffff));
+
+test('the bytes of an address are the same in every form of its text', () => {
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 8, maxLength: 8 }), (words) => {
+      const address = new ipaddr.IPv6(words);
+      const bytes = Uint8Array.from(address.toByteArray());
+      const dotted = `${words.slice(0, 6).map(hex).join(':')}:${bytes.subarray(12).join('.')}`;
+      const forms = [address.toNormalizedString(), address.toFixedLengthString(), address.toRFC5952String(), dotted];
+      for (const text of [...forms, ...forms.map((form) => form.toUpperCase())])
+        assert.deepEqual(ipv6Bytes(text), bytes);
+    }),
+  );
+});
+
+function hex(word: number): string {
+  return word.toString(16);
+}
