@@ -16,6 +16,8 @@ import { ticksFor } from './ticks.ts';
 
 /** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */
 const PATIENCE = 3;
+/** For how many idle timeouts a limit may hold it without a turn: its client may be gone, which only reading would show. */
+const LONGEST_HOLD = 10;
 
 export class Connection implements StreamEvents, Member, PacedReader {
   deadline = 0;
@@ -42,6 +44,8 @@ export class Connection implements StreamEvents, Member, PacedReader {
   #hasEndpointClosed = false;
   /** Written for the client, not yet taken by the kernel: not yet sent. */
   #unsent = 0;
+  /** Idle timeouts in a row that it was held for. */
+  #holds = 0;
 
   constructor(
     client: TcpStream,
@@ -94,7 +98,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
   }
 
   onExpired(): void {
-    if (this.#pacing.isHolding) this.#waitOn();
+    if (this.#pacing.isHolding && this.#holds < LONGEST_HOLD) this.#waitOn();
     else if (this.#isConnected) this.end('idle-timeout');
     else this.#guarded(() => this.#tryNext('connect-timeout'));
   }
@@ -246,11 +250,13 @@ export class Connection implements StreamEvents, Member, PacedReader {
 
   /** It is not idle: it is not let. */
   #waitOn(): void {
-    this.#touch();
+    this.#holds += 1;
+    this.deadline = this.#context.wheel.now + this.#idleTicks;
     this.#context.wheel.add(this);
   }
 
   #touch(): void {
+    this.#holds = 0;
     this.deadline = this.#context.wheel.now + this.#idleTicks;
   }
 
