@@ -68,6 +68,17 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): List
   return [...changed].sort();
 }
 
+/** Who has the listeners that these changes would take away from a Service: [entry id, Service UID]. */
+export function holdersOf(matcher: Matcher, changes: readonly Change[]): [listener: string, service: string][] {
+  const { entries } = matcher as Index;
+  return changes.flatMap((change) => {
+    const old = entries.get(idOf(change));
+    if (old?.kind !== 'listener') return [];
+    const stays = change.kind === 'put' && change.entry.kind === 'listener' && change.entry.service === old.service;
+    return stays ? [] : [[old.id, old.service]];
+  });
+}
+
 function zoneAfter(changes: readonly Change[], { node, zone }: Index): string | null {
   const id = nodeId(node);
   const last = changes.findLast((change) => idOf(change) === id);

@@ -4,6 +4,7 @@ import {
   type Change,
   createMatcher,
   EMPTY_TABLE,
+  holdersOf,
   type ListenerKey,
   type Matcher,
   type NodeEntry,
@@ -91,11 +92,12 @@ export class TableRoom {
 
   #take(changes: readonly Change[], position: Position): void {
     const { pool, slots, onRoutes } = this.#options;
+    const holders = holdersOf(this.matcher, changes);
     const keys = patchMatcher(this.matcher, changes);
     const { assigned, left } = this.#assign(changes);
     const limits = this.limits.take(changes, this.#table.part.entries);
     this.#position = position;
-    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned, limits: limits.rows });
+    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned, limits: limits.rows, holders });
     const mark = pool().mark();
     this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);

@@ -1,4 +1,5 @@
-// What the main thread and a worker say to each other. Orders are followed in the order in which they were given.
+// What the main thread and a worker say to each other. Orders are followed in the order in which they were given,
+// but cut-offs at once.
 import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
@@ -32,14 +33,7 @@ export const PULSE_MS = 250;
 export type Order =
   /** More room for counters: the next thousand slots. */
   | { readonly kind: 'grow'; readonly slab: SharedArrayBuffer }
-  | {
-      readonly kind: 'table';
-      readonly changes: readonly Change[];
-      /** Where Services of these UIDs are counted from now on; before the changes are made. */
-      readonly slots: readonly (readonly [uid: string, slot: number])[];
-      /** What limits them from now on. */
-      readonly limits?: readonly BudgetRows[];
-    }
+  | TableOrder
   /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
   | {
       readonly kind: 'maglev';
@@ -55,6 +49,27 @@ export type Order =
   | { readonly kind: 'sever'; readonly outcome: Outcome }
   /** Answered by `done` when every order before it has been followed. */
   | { readonly kind: 'mark'; readonly sequence: number };
+
+export interface TableOrder {
+  readonly kind: 'table';
+  readonly changes: readonly Change[];
+  /** Where Services of these UIDs are counted from now on; before the changes are made. */
+  readonly slots: readonly (readonly [uid: string, slot: number])[];
+  /** What limits them from now on. */
+  readonly limits?: readonly BudgetRows[];
+  /** Whose the listeners are, by entry id, that the changes take away from a Service. */
+  readonly holders?: readonly (readonly [listener: string, service: string])[];
+}
+
+/** A large table on its way: each piece ends at one of `ends`, and is a TableOrder in V8's serialization. */
+export interface PiecesOrder {
+  readonly kind: 'pieces';
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+  readonly ends: Uint32Array;
+}
+
+/** What a worker gets. */
+export type SentOrder = Order | PiecesOrder;
 
 /** One opening of a listener; `id` tells it from an earlier one of the same key. */
 export interface Door {

@@ -12,6 +12,7 @@ import {
 } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
+import type { Outcome } from '../counters/outcome.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
@@ -28,8 +29,9 @@ import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
 import { Expiring } from './expiring.ts';
-import type { Answer, Door, Order } from './messages.ts';
+import type { Answer, Door, Order, SentOrder } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
+import { OrderRunner } from './order-runner.ts';
 import { RouteHome } from './route-home.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
@@ -57,6 +59,8 @@ export interface RelayWorkerOptions {
   report(what: 'accept' | 'internal', thrown: unknown): void;
   /** A connect failed; `code` as in errno. */
   onConnectError?(code: string | undefined): void;
+  /** By which a turn of the event loop is measured, in milliseconds; absent: the monotonic one. */
+  readonly turnClock?: () => number;
 }
 
 export class RelayWorker {
@@ -76,6 +80,7 @@ export class RelayWorker {
   readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
   readonly #tools: BalancerTools;
+  readonly #orders: OrderRunner;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
@@ -92,6 +97,10 @@ export class RelayWorker {
       onInternalError: (thrown) => options.report('internal', thrown),
       onConnectError: (code) => options.onConnectError?.(code),
     };
+    this.#orders = new OrderRunner({
+      follow: (order) => this.#followInTurn(order),
+      now: options.turnClock ?? monotonicMs,
+    });
   }
 
   /** Once a second. */
@@ -108,7 +117,18 @@ export class RelayWorker {
     this.#hasDeparted = endpoints.length > 0;
   }
 
-  follow(order: Order): void {
+  follow(order: SentOrder): void {
+    // What is to end must not wait behind a large table.
+    if (order.kind === 'cutoffs') {
+      this.#groups.cutOff(order.cutoffs, order.now);
+      return;
+    }
+    // And in its turn once more, for what a listener lets in that is still to be closed.
+    if (order.kind === 'sever' && this.#orders.isBehind) this.#sever(order.outcome);
+    this.#orders.take(order);
+  }
+
+  #followInTurn(order: Order): void {
     switch (order.kind) {
       case 'grow':
         this.#groups.grow(order.slab);
@@ -125,7 +145,7 @@ export class RelayWorker {
         for (const key of order.listeners) this.#homes.get(key)?.setUnused(order.unused);
         return;
       case 'cutoffs':
-        this.#groups.cutOff(order.cutoffs, order.now);
+        // Followed already, when it came.
         return;
       case 'listen':
         this.#listen(order.door);
@@ -135,11 +155,15 @@ export class RelayWorker {
         this.#listeners.delete(order.door.id);
         return;
       case 'sever':
-        for (const group of this.#groups.all()) this.#severing.sever(group.members, order.outcome);
+        this.#sever(order.outcome);
         return;
       case 'mark':
         this.#options.answer({ kind: 'done', sequence: order.sequence });
     }
+  }
+
+  #sever(outcome: Outcome): void {
+    for (const group of this.#groups.all()) this.#severing.sever(group.members, outcome);
   }
 
   #refresh(key: ListenerKey): void {

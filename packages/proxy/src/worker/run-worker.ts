@@ -9,7 +9,7 @@ import type { UdpTransport } from '../udp/transport.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import { watchEventLoopDelay } from './event-loop-delay.ts';
 import { LocalFailures } from './local-failures.ts';
-import { type Answer, type Order, PULSE_MS, type WorkerBirth } from './messages.ts';
+import { type Answer, PULSE_MS, type SentOrder, type WorkerBirth } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 import { Troubles } from './troubles.ts';
 
@@ -49,5 +49,5 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
     failures.tick();
     watchDelay();
   }, TICK_MS);
-  port.on('message', (order: Order) => worker.follow(order));
+  port.on('message', (order: SentOrder) => worker.follow(order));
 }

@@ -59,8 +59,9 @@ export class ServiceGroups {
     const held = this.#held.get(uid);
     if (held === undefined) return;
     held.listeners -= 1;
-    if (held.listeners === 0) this.#leaving.add(uid);
-    this.sweep();
+    if (held.listeners > 0) return;
+    if (group.members.size > 0) this.#leaving.add(uid);
+    else this.#held.delete(uid);
   }
 
   /** Forgets the groups that nothing belongs to any more; their slots stay: a Service without listeners may get one. */

@@ -1,8 +1,6 @@
 import type { Change } from '@weir/model';
 import type { BudgetRows } from '../admit/worker-limits.ts';
-import type { Order } from '../worker/messages.ts';
-
-type Table = Extract<Order, { kind: 'table' }>;
+import type { Order, TableOrder } from '../worker/messages.ts';
 
 /** Fewer orders, after which a worker is where it would be after these. */
 export function mergeOrders(orders: readonly Order[]): Order[] {
@@ -10,7 +8,6 @@ export function mergeOrders(orders: readonly Order[]): Order[] {
   const listens = new Map<number, number>();
   const health = new Map<string, number>();
   let table: MergedTable | undefined;
-  let cutoffsAt: number | undefined;
   let mark: Order | undefined;
   for (const order of orders) {
     switch (order.kind) {
@@ -24,11 +21,6 @@ export function mergeOrders(orders: readonly Order[]): Order[] {
       case 'mark':
         // The last one says that all before it were followed, too.
         mark = order;
-        break;
-      case 'cutoffs':
-        // At the place of the older ones: they must be in force before the listeners behind them are closed.
-        if (cutoffsAt === undefined) cutoffsAt = merged.push(order) - 1;
-        else merged[cutoffsAt] = order;
         break;
       case 'health': {
         const known = health.get(order.listeners.join());
@@ -56,20 +48,24 @@ export function mergeOrders(orders: readonly Order[]): Order[] {
   return merged.flatMap((each) => (each instanceof MergedTable ? [each.order] : (each ?? [])));
 }
 
-/** The last change of each entry, and the last slot and limits of each Service. */
+/** The last change of each entry, the last slot and limits of each Service, and who had the listeners before. */
 class MergedTable {
   readonly #changes = new Map<string, Change>();
   readonly #slots = new Map<string, number>();
   readonly #limits = new Map<string, BudgetRows>();
+  /** The first of each listener: the worker has not seen those between. */
+  readonly #holders = new Map<string, string>();
 
-  add({ changes, slots, limits = [] }: Table): void {
+  add({ changes, slots, limits = [], holders = [] }: TableOrder): void {
     for (const change of changes) this.#changes.set(change.kind === 'put' ? change.entry.id : change.id, change);
     for (const [uid, slot] of slots) this.#slots.set(uid, slot);
     for (const rows of limits) this.#limits.set(rows[0], rows);
+    for (const [listener, uid] of holders) if (!this.#holders.has(listener)) this.#holders.set(listener, uid);
   }
 
-  get order(): Table {
+  get order(): TableOrder {
     const limits = [...this.#limits.values()];
-    return { kind: 'table', changes: [...this.#changes.values()], slots: [...this.#slots], limits };
+    const changes = [...this.#changes.values()];
+    return { kind: 'table', changes, slots: [...this.#slots], limits, holders: [...this.#holders] };
   }
 }

@@ -24,7 +24,8 @@ export class OrderQueue {
   }
 
   post(order: Order): void {
-    if (this.#pending.length === 0 && this.#unanswered < WINDOW) {
+    // Cut-offs name no listener and no endpoint: they need not wait for any table, and must not.
+    if (order.kind === 'cutoffs' || (this.#pending.length === 0 && this.#unanswered < WINDOW)) {
       this.#sendNow(order);
       return;
     }

@@ -7,6 +7,7 @@ import type { Answer, Order, WorkerBirth } from '../worker/messages.ts';
 import { OrderQueue } from './order-queue.ts';
 import { profileOf } from './profile-of.ts';
 import { sumSlabs, type WorkerCounts } from './slab-sums.ts';
+import { inPieces } from './table-pieces.ts';
 import { type Vitals, WorkerVitals } from './worker-vitals.ts';
 
 /** `tsc` rewrites imports but not the text of URLs. */
@@ -83,7 +84,7 @@ export class WorkerThread {
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     this.#vitals = new WorkerVitals(this.#worker, delays);
-    this.#orders = new OrderQueue((order) => this.#worker.postMessage(order));
+    this.#orders = new OrderQueue((order) => this.#worker.postMessage(inPieces(order)));
     this.#worker.on('message', (answer: Answer) => {
       if (answer.kind === 'done') this.#orders.answered();
       options.onAnswer(this, answer);

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  type Change,
+  DEFAULT_SERVICE_SETTINGS,
+  type Entry,
+  endpointsId,
+  listenerId,
+  nodeId,
+  serviceId,
+  stepsFor,
+} from '@weir/model';
+
+describe('the steps of changes', () => {
+  test('hold all of one Service together, the node first', () => {
+    const changes = [endpoints('a'), endpoints('b'), listener(1, 'a'), listener(2, 'b'), node, service('a')].map(put);
+    assert.deepEqual(told(stepsFor(changes, [])), [
+      { services: [], ids: [node.id] },
+      { services: ['a'], ids: [endpoints('a').id, listener(1, 'a').id, serviceId('a')] },
+      { services: ['b'], ids: [endpoints('b').id, listener(2, 'b').id] },
+    ]);
+  });
+
+  test('hold Services together between which listeners change hands, in a ring, too', () => {
+    const changes = [listener(1, 'b'), listener(2, 'c'), listener(3, 'a'), service('d')].map(put);
+    const holders = [
+      [listener(1, 'a').id, 'a'],
+      [listener(2, 'b').id, 'b'],
+      [listener(3, 'c').id, 'c'],
+    ] as const;
+    assert.deepEqual(
+      stepsFor(changes, holders).map(({ services }) => [...services].sort()),
+      [['a', 'b', 'c'], ['d']],
+    );
+  });
+
+  test('take a listener away together with what else changes of the Service that had it', () => {
+    const { id } = listener(1, 'a');
+    const changes: Change[] = [{ kind: 'delete', id }, put(service('b')), { kind: 'delete', id: serviceId('a') }];
+    assert.deepEqual(told(stepsFor(changes, [[id, 'a']])), [
+      { services: ['a'], ids: [id, serviceId('a')] },
+      { services: ['b'], ids: [serviceId('b')] },
+    ]);
+  });
+
+  test('make of several changes of one entry the last', () => {
+    const { id } = listener(1, 'a');
+    assert.deepEqual(stepsFor([put(listener(1, 'a')), { kind: 'delete', id }], [[id, 'a']]), [
+      { services: ['a'], changes: [{ kind: 'delete', id }] },
+    ]);
+  });
+});
+
+const told = (steps: ReturnType<typeof stepsFor>): unknown[] =>
+  steps.map(({ services, changes }) => ({
+    services,
+    ids: changes.map((change) => (change.kind === 'put' ? change.entry.id : change.id)),
+  }));
+
+const put = (entry: Entry): Change => ({ kind: 'put', entry });
+
+const node: Entry = {
+  kind: 'node',
+  id: nodeId('n1'),
+  name: 'n1',
+  bindAddresses: [],
+  publishedAddresses: [],
+  zone: null,
+};
+
+function listener(port: number, uid: string): Entry {
+  const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port } as const;
+  return { kind: 'listener', id: listenerId(at), ...at, service: uid };
+}
+
+function endpoints(uid: string): Entry {
+  const of = { service: uid, protocol: 'TCP', port: 80 } as const;
+  return { kind: 'endpoints', id: endpointsId(of, 's', 0), ...of, endpoints: [], unready: 0 };
+}
+
+function service(uid: string): Entry {
+  return {
+    kind: 'service',
+    id: serviceId(uid),
+    uid,
+    namespace: 'shop',
+    name: uid,
+    tenant: 'shop',
+    accepted: { reason: 'Accepted', message: '' },
+    degraded: [],
+    settings: DEFAULT_SERVICE_SETTINGS,
+    ports: [],
+    nodes: ['n1'],
+  };
+}
