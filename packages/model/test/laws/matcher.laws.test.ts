@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
 import {
   type Arrival,
   createMatcher,
@@ -9,17 +8,14 @@ import {
   type Endpoint,
   entriesOf,
   heldFor,
-  holdersOf,
   isWithin,
   listenerId,
   match,
   NOTHING_HELD,
   parseCidr,
   patchMatcher,
-  type Route,
   type RoutingTable,
   type Snapshot,
-  stepsFor,
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
@@ -55,40 +51,6 @@ test('a matcher that was patched through a history is the one compiled from the 
     }),
   );
 });
-
-test('changes made step by step lead to the same routes, and every route in between is the old or the new one', () => {
-  fc.assert(
-    fc.property(histories, fc.constantFrom('n1', 'n2'), (tables, node) => {
-      const stepped = createMatcher(EMPTY_TABLE, node);
-      let before = EMPTY_TABLE;
-      for (const table of tables) {
-        const old = createMatcher(before, node);
-        const next = createMatcher(table, node);
-        const changes = diff(before, table);
-        for (const step of stepsFor(changes, holdersOf(stepped, changes))) {
-          patchMatcher(stepped, step.changes);
-          for (const key of new Set([...old.routes.keys(), ...next.routes.keys()])) {
-            const route = told(stepped.routes.get(key));
-            const ends = [told(old.routes.get(key)), told(next.routes.get(key))];
-            assert.ok(
-              ends.some((end) => isDeepStrictEqual(end, route)),
-              key,
-            );
-          }
-        }
-        assert.deepEqual(routesOf(stepped), routesOf(next));
-        before = table;
-      }
-    }),
-  );
-});
-
-/** Without what the node has, which changes for all listeners at once. */
-function told(route: Route | undefined): Partial<Route> | undefined {
-  if (route === undefined) return undefined;
-  const { admits: _compiled, zone: _ofTheNode, ...rest } = route;
-  return rest;
-}
 
 const arrivals: fc.Arbitrary<Arrival> = fc.record({
   protocol: fc.constantFrom('TCP', 'UDP'),

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  createMatcher,
+  DEFAULT_SERVICE_SETTINGS,
+  diff,
+  EMPTY_TABLE,
+  type Entry,
+  endpointsId,
+  holdersOf,
+  listenerId,
+  type Matcher,
+  nodeId,
+  patchMatcher,
+  type Route,
+  type RoutingTable,
+  serviceId,
+  stepsFor,
+  tableOf,
+} from '@weir/model';
+import fc from 'fast-check';
+
+const UIDS = ['a', 'b', 'c', 'd'] as const;
+const PORTS = [1, 2, 3, 4];
+
+/** Listeners go from hand to hand, and Services come, go, are refused and change their endpoints. */
+const tables: fc.Arbitrary<RoutingTable> = fc
+  .record({
+    zone: fc.constantFrom(null, 'z'),
+    services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
+    holders: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
+  })
+  .map(({ zone, services, holders }) => {
+    const entries: Entry[] = [
+      { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone },
+    ];
+    UIDS.forEach((uid, index) => {
+      const { state = 0, endpoints = [] } = services[index] ?? {};
+      if (state > 0) entries.push(serviceEntry(uid, state));
+      for (const port of PORTS) entries.push(...endpointsEntries(uid, port, endpoints));
+    });
+    PORTS.forEach((port, index) => {
+      const service = holders[index];
+      const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port } as const;
+      if (service) entries.push({ kind: 'listener', id: listenerId(at), ...at, service });
+    });
+    return tableOf(entries);
+  });
+
+test('changes made step by step lead to the same routes, and every route in between is the old or the new one', () => {
+  fc.assert(
+    fc.property(fc.array(tables, { minLength: 2, maxLength: 4 }), (history) => {
+      const stepped = createMatcher(EMPTY_TABLE, 'n1');
+      let before = EMPTY_TABLE;
+      for (const table of history) {
+        const ends = [createMatcher(before, 'n1'), createMatcher(table, 'n1')];
+        const changes = diff(before, table);
+        for (const step of stepsFor(changes, holdersOf(stepped, changes))) {
+          patchMatcher(stepped, step.changes);
+          for (const key of new Set(ends.flatMap(({ routes }) => [...routes.keys()]))) {
+            const now = told(stepped.routes.get(key));
+            assert.ok(
+              ends.some(({ routes }) => isDeepStrictEqual(told(routes.get(key)), now)),
+              `${key} after a step of ${step.services.join()}`,
+            );
+          }
+        }
+        assert.deepEqual(routesOf(stepped), routesOf(createMatcher(table, 'n1')));
+        before = table;
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+/** Without what the node has, which changes for all listeners at once. */
+function told(route: Route | undefined): Partial<Route> | undefined {
+  if (route === undefined) return undefined;
+  const { admits: _compiled, zone: _ofTheNode, ...rest } = route;
+  return rest;
+}
+
+const routesOf = ({ routes }: Matcher): unknown[] =>
+  [...routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
+
+/** 1: refused; otherwise two that differ. */
+function serviceEntry(uid: string, state: number): Entry {
+  return {
+    kind: 'service',
+    id: serviceId(uid),
+    uid,
+    namespace: 'shop',
+    name: `${uid}-${state}`,
+    tenant: 'shop',
+    accepted: { reason: 'Accepted', message: '' },
+    degraded: [],
+    settings: state === 1 ? null : DEFAULT_SERVICE_SETTINGS,
+    ports: [],
+    nodes: ['n1'],
+  };
+}
+
+function endpointsEntries(uid: string, port: number, hosts: readonly number[]): Entry[] {
+  const of = { service: uid, protocol: 'TCP', port } as const;
+  return [...new Set(hosts)].map((host, chunk) => ({
+    kind: 'endpoints',
+    id: endpointsId(of, 's', chunk),
+    ...of,
+    endpoints: [{ address: `10.0.0.${host}`, port: 80 }],
+    unready: 0,
+  }));
+}
