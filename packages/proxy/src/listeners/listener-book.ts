@@ -6,17 +6,14 @@ import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
 import { Doors, type DoorsOptions } from './doors.ts';
-import { outcomeOf } from './listener-report.ts';
+import { HeldPorts } from './held-ports.ts';
+import { saidOf } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };
-
-const CHECK_HELD_MS = 10_000;
-/** A check costs the kernel a bind: so many held ports are looked at in one second. */
-const CHECKS_EACH_TIME = 100;
 
 /** What may be opened at all. */
 type Mode =
@@ -42,6 +39,7 @@ export class ListenerBook {
   readonly #options: ListenerBookOptions;
   readonly #checks: PortChecks;
   readonly #states: ListenerStates;
+  readonly #held: HeldPorts;
   readonly #failures = new Map<ListenerKey, number>();
   readonly #doors: Doors;
   #cutoffs: readonly Cutoff[] = [];
@@ -55,6 +53,13 @@ export class ListenerBook {
     this.#states = new ListenerStates(options.matcher.routes);
     this.#checks = new PortChecks(options.probe);
     this.#doors = new Doors(options);
+    this.#held = new HeldPorts({
+      ...options,
+      states: this.#states,
+      checks: this.#checks,
+      isStillClosing: (key) => this.#doors.isStillClosing(key),
+      onTaken: (key, at, code) => this.#fail(key, at, code),
+    });
   }
 
   /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
@@ -117,7 +122,7 @@ export class ListenerBook {
     this.#doors.forgetClosed();
     const failed = [...this.#states.all].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
     if (failed.length > 0) this.settle(failed);
-    if (this.#mode.kind === 'serving') this.#checkHeld();
+    if (this.#mode.kind === 'serving') this.#held.check();
   }
 
   /** Doors that workers listen at, and how many do. */
@@ -169,7 +174,7 @@ export class ListenerBook {
       service: service.uid,
       ...(mode.kind === 'blocked'
         ? { bound: false, listening: false, error: mode.reason }
-        : outcomeOf(this.#states.get(key), this.#doors.isStillClosing(key))),
+        : saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) })),
     }));
   }
 
@@ -186,11 +191,11 @@ export class ListenerBook {
     if (state?.kind === 'open') {
       // Our own sockets were there until now: no need to ask whether the port is free.
       this.#doors.shut(state.opening);
-      this.#states.set(key, this.#held());
+      this.#held.hold(key);
       return;
     }
     if (!(await this.#isFree(key, listener))) return;
-    this.#states.set(key, this.#held());
+    this.#held.hold(key);
     this.#failures.delete(key);
     this.#options.onChange();
     this.settle([key]);
@@ -207,27 +212,6 @@ export class ListenerBook {
     if (code === undefined) return true;
     this.#fail(key, at, code);
     return false;
-  }
-
-  #held(): ListenerState {
-    return { kind: 'held', checkAt: this.#options.clock.monotonic() + CHECK_HELD_MS };
-  }
-
-  /** Nothing of ours is at a held port: a foreign process may take it, and then it is not ours to publish. */
-  #checkHeld(): void {
-    const now = this.#options.clock.monotonic();
-    let left = CHECKS_EACH_TIME;
-    for (const [key, state] of this.#states.all) {
-      if (left === 0) return;
-      const at = this.#options.matcher.routes.get(key)?.listener;
-      if (state.kind !== 'held' || state.checkAt > now || at === undefined || this.#doors.isStillClosing(key)) continue;
-      left -= 1;
-      const checked = this.#held();
-      this.#states.set(key, checked);
-      void this.#checks.ask(key, at).then((code) => {
-        if (code !== undefined && this.#states.get(key) === checked) this.#fail(key, at, code);
-      });
-    }
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {

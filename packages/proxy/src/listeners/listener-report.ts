@@ -1,12 +1,15 @@
 import type { ListenerReport } from '@weir/model';
 import type { ListenerState } from './opening.ts';
 
-type Outcome = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
+type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
 
-const SILENT: Outcome = { bound: false, listening: false, error: null };
+const SILENT: Said = { bound: false, listening: false, error: null };
 
 /** What is said of a listener in this state; `isStillClosing`: some worker may not have closed it yet. */
-export function outcomeOf(state: ListenerState | undefined, isStillClosing: boolean): Outcome {
+export function saidOf(
+  state: ListenerState | undefined,
+  { isStillClosing }: { readonly isStillClosing: boolean },
+): Said {
   switch (state?.kind) {
     case 'open': {
       const { isConfirmed, listening } = state.opening;
