@@ -1,5 +1,6 @@
 import { changePace, chargeAtPace, takeAtPace } from '@weir/model';
 import {
+  type Direction,
   IN_BITS_PER_SECOND,
   IN_PAID_UNTIL,
   type LimitSheet,
@@ -80,15 +81,15 @@ export class Budget {
   }
 
   /** Infinity: no limit. */
-  bitsPerSecond(isOut: boolean): number {
-    return this.sheet.limit(this.row, isOut ? OUT_BITS_PER_SECOND : IN_BITS_PER_SECOND);
+  bitsPerSecond(direction: Direction): number {
+    return this.sheet.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND : IN_BITS_PER_SECOND);
   }
 
   /** Bytes that have passed; returns until when the rate has them paid for. */
-  charge(isOut: boolean, bytes: number, now: bigint): bigint {
+  charge(direction: Direction, bytes: number, now: bigint): bigint {
     const { sheet, row } = this;
-    const bucket = isOut ? OUT_PAID_UNTIL : IN_PAID_UNTIL;
-    const pace = { ratePerSecond: this.bitsPerSecond(isOut), burstNs: BYTES_BURST_NS };
+    const bucket = direction === 'out' ? OUT_PAID_UNTIL : IN_PAID_UNTIL;
+    const pace = { ratePerSecond: this.bitsPerSecond(direction), burstNs: BYTES_BURST_NS };
     for (;;) {
       const read = sheet.paidUntil(row, bucket);
       const next = chargeAtPace(read, bytes * BITS_PER_BYTE, { pace, now });
@@ -96,8 +97,8 @@ export class Budget {
     }
   }
 
-  paidUntil(isOut: boolean): bigint {
-    return this.sheet.paidUntil(this.row, isOut ? OUT_PAID_UNTIL : IN_PAID_UNTIL);
+  paidUntil(direction: Direction): bigint {
+    return this.sheet.paidUntil(this.row, direction === 'out' ? OUT_PAID_UNTIL : IN_PAID_UNTIL);
   }
 }
 

@@ -1,6 +1,11 @@
 // The layout of limits in shared memory: a row for each tenant and each Service of a proxy. The main thread writes what may
 // be had, the workers what is had. Whoever leases shares of a fleet-wide limit writes another number there, and no more.
 
+/** Of bytes: what the client sends, and what it gets. */
+export type Direction = 'in' | 'out';
+
+const DIRECTIONS: readonly Direction[] = ['in', 'out'];
+
 /** Offsets of doubles in a row: what may be had on this proxy; Infinity: no limit. */
 export const MOST_OPEN = 0;
 export const MOST_NEW_PER_SECOND = 1;
@@ -92,13 +97,13 @@ export class LimitSheet {
     return Atomics.compareExchange(this.#longs, this.#word(row) + bucket, read, next) === read;
   }
 
-  setFirstWaiting(row: number, { isOut, column }: WaitingAt, since: bigint): void {
-    Atomics.store(this.#longs, this.#waiting(row, isOut) + column, since);
+  setFirstWaiting(row: number, { direction, column }: WaitingAt, since: bigint): void {
+    Atomics.store(this.#longs, this.#waiting(row, direction) + column, since);
   }
 
   /** Whether a reader of another worker has waited for longer. */
-  isSomebodyBefore(row: number, { isOut, column }: WaitingAt, since: bigint): boolean {
-    const first = this.#waiting(row, isOut);
+  isSomebodyBefore(row: number, { direction, column }: WaitingAt, since: bigint): boolean {
+    const first = this.#waiting(row, direction);
     for (let other = 0; other < this.columns; other += 1) {
       if (other === column) continue;
       const theirs = Atomics.load(this.#longs, first + other);
@@ -124,7 +129,7 @@ export class LimitSheet {
     this.#see();
     for (let row = 0; row < this.#rows; row += 1) {
       Atomics.store(this.#ints, this.#open(row) + column, 0);
-      for (const isOut of [false, true]) this.setFirstWaiting(row, { isOut, column }, 0n);
+      for (const direction of DIRECTIONS) this.setFirstWaiting(row, { direction, column }, 0n);
     }
   }
 
@@ -138,8 +143,8 @@ export class LimitSheet {
     return (row * this.#stride) / WORD;
   }
 
-  #waiting(row: number, isOut: boolean): number {
-    return this.#word(row) + FIRST_WAITING + (isOut ? this.columns : 0);
+  #waiting(row: number, direction: Direction): number {
+    return this.#word(row) + FIRST_WAITING + (direction === 'out' ? this.columns : 0);
   }
 
   #open(row: number): number {
@@ -156,6 +161,6 @@ export class LimitSheet {
 }
 
 export interface WaitingAt {
-  readonly isOut: boolean;
+  readonly direction: Direction;
   readonly column: number;
 }

@@ -22,7 +22,7 @@ export interface CedingOptions {
 /** What this proxy does when another one of its node asks to take over. */
 export function createCeding({ listeners, tables, pool, store, clock }: CedingOptions): Ceding {
   return {
-    admits(applied, isLeaving) {
+    admits(applied, { isLeaving }) {
       const ours = tables.applied;
       // The id of a revision is random: who has the same one follows the same store, and is no stranger of the same name.
       if (isLeaving || ours === null || applied.id === ours.id) return true;

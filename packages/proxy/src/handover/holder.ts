@@ -14,7 +14,7 @@ const TAKE_MS = 1_000;
 /** What the proxy does for a hand-over. */
 export interface Ceding {
   /** Whether one with this table may take over; `isLeaving`: we are about to end anyway. */
-  admits(applied: Position, isLeaving: boolean): boolean;
+  admits(applied: Position, at: { readonly isLeaving: boolean }): boolean;
   /** From now on no listener is opened or closed; returns those that are open. */
   freeze(): readonly ListenerKey[];
   thaw(): void;
@@ -95,7 +95,7 @@ export class Holder {
 
   #invite(socket: Socket, applied: Position): void {
     const { ceding, clock } = this.#options;
-    if (this.#successor !== undefined || !ceding.admits(applied, this.#isLeaving)) {
+    if (this.#successor !== undefined || !ceding.admits(applied, { isLeaving: this.#isLeaving })) {
       this.#say(socket, { kind: 'wait' });
       return;
     }

@@ -20,8 +20,8 @@ export interface NewcomerOptions {
   readonly onJoin: (open: readonly ListenerKey[]) => void;
   /** It must not listen any more: why. */
   readonly onParted: (reason: string) => void;
-  /** The one that served has gone, or let go of the lock; once. `wasHeld`: we had reached it. */
-  readonly onFree: (wasHeld: boolean) => void;
+  /** The one that served has gone, or let go of the lock; once. `before`: whether we had reached it. */
+  readonly onFree: (before: 'reached' | 'unreachable') => void;
 }
 
 export class Newcomer {
@@ -114,7 +114,7 @@ export class Newcomer {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#timer?.cancel();
-    this.#options.onFree(this.#isConnected);
+    this.#options.onFree(this.#isConnected ? 'reached' : 'unreachable');
     // Kept until the lock was tried: its end lets those in who wait behind us.
     setImmediate(() => this.#socket.destroy());
   }

@@ -134,7 +134,7 @@ export class NodeGuard {
         this.#isListening = false;
         this.#others(`cannot take over node ${node} of fleet ${fleet} from the proxy that serves it: ${reason}`);
       },
-      onFree: (wasHeld) => this.#free(wasHeld),
+      onFree: (before) => this.#free(before),
     });
   }
 
@@ -142,10 +142,10 @@ export class NodeGuard {
     this.#options.onTurn({ kind: 'others', reason, handedOver: this.#hasServed });
   }
 
-  #free(wasHeld: boolean): void {
+  #free(before: 'reached' | 'unreachable'): void {
     // Whoever listens already takes the lock at once; the others leave it to that one.
     if (this.#isListening) void this.take();
-    else this.#tryLater(wasHeld ? RELEASED_MS : RETRY_MS);
+    else this.#tryLater(before === 'reached' ? RELEASED_MS : RETRY_MS);
   }
 
   #tryLater(ms: number): void {

@@ -1,7 +1,9 @@
 // One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
-// passed on as what it was (FIN as FIN, RST as RST).
+// passed on as what it was (FIN as FIN, RST as RST). One long file: any part of it made an object of its own would be one
+// more per connection, and most methods look at the state of both sides.
 import type { EndpointLoad } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
+import type { Direction } from '../admit/limit-sheet.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';
 import { add, countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
@@ -76,7 +78,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
     const { wheel } = this.#context;
     this.#guarded(() => {
       this.#home.members.add(this);
-      this.#client.readAtMost?.(this.#pacing.slice(false));
+      this.#client.readAtMost?.(this.#pacing.slice('in'));
       this.#client.accept(this);
       this.deadline = wheel.now + ticksFor(this.#home.route.settings.connectTimeoutMs);
       wheel.add(this);
@@ -148,9 +150,9 @@ export class Connection implements StreamEvents, Member, PacedReader {
   }
 
   /** What waited for bytes per second may go on, unless its target has not taken the last ones yet. */
-  onTurn(isOut: boolean): void {
-    const source = isOut ? this.#endpoint : this.#client;
-    const target = isOut ? this.#client : this.#endpoint;
+  onTurn(direction: Direction): void {
+    const source = direction === 'in' ? this.#client : this.#endpoint;
+    const target = direction === 'in' ? this.#endpoint : this.#client;
     if (source !== undefined && target?.queued === 0) this.#guarded(() => source.readStart());
   }
 
@@ -171,7 +173,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
     this.#load = load;
     load.active += 1;
     this.#endpoint = this.#context.transport.connect(load.endpoint, this);
-    this.#endpoint.readAtMost?.(this.#pacing.slice(true));
+    this.#endpoint.readAtMost?.(this.#pacing.slice('out'));
   }
 
   /** `code` as in errno; undefined: it did not answer in time. */
@@ -217,14 +219,14 @@ export class Connection implements StreamEvents, Member, PacedReader {
     add(this.#row, RECEIVED, bytes.length);
     if (this.#endpoint === undefined) return;
     const queued = this.#endpoint.write(bytes);
-    if (!this.#pacing.mayRead(false, bytes.length) || queued > 0) this.#client.readStop();
+    if (!this.#pacing.mayRead('in', bytes.length) || queued > 0) this.#client.readStop();
   }
 
   #toClient(bytes: Uint8Array): void {
     this.#unsent += bytes.length;
     const queued = this.#client.write(bytes);
     this.#countSent(queued);
-    if (!this.#pacing.mayRead(true, bytes.length) || queued > 0) this.#endpoint?.readStop();
+    if (!this.#pacing.mayRead('out', bytes.length) || queued > 0) this.#endpoint?.readStop();
   }
 
   #countSent(queued: number): void {
@@ -245,7 +247,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
 
   /** Unless its Service or tenant was too fast: then when its turn has come. */
   #read(source: TcpStream): void {
-    if (this.#pacing.mayRead(source !== this.#client, 0)) source.readStart();
+    if (this.#pacing.mayRead(source === this.#client ? 'in' : 'out', 0)) source.readStart();
   }
 
   /** It is not idle: it is not let. */

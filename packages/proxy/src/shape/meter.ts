@@ -1,4 +1,5 @@
 import { type Budget, BYTES_BURST_NS } from '../admit/budget.ts';
+import type { Direction } from '../admit/limit-sheet.ts';
 import type { Throttle } from './throttle.ts';
 
 /** Whoever has waited longest goes first, over all workers, unless theirs has not come for so long to take the credit. */
@@ -8,18 +9,18 @@ const NS_PER_BYTE_AT_ONE_BIT = 8e9;
 /** The bytes per second of one tenant or Service in one direction, as one worker sees them: who of its streams waits. */
 export class Meter {
   readonly #budget: Budget;
-  readonly #isOut: boolean;
+  readonly #direction: Direction;
   readonly #onWaiting: (meter: Meter) => void;
   readonly #waiting = new Set<Throttle>();
 
-  constructor(budget: Budget, { isOut, onWaiting }: MeterOptions) {
+  constructor(budget: Budget, { direction, onWaiting }: MeterOptions) {
     this.#budget = budget;
-    this.#isOut = isOut;
+    this.#direction = direction;
     this.#onWaiting = onWaiting;
   }
 
   get bitsPerSecond(): number {
-    return this.#budget.bitsPerSecond(this.#isOut);
+    return this.#budget.bitsPerSecond(this.#direction);
   }
 
   get isWaitedFor(): boolean {
@@ -27,7 +28,7 @@ export class Meter {
   }
 
   charge(bytes: number, now: bigint): void {
-    if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#budget.charge(this.#isOut, bytes, now);
+    if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#budget.charge(this.#direction, bytes, now);
   }
 
   /** Whether a stream must wait: for what has passed to be paid, or behind those that wait already. */
@@ -39,7 +40,7 @@ export class Meter {
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
     if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
-    return bitsPerSecond === 0 || this.#budget.paidUntil(this.#isOut) > now;
+    return bitsPerSecond === 0 || this.#budget.paidUntil(this.#direction) > now;
   }
 
   hold(throttle: Throttle, now: bigint): void {
@@ -59,7 +60,7 @@ export class Meter {
    * beyond it becomes debt.
    */
   serve(now: bigint): void {
-    const sincePaid = now - this.#budget.paidUntil(this.#isOut);
+    const sincePaid = now - this.#budget.paidUntil(this.#direction);
     let credit = creditFor(this.bitsPerSecond, sincePaid);
     const served: Throttle[] = [];
     for (const throttle of this.#waiting) {
@@ -74,13 +75,13 @@ export class Meter {
 
   #isLater(throttle: Throttle): boolean {
     const { sheet, row, column } = this.#budget;
-    return sheet.isSomebodyBefore(row, { isOut: this.#isOut, column }, throttle.since);
+    return sheet.isSomebodyBefore(row, { direction: this.#direction, column }, throttle.since);
   }
 
   #tellFirst(): void {
     const { sheet, row, column } = this.#budget;
     const [first] = this.#waiting;
-    sheet.setFirstWaiting(row, { isOut: this.#isOut, column }, first?.since ?? 0n);
+    sheet.setFirstWaiting(row, { direction: this.#direction, column }, first?.since ?? 0n);
   }
 }
 
@@ -92,7 +93,7 @@ function creditFor(bitsPerSecond: number, sincePaid: bigint): number {
 }
 
 export interface MeterOptions {
-  readonly isOut: boolean;
+  readonly direction: Direction;
   /** Somebody waits, where nobody did. */
   onWaiting(meter: Meter): void;
 }

@@ -1,10 +1,11 @@
+import type { Direction } from '../admit/limit-sheet.ts';
 import type { Lane } from './lane.ts';
 import type { Lanes } from './shaper.ts';
 import { Throttle } from './throttle.ts';
 
 export interface PacedReader {
   /** A side that had to wait may be read. Must not throw. */
-  onTurn(isOut: boolean): void;
+  onTurn(direction: Direction): void;
 }
 
 /** Whether the two sides of a connection may be read, as far as bytes per second go. Costs two comparisons where no limit is. */
@@ -20,16 +21,16 @@ export class Pacing {
   }
 
   /** `bytes` were read of the client, or, on their way out, of the endpoint; 0: none. False: it must wait for `onTurn`. */
-  mayRead(isOut: boolean, bytes: number): boolean {
-    const throttle = isOut ? this.#out : this.#in;
-    const lane = isOut ? this.#lanes.out : this.#lanes.in;
-    if (lane.isLimited) return (throttle ?? this.#throttle(isOut)).pass(bytes);
+  mayRead(direction: Direction, bytes: number): boolean {
+    const throttle = direction === 'out' ? this.#out : this.#in;
+    const lane = this.#lanes[direction];
+    if (lane.isLimited) return (throttle ?? this.#throttle(direction)).pass(bytes);
     return throttle === undefined || !throttle.isHeld;
   }
 
   /** How much may be read at a time; Infinity: as much as there is. */
-  slice(isOut: boolean): number {
-    return (isOut ? this.#lanes.out : this.#lanes.in).slice;
+  slice(direction: Direction): number {
+    return this.#lanes[direction].slice;
   }
 
   /** It does nothing because it may not yet. */
@@ -42,9 +43,9 @@ export class Pacing {
     this.#out?.end();
   }
 
-  #throttle(isOut: boolean): Throttle {
-    const throttle = new Throttle(isOut ? this.#lanes.out : this.#lanes.in, () => this.#reader.onTurn(isOut));
-    if (isOut) this.#out = throttle;
+  #throttle(direction: Direction): Throttle {
+    const throttle = new Throttle(this.#lanes[direction], () => this.#reader.onTurn(direction));
+    if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;
   }

@@ -1,22 +1,19 @@
 // Bandwidth of one worker: the lanes of its Services, and one timer for all that waits. It runs only while something does.
 import type { Budgets } from '../admit/admit.ts';
 import type { Budget } from '../admit/budget.ts';
+import type { Direction } from '../admit/limit-sheet.ts';
 import { Lane } from './lane.ts';
 import { Meter } from './meter.ts';
 
 const TICK_MS = 10;
 
-export interface Lanes {
-  /** What the client sends. */
-  readonly in: Lane;
-  /** What it gets. */
-  readonly out: Lane;
-}
+export type Lanes = { readonly [D in Direction]: Lane };
+type Meters = { readonly [D in Direction]: Meter };
 
 export class Shaper {
   readonly #now: () => bigint;
   readonly #lanes = new WeakMap<Budgets, Lanes>();
-  readonly #meters = new WeakMap<Budget, { readonly in: Meter; readonly out: Meter }>();
+  readonly #meters = new WeakMap<Budget, Meters>();
   readonly #waitedFor = new Set<Meter>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -51,7 +48,7 @@ export class Shaper {
     this.#timer = undefined;
   }
 
-  #metersOf(budget: Budget): { readonly in: Meter; readonly out: Meter } {
+  #metersOf(budget: Budget): Meters {
     const known = this.#meters.get(budget);
     if (known !== undefined) return known;
     const onWaiting = (meter: Meter): void => {
@@ -59,8 +56,8 @@ export class Shaper {
       this.#timer ??= setInterval(() => this.serve(), TICK_MS).unref();
     };
     const meters = {
-      in: new Meter(budget, { isOut: false, onWaiting }),
-      out: new Meter(budget, { isOut: true, onWaiting }),
+      in: new Meter(budget, { direction: 'in', onWaiting }),
+      out: new Meter(budget, { direction: 'out', onWaiting }),
     };
     this.#meters.set(budget, meters);
     return meters;

@@ -99,7 +99,7 @@ test('who follows a change of the rate owes the same bytes', () => {
   const { sheet, workers } = sharedBudget({ inBitsPerSecond: 8_000 });
   const budget = workers[0] as Budget;
   const now = 10_000_000_000n;
-  assert.equal(budget.charge(false, 1_050, now), now + 1_000_000_000n);
+  assert.equal(budget.charge('in', 1_050, now), now + 1_000_000_000n);
   setBudget(sheet, ROW, { limits: { ...UNLIMITED, inBitsPerSecond: 16_000 }, now });
-  assert.equal(budget.paidUntil(false), now + 500_000_000n);
+  assert.equal(budget.paidUntil('in'), now + 500_000_000n);
 });

@@ -58,7 +58,7 @@ class Model {
         stream.isReading = true;
       },
     });
-    Object.assign(stream, { pacing, isReading: pacing.mayRead(false, 0) });
+    Object.assign(stream, { pacing, isReading: pacing.mayRead('in', 0) });
     this.streams.push(stream);
     return stream;
   }
@@ -70,7 +70,7 @@ class Model {
       // A connection reads at most so often in a turn.
       for (let reads = 0; stream.isReading && reads < 4; reads += 1) {
         stream.read += stream.chunk;
-        stream.isReading = stream.pacing.mayRead(false, stream.chunk);
+        stream.isReading = stream.pacing.mayRead('in', stream.chunk);
       }
     }
     const elapsed = Number((this.now - START) / MS);
