@@ -115,7 +115,8 @@ class Client {
     switch (step.kind) {
       case 'say':
         if (step.uncounted) this.#uncounted += step.bytes.length;
-        this.#write(step.bytes, step.uncounted !== true);
+        if (step.uncounted === true) this.#socket.write(step.bytes);
+        else this.#write(step.bytes);
         return;
       case 'send':
         await this.#send(step);
@@ -162,13 +163,13 @@ class Client {
       const length = Math.min(chunk, left, period);
       left -= length;
       this.#offset += length;
-      this.#write(table.subarray(from, from + length), true);
+      this.#write(table.subarray(from, from + length));
       if (gapMs > 0) await this.#rest(gapMs);
     }
   }
 
-  #write(bytes: Buffer, isEchoed: boolean): void {
-    if (isEchoed && this.#options.isEcho) this.#due.push(bytes);
+  #write(bytes: Buffer): void {
+    if (this.#options.isEcho) this.#due.push(bytes);
     this.#socket.write(bytes);
   }
 

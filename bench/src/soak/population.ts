@@ -56,9 +56,9 @@ export class Population {
       if (now >= nextFlood) {
         nextFlood = now + floodEachMs;
         for (let one = 0; one < flood; one++) this.#add('limited', one % 2 === 0 ? '127.0.30.1' : undefined);
-        for (let one = 0; one < 5; one++) this.#addDatagrams(true);
+        for (let one = 0; one < 5; one++) this.#addDatagrams({ isFlood: true });
       }
-      if (this.#choice.chance(0.3)) this.#addDatagrams(false);
+      if (this.#choice.chance(0.3)) this.#addDatagrams({ isFlood: false });
     }
     await Promise.all(this.#playing);
   }
@@ -94,12 +94,12 @@ export class Population {
       signal: this.#disturbances.emergency,
     }).then((played) => {
       if (played === undefined) tally.unconnected++;
-      else count(tally, played, this.#disturbances.isRecent(name));
+      else count(tally, played, { isDisturbed: this.#disturbances.isRecent(name) });
     });
     this.#keep(playing);
   }
 
-  #addDatagrams(isFlood: boolean): void {
+  #addDatagrams({ isFlood }: { readonly isFlood: boolean }): void {
     if (this.#datagramClients >= most.datagramClients) return;
     this.#datagramClients++;
     const random = randomFrom(this.#seed ^ Math.imul(this.#born++ + 1, 0x9e3779b1));

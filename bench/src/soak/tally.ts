@@ -41,7 +41,11 @@ export function emptyTally(): Tally {
   return { established: 0, unconnected: 0, ends, cleanSent: 0, cleanRead: 0, otherSent: 0, otherRead: 0, unseen: 0 };
 }
 
-export function count(tally: Tally, { end, sent, read }: Played, isDisturbed: boolean): void {
+export function count(
+  tally: Tally,
+  { end, sent, read }: Played,
+  { isDisturbed }: { readonly isDisturbed: boolean },
+): void {
   tally.ends[end]++;
   if (end === 'clean') {
     tally.cleanSent += sent;
