@@ -11,15 +11,25 @@ type Message = {
   readonly params?: { readonly sessionId?: string; readonly message?: string };
 };
 
+const openMs = 5_000;
+/** A process of many gigabytes may need seconds. */
+const longestMs = 60_000;
+
 const collect = { method: 'HeapProfiler.collectGarbage', params: {} };
 
 /**
  * Makes the main thread and every worker of a Node process give back what nobody refers to any more, so that its memory is what it
- * needs and not what it happens to have left lying since it started.
+ * needs and not what it happens to have left lying since it started. Throws when one of them does not answer in `answerMs`, or when the
+ * process has ended.
  */
-export async function collectGarbage(inspector: string): Promise<void> {
+export async function collectGarbage(
+  inspector: string,
+  { answerMs = longestMs }: { readonly answerMs?: number } = {},
+): Promise<void> {
   const socket = new WebSocket(inspector);
-  await once(socket, 'open', { signal: AbortSignal.timeout(5_000) });
+  const over = new AbortController();
+  socket.addEventListener('close', () => over.abort(new Error('the inspector has closed before it answered')));
+  await once(socket, 'open', { signal: AbortSignal.any([AbortSignal.timeout(openMs), over.signal]) });
   let last = 0;
   const waiting = new Map<string, () => void>();
   const workers: string[] = [];
@@ -32,7 +42,18 @@ export async function collectGarbage(inspector: string): Promise<void> {
     }
     if (id !== undefined) waiting.get(`main ${id}`)?.();
   });
-  const answered = (key: string): Promise<void> => new Promise((resolve) => waiting.set(key, resolve));
+  const answered = (key: string): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const late = setTimeout(() => reject(new Error(`the inspector has not answered in ${answerMs} ms`)), answerMs);
+    const fail = (): void => reject(over.signal.reason);
+    if (over.signal.aborted) fail();
+    else over.signal.addEventListener('abort', fail, { once: true });
+    waiting.set(key, resolve);
+    return promise.finally(() => {
+      clearTimeout(late);
+      over.signal.removeEventListener('abort', fail);
+    });
+  };
   const call = async (method: string, params: object): Promise<void> => {
     const answer = answered(`main ${++last}`);
     socket.send(JSON.stringify({ id: last, method, params }));
@@ -42,9 +63,8 @@ export async function collectGarbage(inspector: string): Promise<void> {
     await call('NodeWorker.enable', { waitForDebuggerOnStart: false });
     await call(collect.method, collect.params);
     for (const sessionId of workers) {
-      const answer = answered(`${sessionId} 1`);
-      await call('NodeWorker.sendMessageToWorker', { sessionId, message: JSON.stringify({ id: 1, ...collect }) });
-      await answer;
+      const message = JSON.stringify({ id: 1, ...collect });
+      await Promise.all([answered(`${sessionId} 1`), call('NodeWorker.sendMessageToWorker', { sessionId, message })]);
     }
   } finally {
     socket.close();
