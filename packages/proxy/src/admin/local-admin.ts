@@ -23,6 +23,11 @@ export interface LocalAdmin {
   close(): Promise<void>;
 }
 
+interface Content extends LocalAdminOptions {
+  /** Workers of which a profile is being taken: one at a time, or several would measure each other. */
+  readonly profiled: Set<number>;
+}
+
 interface Answer {
   readonly status: number;
   readonly body: string;
@@ -31,7 +36,8 @@ interface Answer {
 /** Takes the path over from a proxy that is being replaced. Throws when it cannot listen there. */
 export async function openLocalAdmin(options: LocalAdminOptions): Promise<LocalAdmin> {
   const { path, log } = options;
-  const server = createServer((request, response) => void respond(request, response, options));
+  const content: Content = { ...options, profiled: new Set() };
+  const server = createServer((request, response) => void respond(request, response, content));
   // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
   const draft = join(dirname(path), `.${basename(path)}-${randomUUID().slice(0, 8)}`);
   server.listen(draft);
@@ -51,20 +57,24 @@ export async function openLocalAdmin(options: LocalAdminOptions): Promise<LocalA
   };
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, options: LocalAdminOptions): Promise<void> {
-  const { status, body } = await answerFor(request, options).catch(
+async function respond(request: IncomingMessage, response: ServerResponse, content: Content): Promise<void> {
+  const { status, body } = await answerFor(request, content).catch(
     (error): Answer => refusal(500, errorMessage(error)),
   );
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' });
   response.end(body);
 }
 
-async function answerFor(request: IncomingMessage, options: LocalAdminOptions): Promise<Answer> {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://local');
+async function answerFor(request: IncomingMessage, content: Content): Promise<Answer> {
+  const target = request.url ?? '';
+  // What begins with // would name a host.
+  const url = target.startsWith('//') ? null : URL.parse(target, 'http://local');
+  if (url === null) return refusal(400, 'the request target is not a path');
+  const { pathname, searchParams } = url;
   if (pathname !== '/profile' && pathname !== '/drain')
     return refusal(404, `nothing at ${pathname}; POST /profile?worker=0&seconds=5 or POST /drain`);
   if (request.method !== 'POST') return refusal(405, `POST ${pathname}`);
-  return pathname === '/profile' ? profile(searchParams, options) : drain(options);
+  return pathname === '/profile' ? profile(searchParams, content) : drain(content);
 }
 
 function drain({ drain: begin, log }: LocalAdminOptions): Answer {
@@ -73,15 +83,21 @@ function drain({ drain: begin, log }: LocalAdminOptions): Answer {
   return { status: 202, body: '{"draining":true}\n' };
 }
 
-async function profile(query: URLSearchParams, { workers, profile: take }: LocalAdminOptions): Promise<Answer> {
+async function profile(query: URLSearchParams, { workers, profiled, profile: take }: Content): Promise<Answer> {
   const worker = Number(query.get('worker') ?? 0);
   const seconds = Number(query.get('seconds') ?? 5);
   if (!Number.isInteger(worker) || worker < 0 || worker >= workers)
     return refusal(400, `worker is ${query.get('worker')}; use an integer from 0 to ${workers - 1}`);
   if (!(seconds > 0 && seconds <= LONGEST_PROFILE_S))
     return refusal(400, `seconds is ${query.get('seconds')}; use a number above 0, up to ${LONGEST_PROFILE_S}`);
-  const body = await take(worker, seconds * 1_000);
-  return body === undefined ? refusal(503, `worker ${worker} is being replaced; try again`) : { status: 200, body };
+  if (profiled.has(worker)) return refusal(409, `worker ${worker} is being profiled; try again when that is over`);
+  profiled.add(worker);
+  try {
+    const body = await take(worker, seconds * 1_000);
+    return body === undefined ? refusal(503, `worker ${worker} is being replaced; try again`) : { status: 200, body };
+  } finally {
+    profiled.delete(worker);
+  }
 }
 
 function refusal(status: number, error: string): Answer {

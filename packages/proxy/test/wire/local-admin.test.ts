@@ -3,7 +3,9 @@ import { statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { connectRaw, echoServer, temporaryDirectory } from '@weir/testkit';
+import { silentLogger } from '@weir/runtime';
+import { connectRaw, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
+import { openLocalAdmin } from '../../src/admin/local-admin.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
@@ -36,6 +38,8 @@ test('what is asked for wrongly is told, and a drain ends the proxy in good orde
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   const wrong: [string, number, RegExp][] = [
     ['/', 404, /POST \/profile\?worker=0&seconds=5 or POST \/drain/],
+    ['//', 400, /not a path/],
+    ['http://[', 400, /not a path/],
     ['/profile?worker=2', 400, /worker is 2; use an integer from 0 to 1/],
     ['/profile?seconds=61', 400, /seconds is 61; use a number above 0, up to 60/],
   ];
@@ -48,6 +52,38 @@ test('what is asked for wrongly is told, and a drain ends the proxy in good orde
   assert.equal(proxy.view().draining, true);
   await proxy.close();
   assert.throws(() => statSync(socketPath), { code: 'ENOENT' });
+});
+
+test('of one worker there is one profile at a time; who asks for another is told so at once', async () => {
+  await using state = temporaryDirectory('local-admin');
+  const path = join(state.path, 'admin.sock');
+  const asked: PromiseWithResolvers<string>[] = [];
+  const admin = await openLocalAdmin({
+    path,
+    workers: 2,
+    log: silentLogger(),
+    drain: () => assert.fail('nobody asked'),
+    profile() {
+      const profile = Promise.withResolvers<string>();
+      asked.push(profile);
+      return profile.promise;
+    },
+  });
+  const first = post(path, '/profile?worker=0');
+  await eventually(() => assert.equal(asked.length, 1));
+  const second = await post(path, '/profile?worker=0');
+  assert.equal(second.status, 409);
+  assert.match(second.body, /worker 0 is being profiled; try again/);
+  const other = post(path, '/profile?worker=1');
+  await eventually(() => assert.equal(asked.length, 2));
+  asked[0]?.reject(new Error('the worker ended'));
+  assert.equal((await first).status, 500);
+  const third = post(path, '/profile?worker=0');
+  await eventually(() => assert.equal(asked.length, 3));
+  for (const { resolve } of asked) resolve('{}');
+  assert.equal((await other).status, 200);
+  assert.equal((await third).status, 200);
+  await admin.close();
 });
 
 test('the socket is that of the newest proxy, and an older one that ends leaves it there', async () => {
