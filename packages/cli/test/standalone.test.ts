@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectRaw, echoServer, eventually, freePort, httpBackend } from '@weir/testkit';
 import { manifests, policy, service, slice, suspension } from './build/manifests.ts';
-import { weir } from './build/run-weir.ts';
+import { startWeir, weir } from './build/run-weir.ts';
 import { standalone } from './build/standalone.ts';
 
 test('a Service of a manifest is served, and its Service says where', async () => {
@@ -217,6 +217,16 @@ test('no Service of the class: it runs, says so, and names --classless', async (
   files.write('shop.yaml', service('web', { loadBalancerClass: null }));
   await using fleet = await standalone(files);
   await fleet.process.shows(/--classless/);
+});
+
+test('what of this host will cost clients something is told before it is ready', async () => {
+  await using files = manifests();
+  const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
+  await using fleet = await startWeir(args, { readyWhen: /^ready/m, shell: 'ulimit -n 1024' });
+  assert.match(
+    fleet.output(),
+    /^warning: at most 1024 files may be open, .*; raise LimitNOFILE or ulimit -n\n(.*\n)*ready$/m,
+  );
 });
 
 test('what keeps it from beginning is one line and exit code 2', async () => {

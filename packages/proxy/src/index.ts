@@ -1,4 +1,5 @@
 export { OUTCOMES, type Outcome } from './counters/outcome.ts';
+export { kernelAdvice } from './kernel-settings.ts';
 export type { ProxyOptions } from './proxy-settings.ts';
 export type { ProxySelfView, ServiceCount } from './proxy-view.ts';
 export { type RunningProxy, startProxy } from './start-proxy.ts';

@@ -79,6 +79,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
       for (const problem of gone) terminal.err(`${goneText(problem, paint)}\n`);
       for (const problem of come) terminal.err(`${problemText(problem, paint)}\n`);
     },
+    onAdvice: (advice) => terminal.err(`${paint('yellow', 'warning')}: ${advice}\n`),
   });
   try {
     terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);

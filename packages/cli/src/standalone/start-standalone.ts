@@ -9,6 +9,7 @@ import {
   startController,
 } from '@weir/controller';
 import { DEFAULT_SETTINGS } from '@weir/model';
+import { kernelAdvice } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { aborted } from './aborted.ts';
@@ -33,6 +34,8 @@ export interface StandaloneOptions {
   /** Aborted while it starts: it gives up. */
   readonly signal: AbortSignal;
   readonly onProblems: (news: ProblemNews) => void;
+  /** What of this host will cost clients something; absent: nobody wants to know. */
+  readonly onAdvice?: (advice: string) => void;
 }
 
 export interface RunningStandalone {
@@ -69,7 +72,7 @@ interface Made {
 }
 
 function partsFor(options: StandaloneOptions, made: Made): Part[] {
-  const { filename, node = [], classless = false, log, onProblems } = options;
+  const { filename, node = [], classless = false, log, onProblems, onAdvice } = options;
   return [
     {
       name: 'source',
@@ -101,6 +104,7 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'proxies',
       async start(signal) {
         const { store, onDrain } = made;
+        if (onAdvice !== undefined) for (const advice of await kernelAdvice()) onAdvice(advice);
         const { workers, trustProxyProtocol, state } = options;
         const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, onDrain, log, clock };
         made.proxies = new FleetProxies({

@@ -29,13 +29,22 @@ export async function weir(args: readonly string[], env: Environment = {}): Prom
   };
 }
 
+interface StartOptions {
+  readonly env?: Environment;
+  readonly readyWhen?: RegExp;
+  readonly node?: string;
+  /** What a shell does before it becomes the command, such as `ulimit -n 1024`. */
+  readonly shell?: string;
+}
+
 export function startWeir(
   args: readonly string[],
-  { env = {}, readyWhen, node = process.execPath }: { env?: Environment; readyWhen?: RegExp; node?: string } = {},
+  { env = {}, readyWhen, node = process.execPath, shell }: StartOptions = {},
 ): Promise<SpawnedProcess> {
   return spawnProcess({
-    command: node,
-    args: [BIN, ...args],
+    ...(shell === undefined
+      ? { command: node, args: [BIN, ...args] }
+      : { command: 'sh', args: ['-c', `${shell}; exec "$@"`, 'sh', node, BIN, ...args] }),
     env: { ...process.env, NO_COLOR: undefined, WEIR_SERVER: undefined, WEIR_LOG_LEVEL: undefined, ...env },
     name: `weir ${args.join(' ')}`,
     mayExit: true,
