@@ -229,6 +229,12 @@ test('what of this host will cost clients something is told before it is ready',
   );
 });
 
+test('to trust everybody as a load balancer is allowed, and told before it is ready', async () => {
+  await using files = manifests();
+  await using fleet = await standalone(files, ['--trust-proxy-protocol', '0.0.0.0/0']);
+  assert.match(fleet.process.output(), /^warning: every client in 0\.0\.0\.0\/0 .*can claim any address(.*\n)*ready/m);
+});
+
 test('what keeps it from beginning is one line and exit code 2', async () => {
   await using files = manifests();
   await using taken = await echoServer();

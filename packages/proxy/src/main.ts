@@ -18,6 +18,7 @@ import {
 } from '@weir/runtime';
 import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { kernelAdvice } from './kernel-settings.ts';
+import { trustAdvice } from './proxy-protocol/trust-advice.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
 /** RFC 1123, as the API server has it. */
@@ -63,6 +64,8 @@ await runProcess('weir-proxy', (control) => {
         name: 'proxy',
         async start() {
           for (const advice of await kernelAdvice()) log.warn({ advice }, 'this host is not set as it should be');
+          for (const advice of trustAdvice(options.trustProxyProtocol))
+            log.warn({ advice }, 'clients can claim any address');
           proxy = await startProxy({ ...options, store, log, onDrain: () => control.stop() });
           proxy.failed.catch((error) => control.fail(error));
         },

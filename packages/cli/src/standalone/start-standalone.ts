@@ -9,7 +9,7 @@ import {
   startController,
 } from '@weir/controller';
 import { DEFAULT_SETTINGS } from '@weir/model';
-import { kernelAdvice } from '@weir/proxy';
+import { kernelAdvice, trustAdvice } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { aborted } from './aborted.ts';
@@ -34,7 +34,7 @@ export interface StandaloneOptions {
   /** Aborted while it starts: it gives up. */
   readonly signal: AbortSignal;
   readonly onProblems: (news: ProblemNews) => void;
-  /** What of this host will cost clients something; absent: nobody wants to know. */
+  /** What of this host, or of whom it trusts, will cost somebody something; absent: nobody wants to know. */
   readonly onAdvice?: (advice: string) => void;
 }
 
@@ -104,8 +104,8 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'proxies',
       async start(signal) {
         const { store, onDrain } = made;
-        if (onAdvice !== undefined) for (const advice of await kernelAdvice()) onAdvice(advice);
         const { workers, trustProxyProtocol, state } = options;
+        for (const advice of [...trustAdvice(trustProxyProtocol), ...(await kernelAdvice())]) onAdvice?.(advice);
         const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, onDrain, log, clock };
         made.proxies = new FleetProxies({
           store,

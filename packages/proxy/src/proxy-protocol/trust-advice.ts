@@ -1,0 +1,11 @@
+import { parseCidr } from '@weir/model';
+
+/** What to say about load balancers that are trusted when everybody is one; else nothing. */
+export function trustAdvice(trusted: readonly string[] = []): readonly string[] {
+  return trusted
+    .filter((network) => parseCidr(network)?.prefix === 0)
+    .map(
+      (network) =>
+        `every client in ${network} is trusted as a load balancer: each can claim any address in a PROXY header, and so pass source ranges and limits per client; name only the networks of your load balancers`,
+    );
+}
