@@ -68,6 +68,7 @@ function giveUpLater(socket: Socket): void {
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
 const fixedBytes = 16;
+const fixedOnly = Buffer.alloc(0);
 
 /** PROXY protocol v2, 2.2: signature, version and command, family, length; then the rest is echoed. */
 function readHeader(held: Held): void {
@@ -85,7 +86,8 @@ function readHeader(held: Held): void {
 
 function readAddresses(held: Held, length: number): void {
   const { socket } = held;
-  const rest: Buffer | null = socket.read(length);
+  // Of no bytes `read` says nothing: the header of a client that had gone by then names nobody.
+  const rest: Buffer | null = length === 0 ? fixedOnly : socket.read(length);
   if (rest === null) {
     if (!socket.readableEnded) socket.once('readable', () => readAddresses(held, length));
     return;

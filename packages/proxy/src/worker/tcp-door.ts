@@ -69,11 +69,23 @@ export class TcpDoor implements ListenerEvents {
     if (home === undefined) refuse(stream, this.#options.unrouted(), 'no-listener');
     else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
     else if (this.#options.descriptors?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
+    else if (this.#asksWho(home) && stream.remoteAddress === '') refuse(stream, home.group.row, 'reset-by-client');
     else {
       const needs = this.#needsOf(stream, home);
       if (needs.proxyHeader || needs.clientHello) this.#receive(stream, home, needs);
       else this.#letIn(stream, home);
     }
+  }
+
+  /** A client that has gone by now has no address: what depends on it must not take it for a client without privileges. */
+  #asksWho({ route: { settings } }: RouteHome): boolean {
+    const { proxyProtocol, sourceRanges, limits } = settings;
+    return (
+      this.#options.trusted.length > 0 ||
+      proxyProtocol !== null ||
+      sourceRanges.length > 0 ||
+      limits.connectionsPerClient !== null
+    );
   }
 
   #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {

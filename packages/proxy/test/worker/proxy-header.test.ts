@@ -3,6 +3,9 @@ import { test } from 'node:test';
 import { connectRaw, echoServer, eventually } from '@weir/testkit';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { createProxyHeaderReader } from '../../src/proxy-protocol/proxy-header-reader.ts';
+import { netTransport } from '../../src/tcp/net-transport.ts';
+import type { Transport } from '../../src/tcp/transport.ts';
+import { endingOf } from '../fixtures/ending-of.ts';
 import { loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 
@@ -94,3 +97,31 @@ test('a header that was taken is told on', async () => {
   await client.send(`${HEADER}!`);
   assert.equal((await client.take(/!$/)).toString(), `${HEADER}!`);
 });
+
+/** Every client has reset before its connection is taken: then the kernel no longer tells who it was. */
+const CLIENTS_ARE_GONE: Transport = {
+  connect: netTransport.connect,
+  listen: (at, events) =>
+    netTransport.listen(at, {
+      onListening: () => events.onListening(),
+      onFailed: (code) => events.onFailed(code),
+      onAcceptError: (code) => events.onAcceptError(code),
+      onConnection: (stream) => events.onConnection(Object.defineProperty(stream, 'remoteAddress', { value: '' })),
+    }),
+};
+
+for (const [what, settings, trust] of [
+  ['its header would be taken for its own bytes', {}, TRUSTED],
+  ['its endpoint would be told of nobody', { proxyProtocol: 'v2' }, {}],
+] as const) {
+  test(`a client that has gone already is not relayed: ${what}`, async () => {
+    await using backend = await echoServer();
+    using worker = await loneWorker(web([endpointOf(backend)], { settings }), {
+      ...trust,
+      transport: CLIENTS_ARE_GONE,
+    });
+    assert.deepEqual(await endingOf(worker), RESET);
+    assert.deepEqual(worker.outcomes(), { 'reset-by-client': 1 });
+    assert.deepEqual([worker.row[RECEIVED], backend.accepted], [0, 0]);
+  });
+}
