@@ -116,6 +116,7 @@ export const refusals: readonly string[] = [
   'unknown-host',
   'prelude-timeout',
   'prelude-incomplete',
+  'client-gone',
 ];
 
 function plan(namespace: string, own: Partial<ServicePlan>): ServicePlan {

@@ -24,6 +24,8 @@ export const OUTCOMES = [
   /** PROXY header or ClientHello did not come whole in time, or the client closed before. */
   'prelude-timeout',
   'prelude-incomplete',
+  /** It had reset before it was taken, and nobody can be asked any more who it was. */
+  'client-gone',
   /** Every endpoint that was tried refused, or the machine could not connect (descriptors, ports). */
   'connect-failed',
   'connect-timeout',
@@ -55,6 +57,7 @@ export const REFUSALS: readonly Outcome[] = [
   'unknown-host',
   'prelude-timeout',
   'prelude-incomplete',
+  'client-gone',
   'connect-failed',
   'connect-timeout',
   'cut-off',

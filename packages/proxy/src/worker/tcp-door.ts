@@ -69,7 +69,7 @@ export class TcpDoor implements ListenerEvents {
     if (home === undefined) refuse(stream, this.#options.unrouted(), 'no-listener');
     else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
     else if (this.#options.descriptors?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
-    else if (this.#asksWho(home) && stream.remoteAddress === '') refuse(stream, home.group.row, 'reset-by-client');
+    else if (this.#asksWho(home) && stream.remoteAddress === '') refuse(stream, home.group.row, 'client-gone');
     else {
       const needs = this.#needsOf(stream, home);
       if (needs.proxyHeader || needs.clientHello) this.#receive(stream, home, needs);

@@ -121,7 +121,7 @@ for (const [what, settings, trust] of [
       transport: CLIENTS_ARE_GONE,
     });
     assert.deepEqual(await endingOf(worker), RESET);
-    assert.deepEqual(worker.outcomes(), { 'reset-by-client': 1 });
+    assert.deepEqual(worker.outcomes(), { 'client-gone': 1 });
     assert.deepEqual([worker.row[RECEIVED], backend.accepted], [0, 0]);
   });
 }
