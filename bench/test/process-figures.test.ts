@@ -23,7 +23,7 @@ describe('what is read of a process', () => {
   });
 
   test('an idle crowd takes two descriptors of the proxy for each, and is never above 10,000', () => {
-    assert.equal(crowdFor(20_000), 9_700);
+    assert.equal(crowdFor(20_000), 7_200);
     assert.equal(crowdFor(Number.POSITIVE_INFINITY), 10_000);
   });
 

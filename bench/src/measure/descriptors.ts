@@ -13,8 +13,10 @@ export function parseLimits(text: string): number {
 }
 
 const forEverythingElse = 600;
+/** Weir leaves a quarter to tenants who have not come yet. */
+const mostOfOneTenant = 0.75;
 
-/** How many idle connections a proxy can have, which holds two descriptors of each. */
+/** How many idle connections of one tenant a proxy can have, which holds two descriptors of each. */
 export function crowdFor(limit: number): number {
-  return Math.min(10_000, Math.floor((limit - forEverythingElse) / 2));
+  return Math.min(10_000, Math.floor((limit * mostOfOneTenant - forEverythingElse) / 2));
 }
