@@ -1,9 +1,8 @@
-/** How a connection ended. Every connection has exactly one, and each is counted. */
-export const OUTCOMES = [
-  /** FIN both ways. */
-  'completed',
-  'reset-by-client',
-  'reset-by-endpoint',
+/**
+ * `weir_service_refused_total{reason}`: connections that ended before a byte was relayed, and for `cut-off` those that were
+ * open, too.
+ */
+export const REFUSALS = [
   /** Nowhere to go: it arrived while its listener was being closed. */
   'no-listener',
   'no-endpoints',
@@ -29,9 +28,16 @@ export const OUTCOMES = [
   /** Every endpoint that was tried refused, or the machine could not connect (descriptors, ports). */
   'connect-failed',
   'connect-timeout',
-  'idle-timeout',
   /** A Suspension. */
   'cut-off',
+] as const;
+
+const OTHER_ENDS = [
+  /** FIN both ways. */
+  'completed',
+  'reset-by-client',
+  'reset-by-endpoint',
+  'idle-timeout',
   /** Still open when the drain of this proxy, or of the endpoint that had left, was over. */
   'drained',
   /** A UDP flow that had been silent for long made room for a new one, under the cap of its client or tenant. */
@@ -41,24 +47,7 @@ export const OUTCOMES = [
   /** A bug in here. */
   'internal',
 ] as const;
-export type Outcome = (typeof OUTCOMES)[number];
 
-/** `weir_service_refused_total{reason}`: those that ended before a byte was relayed, and for `cut-off` those that were open, too. */
-export const REFUSALS: readonly Outcome[] = [
-  'no-listener',
-  'no-endpoints',
-  'source-range',
-  'no-descriptors',
-  'connection-limit',
-  'client-limit',
-  'rate-limit',
-  'bad-proxy-header',
-  'bad-client-hello',
-  'unknown-host',
-  'prelude-timeout',
-  'prelude-incomplete',
-  'client-gone',
-  'connect-failed',
-  'connect-timeout',
-  'cut-off',
-];
+/** How a connection ended. Every connection has exactly one, and each is counted. */
+export type Outcome = (typeof REFUSALS)[number] | (typeof OTHER_ENDS)[number];
+export const OUTCOMES: readonly Outcome[] = [...REFUSALS, ...OTHER_ENDS];
