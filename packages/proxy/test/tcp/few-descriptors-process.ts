@@ -46,9 +46,12 @@ function run([name, address, port]: [TransportName, string, string]): void {
   );
 }
 
+/** Read from, since those who waited for their turn when there were none would hold theirs for ever. */
 function greet(stream: TcpStream): void {
   stream.accept(new Recorder());
   stream.write(Buffer.from('again'));
+  stream.readStart();
+  stream.shutdown();
 }
 
 /** Connects until it cannot; all are given up then. */
