@@ -7,6 +7,7 @@ import { END_OF_FILE, type Request, requireBareBinding, type TcpHandle } from '.
 import { CopySpace } from './copy-space.ts';
 import { Later } from './later.ts';
 import { PausedStreams } from './paused-streams.ts';
+import { SpareBuffers } from './spare-buffers.ts';
 import type { StreamEvents, TcpStream } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { Views } from './views.ts';
@@ -26,8 +27,10 @@ const received = new Views(WIDE);
 const wide = received.memory;
 const narrow = wide.subarray(0, NARROW);
 const copies = new CopySpace(SMALL_SIZE);
+const rests = new SpareBuffers(2 * WIDE);
 let lastReader: BareStream | undefined;
 const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
+const fins = new TurnQueue<BareStream>((stream) => stream.finish());
 const ending = new Later<BareStream>((stream) => stream.tellClose());
 const paused = new PausedStreams();
 
@@ -41,7 +44,6 @@ type Fin = 'none' | 'wanted' | 'sending' | 'sent';
 export class BareStream implements TcpStream {
   readonly #handle: TcpHandle;
   #events: StreamEvents | undefined;
-  #descriptor = -1;
   #isAccepted = false;
   #isConnecting = false;
   #wantsToRead = false;
@@ -65,7 +67,7 @@ export class BareStream implements TcpStream {
   /** As it was when last looked at; from the close on what never reached the kernel. */
   #queued = 0;
   #peer: PeerName | undefined;
-  isWatched = false;
+  watchedAt = -1;
 
   /** Connected already, unless it is said to be `connecting`. */
   constructor(handle: TcpHandle) {
@@ -148,7 +150,14 @@ export class BareStream implements TcpStream {
   shutdown(): void {
     if (this.#isClosed || this.#fin !== 'none') return;
     this.#fin = 'wanted';
-    if (this.#pending === 0 && !this.#isConnecting) this.#sendFin();
+    if (this.#pending > 0 || this.#isConnecting) return;
+    if (this.#hasEnded) this.#close(undefined);
+    else fins.add(this);
+  }
+
+  /** Most peers close as soon as they have their answer, and then one close does for both. */
+  finish(): void {
+    if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
   }
 
   reset(): void {
@@ -184,7 +193,7 @@ export class BareStream implements TcpStream {
     this.#isPolling = false;
     this.#tell('onEnd');
     if (this.#isClosed) return;
-    if (this.#fin === 'sent') this.#close(undefined);
+    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.#pending === 0)) this.#close(undefined);
     else paused.watch(this);
   }
 
@@ -248,7 +257,6 @@ export class BareStream implements TcpStream {
 
   #open(): void {
     const handle = this.#handle;
-    this.#descriptor = handle.fd;
     handle.onread = onRead;
     handle.useUserBuffer(bufferOf(this.#window));
     this.#isOpen = true;
@@ -274,12 +282,13 @@ export class BareStream implements TcpStream {
 
   #writeLarge(bytes: Uint8Array): void {
     const isDirect = this.#pending === 0 && !this.#isConnecting;
-    const taken = isDirect ? writeNow(this.#descriptor, bytes) : 0;
+    const taken = isDirect ? writeNow(this.#handle.fd, bytes) : 0;
     if (taken < 0) {
       this.#queued += bytes.length;
       this.fail(taken);
     } else if (taken < bytes.length) {
-      this.#give(Buffer.from(taken === 0 ? bytes : bytes.subarray(taken)));
+      const rest = rests.copy(taken === 0 ? bytes : bytes.subarray(taken));
+      if (!this.#give(rest)) rests.giveBack(rest);
     }
   }
 
@@ -325,9 +334,8 @@ export class BareStream implements TcpStream {
     if (this.#pending > 0) this.#queued = this.#handle.writeQueueSize;
     this.#isClosed = true;
     this.#isPolling = false;
-    this.#descriptor = -1;
     this.#code = code;
-    if (this.isWatched) paused.forget(this);
+    paused.forget(this);
   }
 
   #tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
@@ -366,6 +374,7 @@ export function onConnected(this: Request, status: number): void {
 
 function onWritten(this: Request, status: number): void {
   ending.enter();
+  if (this.bytes !== undefined) rests.giveBack(this.bytes);
   (this.owner as BareStream).written(status);
   ending.leave();
 }

@@ -56,7 +56,7 @@ type OwnedSocket = Socket & { [STREAM]: NetStream };
 class NetStream implements TcpStream {
   events: StreamEvents | undefined;
   readonly #socket: Socket;
-  isWatched = false;
+  watchedAt = -1;
   #isAccepted = false;
   #isReading = false;
   #hasYielded = false;

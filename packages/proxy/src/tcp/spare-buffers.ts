@@ -1,0 +1,49 @@
+/** Smaller ones are not worth keeping. */
+const LEAST_SIZE = 8_192;
+
+/**
+ * Memory for what the kernel did not take at once, used again and again: made anew each time it would weigh on the garbage
+ * collector, which counts its bytes, as much as relaying does. Sizes are powers of two.
+ */
+export class SpareBuffers {
+  readonly #most: number;
+  readonly #free = new Map<number, ArrayBuffer[]>();
+  #freeBytes = 0;
+  /** So that nothing is ever lent to two. */
+  readonly #lent = new Set<ArrayBufferLike>();
+
+  /** Of what is given back at most so many bytes are kept. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A copy of `bytes` that is nobody else's until it is given back. */
+  copy(bytes: Uint8Array): Uint8Array {
+    const memory = this.#take(sizeFor(bytes.length));
+    this.#lent.add(memory);
+    const copy = new Uint8Array(memory, 0, bytes.length);
+    copy.set(bytes);
+    return copy;
+  }
+
+  /** Nobody looks at it any more. Nothing happens when it was not lent from here, or came back already. */
+  giveBack({ buffer }: Uint8Array): void {
+    if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return;
+    if (this.#freeBytes + buffer.byteLength > this.#most) return;
+    this.#freeBytes += buffer.byteLength;
+    const alike = this.#free.get(buffer.byteLength);
+    if (alike === undefined) this.#free.set(buffer.byteLength, [buffer]);
+    else alike.push(buffer);
+  }
+
+  #take(size: number): ArrayBuffer {
+    const known = this.#free.get(size)?.pop();
+    if (known === undefined) return Buffer.allocUnsafeSlow(size).buffer;
+    this.#freeBytes -= size;
+    return known;
+  }
+}
+
+function sizeFor(length: number): number {
+  return Math.max(LEAST_SIZE, 2 ** Math.ceil(Math.log2(length)));
+}
