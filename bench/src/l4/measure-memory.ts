@@ -23,7 +23,7 @@ export async function measureMemory(stage: Stage): Promise<ScenarioResult[]> {
     title: `${connections} idle connections`,
     contenders,
     rounds: Math.min(mostRounds, stage.options.pairs),
-    isCold: true,
+    warmUps: 0,
     turn: async ({ subject: { name } }) => {
       await using during = new AsyncDisposableStack();
       if (name === 'direct' || name === 'weir-limits' || name === 'weir-2-workers')

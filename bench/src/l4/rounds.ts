@@ -12,18 +12,19 @@ export type RoundsOptions<T> = {
   readonly turn: (contender: Contender) => Promise<T>;
   readonly inWords: (reading: T) => string;
   readonly rounds?: number;
-  /** Without one that does not count before the first round. */
-  readonly isCold?: boolean;
+  /** How many turns of each do not count, before the first round. */
+  readonly warmUps?: number;
 };
+
+/** So long the compiler of a Node process is at work on what it does all the time, and costs CPU time of its own. */
+const warmUpSeconds = 4;
 
 /** Everybody has a turn each round, and a ledger that is right at the end. */
 export async function playRounds<T>(stage: Stage, options: RoundsOptions<T>): Promise<Map<SubjectName, T[]>> {
-  const { title, contenders, turn, inWords, rounds = stage.options.pairs, isCold = false } = options;
+  const { title, contenders, turn, inWords, rounds = stage.options.pairs, warmUps = 1 } = options;
   const readings = new Map<SubjectName, T[]>(contenders.map(({ subject }) => [subject.name, []]));
-  if (!isCold) {
-    stage.say(`${title}: warming up`);
-    for (const contender of contenders) await turn(contender);
-  }
+  if (warmUps > 0) stage.say(`${title}: warming up`);
+  for (let warmUp = 0; warmUp < warmUps; warmUp += 1) for (const contender of contenders) await turn(contender);
   for (const [round, turns] of turnsFor(contenders, rounds).entries()) {
     for (const contender of turns) {
       stage.options.signal.throwIfAborted();
@@ -62,6 +63,7 @@ export async function playLoad(stage: Stage, load: Load, options: LoadOptions): 
       turn: (contender) => contender.run(load, stage.options.seconds),
       inWords: ({ figure }) => figure.toFixed(1),
       rounds,
+      warmUps: Math.ceil(warmUpSeconds / stage.options.seconds),
     });
     for (const [name, all] of played) readings.set(name, [...(readings.get(name) ?? []), ...all]);
   }
