@@ -9,10 +9,10 @@ import { add, countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import { type PacedReader, Pacing } from '../shape/pacing.ts';
 import type { StreamEvents, TcpStream } from '../tcp/transport.ts';
-import { isLocalFailure } from '../worker/local-failures.ts';
 import type { Arrived } from './arrived.ts';
 import type { ConnectionHome, RelayContext } from './connection-home.ts';
 import { firstBytesFor } from './first-bytes.ts';
+import { isLocalFailure } from './local-failures.ts';
 import type { Member } from './member.ts';
 import { ticksFor } from './ticks.ts';
 

@@ -5,9 +5,9 @@ import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import type { DepartedEndpoint } from '../health/departed-book.ts';
+import type { LocalFailureCounts } from '../relay/local-failures.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import type { ConnectReport } from './connect-news.ts';
-import type { LocalFailureCounts } from './local-failures.ts';
 
 /** What a worker is born with. */
 export interface WorkerBirth {

@@ -3,12 +3,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityMemory } from '@weir/model';
 import { descriptorLimit } from '../open-descriptors.ts';
+import { LocalFailures } from '../relay/local-failures.ts';
 import type { Transport } from '../tcp/transport.ts';
 import { Neighbours } from '../udp/neighbours.ts';
 import type { UdpTransport } from '../udp/transport.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import { watchEventLoopDelay } from './event-loop-delay.ts';
-import { LocalFailures } from './local-failures.ts';
 import { type Answer, PULSE_MS, type SentOrder, type WorkerBirth } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 import { Troubles } from './troubles.ts';

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@weir/runtime';
-import { LOCAL_FAILURES, type LocalFailure, type LocalFailureCounts } from '../worker/local-failures.ts';
+import { LOCAL_FAILURES, type LocalFailure, type LocalFailureCounts } from '../relay/local-failures.ts';
 
 /** The same is not told again sooner. */
 const AGAIN_MS = 10_000;
