@@ -39,7 +39,9 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   await eventually(async () => assert.equal((await proxy.ask()).view.connections, clients.length));
   await using next = await connectRaw({ host: address, port: PORT });
   await echo(next);
+  await next.close();
   for (const client of clients) await client.close();
+  await eventually(async () => assert.equal((await proxy.ask()).view.connections, 0));
   // However many come at once, each is served, or refused.
   let served = 0;
   await Promise.all(
