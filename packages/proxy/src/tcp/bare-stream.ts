@@ -3,11 +3,10 @@
 // overwrites it; and a descriptor is never written to after its handle began to close, for the kernel gives its number
 // to the next connection. All of it is the state of one stream, which is why the file is long.
 import { getSystemErrorName } from 'node:util';
-import { END_OF_FILE, type Request, requireBareBinding, type TcpHandle } from './bare-binding.ts';
+import { requireBareBinding, type TcpHandle } from './bare-binding.ts';
+import { ending, onFinished, onRead, onWritten, rests } from './bare-callbacks.ts';
 import { CopySpace } from './copy-space.ts';
-import { Later } from './later.ts';
 import { PausedStreams } from './paused-streams.ts';
-import { SpareBuffers } from './spare-buffers.ts';
 import type { StreamEvents, TcpStream } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { Views } from './views.ts';
@@ -19,19 +18,19 @@ const NARROW = 262_144;
 const WIDE = 2_097_152;
 /** So many times in a row it must have filled the narrow buffer, without anybody else and without being stopped. */
 const STREAK = 4;
+/** Fits into one segment of any network. */
+const ONE_SEGMENT = 1_024;
 /** Up to here a copy costs less than what a write past libuv has to go through. */
 const SMALL_SIZE = 8_192;
 
-const { state, READ_RESULT, newShutdownRequest } = requireBareBinding();
+const { newShutdownRequest } = requireBareBinding();
 const received = new Views(WIDE);
 const wide = received.memory;
 const narrow = wide.subarray(0, NARROW);
 const copies = new CopySpace(SMALL_SIZE);
-const rests = new SpareBuffers(2 * WIDE);
 let lastReader: BareStream | undefined;
 const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
 const fins = new TurnQueue<BareStream>((stream) => stream.finish());
-const ending = new Later<BareStream>((stream) => stream.tellClose());
 const paused = new PausedStreams();
 
 interface PeerName {
@@ -59,6 +58,11 @@ export class BareStream implements TcpStream {
   #streak = 0;
   #fin: Fin = 'none';
   #isClosed = false;
+  /**
+   * Nagle's algorithm (RFC 896) holds a small write back while one before is not acknowledged. To turn it off is a system call, and
+   * nothing to most connections towards endpoints, on which there is one write: so it is made before the second.
+   */
+  #nagle: 'off' | 'unused' | 'used';
   /** The FIN must be out before it can be reset. */
   #resetsAfterFin = false;
   #code: string | undefined;
@@ -70,8 +74,9 @@ export class BareStream implements TcpStream {
   watchedAt = -1;
 
   /** Connected already, unless it is said to be `connecting`. */
-  constructor(handle: TcpHandle) {
+  constructor(handle: TcpHandle, nagle: 'off' | 'unused' = 'off') {
     this.#handle = handle;
+    this.#nagle = nagle;
     handle.owner = this;
   }
 
@@ -136,6 +141,7 @@ export class BareStream implements TcpStream {
   }
 
   write(bytes: Uint8Array): number {
+    if (this.#nagle !== 'off') this.#hurry(bytes.length);
     if (this.#isClosed) {
       this.#queued += bytes.length;
     } else if (bytes.length <= SMALL_SIZE) {
@@ -262,6 +268,15 @@ export class BareStream implements TcpStream {
     this.#isOpen = true;
   }
 
+  #hurry(length: number): void {
+    if (this.#nagle === 'unused' && length <= ONE_SEGMENT) {
+      this.#nagle = 'used';
+      return;
+    }
+    this.#nagle = 'off';
+    if (!this.#isClosed) this.#handle.setNoDelay(true);
+  }
+
   /** Whether libuv keeps `bytes`, wholly or in part. */
   #give(bytes: Uint8Array): boolean {
     const handle = this.#handle;
@@ -349,38 +364,4 @@ export class BareStream implements TcpStream {
 
 function bufferOf(size: number): Uint8Array {
   return size === NARROW ? narrow : wide.subarray(0, size);
-}
-
-function onRead(this: TcpHandle): Uint8Array | undefined {
-  const result = state[READ_RESULT] as number;
-  // 0 is EAGAIN, not the end.
-  if (result === 0) return undefined;
-  ending.enter();
-  const stream = this.owner as BareStream;
-  let next: Uint8Array | undefined;
-  if (result > 0) next = stream.take(result);
-  else if (result === END_OF_FILE) stream.end();
-  else stream.fail(result);
-  ending.leave();
-  return next;
-}
-
-/** For `connect`, whose request belongs to a stream, too. */
-export function onConnected(this: Request, status: number): void {
-  ending.enter();
-  (this.owner as BareStream).connected(status);
-  ending.leave();
-}
-
-function onWritten(this: Request, status: number): void {
-  ending.enter();
-  if (this.bytes !== undefined) rests.giveBack(this.bytes);
-  (this.owner as BareStream).written(status);
-  ending.leave();
-}
-
-function onFinished(this: Request, status: number): void {
-  ending.enter();
-  (this.owner as BareStream).finished(status);
-  ending.leave();
 }

@@ -1,6 +1,7 @@
 import { requireBareBinding } from './bare-binding.ts';
+import { onConnected } from './bare-callbacks.ts';
 import { BareListener } from './bare-listener.ts';
-import { BareStream, onConnected } from './bare-stream.ts';
+import { BareStream } from './bare-stream.ts';
 import type { SocketAddress, StreamEvents, Transport } from './transport.ts';
 
 const { newSocket, newConnectRequest } = requireBareBinding();
@@ -13,9 +14,7 @@ export const bareTransport: Transport = {
 
 function connect({ address, port }: SocketAddress, events: StreamEvents): BareStream {
   const handle = newSocket();
-  // Remembered, and set when the connection gives it a descriptor.
-  handle.setNoDelay(true);
-  const stream = new BareStream(handle);
+  const stream = new BareStream(handle, 'unused');
   stream.connecting(events);
   const request = newConnectRequest();
   request.owner = stream;
