@@ -1,5 +1,7 @@
 /** Smaller ones are not worth keeping. */
 const LEAST_SIZE = 8_192;
+/** What nobody has needed for so long is given back to the system. */
+const IDLE_MS = 5_000;
 
 /**
  * Memory for what the kernel did not take at once, used again and again: made anew each time it would weigh on the garbage
@@ -11,6 +13,8 @@ export class SpareBuffers {
   #freeBytes = 0;
   /** So that nothing is ever lent to two. */
   readonly #lent = new Set<ArrayBufferLike>();
+  #isNeeded = false;
+  #timer: NodeJS.Timeout | undefined;
 
   /** Of what is given back at most so many bytes are kept. */
   constructor(most: number) {
@@ -21,6 +25,7 @@ export class SpareBuffers {
   copy(bytes: Uint8Array): Uint8Array {
     const memory = this.#take(sizeFor(bytes.length));
     this.#lent.add(memory);
+    this.#isNeeded = true;
     const copy = new Uint8Array(memory, 0, bytes.length);
     copy.set(bytes);
     return copy;
@@ -34,7 +39,18 @@ export class SpareBuffers {
     const alike = this.#free.get(buffer.byteLength);
     if (alike === undefined) this.#free.set(buffer.byteLength, [buffer]);
     else alike.push(buffer);
+    this.#timer ??= setInterval(this.#look, IDLE_MS).unref();
   }
+
+  readonly #look = (): void => {
+    if (!this.#isNeeded) {
+      this.#free.clear();
+      this.#freeBytes = 0;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+    this.#isNeeded = false;
+  };
 
   #take(size: number): ArrayBuffer {
     const known = this.#free.get(size)?.pop();

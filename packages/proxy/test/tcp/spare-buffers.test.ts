@@ -40,3 +40,16 @@ test('no more is kept than it may', () => {
   assert.equal(spares.copy(Buffer.alloc(SIZE)).buffer, lent[0]?.buffer);
   assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, lent[1]?.buffer);
 });
+
+test('what nobody needs for a while is let go', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  const spares = new SpareBuffers(4 * SIZE);
+  const first = spares.copy(Buffer.alloc(SIZE));
+  spares.giveBack(first);
+  context.mock.timers.tick(5_000);
+  const second = spares.copy(Buffer.alloc(SIZE));
+  assert.equal(second.buffer, first.buffer);
+  spares.giveBack(second);
+  context.mock.timers.tick(10_000);
+  assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, first.buffer);
+});
