@@ -10,6 +10,7 @@ export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOpti
 export { type KeptMemoryStoreOptions, openMemoryStore } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
+export { inspectRedis, type RedisInspection } from './redis/inspect-redis.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
 export { refusedAsUsage } from './refused-as-usage.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';

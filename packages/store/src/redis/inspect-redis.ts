@@ -1,0 +1,90 @@
+// A look at a Redis, also at one that Weir would refuse: what is there, and what is wrong with it, is for others to decide.
+import { isIP } from 'node:net';
+import type { Secret } from '@weir/runtime';
+import { Redis } from 'ioredis';
+import { StoreError } from '../error.ts';
+import { storeErrorFor } from './fault.ts';
+import { parseTarget, type RedisTarget } from './target.ts';
+
+export interface RedisInspection {
+  /** Host and port, without the password. */
+  readonly where: string;
+  readonly version: string | undefined;
+  readonly role: 'primary' | 'replica';
+  readonly isLoading: boolean;
+  /** `maxmemory-policy`; undefined: it does not say. */
+  readonly evictionPolicy: string | undefined;
+  readonly appendOnly: boolean;
+  /** Whether it writes snapshots by itself; undefined: it does not let us see. */
+  readonly snapshots: boolean | undefined;
+  /** The last write of the log or of a snapshot failed. */
+  readonly isFailingToPersist: boolean;
+  /** Milliseconds since the epoch, by its clock. */
+  readonly now: number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** Connects once, asks, and is gone. Rejects with `StoreError`: AWAY when nobody answers in time, else REFUSED. */
+export async function inspectRedis(url: Secret | string): Promise<RedisInspection> {
+  const target = parseTarget(url);
+  const redis = new Redis(optionsFor(target));
+  let lastError: unknown;
+  redis.on('error', (error) => {
+    lastError = error;
+  });
+  try {
+    await redis.connect();
+    const info = await redis.info();
+    const save = await redis.config('GET', 'save').catch(() => undefined);
+    const [seconds, micros] = await redis.time();
+    return { ...readInfo(info), where: target.shown, snapshots: readSave(save), now: millisecondsOf(seconds, micros) };
+  } catch (thrown) {
+    throw thrown instanceof StoreError ? thrown : storeErrorFor(lastError ?? thrown, target.shown);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function readInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 'now'> {
+  const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
+  const isBad = (name: string): boolean => (field(name) ?? 'ok') !== 'ok';
+  return {
+    version: field('redis_version'),
+    role: field('role') === 'slave' ? 'replica' : 'primary',
+    isLoading: field('loading') === '1',
+    evictionPolicy: field('maxmemory_policy'),
+    appendOnly: field('aof_enabled') === '1',
+    isFailingToPersist: isBad('aof_last_write_status') || isBad('rdb_last_bgsave_status'),
+  };
+}
+
+/** The answer of CONFIG GET: name, value. */
+function readSave(answer: unknown): boolean | undefined {
+  return Array.isArray(answer) && answer.length === 2 ? answer[1] !== '' : undefined;
+}
+
+function millisecondsOf(seconds: number | string | undefined, micros: number | string | undefined): number {
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
+function optionsFor({ host, port, username, password, db, tls }: RedisTarget) {
+  return {
+    host,
+    port,
+    db,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
+    protocol: 2 as const,
+    lazyConnect: true,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
+    disconnectTimeout: 100,
+    retryStrategy: () => null,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  };
+}
