@@ -7,6 +7,7 @@ export {
 } from './control/start-kubernetes-controller.ts';
 export { KubeApi } from './kubernetes/kube-api.ts';
 export { loadKubeConfig } from './kubernetes/kube-config.ts';
+export { probeServer, type ServerProbe } from './kubernetes/probe-server.ts';
 export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
 export type { StatusSink } from './status/status-sink.ts';
 export type { UsageArchive } from './usage/usage-archive.ts';
