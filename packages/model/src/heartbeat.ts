@@ -39,6 +39,10 @@ export interface Heartbeat {
   readonly connections: number;
   /** Endpoints that do not work, as this proxy finds. Absent: none, or its version does not tell. */
   readonly unhealthy?: UnhealthyReport;
+  /** When it was said, in milliseconds since the epoch by the proxy's clock. Absent: its version does not tell. */
+  readonly sentAt?: number;
+  /** What of its host's kernel settings will cost clients something, in words. Absent: its version does not tell. */
+  readonly hostAdvice?: readonly string[];
 }
 
 export interface UnhealthyReport {
