@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { CommandContext } from './command-context.ts';
 import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addExplain } from './commands/explain.ts';
 import { addGet } from './commands/get.ts';
 import { addResume } from './commands/resume.ts';
@@ -37,6 +38,7 @@ export function programFor(context: CommandContext): Command {
     addExplain,
     addSuspend,
     addResume,
+    addDoctor,
     addDemo,
   ]) {
     add(program, context);

@@ -26,7 +26,8 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['get services --server http://u:secret@x', /^(?!.*secret).*holds a user or password/],
   ['get services --server ftp://x', /--server .* is "ftp:\/\/x"; use a URL such as http:\/\/127\.0\.0\.1:8686/],
   ['demo --network 10.0.0', /--network is "10\.0\.0"; use the first three numbers of a loopback address/],
-  ['doctor', /unknown command 'doctor'/],
+  ['doctor --kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist/],
+  ['doctor --fleet Weir', /--fleet \(or WEIR_FLEET\) is "Weir"; use up to 63 lower-case letters/],
 ];
 
 for (const [args, message] of WRONG) {
@@ -70,7 +71,18 @@ test('something else at the address: it says that this is no console', async () 
 });
 
 test('every command explains itself with examples', async () => {
-  for (const command of ['standalone', 'translate', 'top', 'usage', 'get', 'explain', 'suspend', 'resume', 'demo']) {
+  for (const command of [
+    'standalone',
+    'translate',
+    'top',
+    'usage',
+    'get',
+    'explain',
+    'suspend',
+    'resume',
+    'doctor',
+    'demo',
+  ]) {
     const { code, stdout } = await weirInside([command, '--help']);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`Usage: weir ${command}`));

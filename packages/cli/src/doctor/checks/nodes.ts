@@ -1,0 +1,119 @@
+import { isIP } from 'node:net';
+import type { Facts, NodeFact } from '../facts.ts';
+import { error, ok, unchecked, type Verdict, warning } from '../finding.ts';
+import { labelledNodes, usableNodes, whyLeftOut } from '../fleet-nodes.ts';
+import { counted, listed } from '../listed.ts';
+import { nameOf, ourServices } from '../our-services.ts';
+import { tunnelAddresses } from '../tunnel-addresses.ts';
+
+const LABEL = 'kubectl label node NAME role=loadbalancer';
+
+export function loadBalancingNodes({ nodes }: Facts): Verdict {
+  if (nodes.kind === 'unknown') return unchecked(nodes);
+  const labelled = labelledNodes(nodes.value);
+  const names = usableNodes(nodes.value).map((node) => node.name);
+  if (labelled.length === 0) {
+    return error(
+      `none of ${counted(nodes.value.length, 'node')} carries the label role=loadbalancer, so nothing is served; ${LABEL}`,
+    );
+  }
+  if (names.length === 0) {
+    return error(
+      `none of the labelled nodes can be used (NodesLeftOut, NodeAddresses), so nothing new is served; take one back, or ${LABEL}`,
+    );
+  }
+  if (names.length === 1) {
+    return warning(
+      `only ${names[0]} carries load balancers: nothing is served while it is down; ${LABEL} for a second one`,
+    );
+  }
+  return ok(`${counted(names.length, 'node')}: ${listed(names)}`);
+}
+
+/** Labelled, but no Service is placed there; a node that is not ready still counts, because its proxy's heartbeat decides. */
+export function nodesLeftOut({ nodes }: Facts): Verdict {
+  if (nodes.kind === 'unknown') return unchecked(nodes);
+  const labelled = labelledNodes(nodes.value);
+  const reasons = labelled.flatMap((node) => whyLeftOut(node) ?? notReady(node) ?? []);
+  return reasons.length === 0
+    ? ok('no labelled node is excluded, cordoned or not ready')
+    : warning(`of ${counted(labelled.length, 'labelled node')} some are left out, or may be: ${listed(reasons)}`);
+}
+
+function notReady({ name, isReady }: NodeFact): string | undefined {
+  return isReady ? undefined : `${name} is not ready (kubectl describe node ${name})`;
+}
+
+const ADDRESSES = 'weir.dev/addresses';
+
+export function nodeAddresses({ nodes }: Facts): Verdict {
+  if (nodes.kind === 'unknown') return unchecked(nodes);
+  const labelled = labelledNodes(nodes.value);
+  const wrong = labelled.flatMap((node) =>
+    annotated(node)
+      .filter((text) => isIP(text) === 0)
+      .map((text) => `${node.name}: annotation ${ADDRESSES}: "${text}" is not an IP address`),
+  );
+  const without = labelled
+    .filter((node) => node.internalIPs.length === 0)
+    .map(
+      ({ name }) => `${name} has no InternalIP, so nothing is bound there (the kubelet or its cloud provider sets it)`,
+    );
+  const all = [...wrong, ...without];
+  if (all.length > 0) return wrong.length > 0 ? error(listed(all)) : warning(listed(all));
+  return ok('every labelled node has an address to bind');
+}
+
+function annotated({ annotations }: NodeFact): string[] {
+  const texts = (annotations[ADDRESSES] ?? '').split(',').map((text) => text.trim());
+  return texts.filter((text) => text !== '');
+}
+
+const POOL = 'weir.dev/pool';
+/** What nodes without label are in. */
+const DEFAULT_POOL = 'default';
+
+export function nodePools(facts: Facts): Verdict {
+  const { nodes, policies, services } = facts;
+  if (nodes.kind === 'unknown') return unchecked(nodes);
+  const members = Map.groupBy(usableNodes(nodes.value), ({ labels }) => labels[POOL] ?? DEFAULT_POOL);
+  const wishes: { pool: string; by: string }[] = [];
+  if (policies.kind === 'known') {
+    for (const { name, pools } of policies.value)
+      wishes.push(...pools.map((pool) => ({ pool, by: `TenantPolicy ${name}` })));
+  }
+  if (services.kind === 'known') {
+    for (const service of ourServices(services.value, facts)) {
+      if (service.pool !== null) wishes.push({ pool: service.pool, by: `Service ${nameOf(service)}` });
+    }
+  }
+  const empty = Map.groupBy(
+    wishes.filter(({ pool }) => !members.has(pool)),
+    ({ pool }) => pool,
+  );
+  if (empty.size === 0) {
+    const pools = [...members].map(([pool, of]) => `${pool}: ${listed(of.map((node) => node.name))}`);
+    return ok(pools.length === 0 ? 'there are no nodes to be in pools' : pools.join('; '));
+  }
+  const told = [...empty].map(
+    ([pool, by]) =>
+      `"${pool}" (${listed(
+        by.map((wish) => wish.by),
+        3,
+      )})`,
+  );
+  return warning(
+    `no usable node is in the pool ${listed(told)}; kubectl label node NAME ${POOL}=POOL, or correct who names it`,
+  );
+}
+
+/** Whoever writes a NetworkPolicy has to know: proxies are in the host's network, so pods see an address of the node. */
+export function proxySourceAddresses({ nodes }: Facts): Verdict {
+  if (nodes.kind === 'unknown') return unchecked(nodes);
+  const usable = usableNodes(nodes.value);
+  if (usable.length === 0) return ok('there are no nodes that pods could see connections from');
+  const all = usable.flatMap((node) => [...node.internalIPs, ...tunnelAddresses(node)]);
+  return ok(
+    `NetworkPolicies have to let these in, which pods see instead of the client: ${listed([...new Set(all)], 20)}`,
+  );
+}

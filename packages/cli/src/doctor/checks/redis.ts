@@ -1,0 +1,54 @@
+import type { Facts } from '../facts.ts';
+import { error, ok, REDIS_UNASKED, unchecked, type Verdict, warning } from '../finding.ts';
+
+const OLDEST = 7;
+
+/** Also stands for a Redis that does not answer. */
+export function redisReachable({ redis }: Facts): Verdict {
+  if (redis.kind === 'unknown') {
+    return redis.cause === 'failed' ? error(`not checked: ${redis.why}`) : unchecked(redis);
+  }
+  const { role, isLoading } = redis.value;
+  if (role === 'replica') return error('is a replica, which takes no writes; point the Redis URL at the primary');
+  if (isLoading) return warning('is still loading its data; Weir waits for it');
+  return ok('answers, as a primary');
+}
+
+export function redisVersion({ redis }: Facts): Verdict {
+  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+  const { version } = redis.value;
+  if (version !== undefined && Number.parseInt(version, 10) >= OLDEST) return ok(`${version} is ${OLDEST}.0 or later`);
+  return error(
+    `is version ${version ?? 'unknown'}; Weir needs ${OLDEST}.0 or later and refuses to start with this one`,
+  );
+}
+
+export function redisEviction({ redis }: Facts): Verdict {
+  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+  switch (redis.value.evictionPolicy) {
+    case 'noeviction':
+      return ok('maxmemory-policy is noeviction');
+    case undefined:
+      return warning('does not say its maxmemory-policy; make sure that it is noeviction');
+    default:
+      return error(
+        `has maxmemory-policy ${redis.value.evictionPolicy}, which silently drops what Weir has stored; set it to noeviction`,
+      );
+  }
+}
+
+const APPEND = 'set appendonly yes';
+
+export function redisPersistence({ redis }: Facts): Verdict {
+  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+  const { appendOnly, snapshots, isFailingToPersist } = redis.value;
+  if (isFailingToPersist) return error('could not write to its disk the last time; look at the disk and at its log');
+  if (appendOnly) return ok('appendonly is yes: what was counted survives a restart');
+  if (snapshots === true) {
+    return warning(
+      `writes snapshots only, so a restart brings back an older state, and usage counted since is lost; ${APPEND}`,
+    );
+  }
+  const unseen = snapshots === undefined ? ', and does not let us see whether it writes snapshots' : ', nor snapshots';
+  return warning(`keeps no log${unseen}, so a restart may lose series and the last minutes of usage; ${APPEND}`);
+}

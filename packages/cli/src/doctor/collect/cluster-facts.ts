@@ -1,0 +1,60 @@
+import { KubeApi, type loadKubeConfig, probeServer } from '@weir/controller';
+import { type Clock, WeirError } from '@weir/runtime';
+import type { Fact, Unknown } from '../fact.ts';
+import type { Facts } from '../facts.ts';
+import { API_SERVER_UNASKED } from '../finding.ts';
+import { attempt } from './attempt.ts';
+import { listAll } from './list-all.ts';
+import { readLease, readNode, readPolicy, readService } from './read-objects.ts';
+import { timed } from './timed.ts';
+
+export type ClusterFacts = Pick<Facts, 'server' | 'customResources' | 'leases' | 'nodes' | 'services' | 'policies'>;
+
+const TIMEOUT_MS = 10_000;
+const WEIR_API = '/apis/weir.dev/v1alpha1';
+
+interface Options {
+  readonly kubeConfig: ReturnType<typeof loadKubeConfig>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Reads, and changes nothing. An API server that does not answer is asked once, not once for each kind. */
+export async function clusterFacts({ kubeConfig, clock, signal }: Options): Promise<ClusterFacts> {
+  const server = await attempt(signal, () => timed(clock, () => probeServer(kubeConfig, signal)));
+  if (server.kind === 'unknown') return nothingKnown(server);
+  const api = new KubeApi(kubeConfig, { timeoutMs: TIMEOUT_MS });
+  const list = <T>(path: string, read: (raw: unknown) => T | undefined): Promise<Fact<readonly T[]>> =>
+    attempt(signal, () => listAll(api, { path, signal, read }));
+  try {
+    const [customResources, leases, nodes, services, policies] = await Promise.all([
+      attempt(signal, () => servedResources(api, signal)),
+      list('/apis/coordination.k8s.io/v1/leases', readLease),
+      list('/api/v1/nodes', readNode),
+      list('/api/v1/services', readService),
+      list(`${WEIR_API}/tenantpolicies`, readPolicy),
+    ]);
+    return { server, customResources, leases, nodes, services, policies };
+  } finally {
+    api.close();
+  }
+}
+
+/** Nothing is known of the cluster, because of this. */
+export function nothingKnown(server: Unknown): ClusterFacts {
+  const rest = API_SERVER_UNASKED;
+  return { server, customResources: rest, leases: rest, nodes: rest, services: rest, policies: rest };
+}
+
+/** What discovery tells, which everybody may read, unlike the definitions. */
+async function servedResources(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    const { resources } = (await api.request({ method: 'GET', path: WEIR_API, signal })) as {
+      resources?: { name: string }[];
+    };
+    return (resources ?? []).map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof WeirError && error.code === 'NOT_FOUND') return [];
+    throw error;
+  }
+}

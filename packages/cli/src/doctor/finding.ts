@@ -1,0 +1,64 @@
+import { type Unknown, unknown } from './fact.ts';
+
+/** What one check found; also when all is well. */
+export interface Finding {
+  readonly code: CheckCode;
+  readonly severity: Severity;
+  /** What was looked at. */
+  readonly subject: string;
+  /** What is so; of what is wrong: what, where, and what to do. */
+  readonly message: string;
+}
+
+export type Severity = 'ok' | 'warning' | 'error';
+
+/** Every check, in the order in which they are told; each gives one finding. */
+export const CHECK_CODES = [
+  'KubernetesVersion',
+  'CustomResources',
+  'ControllerLeader',
+  'LoadBalancingNodes',
+  'NodesLeftOut',
+  'NodeAddresses',
+  'NodePools',
+  'ProxySourceAddresses',
+  'PublishedAddresses',
+  'NodePorts',
+  'UntakenServices',
+  'ApiServerClock',
+  'RedisReachable',
+  'RedisVersion',
+  'RedisEviction',
+  'RedisPersistence',
+  'RedisClock',
+  'ProxiesAlive',
+  'ProxyVersions',
+  'ProxyPorts',
+  'ProxyClocks',
+  'KernelSettings',
+] as const;
+export type CheckCode = (typeof CHECK_CODES)[number];
+
+/** The verdict of a check, without what is the same in all of them. */
+export type Verdict = Pick<Finding, 'severity' | 'message'>;
+
+export function ok(message: string): Verdict {
+  return { severity: 'ok', message };
+}
+
+export function warning(message: string): Verdict {
+  return { severity: 'warning', message };
+}
+
+export function error(message: string): Verdict {
+  return { severity: 'error', message };
+}
+
+/** What is not known is no error of its own: the check that stands for what does not answer says that. */
+export function unchecked({ why }: Unknown): Verdict {
+  return warning(`not checked: ${why}`);
+}
+
+/** That somebody does not answer is told once, by the check that stands for it. */
+export const API_SERVER_UNASKED: Unknown = unknown('failed', 'the API server cannot be asked (KubernetesVersion)');
+export const REDIS_UNASKED: Unknown = unknown('failed', 'Redis cannot be asked (RedisReachable)');

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { diagnose } from '../../src/doctor/diagnose.ts';
+import { CHECK_CODES } from '../../src/doctor/finding.ts';
+import { findingsText } from '../../src/output/findings-text.ts';
+import { FAILED, facts, NOT_ASKED, node } from '../build/facts.ts';
+
+test('where all is well, every check says so', () => {
+  const findings = diagnose(facts());
+  assert.deepEqual(
+    findings.map(({ code }) => code),
+    CHECK_CODES,
+  );
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity !== 'ok'),
+    [],
+  );
+});
+
+const NOTHING = { customResources: FAILED, leases: FAILED, nodes: FAILED, services: FAILED, policies: FAILED };
+
+test('an API server that does not answer is one error; every check that needs it says that it was not made', () => {
+  const findings = diagnose(facts({ server: FAILED, ...NOTHING }));
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`),
+    ['KubernetesVersion: not checked: it does not answer'],
+  );
+  const unmade = findings.filter(({ message }) => message.startsWith('not checked')).map(({ code }) => code);
+  assert.deepEqual(unmade, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
+});
+
+test('a Redis that does not answer is one error; the cluster is checked all the same', () => {
+  const findings = diagnose(facts({ redis: FAILED, heartbeats: FAILED }));
+  const errors = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+  assert.deepEqual(errors, ['RedisReachable']);
+  const fine = findings.filter(({ severity }) => severity === 'ok').map(({ code }) => code);
+  assert.deepEqual(fine, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
+});
+
+test('what nobody asked for is no error, but said', () => {
+  const findings = diagnose(facts({ redis: NOT_ASKED, heartbeats: NOT_ASKED }));
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity === 'error'),
+    [],
+  );
+  assert.match(findings.find(({ code }) => code === 'RedisReachable')?.message ?? '', /^not checked: nobody said/);
+});
+
+test('the list for people has a line of each check, without what names could do to a terminal, and a sum', () => {
+  const nodes = { kind: 'known', value: [node('evil\u001b[2J\nnode', '10.0.0.1')] } as const;
+  const text = findingsText(diagnose(facts({ nodes })), false);
+  const lines = text.trimEnd().split('\n');
+  assert.equal(lines.length, CHECK_CODES.length + 2);
+  assert.match(lines[0] ?? '', /^ok {7}KubernetesVersion {5}API server https:\/\/10\.0\.0\.1:6443: v1\.36\.2 is/);
+  assert.match(text, /^warning {2}LoadBalancingNodes {4}Nodes: only evil\[2J node carries/m);
+  assert.match(lines.at(-1) ?? '', /^22 checks: \d+ ok, \d+ warning, \d+ error$/);
+});
+
+test('docs/operating.md says of every check what it means, and of no other', () => {
+  const page = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8');
+  const [, section = ''] = page.split('\n## Checking a cluster\n');
+  const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| (`[^|]+)\|/gm);
+  const listed = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, code]) => code));
+  assert.deepEqual(listed, [...CHECK_CODES]);
+});

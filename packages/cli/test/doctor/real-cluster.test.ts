@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { silentLogger } from '@weir/runtime';
+import { openRedisStore } from '@weir/store';
+import {
+  type ControlPlane,
+  freePort,
+  requireProgram,
+  startControlPlane,
+  startRedis,
+  temporaryDirectory,
+} from '@weir/testkit';
+import type { Finding } from '../../src/doctor/finding.ts';
+import { beat } from '../build/facts.ts';
+import { type Said, weirInside } from '../build/weir-inside.ts';
+
+const CRDS = fileURLToPath(new URL('../../../../charts/weir/templates/crds', import.meta.url));
+const LONG_AGO = '2020-01-01T00:00:00.000000Z';
+
+describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis'), () => {
+  let plane: ControlPlane;
+  const apply = (...items: readonly object[]): Promise<string> =>
+    plane.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const patchStatus = (kind: string, name: string, body: object): Promise<string> =>
+    plane.kubectl('patch', kind, name, '--subresource=status', '--type=merge', '-p', JSON.stringify(body));
+  const doctor = (...args: readonly string[]): Promise<Said> =>
+    weirInside(['doctor', '--kubeconfig', plane.kubeconfig, ...args]);
+
+  before(async () => {
+    plane = await startControlPlane();
+  });
+  after(() => plane?.close());
+
+  test('a cluster in which nothing is done yet: what is missing are errors, the rest is said', async () => {
+    const { code, stdout } = await doctor('-o', 'json');
+    assert.equal(code, 1);
+    assert.deepEqual(errorsIn(stdout), ['CustomResources', 'ControllerLeader', 'LoadBalancingNodes']);
+    const { KubernetesVersion, ApiServerClock, RedisReachable } = byCode(stdout);
+    assert.match(KubernetesVersion?.message ?? '', /^v1\.\d+\.\d+ is 1\.30 or later$/);
+    assert.match(KubernetesVersion?.subject ?? '', /^API server https:\/\/127\.0\.0\.1:\d+$/);
+    assert.match(ApiServerClock?.message ?? '', /^its clock is within 2 s/);
+    assert.match(RedisReachable?.message ?? '', /^not checked: no Redis was named; give --redis URL/);
+  });
+
+  test('what nodes, Services and policies say is read as the API server gives it', async () => {
+    await plane.kubectl('apply', '-f', CRDS);
+    await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+    const cordoned = { unschedulable: true, podCIDR: '10.244.2.0/24', podCIDRs: ['10.244.2.0/24'] };
+    await apply(node('edge-1'), node('edge-2', cordoned), lease('weir-controller-weir'), policy());
+    await patchStatus('node', 'edge-1', {
+      status: {
+        addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+        conditions: [{ type: 'Ready', status: 'True' }],
+      },
+    });
+    await apply(service('web', 'weir.dev/weir'), service('plain'), service('quiet', 'weir.dev/weir'));
+    const conditions = [
+      {
+        type: 'weir.dev/Accepted',
+        status: 'True',
+        reason: 'Accepted',
+        message: '',
+        lastTransitionTime: '2020-01-01T00:00:00Z',
+      },
+    ];
+    const ingress = [{ ip: '10.0.0.1', ipMode: 'VIP' }];
+    await patchStatus('service', 'web', { status: { conditions, loadBalancer: { ingress } } });
+
+    const { code, stdout } = await doctor('-o', 'json');
+    assert.equal(code, 1);
+    assert.deepEqual(errorsIn(stdout), ['ControllerLeader', 'PublishedAddresses']);
+    const findings = byCode(stdout);
+    const says = (check: string, words: RegExp): void => assert.match(findings[check]?.message ?? '', words);
+    says('CustomResources', /are served$/);
+    says('ControllerLeader', /controller-a has not renewed Lease default\/weir-controller-weir/);
+    says('LoadBalancingNodes', /^only edge-1 carries/);
+    says('NodesLeftOut', /^of 2 labelled nodes .*: edge-2 is cordoned/);
+    says('NodeAddresses', /^edge-2 has no InternalIP/);
+    says('NodePools', /^no usable node is in the pool "dmz" \(TenantPolicy shop\)/);
+    says('ProxySourceAddresses', /: 10\.0\.0\.1$/);
+    says('PublishedAddresses', /^default\/web: an address is published without ipMode: Proxy/);
+    says('NodePorts', /^2 Services can be reached by node ports.*default\/quiet \(3\d+\), default\/web \(3\d+\)/);
+    // They were made a moment ago: whoever takes them may not have seen them yet.
+    says('UntakenServices', /^3 Services of type LoadBalancer, none that nobody takes$/);
+  });
+
+  test('Redis and the proxies that are heard in it', async () => {
+    await using redis = await startRedis({ appendonly: false });
+    const store = await openRedisStore({ url: redis.url, fleet: 'blue', log: silentLogger() });
+    try {
+      const now = Date.now();
+      await store.heartbeats.beat(beat('edge-1', { sentAt: now, startedAt: now, hostAdvice: ['set x=1'] }));
+      await store.heartbeats.beat(beat('stranger', { sentAt: now + 100_000, startedAt: now }));
+      const { stdout } = await doctor('--redis', redis.url, '--fleet', 'blue', '-o', 'json');
+      const findings = byCode(stdout);
+      const verdict = (check: string): string => `${findings[check]?.severity}: ${findings[check]?.message}`;
+      assert.equal(verdict('RedisReachable'), 'ok: answers, as a primary');
+      assert.match(verdict('RedisVersion'), /^ok: \d+\.\d+\.\d+ is 7\.0 or later$/);
+      assert.equal(verdict('RedisEviction'), 'ok: maxmemory-policy is noeviction');
+      assert.match(verdict('RedisPersistence'), /^warning: keeps no log, nor snapshots/);
+      assert.match(verdict('RedisClock'), /^ok: /);
+      assert.match(verdict('ProxiesAlive'), /^warning: a proxy is heard of stranger, which carries no label/);
+      assert.match(verdict('ProxyClocks'), /^error: .* stranger is \d+ s ahead;/);
+      assert.match(verdict('KernelSettings'), /^warning: edge-1: set x=1$/);
+    } finally {
+      await store.close();
+    }
+  });
+
+  test('who may read only some of it is told what was not checked, and gets the rest', async () => {
+    await plane.kubectl('create', 'clusterrole', 'looker', '--verb=list', '--resource=services');
+    await plane.kubectl('create', 'serviceaccount', 'looker');
+    await plane.kubectl(
+      'create',
+      'clusterrolebinding',
+      'looker',
+      '--clusterrole=looker',
+      '--serviceaccount=default:looker',
+    );
+    const token = (await plane.kubectl('create', 'token', 'looker')).trim();
+    const config = JSON.parse(await plane.kubectl('config', 'view', '--raw', '-o', 'json')) as {
+      users: { user: object }[];
+    };
+    for (const each of config.users) each.user = { token };
+    await using directory = temporaryDirectory('doctor');
+    const kubeconfig = join(directory.path, 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(config));
+    const { stdout } = await weirInside(['doctor', '--kubeconfig', kubeconfig, '-o', 'json']);
+    const { LoadBalancingNodes, PublishedAddresses, CustomResources } = byCode(stdout);
+    assert.equal(LoadBalancingNodes?.severity, 'warning');
+    assert.match(LoadBalancingNodes?.message ?? '', /^not checked: GET \/api\/v1\/nodes: nodes is forbidden/);
+    assert.equal(PublishedAddresses?.severity, 'error');
+    assert.equal(CustomResources?.severity, 'ok');
+  });
+});
+
+test('neither API server nor Redis answers: that is two errors, not a failure of the command', async () => {
+  await using directory = temporaryDirectory('doctor');
+  const kubeconfig = join(directory.path, 'kubeconfig');
+  const server = `https://127.0.0.1:${await freePort()}`;
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server } }],
+      users: [{ name: 'u', user: {} }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+  const redis = `redis://:secret@127.0.0.1:${await freePort()}`;
+  const { code, stdout, stderr } = await weirInside(['doctor', '--kubeconfig', kubeconfig, '--redis', redis]);
+  assert.deepEqual([code, stderr], [1, '']);
+  assert.match(
+    stdout,
+    /^error {4}KubernetesVersion +API server: not checked: the API server https:\S+ does not answer/m,
+  );
+  assert.match(stdout, /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ is not there/m);
+  assert.match(
+    stdout,
+    /^warning {2}NodePorts +Services: not checked: the API server cannot be asked \(KubernetesVersion\)$/m,
+  );
+  assert.match(stdout, /^warning {2}ProxiesAlive +Proxies: not checked: Redis cannot be asked \(RedisReachable\)$/m);
+  assert.match(stdout, /^22 checks: 0 ok, 20 warning, 2 error$/m);
+  assert.doesNotMatch(stdout, /secret/);
+});
+
+function itemsIn(stdout: string): readonly Finding[] {
+  return (JSON.parse(stdout) as { items: Finding[] }).items;
+}
+
+function byCode(stdout: string): Readonly<Record<string, Finding>> {
+  return Object.fromEntries(itemsIn(stdout).map((finding) => [finding.code, finding]));
+}
+
+function errorsIn(stdout: string): string[] {
+  return itemsIn(stdout).flatMap(({ code, severity }) => (severity === 'error' ? [code] : []));
+}
+
+const node = (name: string, spec: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { role: 'loadbalancer' } },
+  spec,
+});
+
+const lease = (name: string): object => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name, namespace: 'default' },
+  spec: { holderIdentity: 'controller-a', leaseDurationSeconds: 15, renewTime: LONG_AGO },
+});
+
+const policy = (): object => ({
+  apiVersion: 'weir.dev/v1alpha1',
+  kind: 'TenantPolicy',
+  metadata: { name: 'shop' },
+  spec: { namespaceSelector: {}, pools: ['dmz'] },
+});
+
+const service = (name: string, loadBalancerClass?: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: 'default' },
+  spec: { type: 'LoadBalancer', ...(loadBalancerClass && { loadBalancerClass }), ports: [{ port: 80 }] },
+});
