@@ -25,6 +25,7 @@ export * from './match/refusal.ts';
 export * from './match/route.ts';
 export * from './match/steps.ts';
 export * from './policy.ts';
+export * from './precedence.ts';
 export * from './problem.ts';
 export * from './reason.ts';
 export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
@@ -45,6 +46,7 @@ export * from './usage/period.ts';
 export * from './usage/report.ts';
 export { type Condition, truncate } from './view/condition.ts';
 export * from './view/fleet.ts';
+export * from './view/policy-view.ts';
 export * from './view/port-view.ts';
 export * from './view/proxy-view.ts';
 export {
