@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
-import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import { ApiError } from '../kubernetes/api-error.ts';
-import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
+import type { Clock, Logger } from '@weir/runtime';
+import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { EventWriter } from './event-writer.ts';
 import { forEachOf } from './for-each-of.ts';
 import { newsFor, standingFor } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
 import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
 import type { StatusSink } from './status-sink.ts';
+import { StatusWriter } from './status-writer.ts';
 
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -26,12 +26,12 @@ export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
   /** By the key of the source. */
   readonly #facts = new Map<string, ServiceFacts>();
-  /** By UID: what the API server refused for good, so that it is not asked again for just that. */
-  readonly #refused = new Map<string, string>();
+  readonly #writer: StatusWriter;
   #observed = 0;
 
   constructor(options: KubernetesStatusOptions) {
     this.#options = options;
+    this.#writer = new StatusWriter(options);
   }
 
   get observed(): number {
@@ -51,7 +51,8 @@ export class KubernetesStatus implements StatusSink {
   async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'> {
     const viewOf = new Map(views.map((view) => [view.uid, view]));
     this.#options.events.keepOnly((uid) => viewOf.has(uid));
-    for (const uid of this.#refused.keys()) if (!viewOf.has(uid)) this.#refused.delete(uid);
+    const uids = new Set([...this.#facts.values()].map(({ uid }) => uid));
+    this.#writer.keepOnly((uid) => uids.has(uid));
     let outcome: 'done' | 'again' = 'done';
     await forEachOf([...this.#facts], { at: WRITERS, signal }, async ([key, facts]) => {
       const view = viewOf.get(facts.uid);
@@ -74,43 +75,16 @@ export class KubernetesStatus implements StatusSink {
     return !isLeftover(facts) || this.#apply(key, facts, NOTHING);
   }
 
-  /** False: it changed meanwhile, and what was decided may not be right any more. */
+  /** False: it changed meanwhile. */
   async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<boolean> {
-    const { api, log } = this.#options;
-    const { namespace, name, uid, resourceVersion } = facts;
-    const wanted = wordsOf(status);
-    if (this.#refused.get(uid) === wanted) return true;
-    try {
-      const answer = await api.request({
-        method: 'PATCH',
-        path: `/api/v1/namespaces/${namespace}/services/${name}/status`,
-        query: { fieldManager: FIELD_MANAGER, force: 'true' },
-        contentType: SERVER_SIDE_APPLY,
-        body: bodyFor(facts, status),
-      });
-      this.#refused.delete(uid);
-      // Not if the watch was faster.
-      if (this.#facts.get(key)?.resourceVersion === resourceVersion) this.note(key, answer);
-      return true;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      switch (error.code) {
-        case 'CONFLICT':
-          return false;
-        case 'NOT_FOUND':
-          return true;
-        case 'FORBIDDEN':
-        case 'REFUSED':
-          this.#refused.set(uid, wanted);
-          log.error(
-            { service: `${namespace}/${name}`, reason: errorMessage(error) },
-            'the status of a Service was refused',
-          );
-          return true;
-        default:
-          throw error;
-      }
-    }
+    const { namespace, name, resourceVersion } = facts;
+    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+    const target = { ...facts, apiVersion: 'v1', kind: 'Service', path };
+    const outcome = await this.#writer.write(target, { status: jsonFor(status), words: wordsOf(status) });
+    // Not if the watch was faster.
+    if (outcome.kind === 'written' && this.#facts.get(key)?.resourceVersion === resourceVersion)
+      this.note(key, outcome.object);
+    return outcome.kind !== 'changed';
   }
 }
 
@@ -122,18 +96,9 @@ function wordsOf({ ingress, conditions }: ServiceStatus): string {
   ]);
 }
 
-/** UID and version are preconditions: it is this Service, as it was when we decided. What is left out here and was ours goes away. */
-function bodyFor(
-  { namespace, name, uid, resourceVersion }: ServiceFacts,
-  { ingress, conditions }: ServiceStatus,
-): Json {
+function jsonFor({ ingress, conditions }: ServiceStatus): Json {
   return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace, name, uid, resourceVersion },
-    status: {
-      ...(ingress.length > 0 && { loadBalancer: { ingress } }),
-      ...(conditions.length > 0 && { conditions }),
-    },
+    ...(ingress.length > 0 && { loadBalancer: { ingress } }),
+    ...(conditions.length > 0 && { conditions }),
   };
 }

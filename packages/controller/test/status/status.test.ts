@@ -244,6 +244,25 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
+  test('does not ask again to take back what the API server refused to', async () => {
+    const { api, status, write } = sink();
+    const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
+    status.note('web', raw({ conditions }, { type: 'ClusterIP' }));
+    api.failure = new ApiError('REFUSED', 'invalid');
+    assert.deepEqual([await write(), await write()], ['done', 'done']);
+    assert.equal(api.applied.length, 1);
+  });
+
+  test('asks again for what was refused after ten minutes: rights may be given by then', async () => {
+    const { api, clock, status, write } = sink();
+    status.note('web', raw());
+    api.failure = new ApiError('FORBIDDEN', 'no');
+    await write(view());
+    await clock.advance(10 * 60_000);
+    await write(view());
+    assert.equal(api.applied.length, 2);
+  });
+
   test('does not ask again because the clock moved on: a condition that never got there has no time yet', async () => {
     const { api, clock, status, write } = sink();
     status.note('web', raw());
