@@ -5,6 +5,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { KubeApi } from '../kubernetes/kube-api.ts';
 import { standForElection } from '../leader/lease-election.ts';
+import { PolicyStatusKeeper } from '../policy/policy-status-keeper.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
@@ -38,11 +39,13 @@ export function startKubernetesController(options: KubernetesControllerOptions):
   const api = new KubeApi(kubeConfig);
   const events = new EventWriter({ api, clock, log: log.child({ part: 'events' }), instance: identity });
   const status = new KubernetesStatus({ api, events, clock, log: log.child({ part: 'status' }) });
+  const policies = new PolicyStatusKeeper({ api, settings, clock, log: log.child({ part: 'policies' }) });
   const source = openKubernetesSource({
     api,
     clock,
     log: log.child({ part: 'watch' }),
     onService: (key, raw) => status.note(key, raw),
+    onPolicy: (key, raw) => policies.note(key, raw),
   });
   const leader = standForElection({
     api,
@@ -65,6 +68,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     archive,
     suspensions,
   });
+  policies.start({ source, leader });
   return {
     ...controller,
     get isLeader() {
@@ -74,7 +78,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
       return source.isSynced;
     },
     async close() {
-      await controller.close();
+      await Promise.all([controller.close(), policies.close()]);
       await leader.close();
       await source.close();
       api.close();

@@ -14,6 +14,8 @@ export interface KubernetesSourceOptions {
   readonly log: Logger;
   /** Each Service as it came, for whoever writes its status; undefined: it is gone. */
   readonly onService?: (key: string, raw: Json | undefined) => void;
+  /** The same of TenantPolicies. */
+  readonly onPolicy?: (key: string, raw: Json | undefined) => void;
 }
 
 /** Begins to watch; `synced` tells when everything is there. An API server that is away is waited for. */
@@ -49,7 +51,7 @@ export class KubernetesSource implements Source {
       Service: cache('Service', options.onService),
       EndpointSlice: cache('EndpointSlice'),
       Pod: cache('Pod'),
-      TenantPolicy: cache('TenantPolicy'),
+      TenantPolicy: cache('TenantPolicy', options.onPolicy),
       Suspension: cache('Suspension'),
     };
   }

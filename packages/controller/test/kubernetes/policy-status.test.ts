@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { silentLogger, systemClock } from '@weir/runtime';
+import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
+import { KubeApi } from '../../src/kubernetes/kube-api.ts';
+import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
+import { StatusWriter } from '../../src/status/status-writer.ts';
+import { type Cluster, namespace, type Running, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+
+interface PolicyJson {
+  readonly metadata: { readonly uid: string; readonly generation: number; readonly resourceVersion: string };
+  readonly status?: object;
+}
+
+const COUNTS = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
+const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWithin(assertion, { timeoutMs: 30_000 });
+
+/** Selects the namespaces with this label. */
+const policy = (name: string, label: string, spec: object = {}): object => ({
+  apiVersion: 'weir.dev/v1alpha1',
+  kind: 'TenantPolicy',
+  metadata: { name },
+  spec: { namespaceSelector: { matchExpressions: [{ key: label, operator: 'Exists' }] }, ...spec },
+});
+
+describe(
+  'the status of a TenantPolicy',
+  requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
+  () => {
+    let cluster: Cluster;
+    let running: Running;
+    before(async () => {
+      cluster = await startCluster();
+      running = startRunning(cluster);
+    });
+    after(async () => {
+      await running?.[Symbol.asyncDispose]();
+      await cluster?.[Symbol.asyncDispose]();
+    });
+
+    const statusOf = async (name: string): Promise<object | undefined> =>
+      (await cluster.get<PolicyJson>('tenantpolicy', name)).status;
+    const says = (name: string, status: object): Promise<void> =>
+      eventually(async () => assert.deepEqual(await statusOf(name), { observedGeneration: 1, ...COUNTS, ...status }));
+    /** Requests that the API server has answered, whatever it answered. */
+    const writes = async (): Promise<number> => {
+      const metrics = await cluster.kubectl('get', '--raw', '/metrics');
+      const counts = metrics
+        .split('\n')
+        .filter((line) => line.startsWith('apiserver_request_total{') && /resource="tenantpolicies"/.test(line))
+        .filter((line) => /subresource="status"/.test(line) && /verb="(APPLY|PATCH|PUT)"/.test(line))
+        .map((line) => Number(line.split(' ').at(-1)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    /** A policy of its own whose status comes after everything that was to be told before: no more than its one write is left. */
+    const wrote = async (count: number, from: number): Promise<void> => {
+      markers += 1;
+      await cluster.apply(policy(`marker-${markers}`, 'none', { priority: -markers }));
+      await eventually(async () => assert.ok(await statusOf(`marker-${markers}`)));
+      assert.equal((await writes()) - from, count + 1);
+    };
+    let markers = 0;
+
+    test('reads well with kubectl get and kubectl describe', async () => {
+      await cluster.apply(
+        policy('shop', 'shop', {
+          priority: 10,
+          tenantFrom: { type: 'Label', label: 'shop' },
+          limits: { services: 2, ports: 5, trafficPerMonth: '10Ti' },
+        }),
+        policy('rest', 'any', { tenantFrom: { type: 'Name', name: 'web' } }),
+        namespace('shop-web', { any: '', shop: 'web' }),
+        namespace('shop-api', { any: '', shop: 'api' }),
+        namespace('shop-test', { any: '', shop: 'web' }),
+        namespace('shop-none', { shop: '' }),
+        namespace('game', { any: '' }),
+      );
+      await says('shop', {
+        precedence: 1,
+        tenantCount: 2,
+        namespaceCount: 3,
+        tenants: [
+          { name: 'api', namespaces: ['shop-api'] },
+          { name: 'web', namespaces: ['shop-test', 'shop-web'] },
+        ],
+        refusedCount: 1,
+        unlabelled: ['shop-none'],
+      });
+      await says('rest', {
+        precedence: 2,
+        refusedCount: 1,
+        conflicts: [{ tenant: 'web', policy: 'shop', namespaces: ['game'] }],
+        overriddenCount: 3,
+        overridden: [{ policy: 'shop', namespaces: ['shop-api', 'shop-test', 'shop-web'] }],
+      });
+      const [head, ...lines] = (await cluster.kubectl('get', 'tenantpolicies', '--sort-by=.status.precedence'))
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/\s+/).slice(0, -1).join(' '));
+      assert.equal(head, 'NAME PRIORITY PRECEDENCE TENANTS NAMESPACES REFUSED MAX-SERVICES MAX-PORTS MAX-TRAFFIC');
+      assert.deepEqual(lines, ['shop 10 1 2 3 1 2 5 10Ti', 'rest 0 2 0 0 1']);
+      const described = await cluster.kubectl('describe', 'tenantpolicy', 'rest');
+      const told = described.slice(described.indexOf('Status:'), described.indexOf('Events:'));
+      assert.deepEqual(
+        told
+          .trim()
+          .split('\n')
+          .map((line) => line.trim().replace(/\s+/g, ' ')),
+        [
+          'Status:',
+          'Conflicts:',
+          'Namespaces:',
+          'game',
+          'Policy: shop',
+          'Tenant: web',
+          'Namespace Count: 0',
+          'Observed Generation: 1',
+          'Overridden:',
+          'Namespaces:',
+          'shop-api',
+          'shop-test',
+          'shop-web',
+          'Policy: shop',
+          'Overridden Count: 3',
+          'Precedence: 2',
+          'Refused Count: 1',
+          'Tenant Count: 0',
+        ],
+      );
+      await cluster.kubectl('delete', 'tenantpolicy', 'shop', 'rest');
+    });
+
+    test('follows when another policy takes a namespace, and when that is deleted: one write for each that changes', async () => {
+      await cluster.apply(policy('low', 'team'), namespace('a', { team: '', vip: '' }), namespace('b', { team: '' }));
+      const both = [
+        { name: 'a', namespaces: ['a'] },
+        { name: 'b', namespaces: ['b'] },
+      ];
+      await says('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
+      const before = await writes();
+      await cluster.apply(policy('high', 'vip', { priority: 1 }));
+      await says('high', { precedence: 1, tenantCount: 1, namespaceCount: 1, tenants: both.slice(0, 1) });
+      await says('low', {
+        precedence: 2,
+        tenantCount: 1,
+        namespaceCount: 1,
+        tenants: both.slice(1),
+        overriddenCount: 1,
+        overridden: [{ policy: 'high', namespaces: ['a'] }],
+      });
+      await wrote(2, before);
+      const between = await writes();
+      await cluster.kubectl('delete', 'tenantpolicy', 'high');
+      await says('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
+      // The marker of before moved up, too.
+      await wrote(2, between);
+      await cluster.kubectl('delete', 'tenantpolicy', 'low');
+    });
+
+    test('is not written when nothing that it says changes', async () => {
+      await cluster.apply(policy('calm', 'calm'), namespace('calm', { calm: '' }));
+      await says('calm', {
+        precedence: 1,
+        tenantCount: 1,
+        namespaceCount: 1,
+        tenants: [{ name: 'calm', namespaces: ['calm'] }],
+      });
+      const before = await writes();
+      await cluster.apply(service('web', 'calm', 80), namespace('elsewhere', { other: '' }));
+      await cluster.kubectl('annotate', 'tenantpolicy', 'calm', 'note=x');
+      await cluster.kubectl('label', 'namespace', 'calm', 'color=red');
+      await running.controller.idle();
+      await wrote(0, before);
+    });
+
+    test('is not written by a new leader when it says already what it should', async () => {
+      const before = await writes();
+      await running[Symbol.asyncDispose]();
+      running = startRunning(cluster);
+      await wrote(0, before);
+    });
+
+    test('is put right when somebody else writes it, and tells the generation that it is about', async () => {
+      const right = await statusOf('calm');
+      const before = await writes();
+      const wrong = JSON.stringify({ status: { precedence: 9, unlabelled: ['x'] } });
+      await cluster.kubectl('patch', 'tenantpolicy', 'calm', '--subresource=status', '--type=merge', '-p', wrong);
+      await eventually(async () => assert.deepEqual(await statusOf('calm'), right));
+      await wrote(2, before);
+      await cluster.apply(policy('calm', 'calm', { limits: { services: 1 } }));
+      await eventually(async () => assert.deepEqual(await statusOf('calm'), { ...right, observedGeneration: 2 }));
+    });
+
+    test('says what the schema could not refuse', async () => {
+      await cluster.apply(policy('odd', 'odd', { limits: { trafficPerMonth: '500m' } }));
+      await eventually(async () => {
+        const { problems = [] } = ((await statusOf('odd')) ?? {}) as { problems?: readonly string[] };
+        assert.match(problems.join('\n'), /spec\.limits\.trafficPerMonth .*a whole number of bytes/);
+      });
+      await cluster.apply(policy('odd', 'odd', { limits: { trafficPerMonth: '5M' } }));
+      await eventually(async () => {
+        const { metadata, status } = await cluster.get<PolicyJson>('tenantpolicy', 'odd');
+        assert.equal((status as { observedGeneration: number }).observedGeneration, metadata.generation);
+        assert.ok(!('problems' in (status as object)));
+      });
+    });
+
+    test('of another object of the same name is not touched; that a kind does not have is refused', async () => {
+      const api = new KubeApi(loadKubeConfig(cluster.plane.kubeconfig));
+      const writer = new StatusWriter({ api, clock: systemClock, log: silentLogger() });
+      const calm = 'tenantpolicies/calm';
+      const outcomeOf = async (kind: string, path: string, { metadata }: PolicyJson): Promise<string> => {
+        const of = { apiVersion: 'weir.dev/v1alpha1', kind, name: path.split('/').at(-1) ?? '', ...metadata };
+        const target = { ...of, path: `/apis/weir.dev/v1alpha1/${path}` };
+        return (await writer.write(target, { status: {}, words: '' })).kind;
+      };
+      const before = await cluster.get<PolicyJson>(calm);
+      await cluster.kubectl('delete', calm);
+      assert.equal(await outcomeOf('TenantPolicy', calm, before), 'gone');
+      await cluster.apply(policy('calm', 'calm'));
+      assert.equal(await outcomeOf('TenantPolicy', calm, before), 'changed');
+      const spec = { target: { type: 'Tenant', tenant: 'nobody' } };
+      await cluster.apply({ apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name: 'x' }, spec });
+      const suspension = await cluster.get<PolicyJson>('suspensions/x');
+      assert.equal(await outcomeOf('Suspension', 'suspensions/x', suspension), 'gone');
+      assert.equal(await outcomeOf('Suspension', 'suspensions/x', suspension), 'refused');
+      api.close();
+    });
+  },
+);
