@@ -47,6 +47,25 @@ test('the real command says it the same way, without a stack', async () => {
   assert.equal(output, "weir: unknown option '--bla'\n(add --help to see what there is)\n");
 });
 
+const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
+
+test('a doctor without a patient says how to name one', async () => {
+  const { code, output } = await weir(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
+  assert.equal(code, 2);
+  assert.match(
+    output,
+    /^weir: no Kubernetes API server to be found: .*--kubeconfig; and no Redis was named by --redis.*\n$/,
+  );
+});
+
+test('without a kubeconfig the doctor looks at Redis alone', async () => {
+  const redis = `redis://127.0.0.1:${await freePort()}`;
+  const { code, stdout } = await weir(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
+  assert.equal(code, 1);
+  assert.match(stdout, /^warning +KubernetesVersion .*: not checked: no Kubernetes API server to be found: /m);
+  assert.match(stdout, /^error +RedisReachable .* is not there: nothing listens/m);
+});
+
 test('nobody at the address: one line that says what to start, or to set', async () => {
   const server = `http://127.0.0.1:${await freePort()}`;
   for (const args of ['get services', 'usage', 'top --once', 'explain a/b', 'resume a', 'suspend a --message b']) {

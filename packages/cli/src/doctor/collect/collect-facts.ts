@@ -36,7 +36,9 @@ async function clusterOf({ kubeconfig, redis, signal }: Whom): Promise<ClusterFa
   try {
     return await clusterFacts({ kubeConfig: loadKubeConfig(kubeconfig), clock: systemClock, signal });
   } catch (error) {
-    if (!(error instanceof UsageError) || kubeconfig !== undefined || redis === undefined) throw error;
-    return nothingKnown(unknown('not-asked', `${errorMessage(error)}, or --kubeconfig`));
+    if (!(error instanceof UsageError) || kubeconfig !== undefined) throw error;
+    const message = `${errorMessage(error)}, or --kubeconfig`;
+    if (redis === undefined) throw new UsageError(`${message}; and no Redis was named by --redis or WEIR_REDIS_URL`);
+    return nothingKnown(unknown('not-asked', message));
   }
 }
