@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +16,7 @@ import {
 } from '@weir/testkit';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { beat } from '../build/facts.ts';
-import { type Said, weirInside } from '../build/weir-inside.ts';
+import { type Said, weirInside, weirOn } from '../build/weir-inside.ts';
 
 const CRDS = fileURLToPath(new URL('../../../../charts/weir/templates/crds', import.meta.url));
 const LONG_AGO = '2020-01-01T00:00:00.000000Z';
@@ -139,17 +140,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
 
 test('neither API server nor Redis answers: that is two errors, not a failure of the command', async () => {
   await using directory = temporaryDirectory('doctor');
-  const kubeconfig = join(directory.path, 'kubeconfig');
-  const server = `https://127.0.0.1:${await freePort()}`;
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'c', cluster: { server } }],
-      users: [{ name: 'u', user: {} }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    }),
-  );
+  const kubeconfig = kubeconfigOf(directory.path, await freePort());
   const redis = `redis://:secret@127.0.0.1:${await freePort()}`;
   const { code, stdout, stderr } = await weirInside(['doctor', '--kubeconfig', kubeconfig, '--redis', redis]);
   assert.deepEqual([code, stderr], [1, '']);
@@ -166,6 +157,33 @@ test('neither API server nor Redis answers: that is two errors, not a failure of
   assert.match(stdout, /^22 checks: 0 ok, 20 warning, 2 error$/m);
   assert.doesNotMatch(stdout, /secret/);
 });
+
+test('an API server that takes the connection and says nothing keeps nobody who wants to go', async () => {
+  await using directory = temporaryDirectory('doctor');
+  const asked = Promise.withResolvers<Socket>();
+  await using server = createServer((socket) => asked.resolve(socket));
+  await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
+  const kubeconfig = kubeconfigOf(directory.path, (server.address() as AddressInfo).port);
+  const leaving = new AbortController();
+  const said = weirOn({ signal: leaving.signal }, ['doctor', '--kubeconfig', kubeconfig]);
+  const socket = await asked.promise;
+  socket.on('error', () => undefined);
+  leaving.abort();
+  assert.deepEqual(await said, { code: 0, stdout: '', stderr: '' });
+  socket.destroy();
+});
+
+function kubeconfigOf(directory: string, port: number): string {
+  const path = join(directory, 'kubeconfig');
+  const config = {
+    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}` } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
 
 function itemsIn(stdout: string): readonly Finding[] {
   return (JSON.parse(stdout) as { items: Finding[] }).items;
