@@ -1,6 +1,6 @@
 // The Kubernetes that the tests run. To raise its version: here change v1.36.3 and v0.36.3 (k8s.io/kubernetes replaces its staging
 // modules by folders of its repository; the same code is published as v0.x of each, so take over what its own go.mod replaces),
-// run `go mod tidy`, and change `kubernetesVersion` in ../src/programs/catalog.ts.
+// run `go mod tidy`, and change its version in ../src/programs/go-builds.ts.
 module weir.dev/testkit/kubernetes
 
 go 1.26.0

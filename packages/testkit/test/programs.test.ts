@@ -4,7 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
-import { catalog, kubernetesVersion } from '../src/programs/catalog.ts';
+import { catalog } from '../src/programs/catalog.ts';
+import { goBuilds } from '../src/programs/go-builds.ts';
 import { needsOf, wantedPrograms } from '../src/test-run/needs-of.ts';
 import { debianRepository } from './debian-repository.ts';
 
@@ -107,13 +108,14 @@ describe('a program that is missing', () => {
   });
 });
 
-test('the Kubernetes that is built is the one that the catalog names', () => {
-  const module = readFileSync(new URL('../kubernetes/go.mod', import.meta.url), 'utf8');
-  assert.match(module, new RegExp(`^require k8s.io/kubernetes v${kubernetesVersion.replaceAll('.', '\\.')}$`, 'm'));
-  const tools = readFileSync(new URL('../kubernetes/tools.go', import.meta.url), 'utf8');
-  for (const origin of Object.values(catalog)) {
-    if (origin.kind === 'kubernetes')
-      assert.ok(tools.includes(`"${origin.module}"`), `${origin.module} is in tools.go`);
+test('what is built from Go modules is what the catalog names', () => {
+  for (const [build, { version }] of Object.entries(goBuilds)) {
+    const read = (file: string): string => readFileSync(new URL(`../${build}/${file}`, import.meta.url), 'utf8');
+    assert.match(read('go.mod'), new RegExp(`^require \\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
+    for (const origin of Object.values(catalog)) {
+      if (origin.kind === 'go' && origin.build === build)
+        assert.ok(read('tools.go').includes(`"${origin.module}"`), `${origin.module} is in ${build}/tools.go`);
+    }
   }
 });
 

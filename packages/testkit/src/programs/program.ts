@@ -15,4 +15,5 @@ export type ProgramName =
   | 'ip'
   | 'kube-apiserver'
   | 'kube-controller-manager'
-  | 'kubectl';
+  | 'kubectl'
+  | 'helm';

@@ -3,7 +3,7 @@ import { cacheDirectory } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
 import { exclusively } from './exclusively.ts';
 import { fetchDebian } from './fetch-debian.ts';
-import { fetchKubernetes } from './fetch-kubernetes.ts';
+import { fetchGo } from './fetch-go.ts';
 import { fetchPypi } from './fetch-pypi.ts';
 import { findProgram, lookForProgram, remedyFor } from './find-program.ts';
 import type { Program, ProgramName } from './program.ts';
@@ -42,8 +42,8 @@ async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): 
   switch (origin.kind) {
     case 'debian':
       return fetchDebian({ ...origin, name }, say);
-    case 'kubernetes':
-      return fetchKubernetes(say);
+    case 'go':
+      return fetchGo(origin.build, say);
     case 'pypi':
       return fetchPypi({ ...origin, name }, say);
   }
