@@ -30,6 +30,7 @@ export * from './problem.ts';
 export * from './reason.ts';
 export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';
+export { type ParsedSettings, settingsFor } from './settings/settings-for.ts';
 export * from './snapshot.ts';
 export * from './table/apply.ts';
 export * from './table/codec.ts';

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { settingsFor } from '@weir/model';
+import { eventually, requireProgram } from '@weir/testkit';
+import { projectService } from '../../../src/snapshot/service.ts';
+import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation-cases.ts';
+import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
+import { type Release, startRelease, tenantService } from '../../fixtures/release.ts';
+
+/** A policy, or what it reads, is in force a moment after it is there. */
+const IN_FORCE = { timeoutMs: 30_000 };
+const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
+
+describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), () => {
+  let release: Release;
+  let dryRun: DryRun;
+  before(async () => {
+    release = await startRelease();
+    await release.plane.kubectl('create', 'namespace', 'shop');
+    for (const by of ['tenant', 'operator'])
+      await release.plane.kubectl('create', 'rolebinding', by, '--clusterrole=edit', `--user=${by}`, '-n', 'shop');
+    const rights = ['--verb=update', '--resource=tenantpolicies.weir.dev'];
+    await release.install('controller.classless=true', 'admission.quota=true');
+    await release.plane.kubectl('create', 'clusterrole', 'policies', ...rights);
+    await release.plane.kubectl(
+      'create',
+      'clusterrolebinding',
+      'policies',
+      '--clusterrole=policies',
+      '--user=operator',
+    );
+    dryRun = startDryRun(release.plane.kubeconfig);
+    await eventually(
+      async () => assert.notDeepEqual(await warningsOf({ annotations: { algorithm: 'x' } }), []),
+      IN_FORCE,
+    );
+  });
+  after(async () => {
+    dryRun?.[Symbol.dispose]();
+    await release?.[Symbol.asyncDispose]();
+  });
+
+  const serviceOf = ({ annotations, udp = false }: AnnotationCase): object =>
+    tenantService({
+      annotations: Object.fromEntries(Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value])),
+      spec: { ports: [{ port: 80, protocol: udp ? 'UDP' : 'TCP' }] },
+    });
+  const warningsOf = async (each: AnnotationCase): Promise<readonly string[]> => {
+    const said = await dryRun.create('/api/v1/namespaces/shop/services', serviceOf(each));
+    const annotations = said.filter((text) => text.includes("'weir-annotations'"));
+    return annotations.map((text) => text.replace(/^.*? binding 'weir-annotations': /s, '')).sort();
+  };
+  const mistakesOf = (each: AnnotationCase): readonly string[] => {
+    const { object, problems } = projectService(withUid(serviceOf(each)));
+    assert.ok(object, JSON.stringify(problems));
+    const parsed = settingsFor(object);
+    return parsed.kind === 'settings' ? [] : [...parsed.mistakes].sort();
+  };
+
+  test('the API server finds no fault with the policies', async () => {
+    for (const name of POLICIES) {
+      const status = await eventually(async () => {
+        const policy = JSON.parse(await release.plane.kubectl('get', 'validatingadmissionpolicy', name, '-o', 'json'));
+        assert.equal(policy.status?.observedGeneration, policy.metadata.generation);
+        return policy.status;
+      }, IN_FORCE);
+      assert.deepEqual(status.typeChecking?.expressionWarnings ?? [], [], name);
+    }
+  });
+
+  describe('annotations', () => {
+    test('are warned about in the words of the controller, and only where it refuses', async () => {
+      const differing = await Promise.all(
+        ANNOTATION_CASES.map(async (each) => {
+          const chart = await warningsOf(each);
+          const model = mistakesOf(each);
+          return JSON.stringify(chart) === JSON.stringify(model) ? [] : [{ ...each.annotations, chart, model }];
+        }),
+      );
+      assert.deepEqual(differing.flat(), []);
+      const refused = ANNOTATION_CASES.filter((each) => mistakesOf(each).length > 0).length;
+      assert.ok(refused > 100 && ANNOTATION_CASES.length - refused > 100, `${refused} of ${ANNOTATION_CASES.length}`);
+    });
+
+    test('that cannot be quoted in a warning, and several that are unknown, are warned about all the same', async () => {
+      assert.deepEqual(await warningsOf({ annotations: { algorithm: 'first\nlast' } }), [
+        'annotation weir.dev/algorithm cannot be honoured as it stands',
+      ]);
+      const [said = '', ...more] = await warningsOf({ annotations: { colour: 'red', size: 'XL' } });
+      assert.match(
+        said,
+        /^annotation (weir\.dev\/colour: "red"|, |weir\.dev\/size: "XL"){3} cannot be honoured: this version/,
+      );
+      assert.deepEqual(more, []);
+    });
+
+    test('that are wrong are told whoever applies them, and taken', async () => {
+      const wrong = tenantService({ name: 'wrong', annotations: { 'weir.dev/algorithm': 'fastest' } });
+      const { ok, text } = await release.apply(wrong, { by: 'tenant' });
+      assert.ok(ok, text);
+      assert.match(
+        text,
+        /^Warning: .*annotation weir\.dev\/algorithm: "fastest" is not allowed; use one of least-connections, /m,
+      );
+    });
+
+    test('that were wrong before are not told again, and those that an edit adds are', async () => {
+      const annotations = { 'weir.dev/algorithm': 'fastest', 'weir.dev/idle-timeout': '1s' };
+      const quiet = await release.apply(tenantService({ name: 'wrong', annotations }), { by: 'tenant' });
+      assert.ok(quiet.ok && !quiet.text.includes('Warning'), quiet.text);
+      const added = { ...annotations, 'weir.dev/idle-timeout': '1 day' };
+      const { text } = await release.apply(tenantService({ name: 'wrong', annotations: added }), { by: 'tenant' });
+      assert.match(text, /^Warning: .*annotation weir\.dev\/idle-timeout: "1 day" is not allowed/m);
+      assert.doesNotMatch(text, /fastest/);
+    });
+
+    test('of Services that Weir does not take are nobody’s business', async () => {
+      const annotations = { 'weir.dev/algorithm': 'fastest' };
+      const foreign = tenantService({ name: 'foreign', annotations, spec: { loadBalancerClass: 'example.com/other' } });
+      const internal = tenantService({ name: 'internal', annotations, spec: { type: 'ClusterIP' } });
+      for (const object of [foreign, internal]) {
+        const { ok, text } = await release.apply(object, { by: 'tenant' });
+        assert.ok(ok && !text.includes('Warning'), text);
+      }
+    });
+  });
+
+  describe('spec.externalIPs', () => {
+    const hijack = (spec: object = {}): object =>
+      tenantService({ name: 'hijack', spec: { externalIPs: ['203.0.113.7'], ...spec } });
+
+    test('are refused to tenants, on Services of every type', async () => {
+      for (const type of ['ClusterIP', 'LoadBalancer']) {
+        const { ok, text } = await release.apply(hijack({ type }), { by: 'tenant' });
+        assert.equal(ok, false);
+        assert.match(
+          text,
+          /Forbidden.*'weir-external-ips' denied request: spec\.externalIPs: 203\.0\.113\.7 may be added only by/s,
+        );
+        assert.match(text, /those who may update tenantpolicies\.weir\.dev, since it draws traffic that is for others/);
+      }
+    });
+
+    test('are taken from those who may update TenantPolicies', async () => {
+      const { ok, text } = await release.apply(hijack(), { by: 'operator' });
+      assert.ok(ok, text);
+    });
+
+    test('that are there do not keep the tenant from editing, and may be removed but not changed', async () => {
+      const edited = await release.apply(hijack({ ports: [{ port: 81 }] }), { by: 'tenant' });
+      assert.ok(edited.ok, edited.text);
+      const changed = await release.apply(hijack({ externalIPs: ['203.0.113.7', '203.0.113.8'] }), { by: 'tenant' });
+      assert.equal(changed.ok, false);
+      assert.match(changed.text, /spec\.externalIPs: 203\.0\.113\.8 may/);
+      const removed = await release.apply(hijack({ externalIPs: [] }), { by: 'tenant' });
+      assert.ok(removed.ok, removed.text);
+    });
+  });
+
+  describe('the quota, where it was switched on', () => {
+    const usage = (tenant: object): object => ({
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'TenantUsage',
+      metadata: { name: 'weir', namespace: 'limited' },
+      status: {
+        updatedAt: '2030-01-01T10:00:00Z',
+        tenant: {
+          name: 'shop',
+          month: '2030-01',
+          receivedBytes: 0,
+          sentBytes: 0,
+          connections: 0,
+          requests: 0,
+          ...tenant,
+        },
+      },
+    });
+    const limited = (name: string, ports: number): object => {
+      const list = Array.from({ length: ports }, (_, index) => ({ name: `p${index}`, port: 80 + index }));
+      return { ...tenantService({ name, spec: { ports: list } }), metadata: { name, namespace: 'limited' } };
+    };
+
+    test('refuses nothing where nothing was counted', async () => {
+      await release.plane.kubectl('create', 'namespace', 'limited');
+      const { ok, text } = await release.apply(limited('first', 1));
+      assert.ok(ok, text);
+      const unlimited = await release.apply(usage({ services: 1, ports: 1 }));
+      assert.ok(unlimited.ok, unlimited.text);
+      assert.ok((await release.apply(limited('second', 1))).ok);
+    });
+
+    test('refuses a Service too many, and says of which moment the count is', async () => {
+      await release.apply(usage({ services: 2, ports: 2, limits: { services: 2 } }));
+      const refused = await eventually(async () => {
+        const { ok, text } = await release.apply(limited('third', 1), { flags: ['--dry-run=server'] });
+        assert.equal(ok, false);
+        return text;
+      }, IN_FORCE);
+      assert.match(
+        refused,
+        /'weir-quota' denied request: 2 of 2 load balancers of tenant "shop" are in use; delete one or ask/,
+      );
+      assert.match(
+        refused,
+        /as counted at 2030-01-01T10:00:00Z; what was deleted since then is counted within five minutes/,
+      );
+      const edited = await release.apply(limited('second', 2));
+      assert.ok(edited.ok, edited.text);
+    });
+
+    test('refuses ports too many, also of a Service that is there', async () => {
+      await release.apply(usage({ services: 2, ports: 3, limits: { services: 3, ports: 4 } }));
+      await eventually(async () => {
+        const { ok, text } = await release.apply(limited('third', 2), { flags: ['--dry-run=server'] });
+        assert.equal(ok, false);
+        assert.match(text, /3 of 4 ports of tenant "shop" are in use, and this Service needs 2; delete one or ask/);
+      }, IN_FORCE);
+      assert.ok((await release.apply(limited('third', 1), { flags: ['--dry-run=server'] })).ok);
+      assert.equal((await release.apply(limited('second', 4), { flags: ['--dry-run=server'] })).ok, false);
+      assert.ok((await release.apply(limited('second', 3), { flags: ['--dry-run=server'] })).ok);
+    });
+  });
+});
+
+/** Which the API server gives. */
+function withUid(object: object): object {
+  return { ...object, metadata: { ...(object as { metadata: object }).metadata, uid: 'uid' } };
+}

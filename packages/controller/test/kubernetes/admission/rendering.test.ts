@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { programPath, requireProgram, spawnProcess } from '@weir/testkit';
+import { parseAllDocuments } from 'yaml';
+import { CHART } from '../../fixtures/release.ts';
+
+const MUTATING = 'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy';
+const OLDER_MUTATING = 'admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy';
+
+interface Rendered {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly policyName?: string; readonly validationActions?: readonly string[] };
+}
+
+describe('the admission policies of the chart', requireProgram('helm'), () => {
+  const policies = async (release: string, ...args: readonly string[]): Promise<readonly Rendered[]> => {
+    const objects = parseAllDocuments(await render(release, ...args)).map(
+      (document) => document.toJS() as Rendered | null,
+    );
+    return objects.filter((each) => each !== null).filter(({ kind }) => kind.includes('AdmissionPolicy'));
+  };
+  const actionOf = (rendered: readonly Rendered[], name: string): readonly string[] | undefined =>
+    rendered.find(({ kind, spec }) => kind === 'ValidatingAdmissionPolicyBinding' && spec.policyName === name)?.spec
+      .validationActions;
+
+  test('set node ports where the cluster serves that, in the version that it serves, and else warn', async () => {
+    const mutating = (rendered: readonly Rendered[]): readonly string[] =>
+      rendered.filter(({ kind }) => kind === 'MutatingAdmissionPolicy').map(({ apiVersion }) => apiVersion);
+    const without = await policies('weir');
+    assert.deepEqual(mutating(without), []);
+    assert.deepEqual(actionOf(without, 'weir-node-ports'), ['Warn']);
+    const older = await policies('weir', `--api-versions=${OLDER_MUTATING}`);
+    assert.deepEqual(mutating(older), ['admissionregistration.k8s.io/v1beta1']);
+    const both = await policies('weir', `--api-versions=${OLDER_MUTATING}`, `--api-versions=${MUTATING}`);
+    assert.deepEqual(mutating(both), ['admissionregistration.k8s.io/v1']);
+    const told = await policies('weir', `--api-versions=${MUTATING}`, '--set=admission.nodePorts=Deny');
+    assert.deepEqual(mutating(told), []);
+    assert.deepEqual(actionOf(told, 'weir-node-ports'), ['Deny']);
+  });
+
+  test('of two releases have no name in common', async () => {
+    const args = ['--set=admission.quota=true', `--api-versions=${MUTATING}`];
+    const namesOf = async (release: string): Promise<readonly string[]> =>
+      (await policies(release, ...args)).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    const [first, second] = [await namesOf('weir'), await namesOf('second')];
+    assert.equal(first.length, 10);
+    assert.equal(second.length, 10);
+    assert.deepEqual(
+      first.filter((name) => second.includes(name)),
+      [],
+    );
+  });
+
+  test('leave the quota and, if told so, externalIPs to others', async () => {
+    const rendered = await policies('weir', '--set=admission.externalIPs=Allow');
+    assert.equal(actionOf(rendered, 'weir-quota'), undefined);
+    assert.equal(actionOf(rendered, 'weir-external-ips'), undefined);
+    assert.deepEqual(actionOf(await policies('weir'), 'weir-external-ips'), ['Deny']);
+  });
+
+  test('are not rendered of a value that is wrong, and it is said what is allowed', async () => {
+    await assert.rejects(
+      render('weir', '--set=admission.nodePorts=warn'),
+      /admission\.nodePorts is "warn"; use Mutate, Warn, Deny, or "" for Mutate where it is served/,
+    );
+    await assert.rejects(
+      render('weir', '--set=admission.nodePorts=Mutate'),
+      /admission\.nodePorts is "Mutate", and this cluster does not serve MutatingAdmissionPolicy .*; use Warn or Deny/,
+    );
+    await assert.rejects(render('weir', '--set=admission.externalIPs=Warn'), /use Deny or Allow/);
+  });
+});
+
+/** As for a cluster that nothing is known of, but what `--api-versions` says. */
+async function render(release: string, ...args: readonly string[]): Promise<string> {
+  const helm = await spawnProcess({
+    command: programPath('helm'),
+    args: ['template', release, CHART, ...args],
+    mayExit: true,
+  });
+  const { code } = await helm.exited;
+  if (code !== 0) throw new Error(helm.output());
+  return helm.stdout();
+}
