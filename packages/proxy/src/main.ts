@@ -63,10 +63,11 @@ await runProcess('weir-proxy', (control) => {
       {
         name: 'proxy',
         async start() {
-          for (const advice of await kernelAdvice()) log.warn({ advice }, 'this host is not set as it should be');
+          const hostAdvice = await kernelAdvice();
+          for (const advice of hostAdvice) log.warn({ advice }, 'this host is not set as it should be');
           for (const advice of trustAdvice(options.trustProxyProtocol))
             log.warn({ advice }, 'clients can claim any address');
-          proxy = await startProxy({ ...options, store, log, onDrain: () => control.stop() });
+          proxy = await startProxy({ ...options, hostAdvice, store, log, onDrain: () => control.stop() });
           proxy.failed.catch((error) => control.fail(error));
         },
         close: () => proxy.close(),

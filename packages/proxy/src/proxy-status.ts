@@ -44,8 +44,9 @@ export class ProxyStatus {
 
   /** Undefined: the store has not given this life its number yet. */
   get heartbeat(): Heartbeat | undefined {
-    const { life } = this.#of.flusher;
-    return life === undefined ? undefined : { ...this.#says(), life };
+    const { flusher, settings } = this.#of;
+    const { life } = flusher;
+    return life === undefined ? undefined : { ...this.#says(), life, sentAt: settings.clock.now() };
   }
 
   get view(): ProxySelfView {
@@ -61,7 +62,7 @@ export class ProxyStatus {
 
   #says(): Omit<Heartbeat, 'life'> {
     const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, health, isDraining } = this.#of;
-    const { node, version = 'dev', addresses } = settings;
+    const { node, version = 'dev', addresses, hostAdvice } = settings;
     const unhealthy = unhealthyReportFor(health);
     return {
       node,
@@ -75,6 +76,7 @@ export class ProxyStatus {
       workers: pool.live,
       connections: slots.active(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
+      ...(hostAdvice === undefined ? {} : { hostAdvice }),
     };
   }
 }

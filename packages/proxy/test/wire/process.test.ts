@@ -17,6 +17,7 @@ import {
   startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
+import { kernelAdvice } from '../../src/kernel-settings.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
@@ -39,6 +40,9 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await publisher.publish(tableFor({ n1: address }, [web([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_STATE: state.path });
     await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
+    const [{ sentAt = 0, hostAdvice = undefined } = {}] = await store.heartbeats.list();
+    assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat says when it was said');
+    assert.deepEqual(hostAdvice, await kernelAdvice());
     await using client = await connectRaw({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);
