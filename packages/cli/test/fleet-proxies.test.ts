@@ -93,6 +93,7 @@ function node(name: string): Change {
     bindAddresses: [],
     publishedAddresses: [],
     zone: null,
+    pool: 'default',
   } as const;
   return { kind: 'put', entry };
 }

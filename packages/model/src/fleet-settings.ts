@@ -1,5 +1,6 @@
 import { OPEN_POLICY } from './policy.ts';
-import type { FleetSettings, PortRange } from './snapshot.ts';
+import type { PortRange } from './port-range.ts';
+import type { FleetSettings } from './snapshot.ts';
 
 /** SSH, etcd, the API server, the kubelet and its neighbours, node ports, and Weir's own console and admin ports. */
 export const RESERVED_PORTS: readonly PortRange[] = [
@@ -16,5 +17,6 @@ export const DEFAULT_SETTINGS: FleetSettings = {
   classless: false,
   defaultPolicy: OPEN_POLICY,
   reservedPorts: RESERVED_PORTS,
+  nodesPerService: 2,
   trust: { kind: 'files' },
 };

@@ -1,11 +1,25 @@
 // TenantPolicy, `weir.dev/v1alpha1`, as far as it is honoured: who is a tenant, and what it may have.
+import type { PortRange } from './port-range.ts';
 
 export interface TenantPolicySpec {
   /** Higher wins, then the name; policies never merge. */
   readonly priority: number;
   readonly namespaceSelector: LabelSelector;
   readonly tenantFrom: TenantFrom;
+  readonly grants: TenantGrants;
   readonly limits: TenantLimits;
+}
+
+/** Where a tenant may be served, and what it may reach. */
+export interface TenantGrants {
+  /** Node pools, never none; the first is for Services that ask for no other. */
+  readonly pools: readonly string[];
+  /** How many nodes each Service gets as long as there are so many; null: as the fleet has it. */
+  readonly nodesPerService: number | null;
+  /** Null: every port that is not reserved. */
+  readonly allowedPorts: readonly PortRange[] | null;
+  /** CIDRs in canonical text in which endpoints may lie that are no pods of their namespace. */
+  readonly allowedEndpointCIDRs: readonly string[];
 }
 
 export type TenantFrom =
@@ -38,10 +52,21 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
+/** Of nodes without the label `weir.dev/pool`. */
+export const DEFAULT_POOL = 'default';
+
+export const OPEN_GRANTS: TenantGrants = {
+  pools: [DEFAULT_POOL],
+  nodesPerService: null,
+  allowedPorts: null,
+  allowedEndpointCIDRs: [],
+};
+
 /** Each namespace is a tenant of its own name, without limits. */
 export const OPEN_POLICY: TenantPolicySpec = {
   priority: 0,
   namespaceSelector: { matchLabels: {}, matchExpressions: [] },
   tenantFrom: { kind: 'namespace' },
+  grants: OPEN_GRANTS,
   limits: {},
 };

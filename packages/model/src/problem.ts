@@ -12,19 +12,21 @@ export interface Problem {
   readonly message: string;
 }
 
-export type ProblemCode =
-  | RefusalReason
-  | DegradedReason
-  | 'InvalidDocument'
-  | 'InvalidObject'
-  | 'DuplicateObject'
-  | 'UnknownKind'
-  | 'UnreadableFile'
-  | 'MissingCustomResource'
-  | 'Forbidden'
-  | 'NoNodes'
-  | 'NoServices'
-  | 'UnknownTarget';
+/** Beside the reasons of Services: what is wrong with manifests, with the cluster, or with the fleet. */
+export const OTHER_PROBLEM_CODES = [
+  'InvalidDocument',
+  'InvalidObject',
+  'DuplicateObject',
+  'UnknownKind',
+  'UnreadableFile',
+  'MissingCustomResource',
+  'Forbidden',
+  'NoNodes',
+  'NoServices',
+  'UnknownTarget',
+] as const;
+
+export type ProblemCode = RefusalReason | DegradedReason | (typeof OTHER_PROBLEM_CODES)[number];
 
 /** The text that names an object in problems. */
 export function subjectFor(kind: string, object: { readonly namespace?: string; readonly name: string }): string {

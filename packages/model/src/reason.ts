@@ -1,17 +1,28 @@
-// The closed lists of PRODUCT, "What a Service says".
+// The closed lists of PRODUCT, "What a Service says". Each has its entry in docs/reasons.md, compared by a test.
 
-export type RefusalReason =
-  | 'QuotaExceeded'
-  | 'PortConflict'
-  | 'PortReserved'
-  | 'InvalidAnnotation'
-  | 'EndpointForbidden'
-  | 'UnsupportedProtocol'
-  | 'TenantConflict';
+export const REFUSAL_REASONS = [
+  'QuotaExceeded',
+  'PortConflict',
+  'PortReserved',
+  'PortNotAllowed',
+  'PoolNotAllowed',
+  'InvalidAnnotation',
+  'EndpointForbidden',
+  'UnsupportedProtocol',
+  'TenantConflict',
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 export type AcceptedReason = 'Accepted' | RefusalReason;
 
-export type ProgrammedReason = 'Programmed' | 'WaitingForProxy' | 'NoNodes' | 'BindFailed' | 'FleetUnreachable';
+export const PROGRAMMED_REASONS = [
+  'Programmed',
+  'WaitingForProxy',
+  'NoNodes',
+  'BindFailed',
+  'FleetUnreachable',
+] as const;
+export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 
 /** From the gravest down. */
 export const DEGRADED_REASONS = [
@@ -23,4 +34,5 @@ export const DEGRADED_REASONS = [
 ] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
-export type SuspendedReason = 'SuspendedByOperator' | 'SuspendedByRule';
+export const SUSPENDED_REASONS = ['SuspendedByOperator', 'SuspendedByRule'] as const;
+export type SuspendedReason = (typeof SUSPENDED_REASONS)[number];

@@ -1,6 +1,7 @@
 // What the cluster (or a directory of manifests) says, projected to the fields that Weir reads.
 // A source builds it sorted by namespace and name and freezes it; everything that decides starts from it.
 import type { TenantPolicySpec } from './policy.ts';
+import type { PortRange } from './port-range.ts';
 import type { Problem } from './problem.ts';
 
 export interface Snapshot {
@@ -24,13 +25,9 @@ export interface FleetSettings {
   /** For namespaces that no TenantPolicy selects. */
   readonly defaultPolicy: TenantPolicySpec;
   readonly reservedPorts: readonly PortRange[];
+  /** How many nodes a Service gets when neither it nor its TenantPolicy says. */
+  readonly nodesPerService: number;
   readonly trust: EndpointTrust;
-}
-
-/** Inclusive on both ends. */
-export interface PortRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 /** Whom endpoint addresses are believed from: ARCHITECTURE, "Endpoints are the cluster's trust boundary". */
@@ -56,6 +53,8 @@ export type NamespaceObject = ObjectMeta;
 export interface NodeObject extends ObjectMeta {
   readonly internalIPs: readonly string[];
   readonly externalIPs: readonly string[];
+  /** Cordoned: what is served there goes on, and nothing new comes. */
+  readonly unschedulable: boolean;
 }
 
 export interface ServicePort {

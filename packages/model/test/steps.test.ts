@@ -66,6 +66,7 @@ const node: Entry = {
   bindAddresses: [],
   publishedAddresses: [],
   zone: null,
+  pool: 'default',
 };
 
 function listener(port: number, uid: string): Entry {
@@ -90,6 +91,7 @@ function service(uid: string): Entry {
     degraded: [],
     settings: DEFAULT_SERVICE_SETTINGS,
     ports: [],
+    pool: 'default',
     nodes: ['n1'],
   };
 }

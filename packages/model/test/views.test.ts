@@ -106,6 +106,17 @@ describe('the state of a Service', () => {
     assert.deepEqual(view.addresses, ['192.0.2.1']);
   });
 
+  test('a Service that moves keeps the old address until a new node has confirmed, and never one of somebody else', () => {
+    const wanting = service('a/web', { annotations: { 'weir.dev/nodes': '1' } });
+    const before = fleetOf({ ...SERVED, services: [wanting] });
+    const [chosen] = entriesOf(before.table, 'service')[0]?.nodes ?? [];
+    const old = chosen === 'n1' ? '203.0.113.2' : '192.0.2.1';
+    const moving = { ...before, previous: new Map([['uid-a-web', [old, '198.51.100.7']]]) };
+    assert.deepEqual(only(serviceViewsFor(moving)).addresses, [old]);
+    const confirmed = { ...moving, heartbeats: [heartbeatOf(moving, chosen ?? '')] };
+    assert.deepEqual(only(serviceViewsFor(confirmed)).addresses, [chosen === 'n1' ? '192.0.2.1' : '203.0.113.2']);
+  });
+
   test('is Suspended while a cut-off is in force, with its message, and keeps its address', () => {
     const fleet = fleetOf(SERVED, { cutoffs: [CUTOFF] });
     const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];

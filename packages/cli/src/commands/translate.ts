@@ -1,10 +1,11 @@
-import { DEFAULT_SETTINGS, NOTHING_HELD, type Problem, tableToJson, translate } from '@weir/model';
+import { NOTHING_HELD, type Problem, tableToJson, translate } from '@weir/model';
 import { systemClock } from '@weir/runtime';
 import type { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { FINE, PROBLEM } from '../exit-code.ts';
 import { type DryRun, dryRunText } from '../output/dry-run.ts';
 import { type Format, outputOption, print } from '../output/format.ts';
+import { directorySettings } from '../standalone/directory-settings.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
 const EXAMPLES = `
@@ -31,8 +32,9 @@ async function dryRun({ filename, node = [], classless = false }: ManifestOption
   const { openDirectorySource } = await import('@weir/controller');
   const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
   try {
-    const settings = { ...DEFAULT_SETTINGS, classless };
-    const { table, statuses, problems } = translate({ ...source.snapshot(), settings }, NOTHING_HELD);
+    const snapshot = source.snapshot();
+    const settings = directorySettings(snapshot.nodes, { classless });
+    const { table, statuses, problems } = translate({ ...snapshot, settings }, NOTHING_HELD);
     return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
   } finally {
     await source.close();

@@ -8,11 +8,11 @@ import {
   openDirectorySource,
   startController,
 } from '@weir/controller';
-import { DEFAULT_SETTINGS } from '@weir/model';
 import { kernelAdvice, trustAdvice } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { aborted } from './aborted.ts';
+import { directorySettings } from './directory-settings.ts';
 import { FleetProxies } from './fleet-proxies.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { startNodeProxy } from './start-node-proxy.ts';
@@ -94,7 +94,7 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'controller',
       async start(signal) {
         const { source, store } = made;
-        const settings = { ...DEFAULT_SETTINGS, classless };
+        const settings = directorySettings(source.snapshot().nodes, { classless });
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
         await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
       },

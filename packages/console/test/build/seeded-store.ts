@@ -34,6 +34,7 @@ const web: ServiceEntry = {
   degraded: [],
   settings: SETTINGS,
   ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
+  pool: 'default',
   nodes: ['a'],
 };
 
@@ -44,6 +45,7 @@ const extra: ServiceEntry = {
   name: 'extra',
   accepted: { reason: 'QuotaExceeded', message: QUOTA },
   settings: null,
+  pool: null,
   nodes: [],
 };
 
@@ -60,6 +62,7 @@ const ENTRIES: readonly Entry[] = [
     bindAddresses: ['10.0.0.1'],
     publishedAddresses: ['192.0.2.1'],
     zone: null,
+    pool: 'default',
   },
   {
     kind: 'tenant',

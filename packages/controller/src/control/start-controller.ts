@@ -1,4 +1,4 @@
-import { type FleetSettings, isInForce, type Problem, type Snapshot, type Translation } from '@weir/model';
+import { type Decided, type FleetSettings, isInForce, type Problem, type Snapshot } from '@weir/model';
 import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
@@ -34,7 +34,7 @@ export interface Controller {
   /** Of the last decision; before one, those of the source. */
   problems(): readonly Problem[];
   /** The last decision; undefined before the first, and while another leads. */
-  translation(): Translation | undefined;
+  translation(): Decided | undefined;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { EMPTY_TABLE, heldFor, type RoutingTable, type Snapshot, type Translation, translate } from '@weir/model';
+import { type Decided, EMPTY_TABLE, heldFor, type RoutingTable, type Snapshot, Translator } from '@weir/model';
 import type { Logger } from '@weir/runtime';
 import { isSamePosition, TablePublisher, type TableStore } from '@weir/store';
 
@@ -12,7 +12,9 @@ export class TableKeeper {
   /** The last table that was in force: what it granted is held. */
   #base: RoutingTable | undefined;
   #isLeading = false;
-  #translation: Translation | undefined;
+  /** Remembers what was decided, so that a change costs what it touches; none while another leads. */
+  #translator: Translator | undefined;
+  #translation: Decided | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
     this.#publisher = new TablePublisher({ store });
@@ -21,7 +23,7 @@ export class TableKeeper {
   }
 
   /** The last decision made in the lead; undefined: none. */
-  get translation(): Translation | undefined {
+  get translation(): Decided | undefined {
     return this.#translation;
   }
 
@@ -32,6 +34,7 @@ export class TableKeeper {
   /** Follows without writing; what is in force is read again before leading. */
   follow(): void {
     this.#isLeading = false;
+    this.#translator = undefined;
     this.#translation = undefined;
   }
 
@@ -51,8 +54,7 @@ export class TableKeeper {
   /** Rejects when the store is away; then come again. */
   async keep(snapshot: Snapshot): Promise<TableOutcome> {
     if (!this.#isLeading) await this.#lead();
-    this.#translation = translate(snapshot, heldFor(this.#base ?? EMPTY_TABLE));
-    const { table } = this.#translation;
+    const { table } = this.#translate(snapshot);
     const outcome = await this.#publisher.publish(table);
     if (outcome.kind === 'not-leader') {
       const why = outcome.leader === 0 ? 'the store was wiped' : 'another controller led after us';
@@ -67,6 +69,15 @@ export class TableKeeper {
     if (outcome.kind === 'unchanged') return 'unchanged';
     this.#log.info({ position: outcome.position, entries: table.entries.size }, 'routing table published');
     return outcome.newEpoch ? 'new-epoch' : 'published';
+  }
+
+  #translate(snapshot: Snapshot): Decided {
+    const translator = this.#translator ?? new Translator(snapshot.settings, heldFor(this.#base ?? EMPTY_TABLE));
+    // Whatever it throws on: it may have remembered half of it.
+    this.#translator = undefined;
+    this.#translation = translator.next(snapshot);
+    this.#translator = translator;
+    return this.#translation;
   }
 
   async #lead(): Promise<void> {

@@ -117,12 +117,21 @@ export class Fields {
     return Object.keys(this.#json).filter((name) => this.has(name));
   }
 
+  /** As it stands: of items that may be of several types. */
+  list(name: string): readonly unknown[] {
+    return this.#list(name);
+  }
+
   missing(name: string, allowed: string): void {
     this.#mistakes.push(`${this.#pathOf(name)} is missing; use ${allowed}`);
   }
 
   wrong(name: string, allowed: string): void {
     this.#note(this.#pathOf(name), this.#json[name], allowed);
+  }
+
+  wrongItem(name: string, index: number, allowed: string): void {
+    this.#note(`${this.#pathOf(name)}[${index}]`, this.#list(name)[index], allowed);
   }
 
   /** A mistake that is not one of a single value. */

@@ -1,5 +1,6 @@
 // How Kubernetes spells names and numbers in text: what its API server would refuse, a directory has to be told.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { parseCidr } from '@weir/model';
 import type { IntegerRange, TextFormat } from './fields.ts';
 
 const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -38,6 +39,11 @@ export const LABEL_KEY: TextFormat = {
 export const IP_ADDRESS: TextFormat = { allowed: 'an IP address', matches: (text) => isIP(text) !== 0 };
 export const IPV4_ADDRESS: TextFormat = { allowed: 'an IPv4 address', matches: isIPv4 };
 export const IPV6_ADDRESS: TextFormat = { allowed: 'an IPv6 address', matches: isIPv6 };
+
+export const CIDR: TextFormat = {
+  allowed: 'a CIDR such as 10.0.0.0/8 or fd00::/8',
+  matches: (text) => parseCidr(text) !== undefined,
+};
 
 export const PORT: IntegerRange = { from: 1, to: 65_535 };
 export const COUNT: IntegerRange = { from: 0, to: Number.MAX_SAFE_INTEGER };

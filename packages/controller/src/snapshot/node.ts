@@ -11,6 +11,7 @@ export function projectNode(raw: unknown): Projection<NodeObject> {
       ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: true }),
       internalIPs: Object.freeze(addressesOf(addresses, 'InternalIP')),
       externalIPs: Object.freeze(addressesOf(addresses, 'ExternalIP')),
+      unschedulable: fields.object('spec').boolean('unschedulable', false),
     };
   });
 }

@@ -1,19 +1,24 @@
 import {
+  DEFAULT_POOL,
+  type PortRange,
   type Problem,
+  parseCidr,
   parseQuantity,
   type TenantFrom,
+  type TenantGrants,
   type TenantLimits,
   type TenantPolicyObject,
   type TenantPolicySpec,
 } from '@weir/model';
 import { Fields } from './fields.ts';
-import { COUNT, DNS_SUBDOMAIN, LABEL_KEY, LABEL_TEXT } from './formats.ts';
+import { CIDR, COUNT, DNS_SUBDOMAIN, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMeta } from './meta.ts';
 import { type Projection, project, subjectOf } from './projection.ts';
 
-const HONOURED = ['priority', 'namespaceSelector', 'tenantFrom', 'limits'];
-const LATER = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs', 'rules'];
+const GRANTS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedEndpointCIDRs'];
+const HONOURED = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANTS, 'limits'];
+const LATER = ['allowedHosts', 'rules'];
 const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
 const BITS = 'bits such as 100M, 1.5G or 1Gi';
 const QUANTITY_LIMITS = [
@@ -24,6 +29,7 @@ const QUANTITY_LIMITS = [
 const HONOURED_LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
 const LATER_LIMITS = ['requestsPerSecond'];
 const PRIORITY = { from: -1_000_000_000, to: 1_000_000_000 };
+const NODES = { from: 1, to: 16 };
 
 export function projectTenantPolicy(raw: unknown): Projection<TenantPolicyObject> {
   const projection = project('TenantPolicy', raw, (fields) => ({
@@ -46,6 +52,7 @@ export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
     priority: spec.integer('priority', PRIORITY) ?? 0,
     namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),
     tenantFrom: readTenantFrom(spec.object('tenantFrom')),
+    grants: readGrants(spec),
     limits: readLimits(limits),
   });
 }
@@ -59,6 +66,34 @@ function readTenantFrom(fields: Fields): TenantFrom {
     case 'Name':
       return Object.freeze({ kind: 'name', name: fields.requiredText('name', LABEL_TEXT) });
   }
+}
+
+function readGrants(spec: Fields): TenantGrants {
+  const pools = [...new Set(spec.texts('pools', LABEL_TEXT))];
+  const networks = spec.texts('allowedEndpointCIDRs', CIDR).map((text) => parseCidr(text)?.text ?? text);
+  return Object.freeze({
+    pools: Object.freeze(pools.length === 0 ? [DEFAULT_POOL] : pools),
+    nodesPerService: spec.integer('nodesPerService', NODES),
+    allowedPorts: spec.has('allowedPorts') ? Object.freeze(readPortRanges(spec, 'allowedPorts')) : null,
+    allowedEndpointCIDRs: Object.freeze([...new Set(networks)]),
+  });
+}
+
+const RANGE = /^(\d{1,5})(?:-(\d{1,5}))?$/;
+
+/** Ports and ranges of them, as numbers or text: `443`, `8000-8999`. */
+function readPortRanges(fields: Fields, name: string): PortRange[] {
+  return fields.list(name).flatMap((item, index) => {
+    const [, first, last = first] = RANGE.exec(typeof item === 'number' ? String(item) : readText(item)) ?? [];
+    const range = { from: Number(first), to: Number(last) };
+    if (range.from >= PORT.from && range.from <= range.to && range.to <= PORT.to) return [Object.freeze(range)];
+    fields.wrongItem(name, index, 'a port from 1 to 65535, or a range such as 8000-8999');
+    return [];
+  });
+}
+
+function readText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function readLimits(fields: Fields): TenantLimits {

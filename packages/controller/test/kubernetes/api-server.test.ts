@@ -197,6 +197,10 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     assert.match(await refused('Suspension', { target, until: 'tomorrow' }), /date-time/);
     const later = { pools: ['edge'], allowedPorts: [80, '8000-8999'], rules: [], limits: { inBitsPerSecond: '1G' } };
     assert.equal(await refused('TenantPolicy', { tenantFrom: { type: 'Label', label: 'team' }, ...later }), 'accepted');
+    assert.match(await refused('TenantPolicy', { allowedPorts: ['http'] }), /spec.allowedPorts\[0\]/);
+    assert.match(await refused('TenantPolicy', { allowedPorts: [70_000] }), /less than or equal to 65535/);
+    assert.match(await refused('TenantPolicy', { allowedEndpointCIDRs: ['everywhere'] }), /allowedEndpointCIDRs\[0\]/);
+    assert.match(await refused('TenantPolicy', { pools: ['-'] }), /spec.pools\[0\]/);
     assert.equal(await refused('TenantPolicy', { limits: { services: 0, trafficPerMonth: '10Ti' } }), 'accepted');
     assert.equal(await refused('TenantPolicy', { limits: { trafficPerMonth: 1_000 } }), 'accepted');
     assert.match(await refused('TenantPolicy', { limits: { trafficPerMonth: '10TB' } }), /trafficPerMonth/);

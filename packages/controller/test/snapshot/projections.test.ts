@@ -223,8 +223,56 @@ describe('a TenantPolicy', () => {
       priority: 0,
       namespaceSelector: { matchLabels: {}, matchExpressions: [] },
       tenantFrom: { kind: 'namespace' },
+      grants: { pools: ['default'], nodesPerService: null, allowedPorts: null, allowedEndpointCIDRs: [] },
       limits: {},
     });
+  });
+
+  test('says where its tenants may be served, and what they may reach', () => {
+    const { object, problems } = projectTenantPolicy(
+      policy({
+        pools: ['edge', 'default', 'edge'],
+        nodesPerService: 3,
+        allowedPorts: [80, '443', '8000-8999'],
+        allowedEndpointCIDRs: ['10.80.3.4/16', 'fd00::/8'],
+      }),
+    );
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec.grants, {
+      pools: ['edge', 'default'],
+      nodesPerService: 3,
+      allowedPorts: [
+        { from: 80, to: 80 },
+        { from: 443, to: 443 },
+        { from: 8_000, to: 8_999 },
+      ],
+      allowedEndpointCIDRs: ['10.80.0.0/16', 'fd00::/8'],
+    });
+    assert.deepEqual(projectTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
+  });
+
+  test('that grants what cannot be is refused, item by item', () => {
+    const wrong = projectTenantPolicy(
+      policy({
+        pools: ['-'],
+        nodesPerService: 0,
+        allowedPorts: [0, '9-8', '70000', 'http', {}, 1.5],
+        allowedEndpointCIDRs: ['10.0.0.1'],
+      }),
+    );
+    assert.equal(wrong.object, undefined);
+    const allowed = 'use a port from 1 to 65535, or a range such as 8000-8999';
+    assert.deepEqual(messages(wrong), [
+      'spec.pools[0] is "-"; use letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
+      'spec.allowedEndpointCIDRs[0] is "10.0.0.1"; use a CIDR such as 10.0.0.0/8 or fd00::/8',
+      'spec.nodesPerService is 0; use a whole number from 1 to 16',
+      `spec.allowedPorts[0] is 0; ${allowed}`,
+      `spec.allowedPorts[1] is "9-8"; ${allowed}`,
+      `spec.allowedPorts[2] is "70000"; ${allowed}`,
+      `spec.allowedPorts[3] is "http"; ${allowed}`,
+      `spec.allowedPorts[4] is a mapping; ${allowed}`,
+      `spec.allowedPorts[5] is 1.5; ${allowed}`,
+    ]);
   });
 
   test('has exact limits, and 0 is one', () => {
@@ -248,12 +296,14 @@ describe('a TenantPolicy', () => {
   });
 
   test('says of every field that is not enforced that it is not', () => {
-    const projection = projectTenantPolicy(policy({ pools: ['edge'], limits: { requestsPerSecond: 5, services: 1 } }));
+    const projection = projectTenantPolicy(
+      policy({ allowedHosts: ['a.example'], limits: { requestsPerSecond: 5, services: 1 } }),
+    );
     assert.deepEqual(projection.object?.spec.limits, { services: 1 });
     assert.deepEqual(
       projection.problems.map((each) => `${each.severity}: ${each.message}`),
       [
-        'warning: spec.pools is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.allowedHosts is not enforced yet by this version; what it asks for does not happen',
         'warning: spec.limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen',
       ],
     );
@@ -265,7 +315,7 @@ describe('a TenantPolicy', () => {
     );
     assert.equal(projection.object, undefined);
     assert.deepEqual(messages(projection), [
-      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, limits, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, rules',
+      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedEndpointCIDRs, limits, allowedHosts, rules',
       'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
       'spec.limits.services is "2"; use a whole number, 0 or more',
       'spec.limits.trafficPerMonth is "10 TB"; use bytes such as 500Gi, 10Ti or 2e12',

@@ -60,6 +60,7 @@ const service = (uid: string, namespace: string): Entry => ({
   degraded: [],
   settings: null,
   ports: [],
+  pool: null,
   nodes: [],
 });
 

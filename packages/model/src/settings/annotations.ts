@@ -29,6 +29,8 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
   'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
   'out-bits-per-second': limit('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
+  pool: poolOf,
+  nodes: nodesOf,
 };
 
 const NAMES: readonly string[] = Object.keys(ANNOTATIONS);
@@ -85,6 +87,22 @@ function limit(name: keyof ServiceLimits, example: string): ParseValue {
       ? { limits: { ...limits, [name]: reading.value } }
       : `is not allowed; use a whole number of ${example}`;
   };
+}
+
+const POOL = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+/** As the value of the label `weir.dev/pool`. */
+function poolOf(value: string): Partial<ServiceSettings> | string {
+  return POOL.test(value)
+    ? { pool: value }
+    : 'is not allowed; use the name of a node pool: at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit';
+}
+
+const MOST_NODES = 16;
+
+function nodesOf(value: string): Partial<ServiceSettings> | string {
+  const nodes = /^\d{1,2}$/.test(value) ? Number(value) : 0;
+  return nodes >= 1 && nodes <= MOST_NODES ? { nodes } : `is not allowed; use a whole number from 1 to ${MOST_NODES}`;
 }
 
 /** Blanks around a host are allowed; an empty part of the list is a mistake. */

@@ -21,6 +21,10 @@ export interface ServiceSettings {
   readonly tlsPassthrough: boolean;
   /** Lower case, `*.` first for a wildcard; empty: every name, and clients that give none. */
   readonly hosts: readonly string[];
+  /** The node pool that it asks for; null: its tenant's first. */
+  readonly pool: string | null;
+  /** How many nodes it asks for; null: as its tenant has it. */
+  readonly nodes: number | null;
 }
 
 export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev' | 'first';
@@ -63,6 +67,8 @@ export const DEFAULT_SERVICE_SETTINGS: ServiceSettings = {
   limits: { connections: null, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null },
   tlsPassthrough: false,
   hosts: [],
+  pool: null,
+  nodes: null,
 };
 
 /** Of a health check that an annotation asks for without saying how. */

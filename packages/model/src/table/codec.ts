@@ -95,10 +95,18 @@ const SETTINGS = shaped({
   }),
   tlsPassthrough: isBoolean,
   hosts: listOf(isText),
+  pool: nullOr(isText),
+  nodes: nullOr(isCount),
 });
 
 const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
-  node: { name: isText, bindAddresses: listOf(isText), publishedAddresses: listOf(isText), zone: nullOr(isText) },
+  node: {
+    name: isText,
+    bindAddresses: listOf(isText),
+    publishedAddresses: listOf(isText),
+    zone: nullOr(isText),
+    pool: isText,
+  },
   tenant: {
     name: isText,
     policy: nullOr(isText),
@@ -115,6 +123,7 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     degraded: listOf(VERDICT),
     settings: nullOr(SETTINGS),
     ports: listOf(shaped({ name: nullOr(isText), port: isPort, protocol: isText, error: nullOr(VERDICT) })),
+    pool: nullOr(isText),
     nodes: listOf(isText),
   },
   listener: { node: isText, address: isText, port: isPort, protocol: isProtocol, service: isText },

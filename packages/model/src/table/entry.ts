@@ -17,6 +17,8 @@ export interface NodeEntry {
   readonly publishedAddresses: readonly string[];
   /** `topology.kubernetes.io/zone`; null where nodes have none. */
   readonly zone: string | null;
+  /** `weir.dev/pool`, or the default one. */
+  readonly pool: string;
 }
 
 export interface TenantEntry {
@@ -44,6 +46,8 @@ export interface ServiceEntry {
   /** The last accepted ones; null: not served. */
   readonly settings: ServiceSettings | null;
   readonly ports: readonly PortEntry[];
+  /** The node pool that it is placed in; null: it is not served. */
+  readonly pool: string | null;
   /** Names of the nodes that hold its ports, sorted. */
   readonly nodes: readonly string[];
 }

@@ -1,14 +1,20 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
+
+import { OPEN_GRANTS } from '../policy.ts';
+import { isInRanges, rangesText } from '../port-range.ts';
 import type { DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import { settingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
-import type { ListenerEntry, NodeEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
 import type { HeldService } from './held.ts';
-import { holdsPort, type Placement, place } from './placement.ts';
+import type { Nodes } from './nodes.ts';
+import { holdsPort, type Placement } from './placement.ts';
+import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import type { Quota } from './quota.ts';
-import type { Membership, Tenant } from './tenancy.ts';
-import { portText } from './text.ts';
+import type { TakenPorts } from './taken-ports.ts';
+import { type Membership, policyText, type Tenant } from './tenancy.ts';
+import { counted, listed, portText } from './text.ts';
 
 export interface Decision {
   readonly service: ServiceObject;
@@ -17,17 +23,18 @@ export interface Decision {
   readonly degraded: readonly Verdict<DegradedReason>[];
   readonly settings: ServiceSettings | null;
   readonly ports: readonly PortEntry[];
+  readonly pool: string | null;
   readonly nodes: readonly string[];
   readonly listeners: readonly ListenerEntry[];
 }
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
-  readonly nodes: readonly NodeEntry[];
+  readonly nodes: Nodes;
   readonly membership: Membership;
   readonly held: HeldService | undefined;
   readonly quota: Quota;
-  readonly taken: Map<string, string>;
+  readonly taken: TakenPorts;
   readonly holderText: (uid: string) => string;
 }
 
@@ -36,27 +43,37 @@ type PortRefusals = ReadonlyMap<ServicePort, Refusal>;
 
 /** Decides one Service; counts what it gets in `quota` and `taken`. */
 export function decide(service: ServiceObject, context: DecisionContext): Decision {
+  const decision = decideOnce(service, context);
+  // What is refused whole holds nothing any more, and is told what it will be told from now on.
+  const isLost = decision.settings === null && context.held !== undefined;
+  return isLost ? decideOnce(service, { ...context, held: undefined }) : decision;
+}
+
+function decideOnce(service: ServiceObject, context: DecisionContext): Decision {
   const { held, membership } = context;
   const parsed = settingsFor(service);
   const tenant = membership.kind === 'tenant' ? membership.tenant : heldTenant(held);
-  const settings =
-    parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : (held?.settings ?? null);
-  const objection = objectionTo(membership, parsed);
-  if (tenant === undefined || settings === null) {
+  const asked = parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : undefined;
+  const objection = objectionTo(membership, parsed) ?? (tenant && poolRefusal(asked, tenant));
+  const settings = (objection === undefined ? asked : held?.settings) ?? null;
+  const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, ...context });
+  if (tenant === undefined || badPorts === undefined || settings === null) {
     if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
-    return refused(service, tenant?.name ?? null, objection);
+    return refused(service, tenant?.name ?? null, objection, badPorts);
   }
-  const badPorts = portRefusals(service, { tenant, ...context });
   const ports = service.ports.filter((port) => !badPorts.has(port));
   const refusal = wholeRefusal(ports, badPorts, { tenant, ...context });
   if (refusal !== undefined) return refused(service, tenant.name, objection ?? refusal, badPorts);
-  const result = place({ ...context, service, ports });
+  const wish = nodeWishFor(settings, tenant, context.fleet);
+  const result = placeInPool(wish, { ...context, service, ports, tenant: tenant.name });
   if (result.kind === 'conflict') {
     return refused(service, tenant.name, objection ?? { reason: 'PortConflict', message: result.message }, badPorts);
   }
   const placement: Placement =
     result.kind === 'placed' ? result.placement : { listeners: [], nodes: [], conflicts: new Map() };
-  return served(service, { tenant, settings, objection, placement, badPorts }, context);
+  const moved = result.kind === 'placed' ? result.stays : undefined;
+  const stays: Refusal | undefined = moved === undefined ? undefined : { reason: 'PortConflict', message: moved };
+  return served(service, { tenant, settings, objection: objection ?? stays, placement, badPorts, wish }, context);
 }
 
 function objectionTo(membership: Membership, parsed: ReturnType<typeof settingsFor>): Refusal | undefined {
@@ -65,23 +82,34 @@ function objectionTo(membership: Membership, parsed: ReturnType<typeof settingsF
   return undefined;
 }
 
-/** A Service in dispute goes on under the tenant that it had, whose limits are not known here. */
+function poolRefusal(settings: ServiceSettings | undefined, { name, policy, grants }: Tenant): Refusal | undefined {
+  const pool = settings?.pool ?? null;
+  if (pool === null || grants.pools.includes(pool)) return undefined;
+  const message = `tenant "${name}" may not use pool "${pool}", only ${listed(grants.pools)}; use one of them in annotation weir.dev/pool, or ask for it in ${policyText(policy)}`;
+  return { reason: 'PoolNotAllowed', message };
+}
+
+/** A Service in dispute goes on where it is, under the tenant that it had, of whom nothing more is known here. */
 function heldTenant(held: HeldService | undefined): Tenant | undefined {
-  return held && { name: held.tenant, policy: null, namespaces: [], limits: {} };
+  if (held === undefined) return undefined;
+  const grants = { ...OPEN_GRANTS, pools: [held.pool] };
+  return { name: held.tenant, policy: null, namespaces: [], limits: {}, grants };
 }
 
 type PortContext = DecisionContext & { readonly tenant: Tenant };
 
 function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
-  const { fleet, membership, held, quota, tenant, nodes, taken } = context;
+  const { fleet, membership, held, quota, tenant, taken } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let left = quota.portsLeft(tenant);
-  const isHeld = (port: ServicePort): boolean => holdsPort(service, port, { nodes, taken });
+  const listeners = taken.listenersOf(service.uid);
+  const isHeld = (port: ServicePort): boolean => holdsPort(port, listeners);
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
   const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
   for (const port of inOrder) {
     const refusal = portRefusal(port, fleet);
     if (refusal !== undefined) refusals.set(port, refusal);
+    else if (!isAllowed(port, tenant) && !isHeld(port)) refusals.set(port, notAllowed(port, tenant));
     // Its limits are not known: what serves goes on, and nothing is added to it.
     else if (membership.kind === 'disputed' && !isHeld(port)) {
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
@@ -111,6 +139,18 @@ function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefin
   return undefined;
 }
 
+function isAllowed({ port }: ServicePort, { grants }: Tenant): boolean {
+  return grants.allowedPorts === null || isInRanges(port, grants.allowedPorts);
+}
+
+function notAllowed(port: ServicePort, { name, policy, grants }: Tenant): Refusal {
+  const ranges = rangesText(grants.allowedPorts ?? []);
+  const may = ranges.length === 0 ? 'may have no ports at all' : `may have only ${listed(ranges)}`;
+  const help = ranges.length === 0 ? 'ask' : 'use one of them, or ask';
+  const message = `port ${portText(port)} is not allowed: tenant "${name}" ${may}; ${help} for it in ${policyText(policy)}`;
+  return { reason: 'PortNotAllowed', message };
+}
+
 /** Why nothing of the Service can be served. What serves is never measured against the limits again. */
 function wholeRefusal(
   ports: readonly ServicePort[],
@@ -118,8 +158,8 @@ function wholeRefusal(
   { held, tenant, quota }: PortContext,
 ): Refusal | undefined {
   const bad = [...badPorts.values()];
-  const reserved = bad.find(({ reason }) => reason === 'PortReserved');
-  if (!held && reserved !== undefined) return reserved;
+  const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
+  if (!held && never !== undefined) return never;
   if (ports.length === 0) return bad[0] ?? { reason: 'UnsupportedProtocol', message: 'the Service has no ports' };
   const message = held ? undefined : quota.refusalFor(tenant, ports.length);
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
@@ -132,7 +172,17 @@ function refused(
   badPorts: PortRefusals = new Map(),
 ): Decision {
   const ports = portEntries(service, badPorts);
-  return { service, tenant, accepted: verdict, degraded: [], settings: null, ports, nodes: [], listeners: [] };
+  return {
+    service,
+    tenant,
+    accepted: verdict,
+    degraded: [],
+    settings: null,
+    ports,
+    pool: null,
+    nodes: [],
+    listeners: [],
+  };
 }
 
 interface Served {
@@ -141,9 +191,10 @@ interface Served {
   readonly objection: Refusal | undefined;
   readonly placement: Placement;
   readonly badPorts: PortRefusals;
+  readonly wish: NodeWish;
 }
 
-function served(service: ServiceObject, given: Served, { quota, nodes }: DecisionContext): Decision {
+function served(service: ServiceObject, given: Served, { quota }: DecisionContext): Decision {
   const { tenant, settings, placement } = given;
   const badPorts = new Map(given.badPorts);
   for (const [port, message] of placement.conflicts) badPorts.set(port, { reason: 'PortConflict', message });
@@ -162,9 +213,10 @@ function served(service: ServiceObject, given: Served, { quota, nodes }: Decisio
     service,
     tenant: tenant.name,
     accepted,
-    degraded: degradedFor(service, placement, nodes.length),
+    degraded: degradedFor(service, given),
     settings,
     ports: portEntries(service, badPorts),
+    pool: given.wish.pool,
     nodes: placement.nodes,
     listeners: placement.listeners,
   };
@@ -179,7 +231,7 @@ function portEntries(service: ServiceObject, badPorts: PortRefusals): PortEntry[
   }));
 }
 
-function degradedFor(service: ServiceObject, placement: Placement, nodes: number): Verdict<DegradedReason>[] {
+function degradedFor(service: ServiceObject, { tenant, placement, badPorts, wish }: Served): Verdict<DegradedReason>[] {
   const degraded: Verdict<DegradedReason>[] = [];
   if (service.ports.some((port) => port.nodePort !== null && port.nodePort > 0)) {
     degraded.push({
@@ -194,10 +246,18 @@ function degradedFor(service: ServiceObject, placement: Placement, nodes: number
       message: 'externalTrafficPolicy is Local, but pods see the address of the proxy, not of the client',
     });
   }
-  if (placement.nodes.length > 0 && placement.nodes.length < nodes) {
+  if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of ${nodes} nodes: its ports or address family are not free on the others`,
+      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free and an address of its IP families`,
+    });
+  }
+  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));
+  if (tolerated.length > 0) {
+    const ports = listed(tolerated.map(portText));
+    degraded.push({
+      reason: 'OverLimit',
+      message: `port ${ports} is no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again`,
     });
   }
   return degraded;

@@ -1,10 +1,12 @@
+import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
+import type { ListenerEntry } from '../table/entry.ts';
 import type { RoutingTable } from '../table/table.ts';
 
 /** What the last table granted, and no later wish of somebody else takes away. */
 export interface Held {
-  /** By listener id: the UID of the Service that holds it. */
-  readonly ports: ReadonlyMap<string, string>;
+  /** By id. */
+  readonly listeners: ReadonlyMap<string, ListenerEntry>;
   /** By Service UID: what serves on while its present wish is refused. */
   readonly services: ReadonlyMap<string, HeldService>;
 }
@@ -12,19 +14,21 @@ export interface Held {
 export interface HeldService {
   readonly settings: ServiceSettings;
   readonly tenant: string;
+  readonly pool: string;
 }
 
-export const NOTHING_HELD: Held = { ports: new Map(), services: new Map() };
+export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
 
 /** What a published table holds. */
 export function heldFor(table: RoutingTable): Held {
-  const ports = new Map<string, string>();
+  const listeners = new Map<string, ListenerEntry>();
   const services = new Map<string, HeldService>();
   for (const entry of table.entries.values()) {
-    if (entry.kind === 'listener') ports.set(entry.id, entry.service);
+    if (entry.kind === 'listener') listeners.set(entry.id, entry);
     else if (entry.kind === 'service' && entry.settings !== null && entry.tenant !== null) {
-      services.set(entry.uid, { settings: entry.settings, tenant: entry.tenant });
+      const { settings, tenant, pool } = entry;
+      services.set(entry.uid, { settings, tenant, pool: pool ?? DEFAULT_POOL });
     }
   }
-  return { ports, services };
+  return { listeners, services };
 }

@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../match/cidr.ts';
+import { DEFAULT_POOL } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import { subjectFor } from '../problem.ts';
 import type { NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
@@ -7,22 +8,29 @@ import { type NodeEntry, nodeId } from '../table/entry.ts';
 const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const ZONE = 'topology.kubernetes.io/zone';
 const ADDRESSES = 'weir.dev/addresses';
+const POOL = 'weir.dev/pool';
 
 export interface Nodes {
   /** Sorted by name. */
   readonly entries: readonly NodeEntry[];
+  readonly byName: ReadonlyMap<string, NodeEntry>;
+  /** Names of those of whom nothing new is put. */
+  readonly cordoned: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
 /** The nodes that carry proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
 export function nodesFor(snapshot: Snapshot): Nodes {
   const problems: Problem[] = [];
-  const entries = snapshot.nodes
-    .filter((node) => node.labels.role === 'loadbalancer' && !Object.hasOwn(node.labels, EXCLUDED))
+  const carrying = snapshot.nodes.filter(
+    (node) => node.labels.role === 'loadbalancer' && !Object.hasOwn(node.labels, EXCLUDED),
+  );
+  const cordoned = new Set(carrying.filter(({ unschedulable }) => unschedulable).map(({ name }) => name));
+  const entries = carrying
     .map((node) => entryFor(node, problems))
     .filter((node) => node.bindAddresses.length > 0)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { entries, problems };
+  return { entries, byName: new Map(entries.map((node) => [node.name, node])), cordoned, problems };
 }
 
 function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
@@ -50,9 +58,10 @@ function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
     });
   }
   const zone = Object.hasOwn(node.labels, ZONE) ? (node.labels[ZONE] ?? null) : null;
+  const pool = (Object.hasOwn(node.labels, POOL) && node.labels[POOL]) || DEFAULT_POOL;
   const external = addressesOf(node.externalIPs);
   const publishedAddresses = external.length > 0 ? external : bindAddresses;
-  return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone };
+  return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
 }
 
 function addressesOf(texts: readonly string[]): readonly string[] {

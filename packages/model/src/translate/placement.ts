@@ -2,10 +2,12 @@
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import { type ListenerEntry, listenerId, type NodeEntry, type Protocol } from '../table/entry.ts';
 import { bindAddressesFor } from './nodes.ts';
-import { counted, listed, portText } from './text.ts';
+import { conflictMessage, type TakenPort } from './placement-text.ts';
+import type { TakenPorts } from './taken-ports.ts';
 
 export interface Placement {
   readonly listeners: readonly ListenerEntry[];
+  /** Sorted by name. */
   readonly nodes: readonly string[];
   /** By port, why it is not served although the others are. */
   readonly conflicts: ReadonlyMap<ServicePort, string>;
@@ -13,59 +15,85 @@ export interface Placement {
 
 export type PlacementResult =
   | { readonly kind: 'placed'; readonly placement: Placement }
-  /** No node of the fleet can serve the Service's address families. */
+  /** No node that may be used has an address of the Service's families. */
   | { readonly kind: 'no-nodes' }
   | { readonly kind: 'conflict'; readonly message: string };
 
-interface Request {
+export interface PlacementRequest {
   readonly service: ServiceObject;
   /** Those that could be served. */
   readonly ports: readonly ServicePort[];
+  /** That may be used, the best first. */
   readonly nodes: readonly NodeEntry[];
-  /** By listener id, who has it. Placing adds to it. */
-  readonly taken: Map<string, string>;
+  /** How a message calls them together: `the fleet`, `pool "edge"`. */
+  readonly where: string;
+  /** Of whose nodes nothing new is put: names. */
+  readonly cordoned: ReadonlySet<string>;
+  /** On so many nodes, as long as there are so many. */
+  readonly wanted: number;
+  /** Who has which. Placing gives the Service what it gets. */
+  readonly taken: TakenPorts;
   /** How a message calls the holder of a port; only what this tenant may know. */
   readonly holderText: (uid: string) => string;
 }
 
-/** Places a Service on every node where all its ports are free; one that is placed keeps its nodes and loses only ports. */
-export function place(request: Request): PlacementResult {
-  const { service, taken } = request;
-  const able = request.nodes.filter((node) => bindAddressesFor(node, service).length > 0);
+/** Places a Service on nodes where all its ports are free; one that is placed keeps its nodes and loses only ports. */
+export function place(request: PlacementRequest): PlacementResult {
+  const { service, taken, wanted, cordoned } = request;
+  const holding = nodesHolding(request.ports, taken.listenersOf(service.uid));
+  const able = request.nodes.filter(
+    (node) => bindAddressesFor(node, service).length > 0 && (!cordoned.has(node.name) || holding.has(node.name)),
+  );
   if (able.length === 0) return { kind: 'no-nodes' };
-  const kept = able.filter((node) => holdsAny(node, request));
+  const kept = able.filter(({ name }) => holding.has(name));
   const conflicts = new Map<ServicePort, string>();
   for (const port of kept.length > 0 ? request.ports : []) {
-    const holder = kept.map((node) => conflictOn(node, port, request)).find((found) => found !== undefined);
-    if (holder !== undefined) conflicts.set(port, conflictMessage([port], [holder], kept.length, request));
+    const lost = takenOn(kept, port, request);
+    if (lost !== undefined) conflicts.set(port, conflictMessage([lost], kept.length, request.where));
   }
   const ports = request.ports.filter((port) => !conflicts.has(port));
-  const free = able.filter((node) => ports.every((port) => conflictOn(node, port, request) === undefined));
-  const chosen =
-    kept.length > 0 && ports.length > 0 ? able.filter((node) => kept.includes(node) || free.includes(node)) : free;
-  if (chosen.length === 0 || ports.length === 0) return { kind: 'conflict', message: refusalMessage(able, request) };
+  const chosen = ports.length === 0 ? [] : chosenOf(able, { kept, ports, wanted }, request);
+  if (chosen.length === 0) return { kind: 'conflict', message: refusalMessage(able, request) };
   const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, service)));
-  for (const listener of listeners) taken.set(listener.id, service.uid);
+  taken.give(service.uid, listeners);
   return { kind: 'placed', placement: { listeners, nodes: chosen.map((node) => node.name), conflicts } };
 }
 
-/** Whether the Service has this port on any of the nodes. */
-export function holdsPort(
-  service: ServiceObject,
-  port: ServicePort,
-  { nodes, taken }: Pick<Request, 'nodes' | 'taken'>,
-): boolean {
-  return nodes.some((node) => listenersFor(node, port, service).some(({ id }) => taken.get(id) === service.uid));
+/** Names of the nodes on which at least one of the ports is held. */
+export function nodesHolding(ports: readonly ServicePort[], listeners: readonly ListenerEntry[]): ReadonlySet<string> {
+  return new Set(listeners.filter((listener) => ports.some((port) => isOf(listener, port))).map(({ node }) => node));
 }
 
-function holdsAny(node: NodeEntry, { service, ports, taken }: Request): boolean {
-  return ports.some((port) => holdsPort(service, port, { nodes: [node], taken }));
+/** Whether one of the listeners is of this port. */
+export function holdsPort(port: ServicePort, listeners: readonly ListenerEntry[]): boolean {
+  return listeners.some((listener) => isOf(listener, port));
+}
+
+function isOf(listener: ListenerEntry, { port, protocol }: ServicePort): boolean {
+  return listener.port === port && listener.protocol === protocol;
+}
+
+interface Choice {
+  readonly kept: readonly NodeEntry[];
+  readonly ports: readonly ServicePort[];
+  readonly wanted: number;
+}
+
+/** Those that it has, then the first that are free, sorted by name. */
+function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, request: PlacementRequest): NodeEntry[] {
+  const chosen = kept.slice(0, wanted);
+  for (const node of able) {
+    if (chosen.length === wanted) break;
+    const isFree = !kept.includes(node) && ports.every((port) => conflictOn(node, port, request) === undefined);
+    if (isFree) chosen.push(node);
+  }
+  return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The UID of another Service that has the port on this node. */
-function conflictOn(node: NodeEntry, port: ServicePort, { service, taken }: Request): string | undefined {
+function conflictOn(node: NodeEntry, port: ServicePort, { service, taken }: PlacementRequest): string | undefined {
   for (const { id } of listenersFor(node, port, service)) {
-    const holder = taken.get(id);
+    const holder = taken.holderOf(id);
     if (holder !== undefined && holder !== service.uid) return holder;
   }
   return undefined;
@@ -78,18 +106,14 @@ function listenersFor(node: NodeEntry, port: ServicePort, service: ServiceObject
   });
 }
 
-function refusalMessage(able: readonly NodeEntry[], request: Request): string {
-  const blocked = request.ports.filter((port) => able.some((node) => conflictOn(node, port, request) !== undefined));
-  const holders = blocked.flatMap((port) => able.flatMap((node) => conflictOn(node, port, request) ?? []));
-  return conflictMessage(blocked, holders, able.length, request);
+/** Undefined: nobody else has it on any of the nodes. */
+function takenOn(nodes: readonly NodeEntry[], port: ServicePort, request: PlacementRequest): TakenPort | undefined {
+  const holders = nodes.map((node) => conflictOn(node, port, request)).filter((uid) => uid !== undefined);
+  if (holders.length === 0) return undefined;
+  return { port, nodes: holders.length, holders: [...new Set(holders.map(request.holderText))].sort() };
 }
 
-function conflictMessage(
-  ports: readonly ServicePort[],
-  holders: readonly string[],
-  nodes: number,
-  { holderText }: Request,
-): string {
-  const by = listed([...new Set(holders.map(holderText))].sort());
-  return `port ${listed(ports.map(portText))} is taken by ${by} on ${nodes === 1 ? 'the only node' : `the ${counted(nodes, 'node')}`} of the fleet, and a port of a node has one owner; use another port`;
+function refusalMessage(able: readonly NodeEntry[], request: PlacementRequest): string {
+  const taken = request.ports.map((port) => takenOn(able, port, request)).filter((port) => port !== undefined);
+  return conflictMessage(taken, able.length, request.where);
 }

@@ -1,41 +1,27 @@
 import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
 import type { Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
-import type { Nodes } from './nodes.ts';
 import type { Outcome } from './outcome.ts';
 import { isOwned } from './owned.ts';
-import type { Tenancy } from './tenancy.ts';
+import type { ServiceBook } from './service-book.ts';
 import { counted } from './text.ts';
 
-interface Findings {
-  readonly outcomes: readonly Outcome[];
-  readonly nodes: Nodes;
-  readonly tenancy: Tenancy;
+/** What problems beside those of a Service are about. */
+export interface Findings {
+  readonly services: Pick<ServiceBook, 'size' | 'byPath' | 'inNamespace'>;
+  readonly hasTenant: (tenant: string) => boolean;
+  readonly hasNodes: boolean;
 }
 
 /** Refusals that go away when somebody else deletes, raises or moves something. */
 const HEALING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'QuotaExceeded',
   'PortConflict',
+  'PortNotAllowed',
+  'PoolNotAllowed',
   'TenantConflict',
   'EndpointForbidden',
 ]);
-
-/** Every problem of a snapshot, the source's own included, sorted by subject, code and message. */
-export function problemsFor(snapshot: Snapshot, findings: Findings): readonly Problem[] {
-  const problems = [
-    ...snapshot.problems,
-    ...findings.nodes.problems,
-    ...findings.outcomes.flatMap(outcomeProblems),
-    ...fleetProblems(snapshot, findings),
-    ...snapshot.suspensions.flatMap((suspension) => suspensionProblems(suspension, snapshot, findings)),
-  ];
-  return problems.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
-}
-
-function sortKey({ subject, code, message }: Problem): string {
-  return `${subject}\n${code}\n${message}`;
-}
 
 /** Table entries of the problems; two of one subject and code are numbered. */
 export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
@@ -48,7 +34,8 @@ export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   });
 }
 
-function outcomeProblems(outcome: Outcome): Problem[] {
+/** `hasNodes`: any at all; when there are none, one problem of the fleet says so. */
+export function outcomeProblems(outcome: Outcome, hasNodes: boolean): Problem[] {
   const subject = subjectFor('Service', outcome.service);
   const problems: Problem[] = outcome.degraded.map(({ reason, message }) => ({
     code: reason,
@@ -60,6 +47,15 @@ function outcomeProblems(outcome: Outcome): Problem[] {
   const { reason, message } = outcome.accepted;
   if (reason !== 'Accepted') {
     problems.push({ code: reason, subject, severity: 'error', heals: HEALING.has(reason), message });
+  }
+  if (outcome.settings !== null && outcome.nodes.length === 0 && hasNodes) {
+    problems.push({
+      code: 'NoNodes',
+      subject,
+      severity: 'warning',
+      heals: true,
+      message: `no node of pool "${outcome.pool}" has an address of its IP families, so it is not served; label one: kubectl label node NAME role=loadbalancer weir.dev/pool=${outcome.pool}`,
+    });
   }
   if (outcome.settings !== null && !outcome.endpoints.entries.some(({ endpoints }) => endpoints.length > 0)) {
     const what = missingEndpoints(outcome);
@@ -74,34 +70,34 @@ function outcomeProblems(outcome: Outcome): Problem[] {
   return problems;
 }
 
-function fleetProblems(snapshot: Snapshot, { outcomes, nodes }: Findings): Problem[] {
+/** Of the fleet as a whole: nothing to serve, or nobody to serve it. */
+export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: Findings): Problem[] {
   const { settings } = snapshot;
+  if (services.size > 0) return hasNodes ? [] : [NO_NODES];
+  if (settings.classless) return [];
   const passed = snapshot.services.filter(
     (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
   );
-  if (outcomes.length === 0 && passed.length > 0 && !settings.classless) {
-    return [
-      {
-        code: 'NoServices',
-        subject: 'Fleet',
-        severity: 'warning',
-        heals: false,
-        message: `${counted(passed.length, 'Service')} of type LoadBalancer name no class and are left alone, since only class ${settings.loadBalancerClass} is taken; to take them too use --classless (chart: controller.classless)`,
-      },
-    ];
-  }
-  if (outcomes.length === 0 || nodes.entries.length > 0) return [];
+  if (passed.length === 0) return [];
   return [
     {
-      code: 'NoNodes',
+      code: 'NoServices',
       subject: 'Fleet',
-      severity: 'error',
-      heals: true,
-      message:
-        'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
+      severity: 'warning',
+      heals: false,
+      message: `${counted(passed.length, 'Service')} of type LoadBalancer name no class and are left alone, since only class ${settings.loadBalancerClass} is taken; to take them too use --classless (chart: controller.classless)`,
     },
   ];
 }
+
+const NO_NODES: Problem = {
+  code: 'NoNodes',
+  subject: 'Fleet',
+  severity: 'error',
+  heals: true,
+  message:
+    'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
+};
 
 function missingEndpoints({ endpoints }: Outcome): string {
   if (endpoints.entries.length > 0) return 'no endpoint is ready';
@@ -111,35 +107,34 @@ function missingEndpoints({ endpoints }: Outcome): string {
 }
 
 /** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */
-function suspensionProblems(suspension: SuspensionObject, snapshot: Snapshot, findings: Findings): Problem[] {
-  const missing = missingTarget(suspension, snapshot, findings);
-  if (missing === undefined) return [];
-  return [
-    {
+export function suspensionProblems(snapshot: Snapshot, findings: Findings): Problem[] {
+  return snapshot.suspensions.flatMap((suspension) => {
+    const missing = missingTarget(suspension, snapshot, findings);
+    if (missing === undefined) return [];
+    return {
       code: 'UnknownTarget',
       subject: subjectFor('Suspension', suspension),
       severity: 'warning',
       heals: true,
       message: `${missing} does not exist, so nothing is cut off by it now; check spec.target`,
-    },
-  ];
+    };
+  });
 }
 
 function missingTarget(
   { target }: SuspensionObject,
-  snapshot: Snapshot,
-  { outcomes, tenancy }: Findings,
+  { namespaces }: Snapshot,
+  { services, hasTenant }: Findings,
 ): string | undefined {
   switch (target.kind) {
     case 'tenant':
-      return tenancy.tenants.has(target.tenant) ? undefined : `tenant "${target.tenant}"`;
+      return hasTenant(target.tenant) ? undefined : `tenant "${target.tenant}"`;
     case 'namespace':
-      return snapshot.namespaces.some(({ name }) => name === target.namespace) ||
-        outcomes.some(({ service }) => service.namespace === target.namespace)
+      return namespaces.some(({ name }) => name === target.namespace) || services.inNamespace(target.namespace).size > 0
         ? undefined
         : `namespace "${target.namespace}"`;
     case 'service':
-      return outcomes.some(({ service }) => service.namespace === target.namespace && service.name === target.service)
+      return services.byPath(`${target.namespace}/${target.service}`) !== undefined
         ? undefined
         : `Service ${target.namespace}/${target.service} of this fleet`;
   }

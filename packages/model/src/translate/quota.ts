@@ -3,67 +3,97 @@ import type { ServiceObject } from '../snapshot.ts';
 import { policyText, type Tenant } from './tenancy.ts';
 import { listed } from './text.ts';
 
-export interface Quota {
+export class Quota {
+  readonly #byTenant = new Map<string, Used>();
+  readonly #tenantOf = new Map<string, string>();
+
   /** Why the tenant cannot have one more Service with so many ports; undefined: it can. */
-  readonly refusalFor: (tenant: Tenant, ports: number) => string | undefined;
+  refusalFor(tenant: Tenant, ports: number): string | undefined {
+    const used = this.#of(tenant.name);
+    if (used.services.size >= (tenant.limits.services ?? Infinity)) return servicesMessage(tenant, used);
+    if (used.ports + ports > (tenant.limits.ports ?? Infinity)) return portsMessage(tenant, used, ports);
+    return undefined;
+  }
+
   /** How many more ports the tenant may have. */
-  readonly portsLeft: (tenant: Tenant) => number;
+  portsLeft(tenant: Tenant): number {
+    return Math.max(0, (tenant.limits.ports ?? Infinity) - this.#of(tenant.name).ports);
+  }
+
   /** Why one further port of a Service is one too many. */
-  readonly portRefusalFor: (tenant: Tenant) => string;
+  portRefusalFor(tenant: Tenant): string {
+    return portsMessage(tenant, this.#of(tenant.name));
+  }
+
   /** What is over the limit, if anything: limits are lowered without cutting what serves. */
-  readonly excessOf: (tenant: Tenant) => string | undefined;
+  excessOf(tenant: Tenant): string | undefined {
+    const used = this.#of(tenant.name);
+    if (used.services.size > (tenant.limits.services ?? Infinity)) {
+      return excessMessage(tenant, 'services', used.services.size);
+    }
+    if (used.ports > (tenant.limits.ports ?? Infinity)) return excessMessage(tenant, 'ports', used.ports);
+    return undefined;
+  }
+
   /** Counts a Service that is served, in place of what was counted of it before. */
-  readonly use: (tenant: string, service: ServiceObject, ports: number) => void;
-  readonly usedBy: (tenant: string) => { readonly services: number; readonly ports: number };
-}
+  use(tenant: string, service: ServiceObject, ports: number): void {
+    this.drop(service.uid);
+    const used = this.#of(tenant);
+    used.services.set(service.uid, { service, ports });
+    used.ports += ports;
+    this.#tenantOf.set(service.uid, tenant);
+  }
 
-/** Ports by Service. */
-type Used = Map<ServiceObject, number>;
+  /** It is not served any more. */
+  drop(uid: string): void {
+    const tenant = this.#tenantOf.get(uid);
+    if (tenant === undefined) return;
+    const used = this.#of(tenant);
+    used.ports -= used.services.get(uid)?.ports ?? 0;
+    used.services.delete(uid);
+    this.#tenantOf.delete(uid);
+  }
 
-export function createQuota(): Quota {
-  const byTenant = new Map<string, Used>();
-  const usedBy = (tenant: string): Used => {
-    const used = byTenant.get(tenant) ?? new Map();
-    byTenant.set(tenant, used);
+  usedBy(tenant: string): { readonly services: number; readonly ports: number } {
+    const { services, ports } = this.#of(tenant);
+    return { services: services.size, ports };
+  }
+
+  /** For whom a Service is counted; undefined: it is not. */
+  tenantOf(uid: string): string | undefined {
+    return this.#tenantOf.get(uid);
+  }
+
+  /** How many of its ports are counted. */
+  portsOf(uid: string): number {
+    return this.#of(this.#tenantOf.get(uid) ?? '').services.get(uid)?.ports ?? 0;
+  }
+
+  #of(tenant: string): Used {
+    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0 };
+    this.#byTenant.set(tenant, used);
     return used;
-  };
-  return {
-    refusalFor(tenant, ports) {
-      const used = usedBy(tenant.name);
-      if (used.size >= (tenant.limits.services ?? Infinity)) return servicesMessage(tenant, used);
-      if (sum(used) + ports > (tenant.limits.ports ?? Infinity)) return portsMessage(tenant, used, ports);
-      return undefined;
-    },
-    portsLeft: (tenant) => Math.max(0, (tenant.limits.ports ?? Infinity) - sum(usedBy(tenant.name))),
-    portRefusalFor: (tenant) => portsMessage(tenant, usedBy(tenant.name)),
-    excessOf(tenant) {
-      const used = usedBy(tenant.name);
-      if (used.size > (tenant.limits.services ?? Infinity)) return excessMessage(tenant, 'services', used.size);
-      if (sum(used) > (tenant.limits.ports ?? Infinity)) return excessMessage(tenant, 'ports', sum(used));
-      return undefined;
-    },
-    use: (tenant, service, ports) => usedBy(tenant).set(service, ports),
-    usedBy: (tenant) => ({ services: usedBy(tenant).size, ports: sum(usedBy(tenant)) }),
-  };
+  }
 }
 
-function sum(used: Used): number {
-  let total = 0;
-  for (const ports of used.values()) total += ports;
-  return total;
+interface Used {
+  /** By UID. */
+  readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
+  /** Of all of them. */
+  ports: number;
 }
 
 function servicesMessage(tenant: Tenant, used: Used): string {
   const limit = tenant.limits.services ?? 0;
   if (limit === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
-  return `${used.size} of ${limit} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)}); delete one or ${askFor(tenant)}`;
+  return `${used.services.size} of ${limit} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)}); delete one or ${askFor(tenant)}`;
 }
 
 function portsMessage(tenant: Tenant, used: Used, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
   const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
-  const users = used.size === 0 ? '' : ` (${names(tenant, used)})`;
-  return `${sum(used)} of ${limit} listener ports of tenant "${tenant.name}" are in use${users}, ${wants}; delete some or ${askFor(tenant)}`;
+  const users = used.services.size === 0 ? '' : ` (${names(tenant, used)})`;
+  return `${used.ports} of ${limit} listener ports of tenant "${tenant.name}" are in use${users}, ${wants}; delete some or ${askFor(tenant)}`;
 }
 
 function excessMessage(tenant: Tenant, limit: 'services' | 'ports', has: number): string {
@@ -78,5 +108,5 @@ function askFor(tenant: Tenant): string {
 function names(tenant: Tenant, used: Used): string {
   const text = ({ namespace, name }: ServiceObject): string =>
     tenant.namespaces.length > 1 ? `${namespace}/${name}` : name;
-  return listed([...used.keys()].map(text).sort());
+  return listed([...used.services.values()].map(({ service }) => text(service)).sort());
 }

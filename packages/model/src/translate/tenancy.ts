@@ -1,5 +1,5 @@
 // Who is whose tenant. A namespace belongs to the highest policy that selects it, a tenant to exactly one policy.
-import type { TenantLimits, TenantPolicySpec } from '../policy.ts';
+import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
 import type { NamespaceObject, Snapshot } from '../snapshot.ts';
 import { labelOf, selects } from './label-selector.ts';
 
@@ -9,6 +9,7 @@ export interface Tenant {
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
+  readonly grants: TenantGrants;
 }
 
 export type Membership =
@@ -48,7 +49,7 @@ export function tenancyFor(snapshot: Snapshot): Tenancy {
   for (const [name, owner] of owners) {
     const own = (claimsOf.get(name) ?? []).filter((claim) => claim.policy === owner);
     const namespaces = own.map((claim) => claim.namespace).sort();
-    tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits });
+    tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits, grants: owner.spec.grants });
   }
   const memberships = new Map(claims.map((claim) => [claim.namespace, membershipFor(claim, owners, tenants)]));
   const unknown: Membership = { kind: 'disputed', message: 'the namespace does not exist' };

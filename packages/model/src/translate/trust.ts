@@ -1,46 +1,95 @@
 // Slices can be written by hand and point anywhere; our proxy would reach it with the node's identity (CVE-2021-25740).
-// So an address is believed only when it is of a pod of the slice's namespace.
+// So an address is believed only when it is of a pod of the slice's namespace, or where its tenant may have others.
 import { type Cidr, canonicalAddress, isSpecialAddress, isWithin, parseCidr } from '../match/cidr.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { EndpointTrust, NodeObject, PodObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';
+import type { ChangedIn } from './changed-in.ts';
+import type { Tenancy } from './tenancy.ts';
 
 /** Undefined: the address may be used; else why not. */
 export type TrustCheck = (namespace: string, address: string) => string | undefined;
 
-export function trustFor(snapshot: Snapshot, fleet: readonly NodeEntry[]): TrustCheck {
-  const { trust } = snapshot.settings;
-  if (trust.kind === 'files') return () => undefined;
-  const networks = trust.serviceCidrs.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
-  const nodes = nodeAddresses(snapshot, fleet);
-  const pods = podAddresses(snapshot);
-  return (namespace, address) => {
-    const canonical = canonicalAddress(address);
-    if (canonical === undefined) return 'is not an IP address';
-    if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
-    if (isWithin(canonical, networks)) return 'is in the range of the cluster IPs of Services';
-    const pod = pods.get(namespace)?.get(canonical);
-    if (pod === undefined) return 'is not of a pod of this namespace';
-    if (nodes.has(canonical) && !pod.hostNetwork) return 'is the address of a node';
-    return undefined;
-  };
+interface PodAddress {
+  readonly hostNetwork: boolean;
 }
 
-/** Of all nodes, and what Weir itself binds on those of its fleet. */
-function nodeAddresses(snapshot: Snapshot, fleet: readonly NodeEntry[]): ReadonlySet<string | undefined> {
-  const given = snapshot.nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
-  return new Set([...given.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
-}
+export class Trust {
+  readonly #isAsked: boolean;
+  readonly #serviceNetworks: readonly Cidr[];
+  #nodes: ReadonlySet<string | undefined> = new Set();
+  readonly #pods = new Map<string, Set<PodObject>>();
+  /** Of the pods by namespace, made when first asked for. */
+  readonly #addresses = new Map<string, ReadonlyMap<string, PodAddress>>();
+  /** The networks of a list of texts. */
+  readonly #networks = new WeakMap<readonly string[], readonly Cidr[]>();
 
-function podAddresses(snapshot: Snapshot): Map<string, Map<string, { readonly hostNetwork: boolean }>> {
-  const byNamespace = new Map<string, Map<string, { readonly hostNetwork: boolean }>>();
-  for (const pod of snapshot.pods) {
-    const addresses = byNamespace.get(pod.namespace) ?? new Map();
-    for (const ip of pod.ips) {
-      const canonical = canonicalAddress(ip);
-      if (canonical === undefined) continue;
-      addresses.set(canonical, { hostNetwork: pod.hostNetwork || addresses.get(canonical)?.hostNetwork === true });
-    }
-    byNamespace.set(pod.namespace, addresses);
+  constructor(trust: EndpointTrust) {
+    this.#isAsked = trust.kind === 'pods';
+    this.#serviceNetworks = trust.kind === 'pods' ? parsed(trust.serviceCidrs) : [];
   }
-  return byNamespace;
+
+  /** All nodes of the cluster, and what Weir itself binds on those of its fleet. */
+  setNodes(nodes: readonly NodeObject[], fleet: readonly NodeEntry[]): void {
+    const given = nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
+    this.#nodes = new Set([...given.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
+  }
+
+  /** Returns the namespaces in which other addresses may be believed now. */
+  setPods({ gone, come }: ChangedIn<PodObject>): ReadonlySet<string> {
+    const touched = new Set([...gone, ...come].map(({ namespace }) => namespace));
+    for (const pod of gone) this.#pods.get(pod.namespace)?.delete(pod);
+    for (const pod of come) {
+      const pods = this.#pods.get(pod.namespace) ?? new Set();
+      this.#pods.set(pod.namespace, pods.add(pod));
+    }
+    for (const namespace of touched) {
+      this.#addresses.delete(namespace);
+      if (this.#pods.get(namespace)?.size === 0) this.#pods.delete(namespace);
+    }
+    return touched;
+  }
+
+  checkFor(tenancy: Tenancy): TrustCheck {
+    if (!this.#isAsked) return () => undefined;
+    return (namespace, address) => {
+      const canonical = canonicalAddress(address);
+      if (canonical === undefined) return 'is not an IP address';
+      if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
+      if (isWithin(canonical, this.#serviceNetworks)) return 'is in the range of the cluster IPs of Services';
+      const pod = this.#addressesOf(namespace).get(canonical);
+      if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
+      if (pod === undefined && !isWithin(canonical, this.#allowed(namespace, tenancy))) {
+        return 'is not of a pod of this namespace';
+      }
+      return undefined;
+    };
+  }
+
+  #addressesOf(namespace: string): ReadonlyMap<string, PodAddress> {
+    const known = this.#addresses.get(namespace);
+    if (known !== undefined) return known;
+    const addresses = new Map<string, PodAddress>();
+    for (const pod of this.#pods.get(namespace) ?? []) {
+      for (const ip of pod.ips) {
+        const canonical = canonicalAddress(ip);
+        if (canonical === undefined) continue;
+        addresses.set(canonical, { hostNetwork: pod.hostNetwork || addresses.get(canonical)?.hostNetwork === true });
+      }
+    }
+    this.#addresses.set(namespace, addresses);
+    return addresses;
+  }
+
+  #allowed(namespace: string, tenancy: Tenancy): readonly Cidr[] {
+    const membership = tenancy.membershipOf(namespace);
+    if (membership.kind !== 'tenant') return [];
+    const texts = membership.tenant.grants.allowedEndpointCIDRs;
+    const networks = this.#networks.get(texts) ?? parsed(texts);
+    this.#networks.set(texts, networks);
+    return networks;
+  }
+}
+
+function parsed(texts: readonly string[]): readonly Cidr[] {
+  return texts.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
 }

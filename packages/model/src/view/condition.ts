@@ -1,5 +1,6 @@
 // The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
 import type { Cutoff } from '../cutoff.ts';
+import { DEFAULT_POOL } from '../policy.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
 import type { ServiceEntry, Verdict } from '../table/entry.ts';
 
@@ -62,11 +63,17 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
   if (entry.nodes.length === 0) {
     return not(
       'NoNodes',
-      'no node with the label role=loadbalancer has an address of the IP families of the Service; label such a node, or ask the operator to',
+      `no node with ${nodeLabels(entry.pool)} has an address of the IP families of the Service; label such a node, or ask the operator to`,
     );
   }
   if (facts.errors.length > 0) return not('BindFailed', facts.errors.join('; '));
   return not('WaitingForProxy', `waiting for the proxy of ${entry.nodes.join(', ')} to confirm its ports`);
+}
+
+function nodeLabels(pool: string | null): string {
+  return pool === null || pool === DEFAULT_POOL
+    ? 'the label role=loadbalancer'
+    : `the labels role=loadbalancer and weir.dev/pool=${pool}`;
 }
 
 function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason> | undefined {

@@ -120,8 +120,11 @@ function addressesFor(
   const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
   if (!fleet.reachable && held.length > 0) return sortedUnique(held);
   const live = confirmed.flatMap(published);
-  if (fleet.settling === true) return sortedUnique([...live, ...held]);
-  return sortedUnique(live.length > 0 ? live : held);
+  const known = fleet.settling === true ? [...live, ...held] : live.length > 0 ? live : held;
+  if (known.length > 0 || entry.nodes.length === 0) return sortedUnique(known);
+  // It moves: until its new nodes have confirmed, the old addresses are better than none. Those of others were never ours.
+  const ours = new Set([...index.nodes.values()].flatMap(({ publishedAddresses }) => publishedAddresses));
+  return sortedUnique([...before].filter((address) => ours.has(address)));
 }
 
 /** Published are addresses of the families that the Service binds. */

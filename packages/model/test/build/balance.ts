@@ -56,6 +56,7 @@ export function routeOf(
       degraded: [],
       settings: { ...DEFAULT_SERVICE_SETTINGS, ...settings },
       ports: [],
+      pool: 'default',
       nodes: ['n1'],
     },
   ]);

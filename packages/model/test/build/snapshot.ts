@@ -1,6 +1,7 @@
 // Objects with sensible fields, so that a test names only what it is about.
 import {
   DEFAULT_SETTINGS,
+  type NamespaceObject,
   type NodeObject,
   OPEN_POLICY,
   type PodObject,
@@ -29,7 +30,14 @@ export function snapshotOf(parts: Partial<Snapshot>): Snapshot {
 }
 
 export function node(name: string, ip: string, more: Partial<NodeObject> = {}): NodeObject {
-  return { ...meta(name), labels: { role: 'loadbalancer' }, internalIPs: [ip], externalIPs: [], ...more };
+  return {
+    ...meta(name),
+    labels: { role: 'loadbalancer' },
+    internalIPs: [ip],
+    externalIPs: [],
+    unschedulable: false,
+    ...more,
+  };
 }
 
 /** `shop/web`, a Service of Weir's class on port 80. */
@@ -101,6 +109,6 @@ export function namespace(name: string, labels: Record<string, string> = {}): Sn
   return { ...meta(name), labels };
 }
 
-function meta(name: string): NodeObject & { name: string } {
-  return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null, internalIPs: [], externalIPs: [] };
+function meta(name: string): NamespaceObject {
+  return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null };
 }

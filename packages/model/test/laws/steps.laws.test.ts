@@ -33,7 +33,7 @@ const tables: fc.Arbitrary<RoutingTable> = fc
   })
   .map(({ zone, services, holders }) => {
     const entries: Entry[] = [
-      { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone },
+      { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone, pool: 'default' },
     ];
     UIDS.forEach((uid, index) => {
       const { state = 0, endpoints = [] } = services[index] ?? {};
@@ -97,6 +97,7 @@ function serviceEntry(uid: string, state: number): Entry {
     degraded: [],
     settings: state === 1 ? null : DEFAULT_SERVICE_SETTINGS,
     ports: [],
+    pool: 'default',
     nodes: ['n1'],
   };
 }

@@ -8,7 +8,15 @@ export const newId = (): string => `id-${++ids}`;
 /** An entry that is small and told apart by its version. */
 export function entry(name: string, version = 0): Entry {
   const id = `node/${name}`;
-  return { kind: 'node', id, name, bindAddresses: [`10.0.0.${version}`], publishedAddresses: [], zone: null };
+  return {
+    kind: 'node',
+    id,
+    name,
+    bindAddresses: [`10.0.0.${version}`],
+    publishedAddresses: [],
+    zone: null,
+    pool: 'default',
+  };
 }
 
 export function put(name: string, version = 0): Extract<Change, { kind: 'put' }> {

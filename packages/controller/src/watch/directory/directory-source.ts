@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { Cutoff, CutoffOrigin, Problem } from '@weir/model';
+import type { Cutoff, CutoffOrigin, NodeObject, Problem } from '@weir/model';
 import { type Clock, type Timer, UsageError } from '@weir/runtime';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
@@ -61,6 +61,7 @@ export class DirectorySource implements Source {
   #merged: Merged = { objects: new Map(), problems: [], ignored: new Map() };
   #snapshot: SourceSnapshot | undefined;
   #problems: readonly Problem[] = [];
+  #fleet: ({ readonly of: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #nextLook: Timer | undefined;
@@ -167,13 +168,20 @@ export class DirectorySource implements Source {
     return isChanged;
   }
 
+  /** The same list until a Node changes. */
+  #fleetNodes(): ReturnType<typeof fleetNodes> {
+    const manifests = this.#objects.Node.list();
+    if (this.#fleet?.of !== manifests) this.#fleet = { of: manifests, ...fleetNodes(manifests, this.#given) };
+    return this.#fleet;
+  }
+
   #makeSnapshot(): SourceSnapshot {
-    const { nodes, problems } = fleetNodes(this.#objects.Node.list(), this.#given);
+    const { nodes, problems } = this.#fleetNodes();
     const services = this.#objects.Service.list();
     const mentioned = services.map((service) => service.namespace);
     return Object.freeze({
       namespaces: Object.freeze(withMentioned(this.#objects.Namespace.list(), mentioned)),
-      nodes: Object.freeze(nodes),
+      nodes,
       services,
       slices: this.#objects.EndpointSlice.list(),
       pods: Object.freeze([]),

@@ -20,7 +20,10 @@ export function fleetNodes(
   const made = (given.length === 0 ? [LOCAL] : given).map(nodeOf);
   const names = new Set(made.map((node) => node.name));
   const nodes = [...made, ...manifests.filter((node) => !names.has(node.name))];
-  return { nodes: nodes.sort((a, b) => (a.name < b.name ? -1 : 1)), problems: unlabelled(manifests, made) };
+  return {
+    nodes: Object.freeze(nodes.sort((a, b) => (a.name < b.name ? -1 : 1))),
+    problems: unlabelled(manifests, made),
+  };
 }
 
 function nodeOf({ name, address }: GivenNode): NodeObject {
@@ -32,6 +35,7 @@ function nodeOf({ name, address }: GivenNode): NodeObject {
     createdAt: null,
     internalIPs: Object.freeze([address]),
     externalIPs: Object.freeze([]),
+    unschedulable: false,
   });
 }
 

@@ -1,0 +1,38 @@
+import { DEFAULT_POOL } from '../policy.ts';
+import type { ServiceObject } from '../snapshot.ts';
+import type { Entry } from '../table/entry.ts';
+import type { Decision } from './decision.ts';
+import type { HeldService } from './held.ts';
+import type { Membership } from './tenancy.ts';
+
+/** All that is known of one Service that Weir takes, and what was last decided about it. */
+export interface ServiceRecord {
+  readonly uid: string;
+  service: ServiceObject;
+  /** What serves on while the present wish is refused. */
+  held: HeldService | undefined;
+  /** Undefined: not decided yet. */
+  membership: Membership | undefined;
+  decision: Decision | undefined;
+  /** Of the decision. */
+  tenant: string | null;
+  /** Its part of the table. */
+  entries: readonly Entry[];
+}
+
+/** What serves on, whatever it asks for next; undefined: it was given nothing. */
+export function grantedTo({ decision }: ServiceRecord): HeldService | undefined {
+  if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
+  return { settings: decision.settings, tenant: decision.tenant, pool: decision.pool ?? DEFAULT_POOL };
+}
+
+/** It did not get all that it asks for, and might when somebody else gives something up. */
+export function lacksSomething({ decision }: ServiceRecord): boolean {
+  if (decision === undefined) return false;
+  return (
+    decision.settings === null ||
+    decision.accepted.reason !== 'Accepted' ||
+    decision.ports.some(({ error }) => error !== null) ||
+    decision.degraded.some(({ reason }) => reason === 'FewerNodes')
+  );
+}

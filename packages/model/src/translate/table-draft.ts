@@ -1,0 +1,40 @@
+import type { Entry } from '../table/entry.ts';
+import { isSame } from '../table/same.ts';
+import type { RoutingTable } from '../table/table.ts';
+
+/** The entries of one source, before and now. */
+export interface Replacement {
+  readonly before: readonly Entry[];
+  readonly after: readonly Entry[];
+}
+
+/** A routing table that is changed in few places. Entries that say the same stay the same objects. */
+export class TableDraft {
+  #table: RoutingTable = { entries: new Map() };
+
+  /** The same object until something changes. */
+  get table(): RoutingTable {
+    return this.#table;
+  }
+
+  /** All together, since an id may go from one source to another. Throws when two have the same. */
+  replace(replacements: readonly Replacement[]): void {
+    const gone = new Map<string, Entry>();
+    for (const { before } of replacements) for (const entry of before) gone.set(entry.id, entry);
+    const come = new Map<string, Entry>();
+    for (const { after } of replacements) {
+      for (const entry of after) {
+        const isTwice = come.has(entry.id) || (!gone.has(entry.id) && this.#table.entries.has(entry.id));
+        if (isTwice) throw new Error(`two entries of the table have the id ${entry.id}`);
+        come.set(entry.id, entry);
+      }
+    }
+    const changed = [...come.values()].filter((entry) => !isSame(gone.get(entry.id), entry));
+    const left = [...gone.keys()].filter((id) => !come.has(id));
+    if (changed.length === 0 && left.length === 0) return;
+    const entries = new Map(this.#table.entries);
+    for (const id of left) entries.delete(id);
+    for (const entry of changed) entries.set(entry.id, entry);
+    this.#table = { entries };
+  }
+}

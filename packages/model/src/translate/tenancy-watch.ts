@@ -1,0 +1,67 @@
+import type { ServiceObject, Snapshot } from '../snapshot.ts';
+import { isSame } from '../table/same.ts';
+import type { ChangedIn } from './changed-in.ts';
+import { type Membership, type Tenancy, type Tenant, tenancyFor } from './tenancy.ts';
+
+/** Who is whose tenant, made anew only when namespaces or policies change; tenants stay the same objects until they do. */
+export class TenancyWatch {
+  #tenancy: Tenancy = { tenants: new Map(), membershipOf: () => ({ kind: 'disputed', message: '' }) };
+  #before: Snapshot | undefined;
+  /** How many Services each namespace has: one that only Services mention exists as well. */
+  readonly #services = new Map<string, number>();
+
+  get tenancy(): Tenancy {
+    return this.#tenancy;
+  }
+
+  /** Whether anything is another than before. */
+  update(snapshot: Snapshot, services: ChangedIn<ServiceObject>): boolean {
+    const mentioned = this.#count(services);
+    const before = this.#before;
+    this.#before = snapshot;
+    if (
+      !mentioned &&
+      before?.namespaces === snapshot.namespaces &&
+      before.policies === snapshot.policies &&
+      before.settings === snapshot.settings
+    ) {
+      return false;
+    }
+    this.#tenancy = keepingSame(tenancyFor(snapshot), this.#tenancy.tenants);
+    return true;
+  }
+
+  #count({ gone, come }: ChangedIn<ServiceObject>): boolean {
+    let isOther = false;
+    const add = (namespace: string, change: 1 | -1): void => {
+      const count = (this.#services.get(namespace) ?? 0) + change;
+      if (count === 0) this.#services.delete(namespace);
+      else this.#services.set(namespace, count);
+      if (count === 0 || (count === 1 && change === 1)) isOther = true;
+    };
+    for (const { namespace } of come) add(namespace, 1);
+    for (const { namespace } of gone) add(namespace, -1);
+    return isOther;
+  }
+}
+
+export function isSameMembership(a: Membership | undefined, b: Membership): boolean {
+  if (a?.kind === 'tenant' && b.kind === 'tenant') return a.tenant === b.tenant;
+  return a?.kind === 'disputed' && b.kind === 'disputed' && a.message === b.message;
+}
+
+function keepingSame(tenancy: Tenancy, before: ReadonlyMap<string, Tenant>): Tenancy {
+  const tenants = new Map<string, Tenant>();
+  for (const [name, tenant] of tenancy.tenants) {
+    const old = before.get(name);
+    tenants.set(name, old !== undefined && isSame(old, tenant) ? old : tenant);
+  }
+  return {
+    tenants,
+    membershipOf(namespace) {
+      const membership = tenancy.membershipOf(namespace);
+      if (membership.kind !== 'tenant') return membership;
+      return { kind: 'tenant', tenant: tenants.get(membership.tenant.name) ?? membership.tenant };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { ListenerEntry } from '../table/entry.ts';
+import type { ServiceRecord } from './service-record.ts';
+
+/** What was given up or taken: whoever waits for some of it has to be asked again. */
+export class Touched {
+  readonly #ports = new Set<string>();
+  readonly #tenants = new Set<string>();
+
+  get isNothing(): boolean {
+    return this.#ports.size === 0 && this.#tenants.size === 0;
+  }
+
+  get tenants(): ReadonlySet<string> {
+    return this.#tenants;
+  }
+
+  addListeners(listeners: readonly ListenerEntry[]): void {
+    for (const listener of listeners) this.#ports.add(keyOf(listener));
+  }
+
+  addTenant(tenant: string | null | undefined): void {
+    if (tenant !== undefined && tenant !== null) this.#tenants.add(tenant);
+  }
+
+  concerns({ service, decision }: ServiceRecord): boolean {
+    const tenant = decision?.tenant ?? null;
+    return (tenant !== null && this.#tenants.has(tenant)) || service.ports.some((port) => this.#ports.has(keyOf(port)));
+  }
+}
+
+function keyOf({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
+  return `${protocol}/${port}`;
+}

@@ -1,0 +1,51 @@
+// docs/reasons.md explains every reason and problem that there is, each once, in its section.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import {
+  DEGRADED_REASONS,
+  OTHER_PROBLEM_CODES,
+  PROGRAMMED_REASONS,
+  REFUSAL_REASONS,
+  SUSPENDED_REASONS,
+} from '@weir/model';
+
+const page = readFileSync(new URL('../../../docs/reasons.md', import.meta.url), 'utf8');
+
+/** By heading of the second level, those of the third, and how many words stand under each. */
+function sections(): Map<string, Map<string, number>> {
+  const found = new Map<string, Map<string, number>>();
+  for (const part of page.split(/^## /m).slice(1)) {
+    const [title = '', ...entries] = part.split(/^### /m);
+    found.set(
+      title.split('\n')[0] ?? '',
+      new Map(
+        entries.map((entry) => {
+          const [name = '', ...text] = entry.split('\n');
+          return [name, text.join(' ').split(/\s+/).filter(Boolean).length];
+        }),
+      ),
+    );
+  }
+  return found;
+}
+
+test('every reason has an entry in its section, and no entry is of a reason that there is not', () => {
+  const known = new Set<string>([...REFUSAL_REASONS, ...PROGRAMMED_REASONS, ...DEGRADED_REASONS]);
+  const expected: Record<string, readonly string[]> = {
+    Accepted: ['Accepted', ...REFUSAL_REASONS],
+    Programmed: PROGRAMMED_REASONS,
+    Degraded: DEGRADED_REASONS,
+    Suspended: SUSPENDED_REASONS,
+    'Other problems': OTHER_PROBLEM_CODES.filter((code) => !known.has(code)),
+  };
+  const found = sections();
+  assert.deepEqual([...found.keys()], Object.keys(expected));
+  for (const [section, reasons] of Object.entries(expected)) {
+    assert.deepEqual([...(found.get(section)?.keys() ?? [])].sort(), [...reasons].sort(), section);
+  }
+});
+
+test('every entry says something', () => {
+  for (const entries of sections().values()) for (const [name, words] of entries) assert.ok(words >= 8, name);
+});
