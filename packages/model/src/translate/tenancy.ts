@@ -1,5 +1,6 @@
 // Who is whose tenant. A namespace belongs to the highest policy that selects it, a tenant to exactly one policy.
 import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
+import { byPrecedence } from '../precedence.ts';
 import type { NamespaceObject, Snapshot } from '../snapshot.ts';
 import { labelOf, selects } from './label-selector.ts';
 
@@ -57,7 +58,7 @@ export function tenancyFor(snapshot: Snapshot): Tenancy {
 }
 
 function rankedPolicies(snapshot: Snapshot): readonly RankedPolicy[] {
-  const sorted = [...snapshot.policies].sort((a, b) => b.spec.priority - a.spec.priority || (a.name < b.name ? -1 : 1));
+  const sorted = [...snapshot.policies].sort(byPrecedence);
   return [
     ...sorted.map(({ name, spec }, rank) => ({ name, spec, rank })),
     { name: null, spec: snapshot.settings.defaultPolicy, rank: sorted.length },
