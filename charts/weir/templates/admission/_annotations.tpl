@@ -29,5 +29,7 @@ A test holds both against the same values.
   "max-connections-per-client" (dict "wrong" $perClient)
   "in-bits-per-second" (dict "wrong" $bits)
   "out-bits-per-second" (dict "wrong" $bits)
+  "pool" (dict "wrong" (include "weir.cel.pool" .))
+  "nodes" (dict "wrong" (include "weir.cel.nodes" .))
 | toYaml -}}
 {{- end }}

@@ -45,6 +45,16 @@ VALUE.size() <= 40
 ? '' : 'is not allowed; use a whole number of {{ .example }}'
 {{- end }}
 
+{{- define "weir.cel.pool" -}}
+VALUE.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') ? ''
+: 'is not allowed; use the name of a node pool: at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit'
+{{- end }}
+
+{{- define "weir.cel.nodes" -}}
+VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= 1 && int(VALUE) <= 16 ? ''
+: 'is not allowed; use a whole number from 1 to 16'
+{{- end }}
+
 {{- define "weir.cel.hosts" -}}
 [VALUE.split(',').map(text, text.trim()).filter(host,
   host.size() > 253
