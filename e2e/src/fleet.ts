@@ -1,5 +1,6 @@
 // A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   type ControlPlane,
@@ -34,6 +35,8 @@ export async function startFleet(): Promise<Fleet> {
   const state = temporaryDirectory('fleet');
   const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER }), startRedis()]);
   await prepare(cluster);
+  // Two nodes are the default, and clients are to meet all three.
+  writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<Part, SpawnedProcess>();
   const consoleAt = `127.0.0.1:${await freePort()}`;
   const common = {
@@ -91,7 +94,12 @@ interface PartOptions {
 function startPart(part: Part, { common, consoleAt, admin, state }: PartOptions): Promise<SpawnedProcess> {
   const folder = part === 'controller' || part === 'console' ? part : 'proxy';
   const own: Record<Part, Readonly<Record<string, string>>> = {
-    controller: { WEIR_CLASSLESS: 'true', WEIR_NAMESPACE: 'kube-system', WEIR_ADMIN: admin },
+    controller: {
+      WEIR_CLASSLESS: 'true',
+      WEIR_NAMESPACE: 'kube-system',
+      WEIR_ADMIN: admin,
+      WEIR_DEFAULT_TENANT_POLICY: join(state, 'default-policy.yaml'),
+    },
     console: { WEIR_CONSOLE: consoleAt },
     'node-1': proxyEnvironment('node-1', admin, state),
     'node-2': proxyEnvironment('node-2', admin, state),

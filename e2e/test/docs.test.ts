@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 
-/** The members of the unions of string literals in these files. */
+/** The members of the unions and lists of string literals in these files. */
 function codesIn(paths: readonly string[]): Set<string> {
-  const literal = /^\s+'([A-Z]\w+)',$|(?<![=!])[|=] '([A-Z]\w+)'/gm;
+  const literal = /^\s+'([A-Z]\w+)',$|(?<![=!])[|=] '([A-Z]\w+)'|[[,] ?'([A-Z]\w+)'(?=[,\]])/gm;
   const texts = paths.flatMap((path) => [...read(path).matchAll(literal)]);
-  return new Set(texts.map(([, listed, inline]) => listed ?? inline ?? ''));
+  return new Set(texts.map(([, listed, inline, among]) => listed ?? inline ?? among ?? ''));
 }
 
 const CODES = [

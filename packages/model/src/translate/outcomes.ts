@@ -38,7 +38,7 @@ export function entriesFor(outcome: Outcome): readonly Entry[] {
 function serviceEntry({ service, tenant, accepted, degraded, settings, ports, pool, nodes }: Outcome): ServiceEntry {
   const { uid, namespace, name } = service;
   const kind = 'service';
-  return { kind, id: serviceId(uid), uid, namespace, name, tenant, accepted, degraded, settings, ports, pool, nodes };
+  return { kind, id: serviceId(uid), uid, namespace, name, tenant, accepted, degraded, ports, pool, nodes, settings };
 }
 
 function forbiddenMessage({ forbidden }: ServiceEndpoints): string {
