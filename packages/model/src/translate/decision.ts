@@ -1,20 +1,20 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
-
 import { OPEN_GRANTS } from '../policy.ts';
-import { isInRanges, rangesText } from '../port-range.ts';
-import type { DegradedReason, RefusalReason } from '../reason.ts';
+import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import { settingsFor } from '../settings/settings-for.ts';
-import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
+import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
 import type { Nodes } from './nodes.ts';
-import { holdsPort, type Placement } from './placement.ts';
-import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
+import type { Placement } from './placement.ts';
+import { nodeWishFor, placeInPool } from './pool.ts';
+import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
-import { counted, listed, portText } from './text.ts';
+import { listed } from './text.ts';
 
 export interface Decision {
   readonly service: ServiceObject;
@@ -37,9 +37,6 @@ export interface DecisionContext {
   readonly taken: TakenPorts;
   readonly holderText: (uid: string) => string;
 }
-
-type Refusal = Verdict<RefusalReason>;
-type PortRefusals = ReadonlyMap<ServicePort, Refusal>;
 
 /** Decides one Service; counts what it gets in `quota` and `taken`. */
 export function decide(service: ServiceObject, context: DecisionContext): Decision {
@@ -96,75 +93,6 @@ function heldTenant(held: HeldService | undefined): Tenant | undefined {
   return { name: held.tenant, policy: null, namespaces: [], limits: {}, grants };
 }
 
-type PortContext = DecisionContext & { readonly tenant: Tenant };
-
-function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
-  const { fleet, membership, held, quota, tenant, taken } = context;
-  const refusals = new Map<ServicePort, Refusal>();
-  let left = quota.portsLeft(tenant);
-  const listeners = taken.listenersOf(service.uid);
-  const isHeld = (port: ServicePort): boolean => holdsPort(port, listeners);
-  // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
-  const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
-  for (const port of inOrder) {
-    const refusal = portRefusal(port, fleet);
-    if (refusal !== undefined) refusals.set(port, refusal);
-    else if (!isAllowed(port, tenant) && !isHeld(port)) refusals.set(port, notAllowed(port, tenant));
-    // Its limits are not known: what serves goes on, and nothing is added to it.
-    else if (membership.kind === 'disputed' && !isHeld(port)) {
-      refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
-    } else if (held && !isHeld(port) && left < 1) {
-      refusals.set(port, {
-        reason: 'QuotaExceeded',
-        message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
-      });
-    } else if (!isHeld(port)) left -= 1;
-  }
-  return refusals;
-}
-
-function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
-  if (port.protocol !== 'TCP' && port.protocol !== 'UDP') {
-    return {
-      reason: 'UnsupportedProtocol',
-      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are`,
-    };
-  }
-  if (fleet.reservedPorts.some(({ from, to }) => from <= port.port && port.port <= to)) {
-    return {
-      reason: 'PortReserved',
-      message: `port ${portText(port)} is reserved on the nodes for SSH, Kubernetes or Weir itself; use another port`,
-    };
-  }
-  return undefined;
-}
-
-function isAllowed({ port }: ServicePort, { grants }: Tenant): boolean {
-  return grants.allowedPorts === null || isInRanges(port, grants.allowedPorts);
-}
-
-function notAllowed(port: ServicePort, { name, policy, grants }: Tenant): Refusal {
-  const ranges = rangesText(grants.allowedPorts ?? []);
-  const may = ranges.length === 0 ? 'may have no ports at all' : `may have only ${listed(ranges)}`;
-  const help = ranges.length === 0 ? 'ask' : 'use one of them, or ask';
-  const message = `port ${portText(port)} is not allowed: tenant "${name}" ${may}; ${help} for it in ${policyText(policy)}`;
-  return { reason: 'PortNotAllowed', message };
-}
-
-/** Why nothing of the Service can be served. What serves is never measured against the limits again. */
-function wholeRefusal(
-  ports: readonly ServicePort[],
-  badPorts: PortRefusals,
-  { held, tenant, quota }: PortContext,
-): Refusal | undefined {
-  const bad = [...badPorts.values()];
-  const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
-  if (!held && never !== undefined) return never;
-  if (ports.length === 0) return bad[0] ?? { reason: 'UnsupportedProtocol', message: 'the Service has no ports' };
-  const message = held ? undefined : quota.refusalFor(tenant, ports.length);
-  return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
-}
-
 function refused(
   service: ServiceObject,
   tenant: string | null,
@@ -185,13 +113,9 @@ function refused(
   };
 }
 
-interface Served {
-  readonly tenant: Tenant;
+interface Served extends Given {
   readonly settings: ServiceSettings;
   readonly objection: Refusal | undefined;
-  readonly placement: Placement;
-  readonly badPorts: PortRefusals;
-  readonly wish: NodeWish;
 }
 
 function served(service: ServiceObject, given: Served, { quota }: DecisionContext): Decision {
@@ -229,36 +153,4 @@ function portEntries(service: ServiceObject, badPorts: PortRefusals): PortEntry[
     protocol: port.protocol,
     error: badPorts.get(port) ?? null,
   }));
-}
-
-function degradedFor(service: ServiceObject, { tenant, placement, badPorts, wish }: Served): Verdict<DegradedReason>[] {
-  const degraded: Verdict<DegradedReason>[] = [];
-  if (service.ports.some((port) => port.nodePort !== null && port.nodePort > 0)) {
-    degraded.push({
-      reason: 'NodePortBypass',
-      message:
-        'node ports are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields',
-    });
-  }
-  if (service.externalTrafficPolicy === 'Local') {
-    degraded.push({
-      reason: 'SourceAddressNotPreserved',
-      message: 'externalTrafficPolicy is Local, but pods see the address of the proxy, not of the client',
-    });
-  }
-  if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
-    degraded.push({
-      reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free and an address of its IP families`,
-    });
-  }
-  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));
-  if (tolerated.length > 0) {
-    const ports = listed(tolerated.map(portText));
-    degraded.push({
-      reason: 'OverLimit',
-      message: `port ${ports} is no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again`,
-    });
-  }
-  return degraded;
 }

@@ -1,0 +1,51 @@
+import type { DegradedReason } from '../reason.ts';
+import type { ServiceObject } from '../snapshot.ts';
+import type { Verdict } from '../table/entry.ts';
+import type { Placement } from './placement.ts';
+import type { NodeWish } from './pool.ts';
+import { isAllowed, type PortRefusals } from './port-refusals.ts';
+import type { Tenant } from './tenancy.ts';
+import { counted, listed, portText } from './text.ts';
+
+export interface Given {
+  readonly tenant: Tenant;
+  readonly placement: Placement;
+  readonly badPorts: PortRefusals;
+  readonly wish: NodeWish;
+}
+
+/** What is served, and yet not as its tenant or the operator would have it. */
+export function degradedFor(
+  service: ServiceObject,
+  { tenant, placement, badPorts, wish }: Given,
+): Verdict<DegradedReason>[] {
+  const degraded: Verdict<DegradedReason>[] = [];
+  if (service.ports.some((port) => port.nodePort !== null && port.nodePort > 0)) {
+    degraded.push({
+      reason: 'NodePortBypass',
+      message:
+        'node ports are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields',
+    });
+  }
+  if (service.externalTrafficPolicy === 'Local') {
+    degraded.push({
+      reason: 'SourceAddressNotPreserved',
+      message: 'externalTrafficPolicy is Local, but pods see the address of the proxy, not of the client',
+    });
+  }
+  if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
+    degraded.push({
+      reason: 'FewerNodes',
+      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free and an address of its IP families`,
+    });
+  }
+  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));
+  if (tolerated.length > 0) {
+    const ports = listed(tolerated.map(portText));
+    degraded.push({
+      reason: 'OverLimit',
+      message: `port ${ports} is no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again`,
+    });
+  }
+  return degraded;
+}

@@ -1,0 +1,91 @@
+// Which ports of a Service cannot be served whatever is free, and whether that refuses all of it.
+import { isInRanges, rangesText } from '../port-range.ts';
+import type { RefusalReason } from '../reason.ts';
+import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
+import type { Verdict } from '../table/entry.ts';
+import type { HeldService } from './held.ts';
+import { holdsPort } from './placement.ts';
+import type { Quota } from './quota.ts';
+import type { TakenPorts } from './taken-ports.ts';
+import { type Membership, policyText, type Tenant } from './tenancy.ts';
+import { listed, portText } from './text.ts';
+
+export type Refusal = Verdict<RefusalReason>;
+export type PortRefusals = ReadonlyMap<ServicePort, Refusal>;
+
+export interface PortContext {
+  readonly fleet: FleetSettings;
+  readonly membership: Membership;
+  readonly tenant: Tenant;
+  readonly held: HeldService | undefined;
+  readonly quota: Quota;
+  readonly taken: TakenPorts;
+}
+
+export function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
+  const { fleet, membership, held, quota, tenant, taken } = context;
+  const refusals = new Map<ServicePort, Refusal>();
+  let left = quota.portsLeft(tenant);
+  const listeners = taken.listenersOf(service.uid);
+  const isHeld = (port: ServicePort): boolean => holdsPort(port, listeners);
+  // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
+  const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
+  for (const port of inOrder) {
+    const refusal = portRefusal(port, fleet);
+    if (refusal !== undefined) refusals.set(port, refusal);
+    else if (!isAllowed(port, tenant) && !isHeld(port)) refusals.set(port, notAllowed(port, tenant));
+    // Its limits are not known: what serves goes on, and nothing is added to it.
+    else if (membership.kind === 'disputed' && !isHeld(port)) {
+      refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
+    } else if (held && !isHeld(port) && left < 1) {
+      refusals.set(port, {
+        reason: 'QuotaExceeded',
+        message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
+      });
+    } else if (!isHeld(port)) left -= 1;
+  }
+  return refusals;
+}
+
+function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
+  if (port.protocol !== 'TCP' && port.protocol !== 'UDP') {
+    return {
+      reason: 'UnsupportedProtocol',
+      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are`,
+    };
+  }
+  if (fleet.reservedPorts.some(({ from, to }) => from <= port.port && port.port <= to)) {
+    return {
+      reason: 'PortReserved',
+      message: `port ${portText(port)} is reserved on the nodes for SSH, Kubernetes or Weir itself; use another port`,
+    };
+  }
+  return undefined;
+}
+
+/** Whether the tenant's policy lets it have the port. */
+export function isAllowed({ port }: ServicePort, { grants }: Tenant): boolean {
+  return grants.allowedPorts === null || isInRanges(port, grants.allowedPorts);
+}
+
+function notAllowed(port: ServicePort, { name, policy, grants }: Tenant): Refusal {
+  const ranges = rangesText(grants.allowedPorts ?? []);
+  const may = ranges.length === 0 ? 'may have no ports at all' : `may have only ${listed(ranges)}`;
+  const help = ranges.length === 0 ? 'ask' : 'use one of them, or ask';
+  const message = `port ${portText(port)} is not allowed: tenant "${name}" ${may}; ${help} for it in ${policyText(policy)}`;
+  return { reason: 'PortNotAllowed', message };
+}
+
+/** Why nothing of the Service can be served. What serves is never measured against the limits again. */
+export function wholeRefusal(
+  ports: readonly ServicePort[],
+  badPorts: PortRefusals,
+  { held, tenant, quota }: PortContext,
+): Refusal | undefined {
+  const bad = [...badPorts.values()];
+  const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
+  if (!held && never !== undefined) return never;
+  if (ports.length === 0) return bad[0] ?? { reason: 'UnsupportedProtocol', message: 'the Service has no ports' };
+  const message = held ? undefined : quota.refusalFor(tenant, ports.length);
+  return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
+}
