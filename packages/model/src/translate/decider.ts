@@ -6,6 +6,7 @@ import { decide } from './decision.ts';
 import type { Held } from './held.ts';
 import { bindAddressesFor, type Nodes } from './nodes.ts';
 import { compareRanks, type Rank, rankOf } from './owned.ts';
+import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
 import type { ServiceBook } from './service-book.ts';
 import { grantedTo, lacksSomething, type ServiceRecord } from './service-record.ts';
@@ -20,10 +21,11 @@ export interface World {
 }
 
 /**
- * One touches the next only while somebody gets or loses something, which ends after a few rounds. If it ever did not: each
- * decision stands on those before it, so the last ones are good, and nobody else's Services wait for an end.
+ * One touches the next only while somebody gets or loses something: at worst each the next in a chain as long as there are
+ * Services that wait. If it ever did not end: each decision stands on those before it, so the last ones are good, and nobody
+ * else's Services wait for an end.
  */
-const MOST_ROUNDS = 32;
+const ROUNDS_EACH = 4;
 
 export class Decider {
   readonly quota: Quota = new Quota();
@@ -61,7 +63,8 @@ export class Decider {
     for (const record of gone) this.#remove(record, touched);
     for (const record of this.#inOrder(dirty, ranks)) this.#recount(record, { world, touched });
     let queue = this.#inOrder(new Set([...dirty, ...this.#waitingFor(touched)]), ranks);
-    for (let round = 0; queue.length > 0 && round < MOST_ROUNDS; round += 1) {
+    const most = ROUNDS_EACH * (1 + this.#lacking.size + queue.length);
+    for (let round = 0; queue.length > 0 && round < most; round += 1) {
       for (const tenant of touched.tenants) tenants.add(tenant);
       touched = new Touched();
       for (const record of queue) {
@@ -87,7 +90,7 @@ export class Decider {
     const { uid, service } = record;
     const { nodes, tenancy } = world;
     const before = this.#taken.listenersOf(uid);
-    const stays = before.filter((listener) => isStillOf(listener, service, nodes));
+    const stays = stillOf(before, service, nodes);
     if (stays.length < before.length) {
       touched.addListeners(before);
       this.#taken.give(uid, stays);
@@ -101,7 +104,7 @@ export class Decider {
     const membership = tenancy.membershipOf(service.namespace);
     const tenant = membership.kind === 'tenant' ? membership.tenant.name : held?.tenant;
     const listeners = this.#taken.listenersOf(uid);
-    const ports = new Set(listeners.map(({ port, protocol }) => `${protocol}/${port}`)).size;
+    const ports = new Set(listeners.map(portKey)).size;
     if (tenant !== undefined && ports > 0) this.quota.use(tenant, service, ports);
     else this.quota.drop(uid);
   }
@@ -178,13 +181,16 @@ interface Pass {
   readonly touched: Touched;
 }
 
-/** Of a port that the Service still has, on an address that it still binds. */
-function isStillOf(listener: ListenerEntry, service: ServiceObject, nodes: Nodes): boolean {
-  const node = nodes.byName.get(listener.node);
-  return (
-    node !== undefined &&
-    service.ports.some(({ port, protocol }) => port === listener.port && protocol === listener.protocol) &&
-    bindAddressesFor(node, service).includes(listener.address)
+/** Those of a port that the Service still has, on an address that it still binds. */
+function stillOf(listeners: readonly ListenerEntry[], service: ServiceObject, nodes: Nodes): ListenerEntry[] {
+  const ports = new Set(service.ports.map(portKey));
+  const bound = new Map<string, ReadonlySet<string>>();
+  for (const name of new Set(listeners.map(({ node }) => node))) {
+    const node = nodes.byName.get(name);
+    bound.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
+  }
+  return listeners.filter(
+    (listener) => ports.has(portKey(listener)) && bound.get(listener.node)?.has(listener.address) === true,
   );
 }
 

@@ -3,6 +3,7 @@ import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import { type ListenerEntry, listenerId, type NodeEntry, type Protocol } from '../table/entry.ts';
 import { bindAddressesFor } from './nodes.ts';
 import { conflictMessage, type TakenPort } from './placement-text.ts';
+import { portKey } from './port-key.ts';
 import type { TakenPorts } from './taken-ports.ts';
 
 export interface Placement {
@@ -61,16 +62,14 @@ export function place(request: PlacementRequest): PlacementResult {
 
 /** Names of the nodes on which at least one of the ports is held. */
 export function nodesHolding(ports: readonly ServicePort[], listeners: readonly ListenerEntry[]): ReadonlySet<string> {
-  return new Set(listeners.filter((listener) => ports.some((port) => isOf(listener, port))).map(({ node }) => node));
+  const wanted = new Set(ports.map(portKey));
+  return new Set(listeners.filter((listener) => wanted.has(portKey(listener))).map(({ node }) => node));
 }
 
-/** Whether one of the listeners is of this port. */
-export function holdsPort(port: ServicePort, listeners: readonly ListenerEntry[]): boolean {
-  return listeners.some((listener) => isOf(listener, port));
-}
-
-function isOf(listener: ListenerEntry, { port, protocol }: ServicePort): boolean {
-  return listener.port === port && listener.protocol === protocol;
+/** Answers whether a port is one of those of the listeners, of which a node with many addresses makes very many. */
+export function heldPorts(listeners: readonly ListenerEntry[]): (port: ServicePort) => boolean {
+  const held = new Set(listeners.map(portKey));
+  return (port) => held.has(portKey(port));
 }
 
 interface Choice {

@@ -4,7 +4,7 @@ import type { RefusalReason } from '../reason.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { HeldService } from './held.ts';
-import { holdsPort } from './placement.ts';
+import { heldPorts } from './placement.ts';
 import type { Quota } from './quota.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
@@ -22,12 +22,12 @@ export interface PortContext {
   readonly taken: TakenPorts;
 }
 
+/** By port, why it is not served. */
 export function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
   const { fleet, membership, held, quota, tenant, taken } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let left = quota.portsLeft(tenant);
-  const listeners = taken.listenersOf(service.uid);
-  const isHeld = (port: ServicePort): boolean => holdsPort(port, listeners);
+  const isHeld = heldPorts(taken.listenersOf(service.uid));
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
   const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
   for (const port of inOrder) {

@@ -1,4 +1,5 @@
 import type { ListenerEntry } from '../table/entry.ts';
+import { portKey } from './port-key.ts';
 import type { ServiceRecord } from './service-record.ts';
 
 /** What was given up or taken: whoever waits for some of it has to be asked again. */
@@ -15,7 +16,7 @@ export class Touched {
   }
 
   addListeners(listeners: readonly ListenerEntry[]): void {
-    for (const listener of listeners) this.#ports.add(keyOf(listener));
+    for (const listener of listeners) this.#ports.add(portKey(listener));
   }
 
   addTenant(tenant: string | null | undefined): void {
@@ -24,10 +25,8 @@ export class Touched {
 
   concerns({ service, decision }: ServiceRecord): boolean {
     const tenant = decision?.tenant ?? null;
-    return (tenant !== null && this.#tenants.has(tenant)) || service.ports.some((port) => this.#ports.has(keyOf(port)));
+    return (
+      (tenant !== null && this.#tenants.has(tenant)) || service.ports.some((port) => this.#ports.has(portKey(port)))
+    );
   }
-}
-
-function keyOf({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
-  return `${protocol}/${port}`;
 }
