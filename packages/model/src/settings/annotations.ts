@@ -1,7 +1,7 @@
 // The annotations `weir.dev/…` of a Service: one line for each that this version honours. A value that is not allowed
 // refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
 import { parseHost } from '../match/hosts.ts';
-import { quoted } from '../translate/text.ts';
+import { cut, quoted } from '../translate/text.ts';
 import { parseDuration } from './duration.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
 import { parseQuantity } from './quantity.ts';
@@ -47,7 +47,8 @@ export function applyAnnotations(
     const value = annotations.get(name) ?? '';
     const parse = Object.hasOwn(ANNOTATIONS, name) ? ANNOTATIONS[name] : undefined;
     const parsed = parse?.(value, settings) ?? unknownText();
-    if (typeof parsed === 'string') mistakes.push(`annotation ${ANNOTATION_PREFIX}${name}: ${quoted(value)} ${parsed}`);
+    if (typeof parsed === 'string')
+      mistakes.push(`annotation ${ANNOTATION_PREFIX}${cut(name)}: ${quoted(value)} ${parsed}`);
     else settings = { ...settings, ...parsed };
   }
   return settings;

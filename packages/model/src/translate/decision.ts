@@ -14,7 +14,7 @@ import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './p
 import type { Quota } from './quota.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
-import { listed } from './text.ts';
+import { listed, sentences } from './text.ts';
 
 export interface Decision {
   readonly service: ServiceObject;
@@ -75,7 +75,7 @@ function decideOnce(service: ServiceObject, context: DecisionContext): Decision 
 
 function objectionTo(membership: Membership, parsed: ReturnType<typeof settingsFor>): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };
-  if (parsed.kind === 'invalid') return { reason: 'InvalidAnnotation', message: parsed.mistakes.join('; ') };
+  if (parsed.kind === 'invalid') return { reason: 'InvalidAnnotation', message: sentences(parsed.mistakes) };
   return undefined;
 }
 
@@ -128,7 +128,7 @@ function served(service: ServiceObject, given: Served, { quota }: DecisionContex
   const accepted: ServiceEntry['accepted'] = given.objection ??
     (first && {
       reason: first.reason,
-      message: `${bad.map(({ message }) => message).join('; ')}; the other ports are served`,
+      message: `${sentences(bad.map(({ message }) => message))}; the other ports are served`,
     }) ?? {
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,

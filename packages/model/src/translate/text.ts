@@ -1,4 +1,5 @@
 // Words for messages. Tenants read them in `kubectl describe`, so lists are short.
+import { utf8LengthOf } from '../utf8.ts';
 
 const LISTED = 5;
 
@@ -10,9 +11,28 @@ export function listed(items: readonly string[]): string {
 
 const QUOTED = 80;
 
-/** What a tenant wrote, in quotes and cut: it may be a quarter of a megabyte, and stands in the table of the fleet. */
+/** What a tenant wrote, cut: it may be a quarter of a megabyte, and stands in the table of the fleet. */
+export function cut(text: string): string {
+  // Half a character would come back from an API server as another one, and every status would look changed.
+  return text.length <= QUOTED ? text : `${text.slice(0, QUOTED).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** The same in quotes. */
 export function quoted(text: string): string {
-  return text.length <= QUOTED ? `"${text}"` : `"${text.slice(0, QUOTED)}…"`;
+  return `"${cut(text)}"`;
+}
+
+/** Leaves room in a message of 1,024 bytes for what is said around them. */
+const SENTENCES_BYTES = 900;
+
+/** `this; that`, and where that would be too long `this; and 12 more`: a tenant can make thousands of mistakes. */
+export function sentences(items: readonly string[]): string {
+  let bytes = 0;
+  const end = items.findIndex((item, index) => {
+    bytes += utf8LengthOf(item) + 2;
+    return index > 0 && bytes > SENTENCES_BYTES;
+  });
+  return end < 0 ? items.join('; ') : [...items.slice(0, end), `and ${items.length - end} more`].join('; ');
 }
 
 /** `1 node`, `2 nodes`. */

@@ -3,6 +3,7 @@ import type { Cutoff } from '../cutoff.ts';
 import { DEFAULT_POOL } from '../policy.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
 import type { ServiceEntry, Verdict } from '../table/entry.ts';
+import { utf8Length } from '../utf8.ts';
 
 export interface Condition {
   /** Without the prefix `weir.dev/`. */
@@ -115,10 +116,4 @@ export function truncate(message: string): string {
     if (bytes > MESSAGE_BYTES) return `${message.slice(0, cut)}…`;
   }
   return message;
-}
-
-function utf8Length(codePoint: number): number {
-  if (codePoint < 0x80) return 1;
-  if (codePoint < 0x800) return 2;
-  return codePoint < 0x10000 ? 3 : 4;
 }

@@ -1,0 +1,79 @@
+// Objects at the edge of what an API server lets in: they may cost their owner something, and nobody else.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { entriesOf, OPEN_GRANTS, Translator } from '@weir/model';
+import { namespace, node, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
+import { fresh, messageOf, next, reasonOf, statusOf } from '../build/translation.ts';
+
+const POOLS = Array.from({ length: 50 }, (_, i) => `p${String(i).padStart(2, '0')}`);
+
+test('fifty Services that wait for each other’s pools all move when the last place becomes free', () => {
+  const nodes = POOLS.map((pool, i) =>
+    node(`n-${pool}`, `192.0.2.${i + 1}`, { labels: { role: 'loadbalancer', 'weir.dev/pool': pool } }),
+  );
+  const policies = [policy('all', { grants: { ...OPEN_GRANTS, pools: POOLS, nodesPerService: 1 } })];
+  const wanting = (shift: number) =>
+    POOLS.map((pool, i) =>
+      // The first by name is asked first, so each round frees the place of one only.
+      service(`shop/s-${pool}`, { annotations: { 'weir.dev/pool': POOLS[i + shift] ?? pool } }),
+    );
+  const world = { nodes, policies };
+  const translator = new Translator(snapshotOf({}).settings, { listeners: new Map(), services: new Map() });
+  translator.next(snapshotOf({ ...world, services: wanting(0) }));
+  translator.next(snapshotOf({ ...world, services: wanting(1) }));
+  const { table } = translator.next(snapshotOf({ ...world, services: wanting(1).slice(0, -1) }));
+  const placed = entriesOf(table, 'service').map(({ name, nodes: on }) => `${name} ${on}`);
+  assert.deepEqual(
+    placed.sort(),
+    POOLS.slice(0, -1).map((pool, i) => `s-${pool} n-${POOLS[i + 1]}`),
+  );
+});
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+test('a quarter of a megabyte of wrong annotations becomes a message of a kilobyte that says how many more there are', () => {
+  const annotations = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`weir.dev/k${i}`, '']));
+  const wrong = fresh({ services: [service('a/web', { annotations }), service('b/ok')] });
+  assert.equal(reasonOf(wrong, 'a/web'), 'InvalidAnnotation');
+  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k0: .* and 999\d more$/);
+  assert.ok(bytesOf(statusOf(wrong, 'a/web')) < 4_096);
+  assert.ok(bytesOf(wrong.problems) < 8_192);
+  assert.equal(reasonOf(wrong, 'b/ok'), 'Accepted');
+});
+
+test('the name of an annotation that no API server would let in is cut in messages', () => {
+  const annotations = { [`weir.dev/${'k'.repeat(200_000)}`]: 'x' };
+  const wrong = fresh({ services: [service('a/web', { annotations })] });
+  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k+…: "x" cannot be honoured/);
+});
+
+test('thousands of wrong source ranges and of refused ports are counted, not listed', () => {
+  const ports = Array.from({ length: 3_000 }, (_, i) => port(20_000 + i, { name: `p${i}` }));
+  const allowed = policy('all', { grants: { ...OPEN_GRANTS, allowedPorts: [{ from: 80, to: 80 }] } });
+  const before = { policies: [allowed], services: [service('a/web'), service('b/web', { ports: [port(81)] })] };
+  const sourceRanges = Array.from({ length: 10_000 }, (_, i) => `bad${i}`);
+  const after = next(fresh(before), {
+    policies: [allowed],
+    services: [service('a/web', { ports: [port(80, { name: 'http' }), ...ports] }), service('b/web', { sourceRanges })],
+  });
+  assert.match(messageOf(after, 'a/web'), / and \d+ more; the other ports are served$/);
+  assert.match(messageOf(after, 'b/web'), / and \d+ more$/);
+  for (const path of ['a/web', 'b/web']) assert.ok(Buffer.byteLength(messageOf(after, path)) <= 1_024);
+});
+
+test('a tenant is never told the names of Services that a dispute counts for it', () => {
+  const yields = (name: string, priority: number, limits = {}) =>
+    policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, limits });
+  const namespaces = [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })];
+  const before = fresh({ namespaces, policies: [yields('b', 1)], services: [service('b/secret')] });
+  const services = [service('b/secret'), service('a/web', { ports: [port(81)] })];
+  const policies = [yields('b', 1), yields('a', 2, { services: 1 })];
+  const after = next(before, { namespaces, policies, services });
+  assert.equal(reasonOf(after, 'b/secret'), 'TenantConflict');
+  assert.equal(reasonOf(after, 'a/web'), 'QuotaExceeded');
+  assert.doesNotMatch(messageOf(after, 'a/web'), /secret/);
+  assert.match(
+    messageOf(after, 'a/web'),
+    /^1 of 1 load balancers of tenant "gold" are in use \(1 of other namespaces\)/,
+  );
+});
