@@ -1,4 +1,4 @@
-import { type Problem, subjectFor } from '@weir/model';
+import { type Problem, subjectFor, truncate } from '@weir/model';
 import { asApplied, type Identity, identify } from './as-applied.ts';
 import { MANIFEST_KINDS, type ManifestKind, type ObjectsByKind, recognize } from './manifest-kinds.ts';
 import { type Manifest, readManifests } from './read-manifests.ts';
@@ -113,5 +113,5 @@ function keyOf({ kind, ...object }: Identity): string {
 }
 
 function problemAt(code: 'InvalidDocument' | 'UnknownKind', subject: string, message: string): Problem {
-  return Object.freeze({ code, subject, severity: 'error', heals: false, message });
+  return Object.freeze({ code, subject, severity: 'error', heals: false, message: truncate(message) });
 }

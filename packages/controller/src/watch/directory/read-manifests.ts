@@ -1,6 +1,6 @@
 // The text of a file to the objects in it: multi-document YAML, JSON, `List`. Each with its line, because that is where its author
 // looks. A document that cannot be read hides none of the others.
-import { type Document, isMap, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 
 export type Manifest =
   | { readonly kind: 'object'; readonly line: number; readonly raw: Readonly<Record<string, unknown>> }
@@ -9,7 +9,9 @@ export type Manifest =
 export function readManifests(text: string): Manifest[] {
   const lines = new LineCounter();
   try {
-    const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false });
+    // The parser would compare each key of a mapping with all others; `doubleKey` does not.
+    const options = { lineCounter: lines, merge: true, prettyErrors: false, uniqueKeys: false };
+    const documents = parseAllDocuments(text, options);
     return [...documents].flatMap((document) => readDocument(document, lines));
   } catch (error) {
     // The parser recurses: nesting without end exhausts the stack.
@@ -27,12 +29,37 @@ function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[]
     ];
   }
   const line = lineAt(lines, document.contents?.range?.[0] ?? 0);
+  const double = doubleKey(document);
+  if (double !== undefined) {
+    const message = 'is not valid YAML: Map keys must be unique';
+    return [{ kind: 'unreadable', line: lineAt(lines, double), message }];
+  }
   try {
     return expand(document.toJS(), { line, itemLine: (index) => itemLine(document, index, lines) ?? line });
   } catch (error) {
     // Aliases that multiply without end.
     return [{ kind: 'unreadable', line, message: `cannot be read: ${error instanceof Error ? error.message : error}` }];
   }
+}
+
+/** Where a key stands that its mapping has already. */
+function doubleKey(document: Document.Parsed): number | undefined {
+  let double: number | undefined;
+  visit(document, {
+    Map(_, { items }) {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) {
+          double = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        keys.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return double;
 }
 
 interface Lines {

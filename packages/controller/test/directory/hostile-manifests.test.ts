@@ -1,0 +1,88 @@
+// Files that no API server would let in: they cost their author a message, and nobody else's object.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { contentsFor } from '../../src/watch/directory/file-contents.ts';
+import { readManifests } from '../../src/watch/directory/read-manifests.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+function objectOf(kind: string, path: string, more: object): object {
+  const [namespace, name] = path.split('/');
+  const apiVersion = kind === 'EndpointSlice' ? 'discovery.k8s.io/v1' : 'v1';
+  return { apiVersion, kind, metadata: { namespace, name }, ...more };
+}
+const ports = (...items: object[]): object => ({ spec: { type: 'LoadBalancer', ports: items } });
+const good = objectOf('Service', 'b/good', ports({ port: 80 }));
+
+const read = (...items: object[]): ReturnType<typeof contentsFor> =>
+  contentsFor('all.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }), undefined);
+
+describe('hostile manifests', { timeout: 20_000 }, () => {
+  test('of thousands of mistakes in one object the first are told, and how many more there are', () => {
+    const endpoints = numbers(5_000).map((i) => ({ addresses: [`nonsense${i}`] }));
+    const labels = { 'kubernetes.io/service-name': 'web' };
+    const slice = {
+      ...objectOf('EndpointSlice', 'a/web', { addressType: 'IPv4', endpoints }),
+      metadata: { namespace: 'a', name: 'web', labels },
+    };
+    const { objects, problems } = read(slice, good);
+    assert.deepEqual([...objects.keys()], ['Service b/good']);
+    assert.equal(problems.length, 21);
+    assert.match(problems[0]?.message ?? '', /^endpoints\[0\]\.addresses\[0\] is "nonsense0"; use an IPv4 address/);
+    assert.match(problems.at(-1)?.message ?? '', /^the object has 4980 more mistakes; correct those that are listed first/);
+  });
+
+  test('names, kinds and keys without end are cut in what is said of them', () => {
+    const long = 'x'.repeat(200_000);
+    const { objects, problems } = read(
+      objectOf('Service', `a/${long}`, ports({ port: 80 })),
+      objectOf('Service', 'a/web', {
+        ...ports({ port: 80 }),
+        metadata: { namespace: 'a', name: 'web', labels: { [long]: 1 } },
+      }),
+      { apiVersion: 'weir.dev/v1alpha1', kind: long, metadata: { name: 'x' } },
+      { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantPolicy', metadata: { name: 'p' }, spec: { [long]: 1 } },
+      good,
+    );
+    assert.deepEqual([...objects.keys()], ['Service b/good']);
+    assert.equal(problems.length, 4);
+    for (const { subject, message } of problems)
+      assert.ok(subject.length < 400 && message.length < 1_200, subject.slice(0, 80));
+  });
+
+  test('labels called as parts of every JavaScript object are labels like others', () => {
+    const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as object;
+    const { objects, problems } = read({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'constructor', labels },
+    });
+    assert.deepEqual(problems, []);
+    const found = objects.get('Namespace constructor')?.object;
+    assert.ok(found && 'labels' in found);
+    assert.deepEqual(Object.entries(found.labels).slice(0, 2), [
+      ['__proto__', 'a'],
+      ['constructor', 'b'],
+    ]);
+  });
+
+  test('a mapping of fifty thousand keys is read in the time that its length asks for', () => {
+    const text = (keys: number): string =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata:\n${numbers(keys)
+        .map((i) => `  k${i}: v\n`)
+        .join('')}`;
+    const started = performance.now();
+    assert.equal(readManifests(text(5_000))[0]?.kind, 'object');
+    const tenth = performance.now() - started;
+    assert.equal(readManifests(text(50_000))[0]?.kind, 'object');
+    // In the square of its length it would be a hundred times as long.
+    assert.ok(performance.now() - started - tenth < 40 * tenth);
+  });
+
+  test('a key that stands twice is still a mistake, at its line, at any depth', () => {
+    const text = 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: 80, port: 81}]\n';
+    assert.deepEqual(readManifests(text), [
+      { kind: 'unreadable', line: 5, message: 'is not valid YAML: Map keys must be unique' },
+    ]);
+  });
+});
