@@ -9,7 +9,7 @@ import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
 import type { Nodes } from './nodes.ts';
 import type { Placement } from './placement.ts';
-import { nodeWishFor, placeInPool } from './pool.ts';
+import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
 import type { TakenPorts } from './taken-ports.ts';
@@ -61,7 +61,10 @@ function decideOnce(service: ServiceObject, context: DecisionContext): Decision 
   const ports = service.ports.filter((port) => !badPorts.has(port));
   const refusal = wholeRefusal(ports, badPorts, { tenant, ...context });
   if (refusal !== undefined) return refused(service, tenant.name, objection ?? refusal, badPorts);
-  const wish = nodeWishFor(settings, tenant, context.fleet);
+  const wish =
+    membership.kind === 'tenant'
+      ? nodeWishFor(settings, tenant, context.fleet)
+      : heldWish(service, { ...context, settings, tenant });
   const result = placeInPool(wish, { ...context, service, ports, tenant: tenant.name });
   if (result.kind === 'conflict') {
     return refused(service, tenant.name, objection ?? { reason: 'PortConflict', message: result.message }, badPorts);
@@ -84,6 +87,15 @@ function poolRefusal(settings: ServiceSettings | undefined, { name, policy, gran
   if (pool === null || grants.pools.includes(pool)) return undefined;
   const message = `tenant "${name}" may not use pool "${pool}", only ${listed(grants.pools)}; use one of them in annotation weir.dev/pool, or ask for it in ${policyText(policy)}`;
   return { reason: 'PoolNotAllowed', message };
+}
+
+/** How many nodes the tenant of a Service in dispute may have is not known: it keeps those that it has. */
+function heldWish(
+  { uid }: ServiceObject,
+  { settings, tenant, fleet, taken }: DecisionContext & Pick<Served, 'settings' | 'tenant'>,
+): NodeWish {
+  const nodes = new Set(taken.listenersOf(uid).map(({ node }) => node)).size;
+  return { ...nodeWishFor(settings, tenant, fleet), nodes: Math.max(1, nodes) };
 }
 
 /** A Service in dispute goes on where it is, under the tenant that it had, of whom nothing more is known here. */

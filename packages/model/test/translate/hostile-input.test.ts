@@ -77,3 +77,18 @@ test('a tenant is never told the names of Services that a dispute counts for it'
     /^1 of 1 load balancers of tenant "gold" are in use \(1 of other namespaces\)/,
   );
 });
+
+test('a Service whose tenant comes into dispute keeps its node and is put on no other', () => {
+  const one = { grants: { ...OPEN_GRANTS, nodesPerService: 1 } };
+  const yields = (name: string, priority: number, more = {}) =>
+    policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, ...more });
+  const world = {
+    nodes: [node('n1', '192.0.2.1'), node('n2', '192.0.2.2'), node('n3', '192.0.2.3')],
+    namespaces: [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })],
+    services: [service('b/web')],
+  };
+  const before = fresh({ ...world, policies: [yields('b', 1, one)] });
+  const after = next(before, { ...world, policies: [yields('b', 1, one), yields('a', 2)] });
+  assert.equal(reasonOf(after, 'b/web'), 'TenantConflict');
+  assert.deepEqual(statusOf(after, 'b/web').nodes, statusOf(before, 'b/web').nodes);
+});
