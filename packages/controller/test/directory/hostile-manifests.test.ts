@@ -29,7 +29,10 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     assert.deepEqual([...objects.keys()], ['Service b/good']);
     assert.equal(problems.length, 21);
     assert.match(problems[0]?.message ?? '', /^endpoints\[0\]\.addresses\[0\] is "nonsense0"; use an IPv4 address/);
-    assert.match(problems.at(-1)?.message ?? '', /^the object has 4980 more mistakes; correct those that are listed first/);
+    assert.match(
+      problems.at(-1)?.message ?? '',
+      /^the object has 4980 more mistakes; correct those that are listed first/,
+    );
   });
 
   test('names, kinds and keys without end are cut in what is said of them', () => {
