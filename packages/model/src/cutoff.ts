@@ -34,7 +34,7 @@ export interface CutoffSubject {
 export function cutoffFor(cutoffs: readonly Cutoff[], subject: CutoffSubject, now: number): Cutoff | undefined {
   let found: Cutoff | undefined;
   for (const cutoff of cutoffs) {
-    if (!isInForce(cutoff, now) || !targets(cutoff.target, subject)) continue;
+    if (!isInForce(cutoff, now) || !isTargeted(cutoff.target, subject)) continue;
     if (found === undefined || cutoff.uid < found.uid) found = cutoff;
   }
   return found;
@@ -44,7 +44,8 @@ export function isInForce(cutoff: Cutoff, now: number): boolean {
   return cutoff.until === null || now < cutoff.until;
 }
 
-function targets(target: SuspensionTarget, subject: CutoffSubject): boolean {
+/** Whether a suspension of the target stops the subject. */
+export function isTargeted(target: SuspensionTarget, subject: CutoffSubject): boolean {
   switch (target.kind) {
     case 'tenant':
       return subject.tenant === target.tenant;

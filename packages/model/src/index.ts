@@ -49,14 +49,9 @@ export * from './usage/period.ts';
 export * from './usage/report.ts';
 export { type Condition, truncate } from './view/condition.ts';
 export * from './view/fleet.ts';
+export * from './view/fleet-views.ts';
 export * from './view/policy-view.ts';
 export * from './view/port-view.ts';
 export * from './view/proxy-view.ts';
-export {
-  type PortError,
-  type ServiceState,
-  type ServiceView,
-  serviceViewFor,
-  serviceViewsFor,
-} from './view/service-view.ts';
+export type { PortError, ServiceState, ServiceView } from './view/service-view.ts';
 export * from './view/tenant-view.ts';

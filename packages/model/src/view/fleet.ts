@@ -11,7 +11,7 @@ export interface Fleet {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** By Service UID: the addresses of the last view; at start those in the status of the Service. */
-  readonly previous: ReadonlyMap<string, readonly string[]>;
+  readonly previous: Pick<ReadonlyMap<string, readonly string[]>, 'get'>;
   /** False while the store is away: nothing new is known, so nothing is withdrawn. */
   readonly reachable: boolean;
   /** True while proxies that are alive may not have been heard yet (a new leader, a new epoch): nothing is withdrawn. */

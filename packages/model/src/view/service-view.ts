@@ -1,10 +1,11 @@
-import { type Cutoff, cutoffFor } from '../cutoff.ts';
+import type { Cutoff } from '../cutoff.ts';
 import type { ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
-import type { ListenerEntry, ServiceEntry } from '../table/entry.ts';
+import type { ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
 import { type Condition, conditionsFor } from './condition.ts';
+import type { EndpointCount } from './endpoint-count.ts';
 import type { Fleet } from './fleet.ts';
-import { type FleetIndex, indexOf, type ReportedBy } from './fleet-index.ts';
+import type { NodeReports } from './node-reports.ts';
 import type { PortView } from './port-view.ts';
 
 export type ServiceState = 'Programmed' | 'Pending' | 'Refused' | 'Suspended';
@@ -33,27 +34,31 @@ export interface PortError {
   readonly message: string;
 }
 
-/** A view of each Service of the table, sorted by namespace and name. */
-export function serviceViewsFor(fleet: Fleet): ServiceView[] {
-  const index = indexOf(fleet);
-  return index.services
-    .map((entry) => viewFor(entry, fleet, index))
-    .sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+/** One Service: what was decided of it, and what it showed before. */
+export interface ViewSubject {
+  readonly entry: ServiceEntry;
+  /** Sorted by node, port, protocol, address. */
+  readonly listeners: readonly ListenerEntry[];
+  readonly endpoints: EndpointCount;
+  /** In force now. */
+  readonly cutoff: Cutoff | undefined;
+  /** The addresses of the last view. */
+  readonly before: readonly string[];
 }
 
-/** The view of one Service by its entry. */
-export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
-  return viewFor(entry, fleet, indexOf(fleet));
+/** What all views are made of. */
+export interface ViewWorld extends Pick<Fleet, 'reachable' | 'settling'> {
+  readonly nodes: ReadonlyMap<string, NodeEntry>;
+  readonly reports: NodeReports;
 }
 
-function viewFor(entry: ServiceEntry, fleet: Fleet, index: FleetIndex): ServiceView {
-  const listeners = index.listeners.get(entry.uid) ?? [];
-  const ports = listeners.map((listener) => portViewFor(listener, index.reports.get(listener.node) ?? []));
-  const addresses = addressesFor(entry, ports, fleet, index);
-  const endpoints = index.endpoints.get(entry.uid) ?? { ready: 0, total: 0 };
-  const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
+/** What is shown of one Service. */
+export function viewFor(subject: ViewSubject, world: ViewWorld): ServiceView {
+  const { entry, listeners, endpoints, cutoff } = subject;
+  const ports = listeners.map((listener) => portViewFor(listener, world.reports.reportOf(listener)));
+  const addresses = addressesFor(subject, ports, world);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { addresses, errors, readyEndpoints: endpoints.ready, reachable: fleet.reachable };
+  const facts = { addresses, errors, readyEndpoints: endpoints.ready, reachable: world.reachable };
   const conditions = conditionsFor(entry, facts, cutoff);
   return {
     uid: entry.uid,
@@ -71,8 +76,7 @@ function viewFor(entry: ServiceEntry, fleet: Fleet, index: FleetIndex): ServiceV
   };
 }
 
-function portViewFor(listener: ListenerEntry, reports: readonly ReportedBy[]): PortView {
-  const report = newestReport(listener, reports);
+function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined): PortView {
   return {
     port: listener.port,
     protocol: listener.protocol,
@@ -84,31 +88,20 @@ function portViewFor(listener: ListenerEntry, reports: readonly ReportedBy[]): P
   };
 }
 
-/** Of two lives on one node (an upgrade) the one that serves, then the newer one. A report for another Service is old. */
-function newestReport(listener: ListenerEntry, reports: readonly ReportedBy[]): ListenerReport | undefined {
-  let found: ListenerReport | undefined;
-  for (const { byListener } of reports) {
-    const report = byListener.get(listener.id);
-    if (report !== undefined && report.service === listener.service && (found === undefined || report.bound))
-      found = report;
-  }
-  return found;
-}
-
 /**
  * Published: the addresses of the nodes whose proxy has confirmed every port. An address that works is never cleared:
  * when no proxy confirms now, those of before stay as long as the Service holds their nodes.
  */
 function addressesFor(
-  entry: ServiceEntry,
+  subject: ViewSubject,
   ports: readonly PortView[],
-  fleet: Fleet,
-  index: FleetIndex,
+  { nodes, reachable, settling }: ViewWorld,
 ): readonly string[] {
+  const { entry } = subject;
   if (entry.settings === null) return [];
   const published = (node: string): readonly string[] => {
     const bound = ports.filter((port) => port.node === node);
-    return (index.nodes.get(node)?.publishedAddresses ?? []).filter((address) =>
+    return (nodes.get(node)?.publishedAddresses ?? []).filter((address) =>
       bound.some((port) => isIPv6(port.address) === isIPv6(address)),
     );
   };
@@ -116,14 +109,14 @@ function addressesFor(
     const own = ports.filter((port) => port.node === node);
     return own.length > 0 && own.every((port) => port.bound);
   });
-  const before = new Set(fleet.previous.get(entry.uid));
+  const before = new Set(subject.before);
   const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
-  if (!fleet.reachable && held.length > 0) return sortedUnique(held);
+  if (!reachable && held.length > 0) return sortedUnique(held);
   const live = confirmed.flatMap(published);
-  const known = fleet.settling === true ? [...live, ...held] : live.length > 0 ? live : held;
+  const known = settling === true ? [...live, ...held] : live.length > 0 ? live : held;
   if (known.length > 0 || entry.nodes.length === 0) return sortedUnique(known);
   // It moves: until its new nodes have confirmed, the old addresses are better than none. Those of others were never ours.
-  const ours = new Set([...index.nodes.values()].flatMap(({ publishedAddresses }) => publishedAddresses));
+  const ours = new Set([...nodes.values()].flatMap(({ publishedAddresses }) => publishedAddresses));
   return sortedUnique([...before].filter((address) => ours.has(address)));
 }
 
@@ -150,8 +143,4 @@ function stateFor(
   if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...of('Programmed') };
   if (isStatus('Accepted', 'False')) return { state: 'Refused', ...of('Accepted') };
   return { state: 'Pending', ...of('Programmed') };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,7 +3,8 @@ import { entriesOf } from '../table/table.ts';
 import { add, type Counters, ZERO } from '../usage/counters.ts';
 import type { UsageRow } from '../usage/report.ts';
 import type { Fleet } from './fleet.ts';
-import { type ServiceState, type ServiceView, serviceViewsFor } from './service-view.ts';
+import { serviceViewsFor } from './fleet-views.ts';
+import type { ServiceState, ServiceView } from './service-view.ts';
 
 /** A tenant with what it may have, what it has, and what it used this month. */
 export interface TenantView {

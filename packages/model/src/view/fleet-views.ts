@@ -1,0 +1,119 @@
+// Views that remember: of a fleet that changed only the Services it changed for are looked at again. The full computation is the
+// first step of a new memory; a law compares the two over random histories.
+import { type Cutoff, cutoffFor, isInForce, isTargeted } from '../cutoff.ts';
+import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
+import { isSame } from '../table/same.ts';
+import { changedIn } from '../translate/changed-in.ts';
+import type { Fleet } from './fleet.ts';
+import { NodeReports } from './node-reports.ts';
+import { type ServiceView, viewFor } from './service-view.ts';
+import { TableIndex } from './table-index.ts';
+
+/** A view of each Service of the table, sorted by namespace and name. */
+export function serviceViewsFor(fleet: Fleet): ServiceView[] {
+  return [...new FleetViews().next(fleet)];
+}
+
+/** The view of one Service by its entry. */
+export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
+  const table = new TableIndex();
+  const reports = new NodeReports();
+  table.update(fleet.table);
+  reports.update(fleet.heartbeats);
+  const part = table.partOf(entry.uid) ?? { listeners: [], endpoints: { ready: 0, total: 0 } };
+  const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
+  const before = fleet.previous.get(entry.uid) ?? [];
+  return viewFor({ ...part, entry, cutoff, before }, { ...fleet, nodes: table.nodes, reports });
+}
+
+export class FleetViews {
+  readonly #table = new TableIndex();
+  readonly #reports = new NodeReports();
+  /** By Service UID. */
+  readonly #views = new Map<string, ServiceView>();
+  #cutoffs: readonly Cutoff[] = [];
+  #isReachable = false;
+  #isSettling = false;
+  #sorted: readonly ServiceView[] = [];
+
+  /**
+   * A view of each Service of the table, sorted by namespace and name; views that say the same stay the same objects, and so does the
+   * list. The addresses of before are those of the last view; `fleet.previous` is asked only for Services that had none.
+   */
+  next(fleet: Fleet): readonly ServiceView[] {
+    const dirty = this.#touchedBy(fleet);
+    let isOther = false;
+    const come: ServiceView[] = [];
+    for (const uid of dirty) {
+      const before = this.#views.get(uid);
+      const view = this.#viewOf(uid, before, fleet);
+      if (view === before) continue;
+      isOther = true;
+      if (view === undefined) this.#views.delete(uid);
+      else this.#views.set(uid, view);
+      if (before === undefined && view !== undefined) come.push(view);
+    }
+    if (isOther) {
+      const stayed = this.#sorted.flatMap(({ uid }) => this.#views.get(uid) ?? []);
+      this.#sorted = [...stayed, ...come].sort(byName);
+    }
+    return this.#sorted;
+  }
+
+  #touchedBy(fleet: Fleet): Iterable<string> {
+    const { services, nodes } = this.#table.update(fleet.table);
+    const reported = this.#reports.update(fleet.heartbeats);
+    const cutoffs = this.#setCutoffs(fleet);
+    const isSettling = fleet.settling ?? false;
+    const isFlag = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
+    this.#isReachable = fleet.reachable;
+    this.#isSettling = isSettling;
+    if (isFlag) return new Set([...this.#table.uids(), ...this.#views.keys()]);
+    const dirty = new Set([...services, ...reported]);
+    if (nodes.length === 0 && cutoffs.length === 0) return dirty;
+    for (const uid of this.#table.uids()) {
+      const entry = this.#table.entryOf(uid);
+      if (entry === undefined) continue;
+      const isCutOff = cutoffs.some((cutoff) => isTargeted(cutoff.target, entry));
+      if (isCutOff || this.#isAt(entry, nodes)) dirty.add(uid);
+    }
+    return dirty;
+  }
+
+  /** Returns those that are in force now and were not, or were and are not. */
+  #setCutoffs({ cutoffs, now }: Fleet): readonly Cutoff[] {
+    const before = this.#cutoffs;
+    const inForce = cutoffs.filter((cutoff) => isInForce(cutoff, now));
+    if (isSame(before, inForce)) return [];
+    this.#cutoffs = inForce;
+    const { gone, come } = changedIn(before, inForce);
+    return [...gone, ...come];
+  }
+
+  /** It holds ports there, or is still published there while it moves. */
+  #isAt({ uid, nodes: own }: ServiceEntry, nodes: readonly NodeEntry[]): boolean {
+    const published = this.#views.get(uid)?.addresses ?? [];
+    return nodes.some(
+      ({ name, publishedAddresses }) =>
+        own.includes(name) || publishedAddresses.some((address) => published.includes(address)),
+    );
+  }
+
+  #viewOf(uid: string, before: ServiceView | undefined, fleet: Fleet): ServiceView | undefined {
+    const part = this.#table.partOf(uid);
+    if (part === undefined) return undefined;
+    const addresses = before?.addresses ?? fleet.previous.get(uid) ?? [];
+    const cutoff = cutoffFor(this.#cutoffs, part.entry, fleet.now);
+    const world = { ...fleet, nodes: this.#table.nodes, reports: this.#reports };
+    const view = viewFor({ ...part, cutoff, before: addresses }, world);
+    return isSame(before, view) ? before : view;
+  }
+}
+
+function byName(a: ServiceView, b: ServiceView): number {
+  return compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.uid, b.uid);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,134 @@
+import type { EndpointsEntry, Entry, ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
+import { EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
+import { type EndpointCount, endpointCountOf } from './endpoint-count.ts';
+
+/** What the table holds for one Service. */
+export interface TablePart {
+  readonly entry: ServiceEntry;
+  /** Sorted by node, port, protocol, address. */
+  readonly listeners: readonly ListenerEntry[];
+  readonly endpoints: EndpointCount;
+}
+
+/** What a new table says otherwise than the one before. */
+export interface TableNews {
+  /** UIDs of Services, those that are gone included. */
+  readonly services: ReadonlySet<string>;
+  /** As they were and as they are. */
+  readonly nodes: readonly NodeEntry[];
+}
+
+interface Entries {
+  service: ServiceEntry | undefined;
+  readonly listeners: Map<string, ListenerEntry>;
+  readonly endpoints: Map<string, EndpointsEntry>;
+  /** Of these entries; undefined: it was not asked for since they changed. */
+  part: TablePart | undefined;
+}
+
+/** A table by Service, kept up with tables that share most of their entries: those that are the same objects cost a look each. */
+export class TableIndex {
+  #table: RoutingTable = EMPTY_TABLE;
+  /** By Service UID. */
+  readonly #services = new Map<string, Entries>();
+  readonly #nodes = new Map<string, NodeEntry>();
+
+  get nodes(): ReadonlyMap<string, NodeEntry> {
+    return this.#nodes;
+  }
+
+  update(table: RoutingTable): TableNews {
+    const before = this.#table.entries;
+    const changed: Entry[] = [];
+    if (before === table.entries) return newsOf(changed);
+    this.#table = table;
+    let kept = 0;
+    const come: Entry[] = [];
+    for (const [id, entry] of table.entries) {
+      const old = before.get(id);
+      if (old !== undefined) kept += 1;
+      if (old === entry) continue;
+      if (old !== undefined) changed.push(old);
+      come.push(entry);
+    }
+    if (kept < before.size) for (const [id, old] of before) if (!table.entries.has(id)) changed.push(old);
+    // All that goes before all that comes: a listener may pass from one Service to another.
+    for (const entry of changed) this.#remove(entry);
+    for (const entry of come) this.#put(entry);
+    changed.push(...come);
+    return newsOf(changed);
+  }
+
+  uids(): Iterable<string> {
+    return this.#services.keys();
+  }
+
+  entryOf(uid: string): ServiceEntry | undefined {
+    return this.#services.get(uid)?.service;
+  }
+
+  /** Undefined: the table does not know such a Service. */
+  partOf(uid: string): TablePart | undefined {
+    const entries = this.#services.get(uid);
+    if (entries?.service === undefined) return undefined;
+    entries.part ??= {
+      entry: entries.service,
+      listeners: [...entries.listeners.values()].sort(byPlace),
+      endpoints: endpointCountOf(entries.endpoints.values()),
+    };
+    return entries.part;
+  }
+
+  #put(entry: Entry): void {
+    if (entry.kind === 'service') this.#of(entry.uid).service = entry;
+    else if (entry.kind === 'listener') this.#of(entry.service).listeners.set(entry.id, entry);
+    else if (entry.kind === 'endpoints') this.#of(entry.service).endpoints.set(entry.id, entry);
+    else if (entry.kind === 'node') this.#nodes.set(entry.name, entry);
+  }
+
+  #remove(entry: Entry): void {
+    if (entry.kind === 'node') this.#nodes.delete(entry.name);
+    const uid = serviceOf(entry);
+    const entries = uid === undefined ? undefined : this.#services.get(uid);
+    if (uid === undefined || entries === undefined) return;
+    entries.part = undefined;
+    if (entry.kind === 'service') entries.service = undefined;
+    else if (entry.kind === 'listener') entries.listeners.delete(entry.id);
+    else if (entry.kind === 'endpoints') entries.endpoints.delete(entry.id);
+    const isEmpty = entries.service === undefined && entries.listeners.size === 0 && entries.endpoints.size === 0;
+    if (isEmpty) this.#services.delete(uid);
+  }
+
+  /** To be changed. */
+  #of(uid: string): Entries {
+    const known = this.#services.get(uid);
+    if (known !== undefined) {
+      known.part = undefined;
+      return known;
+    }
+    const entries: Entries = { service: undefined, listeners: new Map(), endpoints: new Map(), part: undefined };
+    this.#services.set(uid, entries);
+    return entries;
+  }
+}
+
+function newsOf(changed: readonly Entry[]): TableNews {
+  const services = new Set<string>();
+  const nodes: NodeEntry[] = [];
+  for (const entry of changed) {
+    const uid = serviceOf(entry);
+    if (uid !== undefined) services.add(uid);
+    if (entry.kind === 'node') nodes.push(entry);
+  }
+  return { services, nodes };
+}
+
+function serviceOf(entry: Entry): string | undefined {
+  if (entry.kind === 'service') return entry.uid;
+  return entry.kind === 'listener' || entry.kind === 'endpoints' ? entry.service : undefined;
+}
+
+function byPlace(a: ListenerEntry, b: ListenerEntry): number {
+  if (a.node !== b.node) return a.node < b.node ? -1 : 1;
+  return a.port - b.port || (a.id < b.id ? -1 : 1);
+}

@@ -1,0 +1,204 @@
+// What Services are told step by step equals what they are told when everything is looked at, over random histories.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Cutoff,
+  type Fleet,
+  FleetViews,
+  type Heartbeat,
+  NOTHING_HELD,
+  type ServiceView,
+  type Snapshot,
+  serviceViewsFor,
+  Translator,
+} from '@weir/model';
+import fc from 'fast-check';
+import { service, slice, snapshotOf } from '../build/snapshot.ts';
+import { nodeSets, type Step, settings, steps } from './history.ts';
+
+/** How the fleet is now, but for its table; proxies by node and life. */
+interface Present {
+  readonly snapshot: Snapshot;
+  readonly proxies: ReadonlyMap<string, Report>;
+  readonly cutoffs: readonly Cutoff[];
+  readonly now: number;
+  readonly reachable: boolean;
+  readonly settling: boolean;
+}
+
+interface Report {
+  readonly node: string;
+  readonly life: number;
+  readonly draining: boolean;
+  /** Which of the listeners of its node it could not bind; `old`: it knows the table of some steps ago. */
+  readonly fails: number;
+  readonly isOld: boolean;
+  readonly listening: boolean;
+}
+
+type Move = (before: Present) => Present;
+
+const tableMoves: fc.Arbitrary<Move> = steps.map((step: Step) => (before) => ({
+  ...before,
+  snapshot: step(before.snapshot),
+}));
+const proxyMoves: fc.Arbitrary<Move> = fc
+  .record({
+    node: fc.constantFrom('n1', 'n2', 'n3'),
+    life: fc.constantFrom(1, 1, 2),
+    draining: fc.boolean(),
+    fails: fc.nat(4),
+    isOld: fc.boolean(),
+    listening: fc.boolean(),
+    isGone: fc.boolean(),
+  })
+  .map(({ isGone, ...report }) => (before) => {
+    const proxies = new Map(before.proxies);
+    const key = `${report.node}/${report.life}`;
+    if (isGone) proxies.delete(key);
+    else proxies.set(key, report);
+    return { ...before, proxies };
+  });
+const flagMoves: fc.Arbitrary<Move> = fc
+  .record({ reachable: fc.boolean(), settling: fc.boolean() })
+  .map((flags) => (before) => ({ ...before, ...flags }));
+const cutoff = (uid: string, target: Cutoff['target'], until: number | null): Cutoff => ({
+  uid,
+  name: uid,
+  target,
+  message: uid,
+  until,
+  reason: 'SuspendedByOperator',
+  origin: { kind: 'store' },
+  createdAt: null,
+});
+const cutoffMoves: fc.Arbitrary<Move> = fc
+  .record({
+    cutoffs: fc.subarray([
+      cutoff('c1', { kind: 'service', namespace: 'a', service: 'web' }, 3),
+      cutoff('c2', { kind: 'tenant', tenant: 'gold' }, null),
+      cutoff('c3', { kind: 'namespace', namespace: 'a' }, 6),
+    ]),
+    later: fc.nat(3),
+  })
+  .map(({ cutoffs, later }) => (before) => ({ ...before, cutoffs, now: before.now + later }));
+const moves: fc.Arbitrary<Move> = fc.oneof(
+  { weight: 5, arbitrary: tableMoves },
+  { weight: 4, arbitrary: proxyMoves },
+  { weight: 2, arbitrary: cutoffMoves },
+  flagMoves,
+);
+
+/** What the proxies say of this table; each time in objects of their own, as it comes from a store. */
+function heartbeatsFor(present: Present, table: Fleet['table'], old: Fleet['table']): Heartbeat[] {
+  return [...present.proxies.values()].map(({ node, life, draining, fails, isOld, listening }) => ({
+    node,
+    life,
+    draining,
+    version: '0',
+    startedAt: 0,
+    addresses: [],
+    applied: null,
+    cutoffSequence: 0,
+    workers: 1,
+    connections: 0,
+    listeners: [...(isOld ? old : table).entries.values()].flatMap((entry, index) => {
+      if (entry.kind !== 'listener' || entry.node !== node) return [];
+      const bound = index % 5 !== fails;
+      return [{ id: entry.id, service: entry.service, bound, listening, error: bound ? null : 'port in use' }];
+    }),
+  }));
+}
+
+/** What the Services of the snapshot say of themselves, but for those that were looked at before. */
+function previousFor({ services }: Snapshot, views: readonly ServiceView[]): Map<string, readonly string[]> {
+  const previous = new Map(services.map(({ uid, publishedIPs }) => [uid, publishedIPs]));
+  for (const { uid, addresses } of views) previous.set(uid, addresses);
+  return previous;
+}
+
+test('step by step is the same as looking at everything', () => {
+  const seen = new Set<string>();
+  fc.assert(
+    fc.property(fc.array(moves, { minLength: 1, maxLength: 20 }), (history) => {
+      const translator = new Translator(settings, NOTHING_HELD);
+      const memory = new FleetViews();
+      let present: Present = {
+        snapshot: snapshotOf({ settings, nodes: nodeSets[1] ?? [], services: [service('a/web')] }),
+        proxies: new Map(),
+        cutoffs: [],
+        now: 0,
+        reachable: true,
+        settling: false,
+      };
+      let full: readonly ServiceView[] = [];
+      let old = translator.next(present.snapshot).table;
+      for (const move of history) {
+        present = move(present);
+        const { table } = translator.next(present.snapshot);
+        const fleet = { ...present, table, heartbeats: heartbeatsFor(present, table, old) };
+        const views = memory.next({ ...fleet, previous: previousFor(present.snapshot, []) });
+        full = serviceViewsFor({ ...fleet, previous: previousFor(present.snapshot, full) });
+        assert.deepEqual(views, full);
+        for (const { state, addresses } of full) seen.add(`${state} ${addresses.length > 0}`);
+        old = table;
+      }
+    }),
+    { numRuns: 500 },
+  );
+  // The histories are worth something: everything was reached.
+  assert.deepEqual([...seen].sort(), [
+    'Pending false',
+    'Programmed true',
+    'Refused false',
+    'Suspended false',
+    'Suspended true',
+  ]);
+});
+
+const SERVICES = { services: [service('a/web'), service('b/api')], slices: [slice('a/web', ['10.0.0.1'])] };
+
+function fleetOf(snapshot: Snapshot, translator: Translator, change: Partial<Present> = {}): Fleet {
+  const { table } = translator.next(snapshot);
+  const present: Present = {
+    snapshot,
+    proxies: new Map([['n1', { node: 'n1', life: 1, draining: false, fails: 9, isOld: false, listening: true }]]),
+    cutoffs: [],
+    now: 0,
+    reachable: true,
+    settling: false,
+    ...change,
+  };
+  return { ...present, table, heartbeats: heartbeatsFor(present, table, table), previous: new Map() };
+}
+
+test('when the fleet says the same again, the views and their list are the same objects', () => {
+  const translator = new Translator(settings, NOTHING_HELD);
+  const memory = new FleetViews();
+  const snapshot = snapshotOf({ settings, ...SERVICES });
+  const first = memory.next(fleetOf(snapshot, translator));
+  assert.equal(memory.next(fleetOf(snapshot, translator)), first);
+});
+
+test('a change for one Service leaves the views of others the same objects', () => {
+  const translator = new Translator(settings, NOTHING_HELD);
+  const memory = new FleetViews();
+  const snapshot = snapshotOf({ settings, ...SERVICES });
+  let before = memory.next(fleetOf(snapshot, translator));
+  const isOther = (fleet: Fleet): boolean[] => {
+    const views = memory.next(fleet);
+    const others = views.map((view, index) => view !== before[index]);
+    before = views;
+    return others;
+  };
+  const scaled = { ...snapshot, slices: [slice('a/web', ['10.0.0.1', '10.0.0.2'])] };
+  assert.deepEqual(isOther(fleetOf(scaled, translator)), [true, false], 'an endpoint');
+  const stop = cutoff('c1', { kind: 'namespace', namespace: 'b' }, null);
+  assert.deepEqual(isOther(fleetOf(scaled, translator, { cutoffs: [stop] })), [false, true], 'a cut-off');
+  const fleet = fleetOf(scaled, translator, { cutoffs: [stop] });
+  const listeners = fleet.heartbeats[0]?.listeners.map((report) =>
+    report.service === 'uid-a-web' ? { ...report, listening: false } : report,
+  );
+  const heartbeats = fleet.heartbeats.map((each) => ({ ...each, listeners: listeners ?? [] }));
+  assert.deepEqual(isOther({ ...fleet, heartbeats }), [true, false], 'what a proxy reports');
+});

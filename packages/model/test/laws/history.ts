@@ -1,0 +1,122 @@
+// What may happen to the objects of a cluster, one thing at a time.
+import {
+  type FleetSettings,
+  type NodeObject,
+  OPEN_GRANTS,
+  type PodObject,
+  type ServiceObject,
+  type SliceObject,
+  type Snapshot,
+  type SuspensionObject,
+  type TenantPolicyObject,
+} from '@weir/model';
+import fc from 'fast-check';
+import { namespace, node, pod, policy, snapshotOf, suspension, team } from '../build/snapshot.ts';
+import { services, slices } from './arbitrary.ts';
+
+export type Step = (before: Snapshot) => Snapshot;
+
+export const settings: FleetSettings = {
+  ...snapshotOf({}).settings,
+  trust: { kind: 'pods' as const, serviceCidrs: [] },
+};
+
+/** Puts an object in place of the one with its path, or takes it away. */
+function put<T extends { readonly namespace?: string; readonly name: string }>(
+  list: readonly T[],
+  item: T,
+): readonly T[] {
+  const others = list.filter((each) => each.name !== item.name || each.namespace !== item.namespace);
+  return [...others, item].sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
+}
+const without = <T>(list: readonly T[], index: number): readonly T[] =>
+  list.filter((_, at) => at !== index % Math.max(1, list.length));
+
+const serviceSteps: fc.Arbitrary<Step> = services().map((some) => (before) => {
+  const wanted = some.map((each, index): ServiceObject => {
+    const nodes = ['1', '2', '3', undefined][index % 4];
+    return nodes === undefined ? each : { ...each, annotations: { ...each.annotations, 'weir.dev/nodes': nodes } };
+  });
+  return { ...before, services: wanted.reduce<readonly ServiceObject[]>(put, before.services) };
+});
+const leaving: fc.Arbitrary<Step> = fc
+  .nat(20)
+  .map((index) => (before) => ({ ...before, services: without(before.services, index) }));
+const sliceSteps: fc.Arbitrary<Step> = slices().map((some) => (before) => ({
+  ...before,
+  slices: some.reduce<readonly SliceObject[]>(put, before.slices),
+}));
+const sliceLeaving: fc.Arbitrary<Step> = fc
+  .nat(20)
+  .map((index) => (before) => ({ ...before, slices: without(before.slices, index) }));
+const podSteps: fc.Arbitrary<Step> = fc
+  .record({
+    path: fc.constantFrom('a/p1', 'a/p2', 'b/p1', 'c/p1'),
+    ip: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', '192.0.2.1'),
+    isHost: fc.boolean(),
+    isGone: fc.boolean(),
+  })
+  .map(({ path, ip, isHost, isGone }) => (before) => {
+    const one = pod(path, ip, isHost);
+    const pods = isGone
+      ? before.pods.filter(({ namespace, name }) => `${namespace}/${name}` !== path)
+      : put<PodObject>(before.pods, one);
+    return { ...before, pods };
+  });
+const edge = { role: 'loadbalancer', 'weir.dev/pool': 'edge' };
+export const nodeSets: readonly (readonly NodeObject[])[] = [
+  [node('n1', '192.0.2.1')],
+  [node('n1', '192.0.2.1'), node('n2', '192.0.2.2'), node('n3', '192.0.2.3')],
+  [
+    node('n1', '192.0.2.1', { unschedulable: true }),
+    node('n2', '192.0.2.2'),
+    node('e1', '192.0.2.9', { labels: edge }),
+  ],
+  [],
+];
+const nodeSteps: fc.Arbitrary<Step> = fc.constantFrom(...nodeSets).map((nodes) => (before) => ({ ...before, nodes }));
+const policySets: readonly (readonly TenantPolicyObject[])[] = [
+  [],
+  [policy('a', { namespaceSelector: team('a'), limits: { services: 1, ports: 2 } })],
+  [
+    policy('a', {
+      namespaceSelector: team('a'),
+      tenantFrom: { kind: 'name', name: 'gold' },
+      grants: { ...OPEN_GRANTS, pools: ['edge', 'default'], allowedPorts: [{ from: 80, to: 81 }] },
+    }),
+    policy('b', {
+      namespaceSelector: team('b'),
+      tenantFrom: { kind: 'name', name: 'gold' },
+      grants: { ...OPEN_GRANTS, nodesPerService: 1, allowedEndpointCIDRs: ['10.0.0.0/30'] },
+      limits: { ports: 1 },
+    }),
+  ],
+];
+const policySteps: fc.Arbitrary<Step> = fc
+  .constantFrom(...policySets)
+  .map((policies) => (before) => ({ ...before, policies }));
+const namespaceSteps: fc.Arbitrary<Step> = fc
+  .record({ name: fc.constantFrom('a', 'b', 'c'), team: fc.constantFrom('a', 'b', 'c') })
+  .map((one) => (before) => ({
+    ...before,
+    namespaces: put(before.namespaces, namespace(one.name, { team: one.team })),
+  }));
+const suspensionSteps: fc.Arbitrary<Step> = fc
+  .constantFrom<readonly SuspensionObject[]>(
+    [],
+    [suspension('s', { kind: 'service', namespace: 'a', service: 'web' })],
+    [suspension('s', { kind: 'tenant', tenant: 'gold' }), suspension('n', { kind: 'namespace', namespace: 'c' })],
+  )
+  .map((suspensions) => (before) => ({ ...before, suspensions }));
+
+export const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: serviceSteps },
+  { weight: 2, arbitrary: leaving },
+  { weight: 3, arbitrary: sliceSteps },
+  sliceLeaving,
+  podSteps,
+  nodeSteps,
+  policySteps,
+  namespaceSteps,
+  suspensionSteps,
+);
