@@ -13,7 +13,7 @@ import {
   Translator,
 } from '@weir/model';
 import fc from 'fast-check';
-import { service, slice, snapshotOf } from '../build/snapshot.ts';
+import { pod, service, slice, snapshotOf } from '../build/snapshot.ts';
 import { nodeSets, type Step, settings, steps } from './history.ts';
 
 /** How the fleet is now, but for its table; proxies by node and life. */
@@ -42,6 +42,21 @@ const tableMoves: fc.Arbitrary<Move> = steps.map((step: Step) => (before) => ({
   ...before,
   snapshot: step(before.snapshot),
 }));
+/** A node is published at another address than before. */
+const addressMoves: fc.Arbitrary<Move> = fc
+  .record({ name: fc.constantFrom('n1', 'n2'), ip: fc.constantFrom('203.0.113.1', '203.0.113.2', '2001:db8::1') })
+  .map(({ name, ip }) => (before) => {
+    const nodes = before.snapshot.nodes.map((each) => (each.name === name ? { ...each, externalIPs: [ip] } : each));
+    return { ...before, snapshot: { ...before.snapshot, nodes } };
+  });
+/** One of several slices of a Service comes or goes. */
+const sliceMoves: fc.Arbitrary<Move> = fc.subarray(['web-1', 'web-2', 'web-3']).map((names) => (before) => {
+  const ports = [null, '80-TCP', '22-TCP'].map((name) => ({ name, port: 8080, protocol: 'TCP' }));
+  const slices = names.map((name) => slice('a/web', [`10.0.1.${name.at(-1)}`], { name, ports }));
+  const others = before.snapshot.slices.filter(({ name }) => !/^web-\d/.test(name));
+  const pods = ['1', '2', '3'].map((each) => pod(`a/q${each}`, `10.0.1.${each}`));
+  return { ...before, snapshot: { ...before.snapshot, slices: [...others, ...slices], pods } };
+});
 const proxyMoves: fc.Arbitrary<Move> = fc
   .record({
     node: fc.constantFrom('n1', 'n2', 'n3'),
@@ -86,6 +101,8 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
   { weight: 5, arbitrary: tableMoves },
   { weight: 4, arbitrary: proxyMoves },
   { weight: 2, arbitrary: cutoffMoves },
+  { weight: 2, arbitrary: addressMoves },
+  { weight: 2, arbitrary: sliceMoves },
   flagMoves,
 );
 
