@@ -1,16 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
-import {
-  type Cutoff,
-  type Heartbeat,
-  type RoutingTable,
-  type ServiceView,
-  type Snapshot,
-  serviceViewsFor,
-} from '@weir/model';
+import { type Cutoff, type Fleet, FleetViews, type RoutingTable, type ServiceView, type Snapshot } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
-import { withExhausted } from '../status/views.ts';
+import { ToldViews } from '../status/views.ts';
 import { Liveness } from './liveness.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
@@ -32,8 +24,9 @@ export class FleetKeeper {
   readonly #sink: StatusSink;
   readonly #clock: Clock;
   readonly #liveness = new Liveness();
-  /** By Service UID: what was last published; at first what its status says. */
-  readonly #previous = new Map<string, readonly string[]>();
+  readonly #toldViews = new ToldViews();
+  /** Remembers the views, and with them what was last published; none at first, and while another leads. */
+  #memory: FleetViews | undefined;
   #told: readonly unknown[] = [];
   #views: readonly ServiceView[] = [];
 
@@ -53,43 +46,45 @@ export class FleetKeeper {
     this.#liveness.grace(this.#clock.monotonic());
   }
 
+  /** Another leads and publishes: what was last published is read from the Services again. */
+  forget(): void {
+    this.#memory = undefined;
+    this.#told = [];
+  }
+
   async keep(decided: Decided, signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
-    const settling = this.#liveness.isInGrace(now);
-    const alive = this.#liveness.alive();
-    const reported = [decided.cutoffs, decided.exhausted, said(alive)];
-    const minute = Math.floor(now / LOOK_AGAIN_MS);
-    const reachable = this.#liveness.isReachable;
-    const facts = [decided.table, decided.snapshot, settling, reachable, this.#sink.observed, minute, reported];
-    if (isSame(facts, this.#told)) return;
-    this.#views = this.#viewsFor(decided, alive, settling);
+    this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
+    const facts = [this.#views, this.#sink.observed, Math.floor(now / LOOK_AGAIN_MS)];
+    // The views are the same list until one is another.
+    if (facts.every((fact, index) => fact === this.#told[index])) return;
     this.#told = [];
     if ((await this.#sink.write(this.#views, signal)) === 'done') this.#told = facts;
   }
 
-  #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, heartbeats: readonly Heartbeat[], settling: boolean) {
-    for (const { uid, publishedIPs } of snapshot.services) {
-      if (!this.#previous.has(uid)) this.#previous.set(uid, publishedIPs);
-    }
-    const reachable = this.#liveness.isReachable;
-    const fleet = { table, heartbeats, cutoffs, now: this.#clock.now(), previous: this.#previous, reachable, settling };
-    const views = serviceViewsFor(fleet).map((view) => withExhausted(view, exhausted));
-    this.#previous.clear();
-    for (const { uid, addresses } of views) this.#previous.set(uid, addresses);
-    return views;
+  #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {
+    const memory = this.#memory ?? new FleetViews();
+    // Whatever it throws on: it may have remembered half of it.
+    this.#memory = undefined;
+    const { isReachable: reachable } = this.#liveness;
+    const previous = publishedIn(snapshot);
+    const heartbeats = this.#liveness.alive();
+    const views = memory.next({ table, heartbeats, cutoffs, now: this.#clock.now(), previous, reachable, settling });
+    this.#memory = memory;
+    return this.#toldViews.of(views, exhausted);
   }
 }
 
-/** Of a heartbeat only what a view is made of: the rest changes every second. */
-function said(heartbeats: readonly Heartbeat[]): unknown {
-  return heartbeats.map(({ node, life, draining, listeners }) => ({ node, life, draining, listeners }));
-}
-
-/** Tables and snapshots are the same object until something changes; what the proxies say is compared by content. */
-function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
-  if (a.length !== b.length) return false;
-  return a.every((each, index) => each === b[index] || (index === a.length - 1 && isDeepStrictEqual(each, b[index])));
+/** What the Services say in their status; read through only when somebody asks. */
+function publishedIn({ services }: Snapshot): Fleet['previous'] {
+  let byUid: ReadonlyMap<string, readonly string[]> | undefined;
+  return {
+    get(uid) {
+      byUid ??= new Map(services.map((service) => [service.uid, service.publishedIPs]));
+      return byUid.get(uid);
+    },
+  };
 }

@@ -79,6 +79,7 @@ export function startController(options: ControllerOptions): Controller {
     table.follow();
     errands.forget();
     usage.forget();
+    fleet?.forget();
   };
 
   const decide: Loop = createLoop({

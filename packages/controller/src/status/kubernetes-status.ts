@@ -19,13 +19,32 @@ export interface KubernetesStatusOptions {
 
 /** Writes at once; the API server takes about 10 ms for each. */
 const WRITERS = 8;
+/** What is told again (a refused Service) or tried again (a refused write) is looked at so often. */
+const LOOK_AGAIN_MS = 30_000;
 const NOTHING: ServiceStatus = { ingress: [], conditions: [] };
+
+/** A Service that was told what its view says; while neither changes it is left alone. */
+interface Settled {
+  readonly facts: ServiceFacts;
+  readonly view: ServiceView | undefined;
+  /** On a clock that never jumps. */
+  readonly until: number;
+}
+
+interface Told {
+  /** `open`: it says so, or would not, and something is to be told or tried again. `changed`: it did meanwhile. */
+  readonly kind: 'settled' | 'open' | 'changed';
+  /** As the Service is now, if nobody else changed it. */
+  readonly facts: ServiceFacts | undefined;
+}
 
 /** Status and Events of Services, by server-side apply: only our conditions and the addresses, and only when something changes. */
 export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
   /** By the key of the source. */
   readonly #facts = new Map<string, ServiceFacts>();
+  /** By the key of the source. */
+  readonly #settled = new Map<string, Settled>();
   readonly #writer: StatusWriter;
   #observed = 0;
 
@@ -42,50 +61,80 @@ export class KubernetesStatus implements StatusSink {
   note(key: string, raw: Json | undefined): void {
     const before = this.#facts.get(key);
     const facts = raw === undefined ? undefined : serviceFactsFor(raw);
-    if (facts === undefined) this.#facts.delete(key);
-    else this.#facts.set(key, facts);
-    const said = (each: ServiceFacts | undefined): unknown => each && [each.uid, each.ingress, each.conditions];
+    if (facts === undefined) {
+      this.#facts.delete(key);
+      this.#settled.delete(key);
+    } else {
+      this.#facts.set(key, facts);
+    }
     if (!isDeepStrictEqual(said(before), said(facts))) this.#observed += 1;
   }
 
   async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'> {
     const viewOf = new Map(views.map((view) => [view.uid, view]));
-    this.#options.events.keepOnly((uid) => viewOf.has(uid));
-    const uids = new Set([...this.#facts.values()].map(({ uid }) => uid));
-    this.#writer.keepOnly((uid) => uids.has(uid));
+    this.#forget((uid) => viewOf.has(uid));
+    const now = this.#options.clock.monotonic();
+    const open = [...this.#facts].filter(([key, facts]) => !this.#isSettled(key, facts, viewOf.get(facts.uid), now));
     let outcome: 'done' | 'again' = 'done';
-    await forEachOf([...this.#facts], { at: WRITERS, signal }, async ([key, facts]) => {
+    await forEachOf(open, { at: WRITERS, signal }, async ([key, facts]) => {
       const view = viewOf.get(facts.uid);
-      const isWritten = view === undefined ? await this.#clear(key, facts) : await this.#say(key, facts, view);
-      if (!isWritten) outcome = 'again';
+      const told = await (view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view));
+      if (told.kind === 'changed') outcome = 'again';
+      else if (told.facts !== undefined && this.#facts.has(key)) {
+        const until = told.kind === 'open' ? now + LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
+        this.#settled.set(key, { facts: told.facts, view, until });
+      }
     });
     return outcome;
   }
 
-  async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<boolean> {
-    if (facts.type !== 'LoadBalancer' || facts.deleting) return true;
+  /** What is remembered of Services that are gone. */
+  #forget(isTold: (uid: string) => boolean): void {
+    this.#options.events.keepOnly(isTold);
+    let uids: ReadonlySet<string> | undefined;
+    this.#writer.keepOnly((uid) => {
+      uids ??= new Set([...this.#facts.values()].map((facts) => facts.uid));
+      return uids.has(uid);
+    });
+  }
+
+  // One that the watch told us of since is not: its facts are others.
+  #isSettled(key: string, facts: ServiceFacts, view: ServiceView | undefined, now: number): boolean {
+    const settled = this.#settled.get(key);
+    return settled !== undefined && settled.facts === facts && settled.view === view && now < settled.until;
+  }
+
+  async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<Told> {
+    if (facts.type !== 'LoadBalancer' || facts.deleting) return { kind: 'settled', facts };
     const status = statusFor(view, facts, this.#options.clock.now());
     const news = newsFor(view, facts);
-    if (!isSaid(status, facts) && !(await this.#apply(key, facts, status))) return false;
-    await this.#options.events.tell(news, standingFor(view));
-    return true;
+    const told: Told = isSaid(status, facts) ? { kind: 'settled', facts } : await this.#apply(key, facts, status);
+    if (told.kind === 'changed') return told;
+    const standing = standingFor(view);
+    await this.#options.events.tell(news, standing);
+    return standing.length > 0 ? { ...told, kind: 'open' } : told;
   }
 
-  async #clear(key: string, facts: ServiceFacts): Promise<boolean> {
-    return !isLeftover(facts) || this.#apply(key, facts, NOTHING);
+  async #clear(key: string, facts: ServiceFacts): Promise<Told> {
+    return isLeftover(facts) ? this.#apply(key, facts, NOTHING) : { kind: 'settled', facts };
   }
 
-  /** False: it changed meanwhile. */
-  async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<boolean> {
+  async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<Told> {
     const { namespace, name, resourceVersion } = facts;
     const path = `/api/v1/namespaces/${namespace}/services/${name}`;
     const target = { ...facts, apiVersion: 'v1', kind: 'Service', path };
     const outcome = await this.#writer.write(target, { status: jsonFor(status), words: wordsOf(status) });
+    if (outcome.kind === 'changed') return { kind: 'changed', facts };
+    if (outcome.kind !== 'written') return { kind: 'open', facts };
     // Not if the watch was faster.
-    if (outcome.kind === 'written' && this.#facts.get(key)?.resourceVersion === resourceVersion)
-      this.note(key, outcome.object);
-    return outcome.kind !== 'changed';
+    if (this.#facts.get(key)?.resourceVersion !== resourceVersion) return { kind: 'settled', facts };
+    this.note(key, outcome.object);
+    return { kind: 'settled', facts: this.#facts.get(key) };
   }
+}
+
+function said(facts: ServiceFacts | undefined): unknown {
+  return facts && [facts.uid, facts.type, facts.deleting, facts.ingress, facts.conditions];
 }
 
 /** Without the times: those of a condition that was never taken are always now. */
