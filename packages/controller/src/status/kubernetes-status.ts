@@ -46,7 +46,10 @@ export class KubernetesStatus implements StatusSink {
   /** By the key of the source. */
   readonly #settled = new Map<string, Settled>();
   readonly #writer: StatusWriter;
+  #views: readonly ServiceView[] = [];
+  #viewOf = new Map<string, ServiceView>();
   #observed = 0;
+  #forgotAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: KubernetesStatusOptions) {
     this.#options = options;
@@ -71,10 +74,12 @@ export class KubernetesStatus implements StatusSink {
   }
 
   async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'> {
-    const viewOf = new Map(views.map((view) => [view.uid, view]));
-    this.#forget((uid) => viewOf.has(uid));
+    const viewOf = this.#byUid(views);
     const now = this.#options.clock.monotonic();
-    const open = [...this.#facts].filter(([key, facts]) => !this.#isSettled(key, facts, viewOf.get(facts.uid), now));
+    this.#forget((uid) => viewOf.has(uid), now);
+    const open: [string, ServiceFacts][] = [];
+    for (const [key, facts] of this.#facts)
+      if (!this.#isSettled(key, facts, viewOf.get(facts.uid), now)) open.push([key, facts]);
     let outcome: 'done' | 'again' = 'done';
     await forEachOf(open, { at: WRITERS, signal }, async ([key, facts]) => {
       const view = viewOf.get(facts.uid);
@@ -88,14 +93,22 @@ export class KubernetesStatus implements StatusSink {
     return outcome;
   }
 
-  /** What is remembered of Services that are gone. */
-  #forget(isTold: (uid: string) => boolean): void {
+  /** Lists in which few views are others come one after the other, and often the same again. */
+  #byUid(views: readonly ServiceView[]): ReadonlyMap<string, ServiceView> {
+    if (views === this.#views) return this.#viewOf;
+    this.#views = views;
+    this.#viewOf = new Map();
+    for (const view of views) this.#viewOf.set(view.uid, view);
+    return this.#viewOf;
+  }
+
+  /** What is remembered of Services that are gone; now and then, for it only takes room. */
+  #forget(isTold: (uid: string) => boolean, now: number): void {
+    if (now - this.#forgotAt < LOOK_AGAIN_MS) return;
+    this.#forgotAt = now;
     this.#options.events.keepOnly(isTold);
-    let uids: ReadonlySet<string> | undefined;
-    this.#writer.keepOnly((uid) => {
-      uids ??= new Set([...this.#facts.values()].map((facts) => facts.uid));
-      return uids.has(uid);
-    });
+    const uids = new Set([...this.#facts.values()].map(({ uid }) => uid));
+    this.#writer.keepOnly((uid) => uids.has(uid));
   }
 
   // One that the watch told us of since is not: its facts are others.

@@ -41,22 +41,19 @@ export class FleetViews {
    * list. The addresses of before are those of the last view; `fleet.previous` is asked only for Services that had none.
    */
   next(fleet: Fleet): readonly ServiceView[] {
-    const dirty = this.#touchedBy(fleet);
-    let isOther = false;
+    const changed = new Map<ServiceView, ServiceView | undefined>();
     const come: ServiceView[] = [];
-    for (const uid of dirty) {
+    for (const uid of this.#touchedBy(fleet)) {
       const before = this.#views.get(uid);
       const view = this.#viewOf(uid, before, fleet);
       if (view === before) continue;
-      isOther = true;
       if (view === undefined) this.#views.delete(uid);
       else this.#views.set(uid, view);
-      if (before === undefined && view !== undefined) come.push(view);
+      const isInPlace = before !== undefined && view !== undefined && byName(before, view) === 0;
+      if (before !== undefined) changed.set(before, isInPlace ? view : undefined);
+      if (!isInPlace && view !== undefined) come.push(view);
     }
-    if (isOther) {
-      const stayed = this.#sorted.flatMap(({ uid }) => this.#views.get(uid) ?? []);
-      this.#sorted = [...stayed, ...come].sort(byName);
-    }
+    if (changed.size > 0 || come.length > 0) this.#sorted = merged(this.#sorted, changed, come);
     return this.#sorted;
   }
 
@@ -108,6 +105,26 @@ export class FleetViews {
     const view = viewFor({ ...part, cutoff, before: addresses }, world);
     return isSame(before, view) ? before : view;
   }
+}
+
+/** A list in order, with some of it put in place of others, or gone (undefined), and some new. */
+function merged(
+  sorted: readonly ServiceView[],
+  changed: ReadonlyMap<ServiceView, ServiceView | undefined>,
+  come: readonly ServiceView[],
+): readonly ServiceView[] {
+  const views: ServiceView[] = [];
+  const news = [...come].sort(byName);
+  let next = 0;
+  for (const before of sorted) {
+    for (let view = news[next]; view !== undefined && byName(view, before) < 0; view = news[next]) {
+      views.push(view);
+      next += 1;
+    }
+    const view = changed.has(before) ? changed.get(before) : before;
+    if (view !== undefined) views.push(view);
+  }
+  return [...views, ...news.slice(next)];
 }
 
 function byName(a: ServiceView, b: ServiceView): number {
