@@ -23,7 +23,7 @@ export class FleetKeeper {
   readonly #heartbeats: HeartbeatStore;
   readonly #sink: StatusSink;
   readonly #clock: Clock;
-  readonly #liveness = new Liveness();
+  #liveness = new Liveness();
   readonly #toldViews = new ToldViews();
   /** Remembers the views, and with them what was last published; none at first, and while another leads. */
   #memory: FleetViews | undefined;
@@ -46,9 +46,11 @@ export class FleetKeeper {
     this.#liveness.grace(this.#clock.monotonic());
   }
 
-  /** Another leads and publishes: what was last published is read from the Services again. */
+  /** Another leads, listens and publishes: what it published will be read from the Services. */
   forget(): void {
+    this.#liveness = new Liveness();
     this.#memory = undefined;
+    this.#views = [];
     this.#told = [];
   }
 

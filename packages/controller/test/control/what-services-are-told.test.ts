@@ -92,6 +92,32 @@ describe('what Services are told', () => {
     assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
   });
 
+  test('comes from the Services again when a controller leads a second time: another has told them meanwhile', async (context) => {
+    const listeners = new Set<() => void>();
+    const leader = {
+      isLeader: true,
+      onChange: (listener: () => void) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+      recheck: async () => undefined,
+      close: async () => undefined,
+    };
+    const world = await told(context, { leader });
+    const lead = async (isLeader: boolean): Promise<void> => {
+      leader.isLeader = isLeader;
+      for (const listener of listeners) listener();
+      await world.pass(100);
+    };
+    await live(world, 15, [a, b]);
+    await lead(false);
+    world.source.set({ services: [serviceObject('web', { publishedIPs: ['10.0.0.2'] })] });
+    await live(world, 5, [b]);
+    await lead(true);
+    await live(world, 3, [b]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
+  });
+
   test('is that it is suspended, also when the console did it in the store, and the address stays', async (context) => {
     const world = await told(context);
     await live(world, 12, [a, b]);

@@ -190,6 +190,27 @@ describe('writing status', () => {
     assert.deepEqual(request?.body?.metadata, { namespace: 'shop', name: 'web', uid: 'u1', resourceVersion: '1' });
   });
 
+  test('does not look into a view that is the same object, until the Service says something else', async () => {
+    const { api, status, write } = sink();
+    let looks = 0;
+    const { conditions, ...rest } = view();
+    const watched: ServiceView = {
+      ...rest,
+      get conditions() {
+        looks += 1;
+        return conditions;
+      },
+    };
+    status.note('web', raw());
+    await write(watched);
+    const before = looks;
+    assert.equal(await write(watched), 'done');
+    assert.equal(looks, before);
+    status.note('web', raw({}, { version: '200' }));
+    await write(watched);
+    assert.equal(api.applied.length, 2);
+  });
+
   test('leaves one that changed meanwhile for the next time, and asks to be called again', async () => {
     const { api, status, write } = sink();
     status.note('web', raw());
@@ -257,9 +278,10 @@ describe('writing status', () => {
     const { api, clock, status, write } = sink();
     status.note('web', raw());
     api.failure = new ApiError('FORBIDDEN', 'no');
-    await write(view());
+    const same = view();
+    await write(same);
     await clock.advance(10 * 60_000);
-    await write(view());
+    await write(same);
     assert.equal(api.applied.length, 2);
   });
 
