@@ -113,6 +113,13 @@ export class Fields {
     return Object.fromEntries(entries);
   }
 
+  /** A field that is written and not known must never look as if it were kept. */
+  refuseUnknown(known: readonly string[]): void {
+    for (const name of this.names()) {
+      if (!known.includes(name)) this.#mistakes.push(`${this.#pathOf(name)} is unknown; use ${known.join(', ')}`);
+    }
+  }
+
   names(): string[] {
     return Object.keys(this.#json).filter((name) => this.has(name));
   }
@@ -132,11 +139,6 @@ export class Fields {
 
   wrongItem(name: string, index: number, allowed: string): void {
     this.#note(`${this.#pathOf(name)}[${index}]`, this.#list(name)[index], allowed);
-  }
-
-  /** A mistake that is not one of a single value. */
-  say(sentence: string): void {
-    this.#mistakes.push(sentence);
   }
 
   #list(name: string): readonly unknown[] {

@@ -6,6 +6,7 @@ const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
 /** metav1.LabelSelector; absent or empty selects everything. */
 export function readLabelSelector(fields: Fields): LabelSelector {
+  fields.refuseUnknown(['matchLabels', 'matchExpressions']);
   return Object.freeze({
     matchLabels: Object.freeze(fields.textMap('matchLabels')),
     matchExpressions: Object.freeze(fields.objects('matchExpressions').map(readRequirement)),
@@ -13,6 +14,7 @@ export function readLabelSelector(fields: Fields): LabelSelector {
 }
 
 function readRequirement(item: Fields): LabelRequirement {
+  item.refuseUnknown(['key', 'operator', 'values']);
   if (!item.has('operator')) item.missing('operator', OPERATORS.join(', '));
   const operator = item.oneOf('operator', OPERATORS, 'Exists');
   const values = item.texts('values');

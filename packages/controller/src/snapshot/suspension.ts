@@ -9,10 +9,7 @@ const TYPES = ['Tenant', 'Namespace', 'Service'] as const;
 export function projectSuspension(raw: unknown): Projection<SuspensionObject> {
   return project('Suspension', raw, (fields) => {
     const spec = fields.object('spec');
-    for (const name of spec.names()) {
-      if (!['target', 'message', 'until', 'rule'].includes(name))
-        spec.say(`spec.${name} is unknown; use target, message, until, rule`);
-    }
+    spec.refuseUnknown(['target', 'message', 'until', 'rule']);
     const until = spec.text('until', TIMESTAMP);
     return {
       ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),

@@ -46,8 +46,8 @@ export function projectTenantPolicy(raw: unknown): Projection<TenantPolicyObject
 /** Also the format of the fleet's `defaultTenantPolicy`, which is no object but configuration. */
 export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   const limits = spec.object('limits');
-  refuseUnknown(spec, [...HONOURED, ...LATER]);
-  refuseUnknown(limits, [...HONOURED_LIMITS, ...LATER_LIMITS]);
+  spec.refuseUnknown([...HONOURED, ...LATER]);
+  limits.refuseUnknown([...HONOURED_LIMITS, ...LATER_LIMITS]);
   return Object.freeze({
     priority: spec.integer('priority', PRIORITY) ?? 0,
     namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),
@@ -57,8 +57,11 @@ export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   });
 }
 
+const TENANT_FROM = ['Namespace', 'Label', 'Name'] as const;
+
 function readTenantFrom(fields: Fields): TenantFrom {
-  switch (fields.oneOf('type', ['Namespace', 'Label', 'Name'], 'Namespace')) {
+  fields.refuseUnknown(['type', 'label', 'name']);
+  switch (fields.oneOf('type', TENANT_FROM, 'Namespace')) {
     case 'Namespace':
       return Object.freeze({ kind: 'namespace' });
     case 'Label':
@@ -122,14 +125,7 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
   }
 }
 
-function refuseUnknown(fields: Fields, known: readonly string[]): void {
-  for (const name of fields.names()) {
-    if (!known.includes(name))
-      fields.say(`${fields.path === '' ? name : `${fields.path}.${name}`} is unknown; use ${known.join(', ')}`);
-  }
-}
-
-/** A limit that is written and not kept must never look as if it were. */
+/** What is written and not kept must never look as if it were. */
 export function notEnforced(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
   const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
@@ -137,11 +133,21 @@ export function notEnforced(subject: string, spec: Fields): readonly Problem[] {
     ...LATER.filter((name) => spec.has(name)).map(at),
     ...LATER_LIMITS.filter((name) => limits.has(name)).map((name) => at(`limits.${name}`)),
   ];
-  return later.map((path) => ({
-    code: 'InvalidObject',
-    subject,
-    severity: 'warning',
-    heals: false,
-    message: `${path} is not enforced yet by this version; what it asks for does not happen`,
-  }));
+  const messages = [
+    ...unusedOf(spec.object('tenantFrom')),
+    ...later.map((path) => `${path} is not enforced yet by this version; what it asks for does not happen`),
+  ];
+  return messages.map((message) => ({ code: 'InvalidObject', subject, severity: 'warning', heals: false, message }));
+}
+
+/** Whoever names a tenant means one tenant; without its type each namespace would be one, with the limits for itself. */
+function unusedOf(from: Fields): string[] {
+  const type = from.oneOf('type', TENANT_FROM, 'Namespace');
+  const fields = [
+    { name: 'label', of: 'Label' },
+    { name: 'name', of: 'Name' },
+  ];
+  return fields
+    .filter(({ name, of }) => from.has(name) && of !== type)
+    .map(({ name, of }) => `${from.path}.${name} is not used with type ${type}; use type ${of}, or remove it`);
 }

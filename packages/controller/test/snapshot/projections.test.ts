@@ -309,6 +309,29 @@ describe('a TenantPolicy', () => {
     );
   });
 
+  test('whose selector has a field that does not exist does not select every namespace: it is refused', () => {
+    const namespaceSelector = {
+      matchLabel: { team: 'a' },
+      matchExpressions: [{ key: 'a', operator: 'Exists', value: 'b' }],
+    };
+    const projection = projectTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(messages(projection), [
+      'spec.namespaceSelector.matchLabel is unknown; use matchLabels, matchExpressions',
+      'spec.namespaceSelector.matchExpressions[0].value is unknown; use key, operator, values',
+      'spec.tenantFrom.names is unknown; use type, label, name',
+    ]);
+  });
+
+  test('that names a tenant without type Name says that the name is not used', () => {
+    const { object, problems } = projectTenantPolicy(policy({ tenantFrom: { name: 'gold' } }));
+    assert.deepEqual(object?.spec.tenantFrom, { kind: 'namespace' });
+    assert.deepEqual(
+      problems.map((each) => `${each.severity}: ${each.message}`),
+      ['warning: spec.tenantFrom.name is not used with type Namespace; use type Name, or remove it'],
+    );
+  });
+
   test('with a field that does not exist, or a wrong value, is refused', () => {
     const projection = projectTenantPolicy(
       policy({ limit: {}, tenantFrom: { type: 'Label' }, limits: { services: '2', trafficPerMonth: '10 TB' } }),
