@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { type ControlOptions, parseControlArguments } from './control/arguments.ts';
 import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
 import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
@@ -8,6 +9,7 @@ export type Command =
   | { readonly kind: 'wrong'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
   | { readonly kind: 'fairness'; readonly options: CommonOptions }
+  | { readonly kind: 'control'; readonly options: ControlOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
 export type CommonOptions = {
@@ -26,6 +28,7 @@ export type L4Options = CommonOptions & {
 };
 
 const benchmarks = ['l4', 'fairness'] as const;
+const all = [...benchmarks, 'control', 'soak'].join(', ');
 const most = { pairs: 100, seconds: 30 };
 const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
   l4: ['weir', 'haproxy', 'nginx', 'envoy'],
@@ -34,7 +37,10 @@ const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly Cho
 
 export function parseArguments(args: readonly string[]): Command {
   try {
-    return args[0] === 'soak' ? parseSoakArguments(args.slice(1)) : commandFor(args);
+    const [name, ...others] = args;
+    if (name === 'soak') return parseSoakArguments(others);
+    if (name === 'control') return parseControlArguments(others);
+    return commandFor(args);
   } catch (error) {
     return { kind: 'wrong', message: (error as Error).message.replace(/\. .*/s, '') };
   }
@@ -55,10 +61,9 @@ function commandFor(args: readonly string[]): Command {
   });
   if (values.help) return { kind: 'help' };
   const [text, ...others] = positionals;
-  if (text === undefined) throw new Error(`which benchmark? There are: ${[...benchmarks, 'soak'].join(', ')}`);
+  if (text === undefined) throw new Error(`which benchmark? There are: ${all}`);
   const name = benchmarks.find((each) => each === text);
-  if (name === undefined)
-    throw new Error(`there is no benchmark "${text}"; there are: ${[...benchmarks, 'soak'].join(', ')}`);
+  if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${all}`);
   if (others[0] !== undefined) throw new Error(`"${others[0]}" is too much`);
   const common = {
     pairs: parseWhole('pairs', values.pairs),

@@ -1,9 +1,14 @@
+import { controlScenarioTexts } from './control/scenario-name.ts';
 import { scenarioTexts } from './l4/scenario-name.ts';
 
-const scenarios = Object.entries(scenarioTexts).map(([name, text]) => `  ${name.padEnd(16)} ${text}`);
+const listed = (texts: Readonly<Record<string, string>>): string =>
+  Object.entries(texts)
+    .map(([name, text]) => `  ${name.padEnd(16)} ${text}`)
+    .join('\n');
 
 export const help: string = `npm run bench -- l4 [options]
 npm run bench -- fairness [options]
+npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--only LIST]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
 What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take turns under the same load. Prints a table
@@ -12,13 +17,22 @@ What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take
 l4: CPU, latency and memory of the proxy. A run that may count (all scenarios, Weir and HAProxy, 10 pairs or more, nothing
 went wrong) is written to bench/results/<date>-<commit>.json. Scenarios, which --only chooses:
 
-${scenarios.join('\n')}
+${listed(scenarioTexts)}
 
 fairness: the latency of one tenant while another floods the same worker, beside its latency when it does not.
+
+control: the time from a change in the source until followers of a real Redis have applied it, the bytes, and the controller's
+memory. Fetches redis-server when it is missing. --services 10,100,1000,10000 (each at most 10000), --followers 100 (at most 200; and
+3 of them, whom the bars are about), --rounds 100 (changes of each scenario, at most 1000); with those or more followers and rounds
+and all scenarios it is written to bench/results, too. Scenarios, which --only chooses:
+
+${listed(controlScenarioTexts)}
 
 soak: all that can go wrong, on purpose, and whether anything is left of it: connections without outcome, descriptors, memory,
 flows, bytes that the ledger does not know. Fetches nothing. --minutes 10 (0.1 to 240; before them half as long, at most a
 minute, to get warm), --seed 1 (of clients and disturbances), --workers 2 (1 to 16).
+
+Options of l4 and fairness:
 
   --pairs N        how often each takes its turn in each scenario (default 10, at most 100)
   --seconds S      how long a turn is (default 2, at most 30)

@@ -1,4 +1,5 @@
 import { type Command, parseArguments } from './arguments.ts';
+import { benchmarkControl } from './control/benchmark.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
@@ -24,6 +25,8 @@ async function run(command: Command): Promise<number> {
       return orFailure(() => benchmarkL4(command.options, interruption.signal));
     case 'fairness':
       return orFailure(() => benchmarkFairness(command.options, interruption.signal));
+    case 'control':
+      return orFailure(() => benchmarkControl(command.options, interruption.signal));
     case 'soak':
       return orFailure(() => soak(command.options, interruption.signal));
   }

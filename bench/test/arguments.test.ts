@@ -30,14 +30,23 @@ describe('arguments', () => {
     assert.deepEqual(parseArguments(['soak', '--help']), { kind: 'help' });
   });
 
+  test('a control benchmark has options of its own', () => {
+    const options = { services: [10, 100, 1_000, 10_000], followers: 100, rounds: 100 };
+    assert.deepEqual(parseArguments(['control']), { kind: 'control', options });
+    const args = ['control', '--services', '50, 20,50', '--followers=3', '--rounds', '5', '--only', 'rollout,start'];
+    const chosen = { services: [20, 50], followers: 3, rounds: 5, only: ['start', 'rollout'] };
+    assert.deepEqual(parseArguments(args), { kind: 'control', options: chosen });
+    assert.deepEqual(parseArguments(['control', '-h']), { kind: 'help' });
+  });
+
   test('help is asked for with or without a benchmark', () => {
     assert.deepEqual(parseArguments(['--help']), { kind: 'help' });
     assert.deepEqual(parseArguments(['l4', '-h']), { kind: 'help' });
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^which benchmark\? There are: l4, fairness, soak$/],
-    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, soak$/],
+    [[], /^which benchmark\? There are: l4, fairness, control, soak$/],
+    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, control, soak$/],
     [['l4', 'again'], /^"again" is too much$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--pairs'], /^Option '--pairs <value>' argument missing$/],
@@ -50,6 +59,9 @@ describe('arguments', () => {
     [['l4', '--only', 'speed'], /^--only names "speed"; use some of requests, connections, stream, udp, latency, /],
     [['fairness', '--only', 'udp'], /^--only is of l4, and fairness has none$/],
     [['soak', '--pairs', '3'], /^Unknown option '--pairs'$/],
+    [['control', '--services', '100,many'], /^--services is "many"; use a whole number from 1 to 10000$/],
+    [['control', '--followers', '0'], /^--followers is "0"; use a whole number from 1 to 200$/],
+    [['control', '--only', 'udp'], /^--only names "udp"; use some of start, endpoint, service, rollout, tenants$/],
     [['soak', 'long'], /^"long" is too much$/],
     [['soak', '--minutes', '0'], /^--minutes is "0"; use a number from 0.1 to 240$/],
     [['soak', '--workers', '1.5'], /^--workers is "1.5"; use a whole number from 1 to 16$/],

@@ -21,6 +21,11 @@ export function spread(values: readonly number[]): Spread {
   };
 }
 
+/** `q` from 0 to 1; of few values the highest are mostly one reading. */
+export function percentile(values: readonly number[], q: number): number {
+  return quantile(sorted(values), q);
+}
+
 /** Pair by pair, since the two of a pair ran next to each other and the machine differs from hour to hour. */
 export function ratios(values: readonly number[], references: readonly number[]): number[] {
   if (values.length !== references.length) throw new Error(`${values.length} values, ${references.length} references`);

@@ -1,0 +1,68 @@
+import { loadavg } from 'node:os';
+import { providePrograms, startRedis } from '@weir/testkit';
+import { machine } from '../report/machine.ts';
+import { workTree } from '../report/work-tree.ts';
+import { writeResult } from '../report/write-result.ts';
+import { type ControlOptions, controlDefaults } from './arguments.ts';
+import type { ControlResult } from './control-result.ts';
+import { changeTable, startTable } from './control-table.ts';
+import { type Measured, measure } from './measure.ts';
+import { controlScenarios } from './scenario-name.ts';
+
+const starts = 3;
+const say = (text: string): void => console.error(`bench: ${text}`);
+
+/** Returns the exit code; throws when a run is not valid. */
+export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
+  const { services, followers, rounds, only = controlScenarios } = options;
+  const [redis] = await providePrograms(['redis-server']);
+  if (redis?.kind !== 'available')
+    throw new Error(`redis-server is missing (${redis?.reason}); to get it: ${redis?.remedy}`);
+  const at = new Date().toISOString();
+  const before = minuteLoad();
+  const scenarios = only.filter((name) => name !== 'start');
+  const measured: Measured[] = [];
+  for (const count of services) {
+    // as in production what is acknowledged goes to the disk; each size has a server of its own
+    await using server = await startRedis();
+    const size = { url: server.url, services: count, followers, rounds, scenarios };
+    measured.push(await measure({ ...size, starts: only.includes('start') ? starts : 1, signal, say }));
+  }
+  const result: ControlResult = {
+    at,
+    ...workTree(),
+    machine: machine(),
+    versions: { redis: redis.version },
+    rounds,
+    load: [before, minuteLoad()],
+    starts: measured.map(({ start }) => start),
+    changes: measured.flatMap(({ changes }) => changes),
+  };
+  print(result);
+  const reason = reasonNotToKeep(options);
+  console.log(reason === undefined ? `\nwritten to ${writeResult('control', result)}` : `\nnot written: ${reason}`);
+  return 0;
+}
+
+function print({ at, commit, modified, machine, versions, rounds, load, starts, changes }: ControlResult): void {
+  const source = `${commit}${modified ? ' with changes' : ''}`;
+  const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
+  console.log(
+    `${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${rounds} changes each, ${others}\n`,
+  );
+  console.log([...startTable(starts), ...(changes.length > 0 ? ['', ...changeTable(changes)] : [])].join('\n'));
+}
+
+/** Undefined: it is a result. */
+function reasonNotToKeep({ services, followers, rounds, only }: ControlOptions): string | undefined {
+  if (only !== undefined) return 'a result needs all scenarios';
+  if (services.join() !== controlDefaults.services.join())
+    return `a result needs ${controlDefaults.services.join(', ')} Services`;
+  if (followers < controlDefaults.followers) return `a result needs ${controlDefaults.followers} followers`;
+  if (rounds < controlDefaults.rounds) return `a result needs ${controlDefaults.rounds} rounds`;
+  return undefined;
+}
+
+function minuteLoad(): number {
+  return loadavg()[0] ?? Number.NaN;
+}

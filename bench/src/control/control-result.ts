@@ -1,0 +1,42 @@
+import type { Started } from './control-process.ts';
+import type { ChangeScenario } from './scenario-name.ts';
+
+export type ControlResult = {
+  readonly at: string;
+  readonly commit: string;
+  readonly modified: boolean;
+  readonly machine: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly rounds: number;
+  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
+  readonly load: readonly [number, number];
+  readonly starts: readonly StartRow[];
+  readonly changes: readonly ChangeRow[];
+};
+
+export type StartRow = {
+  readonly services: number;
+  /** Each in a process of its own. */
+  readonly controllers: readonly Started[];
+  /** Of one follower that reads the whole table, while nothing else goes on. */
+  readonly followerMs: number;
+  readonly followerBytes: number;
+  /** Resident, of the controller, after all changes. */
+  readonly afterKiB?: number;
+};
+
+export type ChangeRow = {
+  readonly services: number;
+  readonly followers: number;
+  readonly scenario: ChangeScenario;
+  readonly changes: readonly ChangeReading[];
+};
+
+/** Of one change: milliseconds from the source until half of the followers have applied it, and until all have. */
+export type ChangeReading = {
+  readonly halfMs: number;
+  readonly allMs: number;
+  /** Written by the controller, and read by each follower. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+};

@@ -1,0 +1,18 @@
+/** What the controller is given to do, in the order in which it is done. */
+export const controlScenarioTexts = {
+  start: 'from nothing in Redis to the whole table, and a follower that reads it',
+  endpoint: 'one endpoint of one Service is ready, or is not any more',
+  service: 'one Service gets another algorithm',
+  rollout: 'all ten pods of one Service are replaced, one after the other: 20 changes as fast as they are published',
+  tenants: 'one endpoint of one Service of each of 100 tenants (all, where there are fewer), at the same moment',
+} as const;
+
+export type ControlScenario = keyof typeof controlScenarioTexts;
+/** Those that change what has started. */
+export type ChangeScenario = Exclude<ControlScenario, 'start'>;
+
+export const controlScenarios: readonly ControlScenario[] = Object.keys(controlScenarioTexts) as ControlScenario[];
+
+export function isControlScenario(name: string): name is ControlScenario {
+  return Object.hasOwn(controlScenarioTexts, name);
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import type { SourceSnapshot } from '@weir/controller';
+import { EMPTY_TABLE, heldFor, type Translation, translate } from '@weir/model';
+import { requireProgram, startRedis } from '@weir/testkit';
+import { Answering } from '../src/control/calls.ts';
+import { clusterOf, clusterSettings } from '../src/control/cluster.ts';
+import type { ControlCalls } from '../src/control/control-process.ts';
+import type { ChangeRow, StartRow } from '../src/control/control-result.ts';
+import { changeTable, startTable } from '../src/control/control-table.ts';
+import { Crew } from '../src/control/crew.ts';
+import { editsFor } from '../src/control/edits.ts';
+import { type MeasureOptions, measure } from '../src/control/measure.ts';
+import type { ChangeScenario } from '../src/control/scenario-name.ts';
+import { digestOf } from '../src/control/table-digest.ts';
+
+const scenarios: readonly ChangeScenario[] = ['endpoint', 'service', 'rollout', 'tenants'];
+const decided = (cluster: SourceSnapshot): Translation =>
+  translate({ ...cluster, settings: clusterSettings }, heldFor(EMPTY_TABLE));
+
+describe('the cluster of a control benchmark', () => {
+  test('all of its Services are served on two nodes each, with ten endpoints', () => {
+    const { table, problems } = decided(clusterOf(30));
+    assert.deepEqual(problems, []);
+    const entries = [...table.entries.values()];
+    assert.equal(entries.filter(({ kind }) => kind === 'listener').length, 60);
+    const endpoints = entries.filter((entry) => entry.kind === 'endpoints');
+    assert.equal(endpoints.flatMap((entry) => entry.endpoints).length, 300);
+  });
+
+  test('ten thousand Services are in a thousand namespaces, sorted as a source sorts', () => {
+    const { namespaces, services } = clusterOf(10_000);
+    assert.equal(namespaces.length, 1_000);
+    assert.equal(new Set(services.map(({ namespace }) => namespace)).size, 1_000);
+    const keys = services.map(({ namespace, name }) => `${namespace} ${name}`);
+    assert.deepEqual(keys, [...keys].sort());
+  });
+
+  for (const scenario of scenarios) {
+    test(`each change of "${scenario}" changes the table, in every round, and brings no problem`, () => {
+      let cluster = clusterOf(4);
+      const digest = (): string => digestOf(decided(cluster).table);
+      // twice all of them: a change must not meet one that is as it would make it
+      for (let round = 0; round < 8; round++) {
+        for (const edit of editsFor('endpoint', round, cluster).slice(round % 2)) cluster = edit(cluster);
+        for (const edit of editsFor(scenario, round, cluster)) {
+          const before = digest();
+          cluster = edit(cluster);
+          assert.notEqual(digest(), before, `round ${round}`);
+          assert.deepEqual(decided(cluster).problems, []);
+        }
+      }
+    });
+  }
+
+  test('tenants at once are a hundred, each with one of its Services', () => {
+    const before = clusterOf(300);
+    const [edit] = editsFor('tenants', 0, before);
+    const after = edit?.(before) ?? before;
+    const touched = after.slices.filter((slice, index) => slice !== before.slices[index]);
+    assert.equal(touched.length, 100);
+    assert.equal(new Set(touched.map(({ namespace }) => namespace)).size, 100);
+  });
+});
+
+describe('the table of a control benchmark', () => {
+  const started = { revision: 1, entries: 5, bytes: 2048, objectsKiB: 1024, residentKiB: 2048 };
+  const start = (services: number, ms: number, peakMiB: number): StartRow => ({
+    services,
+    controllers: [{ ...started, ms, peakKiB: peakMiB * 1024 }],
+    followerMs: 7,
+    followerBytes: 1024,
+  });
+  const change = (row: Partial<ChangeRow>, ...times: number[]): ChangeRow => ({
+    services: 10_000,
+    followers: 3,
+    scenario: 'endpoint',
+    changes: times.map((allMs) => ({ allMs, halfMs: 1, sentBytes: 1024, receivedBytes: 512 })),
+    ...row,
+  });
+
+  test('a start of 10,000 Services is judged by its worst, others are not', () => {
+    assert.match(startTable([start(10_000, 5_000, 600)]).join('\n'), /≤ 5000 ms, met; ≤ 600 MiB, met/);
+    assert.match(startTable([start(10_000, 5_001, 601)]).join('\n'), /≤ 5000 ms, missed; ≤ 600 MiB, missed/);
+    assert.doesNotMatch(startTable([start(1_000, 9_000, 900)]).join('\n'), /≤/);
+  });
+
+  test('a change is judged by its 99th percentile, with three followers only', () => {
+    assert.match(changeTable([change({}, 10, 59)]).join('\n'), /≤ 60 ms, met/);
+    assert.match(changeTable([change({}, 10, 70)]).join('\n'), /≤ 60 ms, missed/);
+    assert.match(changeTable([change({ services: 10 }, 10, 31)]).join('\n'), /≤ 30 ms, missed/);
+    assert.doesNotMatch(changeTable([change({ followers: 100 }, 10, 70)]).join('\n'), /≤/);
+    assert.doesNotMatch(changeTable([change({ scenario: 'tenants' }, 10, 70)]).join('\n'), /≤/);
+  });
+});
+
+describe('a control benchmark', requireProgram('redis-server'), () => {
+  const controllerOn = (context: TestContext, url: string, services: number): Answering<ControlCalls> => {
+    const program = new URL('../src/control/control-process.ts', import.meta.url);
+    const controller = new Answering<ControlCalls>(program, [url, 'test', services]);
+    context.after(() => controller[Symbol.asyncDispose]());
+    return controller;
+  };
+
+  test('measures every change at every follower, and a change costs less than the table', async (t) => {
+    await using redis = await startRedis();
+    const options: MeasureOptions = {
+      ...{ url: redis.url, services: 40, followers: 5, rounds: 2, starts: 1, scenarios },
+      ...{ signal: t.signal, say: () => {} },
+    };
+    const { start, changes } = await measure(options);
+    const [controller] = start.controllers;
+    assert.ok(controller !== undefined && controller.peakKiB >= controller.residentKiB);
+    assert.ok(start.followerBytes > controller.bytes / 2);
+    assert.deepEqual(
+      changes.map(({ followers, scenario }) => [followers, scenario]),
+      [3, 5].flatMap((followers) => scenarios.map((scenario) => [followers, scenario])),
+    );
+    for (const { scenario, changes: readings } of changes) {
+      assert.ok(readings.length >= 2);
+      for (const { halfMs, allMs, sentBytes, receivedBytes } of readings) {
+        assert.ok(halfMs > 0 && allMs >= halfMs, `${scenario}: ${halfMs} and ${allMs} ms`);
+        assert.ok(sentBytes > 0 && receivedBytes > 0);
+        if (scenario !== 'tenants') assert.ok(sentBytes < controller.bytes / 10);
+      }
+    }
+  });
+
+  test('a follower that holds something else ends the run', async (t) => {
+    await using redis = await startRedis();
+    const controller = controllerOn(t, redis.url, 10);
+    await controller.call('start');
+    await using crew = new Crew(redis.url, 'test');
+    await crew.growTo(2);
+    await crew.prove(await controller.call('digest'));
+    await assert.rejects(crew.prove('another table'), /a follower does not hold what the controller decided/);
+  });
+
+  test('a controller that ends is said to have ended, not waited for', async (t) => {
+    const controller = controllerOn(t, 'redis://127.0.0.1:1', 1);
+    const asked = assert.rejects(controller.call('start'), /control-process.ts has ended before it answered/);
+    process.kill(controller.pid, 'SIGKILL');
+    await asked;
+  });
+});
