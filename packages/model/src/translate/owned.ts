@@ -17,15 +17,15 @@ export interface Rank {
 }
 
 /**
- * The order in which Services are served: those that hold ports, those whose address was published (all else may be lost),
- * those that were taken and wait for a node, then the oldest. What one `kubectl apply` makes is all of one second, and a
+ * The order in which Services are served: those that hold ports, those that were taken and wait for a node, those whose
+ * address was published (all else may be lost), then the oldest. What one `kubectl apply` makes is all of one second, and a
  * directory knows no time: then by namespace and name, which people see, unlike UIDs.
  */
 export function rankOf(
   { namespace, name, publishedIPs, createdAt }: ServiceObject,
   { hasPorts, isHeld }: { readonly hasPorts: boolean; readonly isHeld: boolean },
 ): Rank {
-  const rankClass = hasPorts ? 0 : publishedIPs.length > 0 ? 1 : isHeld ? 2 : 3;
+  const rankClass = hasPorts ? 0 : isHeld ? 1 : publishedIPs.length > 0 ? 2 : 3;
   // No name holds a NUL, so it sorts as (namespace, name).
   return { class: rankClass, age: createdAt ?? Number.MAX_SAFE_INTEGER, path: `${namespace}\0${name}` };
 }

@@ -92,3 +92,13 @@ test('a Service whose tenant comes into dispute keeps its node and is put on no 
   assert.equal(reasonOf(after, 'b/web'), 'TenantConflict');
   assert.deepEqual(statusOf(after, 'b/web').nodes, statusOf(before, 'b/web').nodes);
 });
+
+test('who was taken and waits for a node is not displaced by one that was refused and has an old address in its status', () => {
+  const policies = [policy('all', { limits: { services: 1 } })];
+  const old = service('shop/old', { publishedIPs: ['192.0.2.1'], ports: [port(81)] });
+  const namespaces = [namespace('shop')];
+  const one = fresh({ policies, namespaces, nodes: [], services: [service('shop/web')] });
+  const two = next(one, { policies, namespaces, nodes: [], services: [service('shop/web'), old] });
+  assert.equal(reasonOf(two, 'shop/web'), 'Accepted');
+  assert.equal(reasonOf(two, 'shop/old'), 'QuotaExceeded');
+});
