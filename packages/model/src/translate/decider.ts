@@ -67,14 +67,34 @@ export class Decider {
     for (let round = 0; queue.length > 0 && round < most; round += 1) {
       for (const tenant of touched.tenants) tenants.add(tenant);
       touched = new Touched();
-      for (const record of queue) {
-        this.#decideOne(record, { world, touched });
-        decided.add(record);
-      }
+      for (const record of this.#round(queue, { world, touched, ranks })) decided.add(record);
       queue = this.#inOrder(this.#waitingFor(touched), ranks);
     }
     for (const tenant of touched.tenants) tenants.add(tenant);
     return { decided, tenants };
+  }
+
+  /**
+   * One round. Who is touched by a decision of it and comes after it is asked in this round already: else somebody of a higher
+   * rank would find taken what was given up just now, only because nothing of its own had changed.
+   */
+  *#round(queue: ServiceRecord[], { world, touched, ranks }: Pass & { readonly ranks: Ranks }): Iterable<ServiceRecord> {
+    const members = new Set(queue);
+    const outside = new Set([...this.#lacking].filter((record) => !members.has(record)));
+    for (let at = 0; at < queue.length; at += 1) {
+      const record = queue[at] as ServiceRecord;
+      const own = new Touched();
+      this.#decideOne(record, { world, touched: own });
+      touched.addAll(own);
+      yield record;
+      if (own.isNothing) continue;
+      const after = [...outside].filter((other) => own.concerns(other) && this.#compare(record, other, ranks) < 0);
+      for (const other of after) {
+        outside.delete(other);
+        const place = queue.findIndex((each, index) => index > at && this.#compare(other, each, ranks) < 0);
+        queue.splice(place < 0 ? queue.length : place, 0, other);
+      }
+    }
   }
 
   #remove(record: ServiceRecord, touched: Touched): void {
@@ -160,10 +180,21 @@ export class Decider {
     return new Set([...this.#lacking].filter((record) => touched.concerns(record)));
   }
 
-  #inOrder(records: ReadonlySet<ServiceRecord>, ranks: Map<ServiceRecord, Rank>): ServiceRecord[] {
-    for (const record of records) if (!ranks.has(record)) ranks.set(record, this.#rankOf(record));
-    const rankOf = (record: ServiceRecord): Rank => ranks.get(record) as Rank;
-    return [...records].sort((a, b) => compareRanks(rankOf(a), rankOf(b)));
+  #inOrder(records: ReadonlySet<ServiceRecord>, ranks: Ranks): ServiceRecord[] {
+    return [...records].sort((a, b) => this.#compare(a, b, ranks));
+  }
+
+  #compare(a: ServiceRecord, b: ServiceRecord, ranks: Ranks): number {
+    return compareRanks(this.#rankIn(ranks, a), this.#rankIn(ranks, b));
+  }
+
+  /** As it was when it was first asked for in this call. */
+  #rankIn(ranks: Ranks, record: ServiceRecord): Rank {
+    const known = ranks.get(record);
+    if (known !== undefined) return known;
+    const rank = this.#rankOf(record);
+    ranks.set(record, rank);
+    return rank;
   }
 
   #rankOf({ uid, service, held }: ServiceRecord): Rank {
@@ -175,6 +206,8 @@ export class Decider {
     return tenant === undefined ? '' : `${tenant}\n${this.quota.portsOf(uid)}`;
   }
 }
+
+type Ranks = Map<ServiceRecord, Rank>;
 
 interface Pass {
   readonly world: World;

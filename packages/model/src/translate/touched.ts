@@ -23,6 +23,11 @@ export class Touched {
     if (tenant !== undefined && tenant !== null) this.#tenants.add(tenant);
   }
 
+  addAll(other: Touched): void {
+    for (const port of other.#ports) this.#ports.add(port);
+    for (const tenant of other.#tenants) this.#tenants.add(tenant);
+  }
+
   concerns({ service, decision }: ServiceRecord): boolean {
     const tenant = decision?.tenant ?? null;
     return (
