@@ -78,7 +78,10 @@ export class Decider {
    * One round. Who is touched by a decision of it and comes after it is asked in this round already: else somebody of a higher
    * rank would find taken what was given up just now, only because nothing of its own had changed.
    */
-  *#round(queue: ServiceRecord[], { world, touched, ranks }: Pass & { readonly ranks: Ranks }): Iterable<ServiceRecord> {
+  *#round(
+    queue: ServiceRecord[],
+    { world, touched, ranks }: Pass & { readonly ranks: Ranks },
+  ): Iterable<ServiceRecord> {
     const members = new Set(queue);
     const outside = new Set([...this.#lacking].filter((record) => !members.has(record)));
     for (let at = 0; at < queue.length; at += 1) {
