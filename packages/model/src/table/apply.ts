@@ -1,12 +1,10 @@
+import { EntryMap } from './entry-map.ts';
 import type { Change, RoutingTable } from './table.ts';
 
-/** A new table: `table` with the changes made in their order. Deleting what is not there changes nothing. */
+/**
+ * A new table: `table` with the changes made in their order. Deleting what is not there changes nothing. Costs what the changes
+ * cost when `table` was made so itself, and is the newest of its history; else a copy.
+ */
 export function apply(table: RoutingTable, changes: readonly Change[]): RoutingTable {
-  if (changes.length === 0) return table;
-  const entries = new Map(table.entries);
-  for (const change of changes) {
-    if (change.kind === 'put') entries.set(change.entry.id, change.entry);
-    else entries.delete(change.id);
-  }
-  return { entries };
+  return changes.length === 0 ? table : { entries: EntryMap.of(table.entries).with(changes) };
 }

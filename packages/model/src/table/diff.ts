@@ -1,18 +1,20 @@
+import { idsBetween } from './entry-map.ts';
 import { isSame } from './same.ts';
 import type { Change, RoutingTable } from './table.ts';
 
 /**
- * The changes that make `after` out of `before`, sorted by entry id; empty when they are equal.
+ * The changes that make `after` out of `before`, sorted by entry id; empty when they are equal. Of two versions of one history it
+ * costs what changed between them.
  * Law: `apply(before, diff(before, after))` equals `after`.
  */
 export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   const changes: Change[] = [];
-  for (const entry of after.entries.values()) {
-    const old = before.entries.get(entry.id);
-    if (old !== entry && !isSame(old, entry)) changes.push({ kind: 'put', entry });
-  }
-  for (const id of before.entries.keys()) {
-    if (!after.entries.has(id)) changes.push({ kind: 'delete', id });
+  for (const id of idsBetween(before.entries, after.entries)) {
+    const old = before.entries.get(id);
+    const entry = after.entries.get(id);
+    if (entry === undefined) {
+      if (old !== undefined) changes.push({ kind: 'delete', id });
+    } else if (old !== entry && !isSame(old, entry)) changes.push({ kind: 'put', entry });
   }
   return changes.sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
 }

@@ -1,6 +1,7 @@
+import { apply } from '../table/apply.ts';
 import type { Entry } from '../table/entry.ts';
 import { isSame } from '../table/same.ts';
-import type { RoutingTable } from '../table/table.ts';
+import { type Change, EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 
 /** The entries of one source, before and now. */
 export interface Replacement {
@@ -10,7 +11,7 @@ export interface Replacement {
 
 /** A routing table that is changed in few places. Entries that say the same stay the same objects. */
 export class TableDraft {
-  #table: RoutingTable = { entries: new Map() };
+  #table: RoutingTable = EMPTY_TABLE;
 
   /** The same object until something changes. */
   get table(): RoutingTable {
@@ -32,9 +33,9 @@ export class TableDraft {
     const changed = [...come.values()].filter((entry) => !isSame(gone.get(entry.id), entry));
     const left = [...gone.keys()].filter((id) => !come.has(id));
     if (changed.length === 0 && left.length === 0) return;
-    const entries = new Map(this.#table.entries);
-    for (const id of left) entries.delete(id);
-    for (const entry of changed) entries.set(entry.id, entry);
-    this.#table = { entries };
+    this.#table = apply(this.#table, [
+      ...left.map((id): Change => ({ kind: 'delete', id })),
+      ...changed.map((entry): Change => ({ kind: 'put', entry })),
+    ]);
   }
 }

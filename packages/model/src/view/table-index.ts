@@ -1,4 +1,5 @@
 import type { EndpointsEntry, Entry, ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
+import { idsBetween } from '../table/entry-map.ts';
 import { EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 import { type EndpointCount, endpointCountOf } from './endpoint-count.ts';
 
@@ -40,18 +41,15 @@ export class TableIndex {
   update(table: RoutingTable): TableNews {
     const before = this.#table.entries;
     const changed: Entry[] = [];
-    if (before === table.entries) return newsOf(changed);
     this.#table = table;
-    let kept = 0;
     const come: Entry[] = [];
-    for (const [id, entry] of table.entries) {
+    for (const id of idsBetween(before, table.entries)) {
       const old = before.get(id);
-      if (old !== undefined) kept += 1;
+      const entry = table.entries.get(id);
       if (old === entry) continue;
       if (old !== undefined) changed.push(old);
-      come.push(entry);
+      if (entry !== undefined) come.push(entry);
     }
-    if (kept < before.size) for (const [id, old] of before) if (!table.entries.has(id)) changed.push(old);
     // All that goes before all that comes: a listener may pass from one Service to another.
     for (const entry of changed) this.#remove(entry);
     for (const entry of come) this.#put(entry);
