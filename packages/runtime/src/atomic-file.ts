@@ -3,11 +3,14 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileError } from './file-error.ts';
 
+/** Text in pieces is asked for as it is written, and others have their turn in between. */
+type FileContent = string | Uint8Array | Iterable<string>;
+
 /**
  * Replaces the file as a whole: after a crash or power cut at any moment there is the old content or the new one. Mode 0600. Throws
  * `FILE_FAILED`; the old content is then still there.
  */
-export async function writeFileAtomic(path: string, content: string | Uint8Array): Promise<void> {
+export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
   // Random, not the pid: in containers two lives on one node that share the directory both have pid 1.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
@@ -67,7 +70,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-async function writeThrough(path: string, content: string | Uint8Array): Promise<void> {
+async function writeThrough(path: string, content: FileContent): Promise<void> {
   // wx: never through a link that somebody else has put there.
   const file = await open(path, 'wx', 0o600);
   try {

@@ -1,10 +1,13 @@
 // The last good table (as far as this node serves it) and cut-offs on the disk: what a proxy starts from when the store is
 // away. Never half a table: a copy that cannot be read whole counts as none.
 import { join } from 'node:path';
-import { type Cutoff, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model';
+import { type Cutoff, decodeEntry, type Entry, encodeEntry, isPosition, type Position } from '@weir/model';
 import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 import type { KnownCutoffs, PlacedTable } from '@weir/store';
 import { parseJsonObject } from '../json-object.ts';
+
+/** A millisecond of work. */
+const ENTRIES_PER_PIECE = 200;
 
 export class StateCopy {
   readonly #directory: string;
@@ -19,8 +22,8 @@ export class StateCopy {
   }
 
   async writeTable({ table, position }: PlacedTable): Promise<void> {
-    const entries = [...table.entries.values()].map(encodeEntry);
-    await writeFileAtomic(this.#tablePath, JSON.stringify({ version: 1, position, entries }));
+    // All of them now: the table goes on changing while this one is written.
+    await writeFileAtomic(this.#tablePath, piecesOf(position, [...table.entries.values()]));
   }
 
   async readCutoffs(): Promise<KnownCutoffs | undefined> {
@@ -38,6 +41,16 @@ export class StateCopy {
   get #cutoffsPath(): string {
     return join(this.#directory, 'cutoffs.json');
   }
+}
+
+/** JSON in pieces: a large table as one text would keep the process from its heartbeats and from the next change. */
+function* piecesOf(position: Position, entries: readonly Entry[]): Iterable<string> {
+  yield `{"version":1,"position":${JSON.stringify(position)},"entries":[`;
+  for (let from = 0; from < entries.length; from += ENTRIES_PER_PIECE) {
+    const texts = entries.slice(from, from + ENTRIES_PER_PIECE).map((entry) => JSON.stringify(encodeEntry(entry)));
+    yield `${from === 0 ? '' : ','}${texts.join(',')}`;
+  }
+  yield ']}';
 }
 
 function parsePlacedTable(text: string | undefined): PlacedTable | undefined {
