@@ -1,13 +1,21 @@
--- Keeps a heartbeat. The listeners, which are long and seldom change, are sent only when they are not here yet.
+-- Keeps a heartbeat. The listeners lie beside it in chunks, of which only those are sent that are not here yet.
 -- KEYS: proxy, proxies
--- ARGV: time to live in ms, member of `proxies`, state, digest of the listeners, then the listeners unless left out
--- Result: 1; 0: the listeners of this digest are not here, send them too
-if #ARGV < 5 and redis.call('HGET', KEYS[1], 'digest') ~= ARGV[4] then
+-- ARGV: time to live in ms, member of `proxies`, state, root of the chunks that should be here (empty: all are sent), then, unless
+-- these are still the ones: their new root, their digests as JSON, and for each that is sent its index and text
+-- Result: 1; 0: the chunks of this root are not here, send them all
+local whole = ARGV[4] == ''
+if not whole and redis.call('HGET', KEYS[1], 'root') ~= ARGV[4] then
   return 0
 end
+if whole then
+  redis.call('DEL', KEYS[1])
+end
 redis.call('HSET', KEYS[1], 'state', ARGV[3])
-if #ARGV == 5 then
-  redis.call('HSET', KEYS[1], 'digest', ARGV[4], 'listeners', ARGV[5])
+if #ARGV > 4 then
+  redis.call('HSET', KEYS[1], 'root', ARGV[5], 'digests', ARGV[6])
+end
+for i = 7, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], 'chunk:' .. ARGV[i], ARGV[i + 1])
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 local time = redis.call('TIME')

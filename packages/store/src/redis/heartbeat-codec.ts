@@ -1,19 +1,21 @@
 import type { Heartbeat } from '@weir/model';
 
-const VERSION = 1;
+const VERSION = 2;
 
-/** All but the listeners, as JSON: those lie beside it, because they are long and seldom change. */
-export function encodeHeartbeat({ listeners: _beside, ...state }: Heartbeat): string {
+export type HeartbeatState = Omit<Heartbeat, 'listeners'>;
+
+/** All but the listeners, as JSON: those lie beside it, because they are many and seldom change. */
+export function encodeState({ listeners: _beside, ...state }: Heartbeat): string {
   return JSON.stringify({ v: VERSION, ...state });
 }
 
-/** Out of the hash of a proxy; undefined when it is gone, or of a version that this one does not know. */
-export function decodeHeartbeat({ state, listeners }: Readonly<Record<string, string>>): Heartbeat | undefined {
-  if (state === undefined || listeners === undefined) return undefined;
+/** Undefined when it is gone, or of a version that this one does not know. */
+export function decodeState(text: string | null): HeartbeatState | undefined {
+  if (text === null) return undefined;
   try {
-    const { v, ...rest } = JSON.parse(state);
-    const isHeartbeat = v === VERSION && typeof rest.node === 'string' && Number.isSafeInteger(rest.life);
-    return isHeartbeat ? { ...rest, listeners: JSON.parse(listeners) } : undefined;
+    const { v, ...state } = JSON.parse(text);
+    const isState = v === VERSION && typeof state.node === 'string' && Number.isSafeInteger(state.life);
+    return isState ? state : undefined;
   } catch {
     return undefined;
   }

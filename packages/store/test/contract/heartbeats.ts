@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ListenerReport } from '@weir/model';
 import { HEARTBEAT_TTL_MS } from '../../src/limits.ts';
 import { heartbeat } from './sample.ts';
 import type { Subject } from './subject.ts';
@@ -83,6 +84,56 @@ export function heartbeatsContract(subject: Subject): void {
       await heartbeats.leave('n1', 1);
       assert.deepEqual(await heartbeats.list(), [heartbeat('n1', 2)]);
       await heartbeats.leave('n1', 1);
+    });
+
+    test('of many listeners those that come, change and go are heard, by who listens always and by who listens now', async () => {
+      await using world = await subject.open();
+      const [proxy, always] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
+      const reports = new Map<string, ListenerReport>();
+      const put = (index: number, over: Partial<ListenerReport> = {}): void => {
+        const id = `listener/n1/10.0.0.1/TCP/${index}`;
+        reports.set(id, { id, service: `u${index}`, bound: true, listening: true, error: null, ...over });
+      };
+      const steps: (() => void)[] = [
+        () => Array.from({ length: 1_000 }, (_, index) => put(index)),
+        () => put(500, { listening: false }),
+        () => {},
+        () => put(1_000),
+        () => reports.delete('listener/n1/10.0.0.1/TCP/7'),
+        () => Array.from({ length: 2_000 }, (_, index) => put(2_000 + index)),
+        () => Array.from({ length: 2_000 }, (_, index) => index % 2 === 0 && put(2_000 + index, { error: 'taken' })),
+        () => reports.clear(),
+        () => put(1),
+      ];
+      for (const [index, step] of steps.entries()) {
+        step();
+        await proxy.beat(heartbeat('n1', 1, { listeners: [...reports.values()] }));
+        const now = index % 2 === 0 ? (await world.connect()).heartbeats : always;
+        for (const heartbeats of new Set([always, now])) {
+          const listeners = (await heartbeats.list())[0]?.listeners ?? [];
+          assert.deepEqual(new Map(listeners.map((each) => [each.id, each])), reports, `step ${index}`);
+          assert.equal(listeners.length, reports.size);
+        }
+        if (index === 3) await world.wipe();
+      }
+    });
+
+    test('proxies of one process do not disturb each other, and what is said again is the same list to who listens', async () => {
+      await using world = await subject.open();
+      const [proxies, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
+      const beats = ['a', 'b'].map((node) =>
+        heartbeat(node, 1, { listeners: [{ id: node, service: 'u', bound: true, listening: true, error: null }] }),
+      );
+      for (const beat of [...beats, ...beats]) await proxies.beat(beat);
+      const first = await controller.list();
+      assert.deepEqual(first, beats);
+      for (const beat of beats) await proxies.beat({ ...beat, connections: 7 });
+      const second = await controller.list();
+      assert.deepEqual(
+        second.map(({ connections }) => connections),
+        [7, 7],
+      );
+      for (const [index, { listeners }] of second.entries()) assert.equal(listeners, first[index]?.listeners);
     });
   });
 }
