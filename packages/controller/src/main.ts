@@ -1,5 +1,5 @@
 // The controller as a process: an API server in, the store of the fleet out, and status back.
-import { DEFAULT_SETTINGS, parseCidr } from '@weir/model';
+import { DEFAULT_SETTINGS, parseCidr, parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
 import {
   boolean,
   systemClock as clock,
@@ -30,6 +30,8 @@ const CIDR: Format<string> = {
   parse: (raw) => parseCidr(raw)?.text,
 };
 
+const SHARED_PORT: Format<number> = { allowed: SHARED_PORT_ALLOWED, parse: parseSharedPort };
+
 /** KUBECONFIG is read by the client library. */
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
@@ -43,6 +45,7 @@ const CONFIG = {
   }),
   classless: boolean('WEIR_CLASSLESS', { default: false }),
   defaultTenantPolicy: optional(path('WEIR_DEFAULT_TENANT_POLICY')),
+  sharedPorts: list('WEIR_SHARED_PORTS', SHARED_PORT, { default: [] }),
   serviceCidrs: list('WEIR_SERVICE_CIDRS', CIDR, { default: [] }),
   namespace: optional(
     text('WEIR_NAMESPACE', { pattern: /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/, allowed: DNS_LABEL.allowed }),
@@ -51,7 +54,7 @@ const CONFIG = {
 
 await runProcess('weir-controller', () => {
   const config = parseConfig(CONFIG, process.env);
-  const { fleet, redis, level, admin, loadBalancerClass, classless, serviceCidrs } = config;
+  const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, serviceCidrs } = config;
   const log = createLogger({ name: 'controller', level });
   const kubeConfig = loadKubeConfig();
   const namespace = config.namespace ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace;
@@ -62,6 +65,7 @@ await runProcess('weir-controller', () => {
     loadBalancerClass,
     classless,
     defaultPolicy,
+    sharedPorts,
     trust: { kind: 'pods', serviceCidrs },
   } as const;
   const health = createHealth();

@@ -18,6 +18,8 @@ export interface TenantGrants {
   readonly nodesPerService: number | null;
   /** Null: every port that is not reserved. */
   readonly allowedPorts: readonly PortRange[] | null;
+  /** Hosts that may be claimed on ports that the fleet shares: as `parseHost` writes them, `*.` first for all below. */
+  readonly allowedHosts: readonly string[];
   /** CIDRs in canonical text in which endpoints may lie that are no pods of their namespace. */
   readonly allowedEndpointCIDRs: readonly string[];
 }
@@ -59,6 +61,7 @@ export const OPEN_GRANTS: TenantGrants = {
   pools: [DEFAULT_POOL],
   nodesPerService: null,
   allowedPorts: null,
+  allowedHosts: [],
   allowedEndpointCIDRs: [],
 };
 

@@ -6,6 +6,8 @@ export const REFUSAL_REASONS = [
   'PortReserved',
   'PortNotAllowed',
   'PoolNotAllowed',
+  'HostConflict',
+  'HostNotAllowed',
   'InvalidAnnotation',
   'EndpointForbidden',
   'UnsupportedProtocol',

@@ -25,6 +25,8 @@ export interface FleetSettings {
   /** For namespaces that no TenantPolicy selects. */
   readonly defaultPolicy: TenantPolicySpec;
   readonly reservedPorts: readonly PortRange[];
+  /** TCP ports that many Services have together, by their host names. */
+  readonly sharedPorts: readonly number[];
   /** How many nodes a Service gets when neither it nor its TenantPolicy says. */
   readonly nodesPerService: number;
   readonly trust: EndpointTrust;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compileHosts, parseHost } from '@weir/model';
+import { compileHosts, isHostAllowed, parseHost } from '@weir/model';
 
 const table = compileHosts([
   ['shop.example.com', 'exact'],
@@ -76,4 +76,15 @@ test('hosts that cannot be are refused', () => {
   const places = ['192.0.2.1', '1.2', '*.1', '::1', 'a.example:443', 'https://a.example', 'a.example/', 'a,b'];
   const long = [`${'a'.repeat(64)}.example`, `${'a.'.repeat(126)}aa`];
   for (const host of [...hosts, ...more, ...places, ...long]) assert.equal(parseHost(host), undefined, host);
+});
+
+test('what a policy allows holds names and wildcards below it at any depth, and not itself', () => {
+  const allowed = ['*.shop.example', 'api.example'];
+  for (const host of ['a.shop.example', 'a.b.shop.example', '*.shop.example', '*.b.shop.example', 'api.example']) {
+    assert.ok(isHostAllowed(host, allowed), host);
+  }
+  for (const host of ['shop.example', 'myshop.example', '*.example', 'a.api.example', '*.api.example', 'example']) {
+    assert.ok(!isHostAllowed(host, allowed), host);
+  }
+  assert.ok(!isHostAllowed('a.example', []));
 });

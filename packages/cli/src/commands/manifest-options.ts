@@ -1,12 +1,14 @@
 import { isIP } from 'node:net';
 import type { GivenNode } from '@weir/controller';
+import { parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** `-f`, `--node` and `--classless`: the same for `translate`, which tries, and `standalone`, which does. */
+/** `-f`, `--node`, `--classless` and `--shared-ports`: the same for `translate`, which tries, and `standalone`, which does. */
 export interface ManifestOptions {
   readonly filename: readonly string[];
   readonly node?: readonly GivenNode[];
   readonly classless?: boolean;
+  readonly sharedPorts?: readonly number[];
 }
 
 export function addManifestOptions(command: Command): Command {
@@ -22,7 +24,21 @@ export function addManifestOptions(command: Command): Command {
         'a node of the fleet (repeatable; default: the Nodes of the manifests, else local=127.0.0.1)',
       ).argParser(collectNodes),
     )
-    .option('--classless', 'take Services that name no loadBalancerClass, too');
+    .option('--classless', 'take Services that name no loadBalancerClass, too')
+    .addOption(
+      new Option(
+        '--shared-ports <ports>',
+        'TCP ports that Services share by their host names, such as 443,8443 (default: none)',
+      ).argParser(sharedPortsOf),
+    );
+}
+
+function sharedPortsOf(value: string): readonly number[] {
+  const ports = value.split(',').map((text) => parseSharedPort(text.trim()));
+  if (!ports.every((port) => port !== undefined)) {
+    throw new InvalidArgumentError(`Use a comma-separated list; each item: ${SHARED_PORT_ALLOWED}.`);
+  }
+  return [...new Set(ports)];
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -28,12 +28,12 @@ export function addTranslate(program: Command, { terminal, finish }: CommandCont
     });
 }
 
-async function dryRun({ filename, node = [], classless = false }: ManifestOptions): Promise<DryRun> {
+async function dryRun({ filename, node = [], classless = false, sharedPorts = [] }: ManifestOptions): Promise<DryRun> {
   const { openDirectorySource } = await import('@weir/controller');
   const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
   try {
     const snapshot = source.snapshot();
-    const settings = directorySettings(snapshot.nodes, { classless });
+    const settings = directorySettings(snapshot.nodes, { classless, sharedPorts });
     const { table, statuses, problems } = translate({ ...snapshot, settings }, NOTHING_HELD);
     return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
   } finally {

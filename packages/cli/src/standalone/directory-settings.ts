@@ -6,9 +6,9 @@ import { DEFAULT_SETTINGS, type FleetSettings, type NodeObject } from '@weir/mod
  */
 export function directorySettings(
   nodes: readonly NodeObject[],
-  { classless }: { readonly classless: boolean },
+  { classless, sharedPorts }: Pick<FleetSettings, 'classless' | 'sharedPorts'>,
 ): FleetSettings {
   const carrying = nodes.filter(({ labels }) => labels.role === 'loadbalancer').length;
   const nodesPerService = Math.max(1, Math.min(carrying, DEFAULT_SETTINGS.nodesPerService));
-  return { ...DEFAULT_SETTINGS, classless, nodesPerService };
+  return { ...DEFAULT_SETTINGS, classless, sharedPorts, nodesPerService };
 }

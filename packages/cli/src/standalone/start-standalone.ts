@@ -23,6 +23,7 @@ export interface StandaloneOptions {
   readonly filename: readonly string[];
   readonly node?: readonly GivenNode[];
   readonly classless?: boolean;
+  readonly sharedPorts?: readonly number[];
   readonly console: HostPort | 'off';
   /** Threads of each proxy. */
   readonly workers?: number;
@@ -72,7 +73,7 @@ interface Made {
 }
 
 function partsFor(options: StandaloneOptions, made: Made): Part[] {
-  const { filename, node = [], classless = false, log, onProblems, onAdvice } = options;
+  const { filename, node = [], classless = false, sharedPorts = [], log, onProblems, onAdvice } = options;
   return [
     {
       name: 'source',
@@ -94,7 +95,7 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'controller',
       async start(signal) {
         const { source, store } = made;
-        const settings = directorySettings(source.snapshot().nodes, { classless });
+        const settings = directorySettings(source.snapshot().nodes, { classless, sharedPorts });
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
         await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
       },

@@ -1,6 +1,6 @@
 // How Kubernetes spells names and numbers in text: what its API server would refuse, a directory has to be told.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { parseCidr } from '@weir/model';
+import { parseCidr, parseHost } from '@weir/model';
 import type { IntegerRange, TextFormat } from './fields.ts';
 
 const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -43,6 +43,11 @@ export const IPV6_ADDRESS: TextFormat = { allowed: 'an IPv6 address', matches: i
 export const CIDR: TextFormat = {
   allowed: 'a CIDR such as 10.0.0.0/8 or fd00::/8',
   matches: (text) => parseCidr(text) !== undefined,
+};
+
+export const HOST: TextFormat = {
+  allowed: 'a host such as shop.example.com, or *.shop.example.com for all below; other scripts as xn--…',
+  matches: (text) => parseHost(text) !== undefined,
 };
 
 export const PORT: IntegerRange = { from: 1, to: 65_535 };

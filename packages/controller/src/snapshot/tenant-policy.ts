@@ -3,6 +3,7 @@ import {
   type PortRange,
   type Problem,
   parseCidr,
+  parseHost,
   parseQuantity,
   type TenantFrom,
   type TenantGrants,
@@ -11,14 +12,14 @@ import {
   type TenantPolicySpec,
 } from '@weir/model';
 import { Fields } from './fields.ts';
-import { CIDR, COUNT, DNS_SUBDOMAIN, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
+import { CIDR, COUNT, DNS_SUBDOMAIN, HOST, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMeta } from './meta.ts';
 import { type Projection, project, subjectOf } from './projection.ts';
 
-const GRANTS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedEndpointCIDRs'];
+const GRANTS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs'];
 const HONOURED = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANTS, 'limits'];
-const LATER = ['allowedHosts', 'rules'];
+const LATER = ['rules'];
 const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
 const BITS = 'bits such as 100M, 1.5G or 1Gi';
 const QUANTITY_LIMITS = [
@@ -73,11 +74,13 @@ function readTenantFrom(fields: Fields): TenantFrom {
 
 function readGrants(spec: Fields): TenantGrants {
   const pools = [...new Set(spec.texts('pools', LABEL_TEXT))];
+  const hosts = spec.texts('allowedHosts', HOST).map((text) => parseHost(text) ?? text);
   const networks = spec.texts('allowedEndpointCIDRs', CIDR).map((text) => parseCidr(text)?.text ?? text);
   return Object.freeze({
     pools: Object.freeze(pools.length === 0 ? [DEFAULT_POOL] : pools),
     nodesPerService: spec.integer('nodesPerService', NODES),
     allowedPorts: spec.has('allowedPorts') ? Object.freeze(readPortRanges(spec, 'allowedPorts')) : null,
+    allowedHosts: Object.freeze([...new Set(hosts)]),
     allowedEndpointCIDRs: Object.freeze([...new Set(networks)]),
   });
 }

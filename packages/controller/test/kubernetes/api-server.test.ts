@@ -200,6 +200,9 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     assert.match(await refused('TenantPolicy', { allowedPorts: ['http'] }), /spec.allowedPorts\[0\]/);
     assert.match(await refused('TenantPolicy', { allowedPorts: [70_000] }), /less than or equal to 65535/);
     assert.match(await refused('TenantPolicy', { allowedEndpointCIDRs: ['everywhere'] }), /allowedEndpointCIDRs\[0\]/);
+    assert.equal(await refused('TenantPolicy', { allowedHosts: ['shop.example.com', '*.Shop.example'] }), 'accepted');
+    assert.match(await refused('TenantPolicy', { allowedHosts: ['a.*.example'] }), /spec.allowedHosts\[0\]/);
+    assert.match(await refused('TenantPolicy', { allowedHosts: ['10.0.0.1'] }), /not end with a label of digits/);
     assert.match(await refused('TenantPolicy', { pools: ['-'] }), /spec.pools\[0\]/);
     assert.equal(await refused('TenantPolicy', { limits: { services: 0, trafficPerMonth: '10Ti' } }), 'accepted');
     assert.equal(await refused('TenantPolicy', { limits: { trafficPerMonth: 1_000 } }), 'accepted');

@@ -223,7 +223,13 @@ describe('a TenantPolicy', () => {
       priority: 0,
       namespaceSelector: { matchLabels: {}, matchExpressions: [] },
       tenantFrom: { kind: 'namespace' },
-      grants: { pools: ['default'], nodesPerService: null, allowedPorts: null, allowedEndpointCIDRs: [] },
+      grants: {
+        pools: ['default'],
+        nodesPerService: null,
+        allowedPorts: null,
+        allowedHosts: [],
+        allowedEndpointCIDRs: [],
+      },
       limits: {},
     });
   });
@@ -234,6 +240,7 @@ describe('a TenantPolicy', () => {
         pools: ['edge', 'default', 'edge'],
         nodesPerService: 3,
         allowedPorts: [80, '443', '8000-8999'],
+        allowedHosts: ['Shop.Example.com', '*.shop.example.com', 'shop.example.com'],
         allowedEndpointCIDRs: ['10.80.3.4/16', 'fd00::/8'],
       }),
     );
@@ -246,6 +253,7 @@ describe('a TenantPolicy', () => {
         { from: 443, to: 443 },
         { from: 8_000, to: 8_999 },
       ],
+      allowedHosts: ['shop.example.com', '*.shop.example.com'],
       allowedEndpointCIDRs: ['10.80.0.0/16', 'fd00::/8'],
     });
     assert.deepEqual(projectTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
@@ -257,13 +265,19 @@ describe('a TenantPolicy', () => {
         pools: ['-'],
         nodesPerService: 0,
         allowedPorts: [0, '9-8', '70000', 'http', {}, 1.5],
+        allowedHosts: ['*', 'a.*.example', '10.0.0.1', 5],
         allowedEndpointCIDRs: ['10.0.0.1'],
       }),
     );
     assert.equal(wrong.object, undefined);
     const allowed = 'use a port from 1 to 65535, or a range such as 8000-8999';
+    const host = 'use a host such as shop.example.com, or *.shop.example.com for all below; other scripts as xn--…';
     assert.deepEqual(messages(wrong), [
       'spec.pools[0] is "-"; use letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
+      `spec.allowedHosts[0] is "*"; ${host}`,
+      `spec.allowedHosts[1] is "a.*.example"; ${host}`,
+      `spec.allowedHosts[2] is "10.0.0.1"; ${host}`,
+      `spec.allowedHosts[3] is 5; ${host}`,
       'spec.allowedEndpointCIDRs[0] is "10.0.0.1"; use a CIDR such as 10.0.0.0/8 or fd00::/8',
       'spec.nodesPerService is 0; use a whole number from 1 to 16',
       `spec.allowedPorts[0] is 0; ${allowed}`,
@@ -296,14 +310,12 @@ describe('a TenantPolicy', () => {
   });
 
   test('says of every field that is not enforced that it is not', () => {
-    const projection = projectTenantPolicy(
-      policy({ allowedHosts: ['a.example'], limits: { requestsPerSecond: 5, services: 1 } }),
-    );
+    const projection = projectTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
     assert.deepEqual(projection.object?.spec.limits, { services: 1 });
     assert.deepEqual(
       projection.problems.map((each) => `${each.severity}: ${each.message}`),
       [
-        'warning: spec.allowedHosts is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.rules is not enforced yet by this version; what it asks for does not happen',
         'warning: spec.limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen',
       ],
     );
@@ -338,7 +350,7 @@ describe('a TenantPolicy', () => {
     );
     assert.equal(projection.object, undefined);
     assert.deepEqual(messages(projection), [
-      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedEndpointCIDRs, limits, allowedHosts, rules',
+      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, limits, rules',
       'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
       'spec.limits.services is "2"; use a whole number, 0 or more',
       'spec.limits.trafficPerMonth is "10 TB"; use bytes such as 500Gi, 10Ti or 2e12',

@@ -17,6 +17,14 @@ export function parseHost(text: string): string | undefined {
   return host;
 }
 
+/**
+ * Whether what a policy allows holds a host; both as `parseHost` writes them. `*.example.com` holds whatever is below, at any
+ * depth, wildcards included, and not `example.com` itself: it says who may claim a name, not which names a claim is for.
+ */
+export function isHostAllowed(host: string, allowed: readonly string[]): boolean {
+  return allowed.some((each) => (each.startsWith('*.') ? host.endsWith(each.slice(1)) : host === each));
+}
+
 export interface HostTable<T> {
   /**
    * What the name that a client sent belongs to; undefined: to nobody. An exact host beats a wildcard. Case and one dot at the

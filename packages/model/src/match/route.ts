@@ -15,7 +15,8 @@ export interface Route {
   readonly admits: (client: Pick<Client, 'address'>) => boolean;
 }
 
-const PLAIN_HTTP_PORT = 80;
+/** Of plain HTTP, where nobody speaks TLS. */
+export const PLAIN_HTTP_PORT = 80;
 
 /** Whether its clients are led by their ClientHello. Port 80 beside 443 is never TLS. */
 export function expectsClientHello({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {

@@ -3,18 +3,21 @@
 import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
+/** Of shares of a place: who knows only one Service for each place would give it all clients. */
+const SHARED_SCHEMA_VERSION = 2;
 
 type Check = (value: unknown) => boolean;
 
 /** JSON with the schema version `v` beside the fields of the entry. */
 export function encodeEntry(entry: Entry): string {
-  return JSON.stringify({ v: SCHEMA_VERSION, ...entry });
+  const isShared = entry.kind === 'listener' && entry.shared === true;
+  return JSON.stringify({ v: isShared ? SHARED_SCHEMA_VERSION : SCHEMA_VERSION, ...entry });
 }
 
 /** The entry, or undefined when the text is damaged or of a schema that this version does not know. */
 export function decodeEntry(text: string): Entry | undefined {
   const value = parse(text);
-  if (!isRecord(value) || value.v !== SCHEMA_VERSION || typeof value.kind !== 'string') return undefined;
+  if (!isRecord(value) || !isVersion(value.v) || typeof value.kind !== 'string') return undefined;
   if (!Object.hasOwn(SHAPES, value.kind)) return undefined;
   const shape = SHAPES[value.kind as Entry['kind']];
   if (!isText(value.id) || !hasShape(value, shape)) return undefined;
@@ -60,6 +63,7 @@ const isOneOf =
   (value) =>
     allowed.includes(value);
 const isBoolean = isOneOf(true, false);
+const isVersion = isOneOf(SCHEMA_VERSION, SHARED_SCHEMA_VERSION);
 const optional =
   (check: Check): Check =>
   (value) =>
@@ -126,7 +130,14 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     pool: nullOr(isText),
     nodes: listOf(isText),
   },
-  listener: { node: isText, address: isText, port: isPort, protocol: isProtocol, service: isText },
+  listener: {
+    node: isText,
+    address: isText,
+    port: isPort,
+    protocol: isProtocol,
+    service: isText,
+    shared: optional(isOneOf(true)),
+  },
   endpoints: {
     service: isText,
     port: isPort,

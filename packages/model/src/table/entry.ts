@@ -75,6 +75,8 @@ export interface ListenerEntry {
   readonly protocol: Protocol;
   /** UID of the Service that holds it. */
   readonly service: string;
+  /** It has only the clients that ask for one of its hosts: there is an entry for each Service that shares the place. Absent: all. */
+  readonly shared?: true;
 }
 
 /** At most 100 endpoints of one port of a Service that are in use now. */
@@ -110,8 +112,15 @@ export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
 
 /** The id of the listener entry of (address, protocol, port) on a node. */
-export function listenerId(listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
-  return `listener/${listener.node}/${listener.address}/${listener.protocol}/${listener.port}`;
+export function listenerId(place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
+  return `listener/${place.node}/${place.address}/${place.protocol}/${place.port}`;
+}
+
+/** The id of the entry by which one of several Services has its share of (address, protocol, port) on a node. */
+export function sharedListenerId(
+  share: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service'>,
+): string {
+  return `${listenerId(share)}/${share.service}`;
 }
 
 /** The id of the `chunk`th entry of what one slice gives to one port of a Service. */

@@ -51,9 +51,9 @@ export class Decider {
     gone: readonly ServiceRecord[],
     world: World,
   ): { readonly decided: ReadonlySet<ServiceRecord>; readonly tenants: ReadonlySet<string> } {
-    for (const { uid } of dirty) {
+    for (const { uid, held } of dirty) {
       const before = this.#before.get(uid);
-      if (before !== undefined) this.#taken.give(uid, before);
+      if (before !== undefined) this.#taken.give(uid, before, held?.settings.hosts ?? []);
     }
     this.#before.clear();
     const ranks = new Map([...dirty].map((record) => [record, this.#rankOf(record)]));
@@ -101,9 +101,9 @@ export class Decider {
   }
 
   #remove(record: ServiceRecord, touched: Touched): void {
-    touched.addListeners(this.#taken.listenersOf(record.uid));
+    touched.addListeners(this.#taken.listenersOf(record.uid), this.#taken.hostsOf(record.uid));
     touched.addTenant(this.quota.tenantOf(record.uid));
-    this.#taken.give(record.uid, []);
+    this.#taken.give(record.uid, [], []);
     this.quota.drop(record.uid);
     this.#lacking.delete(record);
   }
@@ -113,10 +113,11 @@ export class Decider {
     const { uid, service } = record;
     const { nodes, tenancy } = world;
     const before = this.#taken.listenersOf(uid);
+    const hosts = this.#taken.hostsOf(uid);
     const stays = stillOf(before, service, nodes);
     if (stays.length < before.length) {
-      touched.addListeners(before);
-      this.#taken.give(uid, stays);
+      touched.addListeners(before, hosts);
+      this.#taken.give(uid, stays, hosts);
     }
     touched.addTenant(this.quota.tenantOf(uid));
     this.#countListeners(record, tenancy);
@@ -136,6 +137,7 @@ export class Decider {
     const { uid, service } = record;
     const { fleet, nodes, tenancy } = world;
     const before = this.#taken.listenersOf(uid);
+    const hostsBefore = this.#taken.hostsOf(uid);
     const usedBefore = this.#useOf(uid);
     // Asked again, it is not in its own way.
     this.#countListeners(record, tenancy);
@@ -150,16 +152,17 @@ export class Decider {
       holderText: (holder) => this.#holderText(service, holder, tenancy),
     });
     if (decision.settings === null) {
-      this.#taken.give(uid, []);
+      this.#taken.give(uid, [], []);
       this.quota.drop(uid);
     }
     record.decision = decision;
     if (lacksSomething(record)) this.#lacking.add(record);
     else this.#lacking.delete(record);
     const after = this.#taken.listenersOf(uid);
-    if (!isSameListeners(before, after)) {
-      touched.addListeners(before);
-      touched.addListeners(after);
+    const hosts = this.#taken.hostsOf(uid);
+    if (!isSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {
+      touched.addListeners(before, hostsBefore);
+      touched.addListeners(after, hosts);
     }
     const used = this.#useOf(uid);
     if (used !== usedBefore) for (const each of [usedBefore, used]) touched.addTenant(each.split('\n')[0]);

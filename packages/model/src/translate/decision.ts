@@ -2,16 +2,18 @@
 import { OPEN_GRANTS } from '../policy.ts';
 import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import { settingsFor } from '../settings/settings-for.ts';
+import { type ParsedSettings, settingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
 import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
+import { hostRefusal } from './host-claims.ts';
 import type { Nodes } from './nodes.ts';
 import type { Placement } from './placement.ts';
 import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
+import { modesFor, wantsFor } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, sentences } from './text.ts';
@@ -26,7 +28,12 @@ export interface Decision {
   readonly pool: string | null;
   readonly nodes: readonly string[];
   readonly listeners: readonly ListenerEntry[];
+  /** What it could use if somebody else gave it up: `portKey`, `shareKey` and `claimKey`. */
+  readonly wants: readonly string[];
 }
+
+/** Before anything is known of what it waits for. */
+type Verdicts = Omit<Decision, 'wants'>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
@@ -47,13 +54,25 @@ export function decide(service: ServiceObject, context: DecisionContext): Decisi
 }
 
 function decideOnce(service: ServiceObject, context: DecisionContext): Decision {
-  const { held, membership } = context;
+  const { fleet, held, taken } = context;
   const parsed = settingsFor(service);
+  const asked = parsed.kind === 'settings' ? parsed.settings.hosts : [];
+  const hosts = [...new Set([...asked, ...(held?.settings.hosts ?? [])])];
+  const listeners = taken.listenersOf(service.uid);
+  const wants = wantsFor(service.ports, modesFor(service, { fleet, hosts, listeners, isGranted: true }), hosts);
+  return { ...judge(service, parsed, context), wants };
+}
+
+function judge(service: ServiceObject, parsed: ParsedSettings, context: DecisionContext): Verdicts {
+  const { held, membership } = context;
   const tenant = membership.kind === 'tenant' ? membership.tenant : heldTenant(held);
   const asked = parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : undefined;
-  const objection = objectionTo(membership, parsed) ?? (tenant && poolRefusal(asked, tenant));
+  const objection = objectionTo(membership, parsed) ?? (tenant && refusalOf(service, asked, { tenant, ...context }));
   const settings = (objection === undefined ? asked : held?.settings) ?? null;
-  const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, ...context });
+  const hosts = settings?.hosts ?? [];
+  const listeners = context.taken.listenersOf(service.uid);
+  const modes = modesFor(service, { fleet: context.fleet, hosts, listeners, isGranted: objection === undefined });
+  const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, hosts, modes, ...context });
   if (tenant === undefined || badPorts === undefined || settings === null) {
     if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
     return refused(service, tenant?.name ?? null, objection, badPorts);
@@ -65,25 +84,36 @@ function decideOnce(service: ServiceObject, context: DecisionContext): Decision 
     membership.kind === 'tenant'
       ? nodeWishFor(settings, tenant, context.fleet)
       : heldWish(service, { ...context, settings, tenant });
-  const result = placeInPool(wish, { ...context, service, ports, tenant: tenant.name });
-  if (result.kind === 'conflict') {
-    return refused(service, tenant.name, objection ?? { reason: 'PortConflict', message: result.message }, badPorts);
-  }
+  const result = placeInPool(wish, { ...context, service, ports, modes, hosts, tenant: tenant.name });
+  if (result.kind === 'conflict') return refused(service, tenant.name, objection ?? result.refusal, badPorts);
   const placement: Placement =
     result.kind === 'placed' ? result.placement : { listeners: [], nodes: [], conflicts: new Map() };
-  const moved = result.kind === 'placed' ? result.stays : undefined;
-  const stays: Refusal | undefined = moved === undefined ? undefined : { reason: 'PortConflict', message: moved };
-  return served(service, { tenant, settings, objection: objection ?? stays, placement, badPorts, wish }, context);
+  const stays = result.kind === 'placed' ? result.stays : undefined;
+  return served(
+    service,
+    { tenant, settings, objection: objection ?? stays, placement, badPorts, wish, modes },
+    context,
+  );
 }
 
-function objectionTo(membership: Membership, parsed: ReturnType<typeof settingsFor>): Refusal | undefined {
+function objectionTo(membership: Membership, parsed: ParsedSettings): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };
   if (parsed.kind === 'invalid') return { reason: 'InvalidAnnotation', message: sentences(parsed.mistakes) };
   return undefined;
 }
 
-function poolRefusal(settings: ServiceSettings | undefined, { name, policy, grants }: Tenant): Refusal | undefined {
-  const pool = settings?.pool ?? null;
+/** What the tenant may not have, or another one has. */
+function refusalOf(
+  service: ServiceObject,
+  asked: ServiceSettings | undefined,
+  context: DecisionContext & { readonly tenant: Tenant },
+): Refusal | undefined {
+  if (asked === undefined) return undefined;
+  const { pool } = nodeWishFor(asked, context.tenant, context.fleet);
+  return poolRefusal(asked, context.tenant) ?? hostRefusal(service, { hosts: asked.hosts, pool }, context);
+}
+
+function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant): Refusal | undefined {
   if (pool === null || grants.pools.includes(pool)) return undefined;
   const message = `tenant "${name}" may not use pool "${pool}", only ${listed(grants.pools)}; use one of them in annotation weir.dev/pool, or ask for it in ${policyText(policy)}`;
   return { reason: 'PoolNotAllowed', message };
@@ -110,7 +140,7 @@ function refused(
   tenant: string | null,
   verdict: Refusal,
   badPorts: PortRefusals = new Map(),
-): Decision {
+): Verdicts {
   const ports = portEntries(service, badPorts);
   return {
     service,
@@ -130,10 +160,9 @@ interface Served extends Given {
   readonly objection: Refusal | undefined;
 }
 
-function served(service: ServiceObject, given: Served, { quota }: DecisionContext): Decision {
+function served(service: ServiceObject, given: Served, { fleet, quota }: DecisionContext): Verdicts {
   const { tenant, settings, placement } = given;
-  const badPorts = new Map(given.badPorts);
-  for (const [port, message] of placement.conflicts) badPorts.set(port, { reason: 'PortConflict', message });
+  const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
   quota.use(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
@@ -149,7 +178,7 @@ function served(service: ServiceObject, given: Served, { quota }: DecisionContex
     service,
     tenant: tenant.name,
     accepted,
-    degraded: degradedFor(service, given),
+    degraded: degradedFor(service, given, fleet),
     settings,
     ports: portEntries(service, badPorts),
     pool: given.wish.pool,

@@ -1,9 +1,10 @@
 import type { DegradedReason } from '../reason.ts';
-import type { ServiceObject } from '../snapshot.ts';
+import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { Placement } from './placement.ts';
 import type { NodeWish } from './pool.ts';
 import { isAllowed, type PortRefusals } from './port-refusals.ts';
+import { isSharedByFleet, type PortModes } from './shared-ports.ts';
 import type { Tenant } from './tenancy.ts';
 import { counted, listed, portText } from './text.ts';
 
@@ -12,12 +13,14 @@ export interface Given {
   readonly placement: Placement;
   readonly badPorts: PortRefusals;
   readonly wish: NodeWish;
+  readonly modes: PortModes;
 }
 
 /** What is served, and yet not as its tenant or the operator would have it. */
 export function degradedFor(
   service: ServiceObject,
-  { tenant, placement, badPorts, wish }: Given,
+  { tenant, placement, badPorts, wish, modes }: Given,
+  fleet: FleetSettings,
 ): Verdict<DegradedReason>[] {
   const degraded: Verdict<DegradedReason>[] = [];
   if (service.ports.some((port) => port.nodePort !== null && port.nodePort > 0)) {
@@ -45,6 +48,15 @@ export function degradedFor(
     degraded.push({
       reason: 'OverLimit',
       message: `port ${ports} is no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again`,
+    });
+  }
+  const alone = service.ports.filter(
+    (port) => !badPorts.has(port) && modes.get(port) === 'alone' && isSharedByFleet(port, fleet),
+  );
+  if (alone.length > 0) {
+    degraded.push({
+      reason: 'OverLimit',
+      message: `port ${listed(alone.map(portText))} is shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
     });
   }
   return degraded;

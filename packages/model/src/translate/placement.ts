@@ -1,29 +1,40 @@
-// Which nodes hold the ports of a Service. The unit that is owned is (node address, protocol, port): who has it keeps it.
-import type { ServiceObject, ServicePort } from '../snapshot.ts';
-import { type ListenerEntry, listenerId, type NodeEntry, type Protocol } from '../table/entry.ts';
+// Which nodes hold the ports of a Service. The unit that is owned is (node address, protocol, port), and on ports that the fleet
+// shares (pool, port, host): who has it keeps it.
+import type { RefusalReason } from '../reason.ts';
+import type { FleetSettings, ServicePort } from '../snapshot.ts';
+import {
+  type ListenerEntry,
+  listenerId,
+  type NodeEntry,
+  type Protocol,
+  sharedListenerId,
+  type Verdict,
+} from '../table/entry.ts';
 import { bindAddressesFor } from './nodes.ts';
 import { conflictMessage, type TakenPort } from './placement-text.ts';
-import { portKey } from './port-key.ts';
-import type { TakenPorts } from './taken-ports.ts';
+import { claimKey, portKey } from './port-key.ts';
+import { type HostQuestion, isSharedByFleet, type PortModes, takenHosts } from './shared-ports.ts';
 
 export interface Placement {
   readonly listeners: readonly ListenerEntry[];
   /** Sorted by name. */
   readonly nodes: readonly string[];
   /** By port, why it is not served although the others are. */
-  readonly conflicts: ReadonlyMap<ServicePort, string>;
+  readonly conflicts: ReadonlyMap<ServicePort, Verdict<RefusalReason>>;
 }
 
 export type PlacementResult =
   | { readonly kind: 'placed'; readonly placement: Placement }
   /** No node that may be used has an address of the Service's families. */
   | { readonly kind: 'no-nodes' }
-  | { readonly kind: 'conflict'; readonly message: string };
+  | { readonly kind: 'conflict'; readonly refusal: Verdict<RefusalReason> };
 
-export interface PlacementRequest {
-  readonly service: ServiceObject;
+export interface PlacementRequest extends Omit<HostQuestion, 'pools'> {
+  readonly fleet: FleetSettings;
   /** Those that could be served. */
   readonly ports: readonly ServicePort[];
+  /** How it would have each. */
+  readonly modes: PortModes;
   /** That may be used, the best first. */
   readonly nodes: readonly NodeEntry[];
   /** How a message calls them together: `the fleet`, `pool "edge"`. */
@@ -32,31 +43,33 @@ export interface PlacementRequest {
   readonly cordoned: ReadonlySet<string>;
   /** On so many nodes, as long as there are so many. */
   readonly wanted: number;
-  /** Who has which. Placing gives the Service what it gets. */
-  readonly taken: TakenPorts;
-  /** How a message calls the holder of a port; only what this tenant may know. */
-  readonly holderText: (uid: string) => string;
 }
 
-/** Places a Service on nodes where all its ports are free; one that is placed keeps its nodes and loses only ports. */
-export function place(request: PlacementRequest): PlacementResult {
-  const { service, taken, wanted, cordoned } = request;
-  const holding = nodesHolding(request.ports, taken.listenersOf(service.uid));
+/**
+ * Places a Service on nodes where all its ports are free; one that is placed keeps its nodes and loses only ports. In `taken` the
+ * Service is given what it gets.
+ */
+export function place(asked: PlacementRequest): PlacementResult {
+  const { service, taken, wanted, cordoned } = asked;
+  const holding = nodesHolding(asked.ports, taken.listenersOf(service.uid));
+  const request: Asking = { ...asked, holding, pools: new Set(asked.nodes.map(({ pool }) => pool)) };
   const able = request.nodes.filter(
     (node) => bindAddressesFor(node, service).length > 0 && (!cordoned.has(node.name) || holding.has(node.name)),
   );
   if (able.length === 0) return { kind: 'no-nodes' };
   const kept = able.filter(({ name }) => holding.has(name));
-  const conflicts = new Map<ServicePort, string>();
-  for (const port of kept.length > 0 ? request.ports : []) {
-    const lost = takenOn(kept, port, request);
-    if (lost !== undefined) conflicts.set(port, conflictMessage([lost], kept.length, request.where));
+  const conflicts = new Map<ServicePort, Verdict<RefusalReason>>();
+  for (const port of request.ports) {
+    const lost = conflictOf(port, kept, request);
+    if (lost !== undefined) conflicts.set(port, lost);
   }
+  const [first] = conflicts.values();
+  if (kept.length === 0 && first !== undefined) return { kind: 'conflict', refusal: first };
   const ports = request.ports.filter((port) => !conflicts.has(port));
   const chosen = ports.length === 0 ? [] : chosenOf(able, { kept, ports, wanted }, request);
-  if (chosen.length === 0) return { kind: 'conflict', message: refusalMessage(able, request) };
-  const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, service)));
-  taken.give(service.uid, listeners);
+  if (chosen.length === 0) return { kind: 'conflict', refusal: first ?? conflictOn(able, request.ports, request) };
+  const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, request)));
+  taken.give(service.uid, listeners, request.hosts);
   return { kind: 'placed', placement: { listeners, nodes: chosen.map((node) => node.name), conflicts } };
 }
 
@@ -72,6 +85,22 @@ export function heldPorts(listeners: readonly ListenerEntry[]): (port: ServicePo
   return (port) => held.has(portKey(port));
 }
 
+interface Asking extends PlacementRequest, HostQuestion {
+  /** Names of the nodes that hold some of the ports for it. */
+  readonly holding: ReadonlySet<string>;
+}
+
+/** Why a port is not to be had although the others are, on nodes that are kept; where its hosts are taken, it is to be had nowhere. */
+function conflictOf(
+  port: ServicePort,
+  kept: readonly NodeEntry[],
+  request: Asking,
+): Verdict<RefusalReason> | undefined {
+  const lost = request.modes.get(port) === 'shared' ? takenHosts(port, request) : undefined;
+  if (lost !== undefined) return lost;
+  return takenOn(kept, port, request) === undefined ? undefined : conflictOn(kept, [port], request);
+}
+
 interface Choice {
   readonly kept: readonly NodeEntry[];
   readonly ports: readonly ServicePort[];
@@ -79,40 +108,58 @@ interface Choice {
 }
 
 /** Those that it has, then the first that are free, sorted by name. */
-function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, request: PlacementRequest): NodeEntry[] {
+function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, request: Asking): NodeEntry[] {
   const chosen = kept.slice(0, wanted);
   for (const node of able) {
     if (chosen.length === wanted) break;
-    const isFree = !kept.includes(node) && ports.every((port) => conflictOn(node, port, request) === undefined);
+    const isFree = !kept.includes(node) && ports.every((port) => holderOn(node, port, request) === undefined);
     if (isFree) chosen.push(node);
   }
   return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The UID of another Service that has the port on this node. */
-function conflictOn(node: NodeEntry, port: ServicePort, { service, taken }: PlacementRequest): string | undefined {
-  for (const { id } of listenersFor(node, port, service)) {
-    const holder = taken.holderOf(id);
-    if (holder !== undefined && holder !== service.uid) return holder;
+/** Who else has the port on this node, as a message calls it. */
+function holderOn(node: NodeEntry, port: ServicePort, request: Asking): string | undefined {
+  const { service, taken, modes, fleet, holding, holderText } = request;
+  const isShared = modes.get(port) === 'shared';
+  // What it had before the port was shared it keeps where it has it, and nowhere else.
+  if (!isShared && isSharedByFleet(port, fleet) && !holding.has(node.name))
+    return 'the fleet, which shares it by host names';
+  for (const listener of listenersFor(node, port, request)) {
+    const place = listenerId(listener);
+    const others = isShared ? [] : taken.sharersOf(place);
+    for (const uid of [taken.holderOf(place) ?? service.uid, ...others])
+      if (uid !== service.uid) return holderText(uid);
+  }
+  for (const host of isShared ? request.hosts : []) {
+    for (const [uid, nodes] of taken.claimantsOf(claimKey(port, host))) {
+      if (uid !== service.uid && nodes.has(node.name)) return holderText(uid);
+    }
   }
   return undefined;
 }
 
-function listenersFor(node: NodeEntry, port: ServicePort, service: ServiceObject): ListenerEntry[] {
+function listenersFor(node: NodeEntry, port: ServicePort, { service, modes }: Asking): ListenerEntry[] {
   return bindAddressesFor(node, service).map((address) => {
-    const place = { node: node.name, address, port: port.port, protocol: port.protocol as Protocol };
-    return { kind: 'listener', id: listenerId(place), ...place, service: service.uid };
+    const protocol = port.protocol as Protocol;
+    const place = { node: node.name, address, port: port.port, protocol, service: service.uid };
+    return modes.get(port) === 'shared'
+      ? { kind: 'listener', id: sharedListenerId(place), ...place, shared: true }
+      : { kind: 'listener', id: listenerId(place), ...place };
   });
 }
 
 /** Undefined: nobody else has it on any of the nodes. */
-function takenOn(nodes: readonly NodeEntry[], port: ServicePort, request: PlacementRequest): TakenPort | undefined {
-  const holders = nodes.map((node) => conflictOn(node, port, request)).filter((uid) => uid !== undefined);
-  if (holders.length === 0) return undefined;
-  return { port, nodes: holders.length, holders: [...new Set(holders.map(request.holderText))].sort() };
+function takenOn(nodes: readonly NodeEntry[], port: ServicePort, request: Asking): TakenPort | undefined {
+  const holders = nodes.map((node) => holderOn(node, port, request)).filter((holder) => holder !== undefined);
+  return holders.length === 0 ? undefined : { port, nodes: holders.length, holders: [...new Set(holders)].sort() };
 }
 
-function refusalMessage(able: readonly NodeEntry[], request: PlacementRequest): string {
-  const taken = request.ports.map((port) => takenOn(able, port, request)).filter((port) => port !== undefined);
-  return conflictMessage(taken, able.length, request.where);
+function conflictOn(
+  nodes: readonly NodeEntry[],
+  ports: readonly ServicePort[],
+  request: Asking,
+): Verdict<RefusalReason> {
+  const taken = ports.map((port) => takenOn(nodes, port, request)).filter((port) => port !== undefined);
+  return { reason: 'PortConflict', message: conflictMessage(taken, nodes.length, request.where) };
 }

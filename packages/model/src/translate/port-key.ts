@@ -2,3 +2,13 @@
 export function portKey({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
   return `${protocol}/${port}`;
 }
+
+/** A host on such a port: what one Service of a pool has at a time. */
+export function claimKey(port: { readonly port: number; readonly protocol: string }, host: string): string {
+  return `${portKey(port)}/${host}`;
+}
+
+/** Not a port of one Service alone, but some share of it: no host is the empty text. */
+export function shareKey(port: { readonly port: number; readonly protocol: string }): string {
+  return claimKey(port, '');
+}

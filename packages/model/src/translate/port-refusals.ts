@@ -5,7 +5,9 @@ import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { HeldService } from './held.ts';
 import { heldPorts } from './placement.ts';
+import { portKey } from './port-key.ts';
 import type { Quota } from './quota.ts';
+import { isSharedByFleet, modesOf, notAllowedHosts, type PortModes, unnamedRefusal } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, portText } from './text.ts';
@@ -20,23 +22,32 @@ export interface PortContext {
   readonly held: HeldService | undefined;
   readonly quota: Quota;
   readonly taken: TakenPorts;
+  /** How it would have each port, and with which hosts those that are shared. */
+  readonly modes: PortModes;
+  readonly hosts: readonly string[];
 }
 
 /** By port, why it is not served. */
 export function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
-  const { fleet, membership, held, quota, tenant, taken } = context;
+  const { fleet, membership, held, quota, tenant, taken, modes, hosts } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let left = quota.portsLeft(tenant);
   const isHeld = heldPorts(taken.listenersOf(service.uid));
+  const has = modesOf(taken.listenersOf(service.uid));
+  const hostsRefusal = notAllowedHosts(hosts, tenant);
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
   const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
   for (const port of inOrder) {
     const refusal = portRefusal(port, fleet);
     if (refusal !== undefined) refusals.set(port, refusal);
-    else if (!isAllowed(port, tenant) && !isHeld(port)) refusals.set(port, notAllowed(port, tenant));
+    else if (modes.get(port) === 'alone' && has.get(portKey(port)) !== 'alone' && isSharedByFleet(port, fleet)) {
+      refusals.set(port, unnamedRefusal(port, tenant));
+    } else if (!isAllowed(port, tenant) && !isHeld(port)) refusals.set(port, notAllowed(port, tenant));
     // Its limits are not known: what serves goes on, and nothing is added to it.
     else if (membership.kind === 'disputed' && !isHeld(port)) {
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
+    } else if (modes.get(port) === 'shared' && !isHeld(port) && hostsRefusal !== undefined) {
+      refusals.set(port, hostsRefusal);
     } else if (held && !isHeld(port) && left < 1) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
@@ -80,7 +91,7 @@ function notAllowed(port: ServicePort, { name, policy, grants }: Tenant): Refusa
 export function wholeRefusal(
   ports: readonly ServicePort[],
   badPorts: PortRefusals,
-  { held, tenant, quota }: PortContext,
+  { held, tenant, quota }: Pick<PortContext, 'held' | 'tenant' | 'quota'>,
 ): Refusal | undefined {
   const bad = [...badPorts.values()];
   const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');

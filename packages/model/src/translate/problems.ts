@@ -19,6 +19,8 @@ const HEALING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'PortConflict',
   'PortNotAllowed',
   'PoolNotAllowed',
+  'HostConflict',
+  'HostNotAllowed',
   'TenantConflict',
   'EndpointForbidden',
 ]);

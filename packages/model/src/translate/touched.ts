@@ -1,9 +1,10 @@
 import type { ListenerEntry } from '../table/entry.ts';
-import { portKey } from './port-key.ts';
+import { claimKey, portKey, shareKey } from './port-key.ts';
 import type { ServiceRecord } from './service-record.ts';
 
 /** What was given up or taken: whoever waits for some of it has to be asked again. */
 export class Touched {
+  /** By `portKey`, `shareKey` and `claimKey`. */
   readonly #ports = new Set<string>();
   readonly #tenants = new Set<string>();
 
@@ -15,8 +16,17 @@ export class Touched {
     return this.#tenants;
   }
 
-  addListeners(listeners: readonly ListenerEntry[]): void {
-    for (const listener of listeners) this.#ports.add(portKey(listener));
+  /** `hosts`: those on shared ones. */
+  addListeners(listeners: readonly ListenerEntry[], hosts: readonly string[]): void {
+    const shared = new Map<string, ListenerEntry>();
+    for (const listener of listeners) {
+      if (listener.shared === true) shared.set(shareKey(listener), listener);
+      else this.#ports.add(portKey(listener));
+    }
+    for (const [key, listener] of shared) {
+      this.#ports.add(key);
+      for (const host of hosts) this.#ports.add(claimKey(listener, host));
+    }
   }
 
   addTenant(tenant: string | null | undefined): void {
@@ -28,10 +38,9 @@ export class Touched {
     for (const tenant of other.#tenants) this.#tenants.add(tenant);
   }
 
-  concerns({ service, decision }: ServiceRecord): boolean {
-    const tenant = decision?.tenant ?? null;
-    return (
-      (tenant !== null && this.#tenants.has(tenant)) || service.ports.some((port) => this.#ports.has(portKey(port)))
-    );
+  concerns({ decision }: ServiceRecord): boolean {
+    if (decision === undefined) return false;
+    const { tenant, wants } = decision;
+    return (tenant !== null && this.#tenants.has(tenant)) || wants.some((key) => this.#ports.has(key));
   }
 }

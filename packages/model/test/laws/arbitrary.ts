@@ -4,6 +4,14 @@ import fc from 'fast-check';
 import { namespace, node, policy, port, service, slice, snapshotOf, team } from '../build/snapshot.ts';
 
 const NAMESPACES = ['a', 'b', 'c'] as const;
+/** So few that Services want the same ones, and some under a name that no policy of these tests allows. */
+export const HOSTS = [
+  'x.shop.example',
+  'y.shop.example',
+  'x.shop.example, y.shop.example',
+  '*.shop.example',
+  'x.shop.example, other.example',
+] as const;
 
 export const services = (namespaces: readonly string[] = NAMESPACES): fc.Arbitrary<ServiceObject[]> =>
   fc.uniqueArray(
@@ -19,13 +27,17 @@ export const services = (namespaces: readonly string[] = NAMESPACES): fc.Arbitra
         algorithm: fc.constantFrom(undefined, 'round-robin', 'nonsense'),
         sourceRanges: fc.constantFrom<string[]>([], ['10.0.0.0/8'], ['nonsense']),
         isPublished: fc.boolean(),
+        hosts: fc.constantFrom(undefined, ...HOSTS),
       })
-      .map(({ namespace, name, ports, createdAt, algorithm, sourceRanges, isPublished }) =>
+      .map(({ namespace, name, ports, createdAt, algorithm, sourceRanges, isPublished, hosts }) =>
         service(`${namespace}/${name}`, {
           ports: ports.map(({ port: number, protocol }) => port(number, { name: `${number}-${protocol}`, protocol })),
           createdAt,
           sourceRanges,
-          annotations: algorithm === undefined ? {} : { 'weir.dev/algorithm': algorithm },
+          annotations: {
+            ...(algorithm !== undefined && { 'weir.dev/algorithm': algorithm }),
+            ...(hosts !== undefined && { 'weir.dev/hosts': hosts, 'weir.dev/tls-passthrough': 'true' }),
+          },
           publishedIPs: isPublished ? ['192.0.2.1'] : [],
         }),
       ),

@@ -3,6 +3,7 @@ import {
   type FleetSettings,
   type NodeObject,
   OPEN_GRANTS,
+  OPEN_POLICY,
   type PodObject,
   type ServiceObject,
   type SliceObject,
@@ -11,13 +12,15 @@ import {
   type TenantPolicyObject,
 } from '@weir/model';
 import fc from 'fast-check';
-import { namespace, node, pod, policy, snapshotOf, suspension, team } from '../build/snapshot.ts';
-import { services, slices } from './arbitrary.ts';
+import { namespace, node, pod, policy, port, service, snapshotOf, suspension, team } from '../build/snapshot.ts';
+import { HOSTS, services, slices } from './arbitrary.ts';
 
 export type Step = (before: Snapshot) => Snapshot;
 
 export const settings: FleetSettings = {
   ...snapshotOf({}).settings,
+  sharedPorts: [82],
+  defaultPolicy: { ...OPEN_POLICY, grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] } },
   trust: { kind: 'pods' as const, serviceCidrs: [] },
 };
 
@@ -39,6 +42,23 @@ const serviceSteps: fc.Arbitrary<Step> = services().map((some) => (before) => {
   });
   return { ...before, services: wanted.reduce<readonly ServiceObject[]>(put, before.services) };
 });
+/** Without a mistake: so that many share a port. */
+const hostSteps: fc.Arbitrary<Step> = fc
+  .record({
+    path: fc.constantFrom('a/web', 'a/api', 'b/web', 'b/api', 'c/web'),
+    hosts: fc.option(fc.constantFrom(...HOSTS)),
+    ports: fc.subarray([81, 82, 443], { minLength: 1 }),
+    pool: fc.constantFrom(undefined, undefined, 'edge'),
+    createdAt: fc.nat(3),
+  })
+  .map(({ path, hosts, ports, pool, createdAt }) => (before) => {
+    const annotations = {
+      ...(hosts !== null && { 'weir.dev/hosts': hosts, 'weir.dev/tls-passthrough': 'true' }),
+      ...(pool !== undefined && { 'weir.dev/pool': pool }),
+    };
+    const numbered = ports.map((number) => port(number, { name: `${number}-TCP` }));
+    return { ...before, services: put(before.services, service(path, { annotations, createdAt, ports: numbered })) };
+  });
 const leaving: fc.Arbitrary<Step> = fc
   .nat(20)
   .map((index) => (before) => ({ ...before, services: without(before.services, index) }));
@@ -81,13 +101,29 @@ const policySets: readonly (readonly TenantPolicyObject[])[] = [
   [
     policy('a', {
       namespaceSelector: team('a'),
+      grants: { ...OPEN_GRANTS, pools: ['default', 'edge'], allowedHosts: ['*.shop.example'] },
+    }),
+  ],
+  [
+    policy('a', {
+      namespaceSelector: team('a'),
       tenantFrom: { kind: 'name', name: 'gold' },
-      grants: { ...OPEN_GRANTS, pools: ['edge', 'default'], allowedPorts: [{ from: 80, to: 81 }] },
+      grants: {
+        ...OPEN_GRANTS,
+        pools: ['edge', 'default'],
+        allowedPorts: [{ from: 80, to: 81 }],
+        allowedHosts: ['*.example'],
+      },
     }),
     policy('b', {
       namespaceSelector: team('b'),
       tenantFrom: { kind: 'name', name: 'gold' },
-      grants: { ...OPEN_GRANTS, nodesPerService: 1, allowedEndpointCIDRs: ['10.0.0.0/30'] },
+      grants: {
+        ...OPEN_GRANTS,
+        nodesPerService: 1,
+        allowedHosts: ['x.shop.example'],
+        allowedEndpointCIDRs: ['10.0.0.0/30'],
+      },
       limits: { ports: 1 },
     }),
   ],
@@ -111,6 +147,7 @@ const suspensionSteps: fc.Arbitrary<Step> = fc
 
 export const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: serviceSteps },
+  { weight: 4, arbitrary: hostSteps },
   { weight: 2, arbitrary: leaving },
   { weight: 3, arbitrary: sliceSteps },
   sliceLeaving,

@@ -6,6 +6,7 @@ import {
   entriesOf,
   NOTHING_HELD,
   OPEN_GRANTS,
+  OPEN_POLICY,
   type PodObject,
   type RoutingTable,
   type ServiceEntry,
@@ -18,7 +19,12 @@ import fc from 'fast-check';
 import { namespace, node, pod, policy, slice, snapshotOf, team } from '../build/snapshot.ts';
 import { services, slices } from './arbitrary.ts';
 
-const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods' as const, serviceCidrs: ['10.96.0.0/16'] } };
+const settings = {
+  ...snapshotOf({}).settings,
+  sharedPorts: [82],
+  defaultPolicy: { ...OPEN_POLICY, grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] } },
+  trust: { kind: 'pods' as const, serviceCidrs: ['10.96.0.0/16'] },
+};
 const edge = { role: 'loadbalancer', 'weir.dev/pool': 'edge' };
 const NODES = [
   node('n1', '192.0.2.1', { annotations: { 'weir.dev/addresses': '192.0.2.11, 2001:db8::1' } }),
@@ -36,14 +42,25 @@ const POLICIES = [
     priority: 2,
     namespaceSelector: team('a'),
     tenantFrom: { kind: 'label', label: 'tenant' },
-    grants: { ...OPEN_GRANTS, pools: ['default', 'edge'], allowedEndpointCIDRs: ['0.0.0.0/0'] },
+    grants: {
+      ...OPEN_GRANTS,
+      pools: ['default', 'edge'],
+      allowedHosts: ['*.example', '*.example.com'],
+      allowedEndpointCIDRs: ['0.0.0.0/0'],
+    },
     limits: { services: 3, ports: 6 },
   }),
   policy('b', {
     priority: 1,
     namespaceSelector: team('b'),
     tenantFrom: { kind: 'name', name: 'bee' },
-    grants: { ...OPEN_GRANTS, pools: ['edge', 'default'], nodesPerService: 1, allowedPorts: [{ from: 80, to: 82 }] },
+    grants: {
+      ...OPEN_GRANTS,
+      pools: ['edge', 'default'],
+      nodesPerService: 1,
+      allowedPorts: [{ from: 80, to: 82 }],
+      allowedHosts: ['*.shop.example'],
+    },
     limits: { services: 2, ports: 3 },
   }),
 ];
@@ -59,10 +76,17 @@ const anyWishes: fc.Arbitrary<Wishes> = fc.record(
   },
   { requiredKeys: [] },
 );
-const rightWishes: fc.Arbitrary<Wishes> = fc.record(
+const placeWishes: fc.Arbitrary<Wishes> = fc.record(
   { 'weir.dev/pool': fc.constantFrom('default', 'edge'), 'weir.dev/nodes': fc.constantFrom('1', '2', '16') },
   { requiredKeys: [] },
 );
+const hostWishes: fc.Arbitrary<Wishes> = fc.record({
+  'weir.dev/hosts': fc.constantFrom('x.shop.example', 'y.shop.example', '*.shop.example, z.shop.example'),
+  'weir.dev/tls-passthrough': fc.constant('true'),
+});
+const rightWishes = fc
+  .tuple(placeWishes, fc.oneof(fc.constant({}), hostWishes))
+  .map(([a, b]): Wishes => ({ ...a, ...b }));
 const shapes = fc.record({
   ipFamilies: fc.constantFrom<readonly string[]>([], ['IPv4'], ['IPv6'], ['IPv4', 'IPv6']),
   type: fc.constantFrom('LoadBalancer', 'LoadBalancer', 'LoadBalancer', 'ClusterIP'),

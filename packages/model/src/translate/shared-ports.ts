@@ -1,0 +1,122 @@
+// Ports that the fleet shares: one Service has one of them for the clients that ask for its hosts, and many have it together.
+// Who had it alone before it was shared keeps it so until it names hosts of its own.
+import { isHostAllowed } from '../match/hosts.ts';
+import { PLAIN_HTTP_PORT } from '../match/route.ts';
+import type { RefusalReason } from '../reason.ts';
+import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
+import type { ListenerEntry, Verdict } from '../table/entry.ts';
+import { claimKey, portKey, shareKey } from './port-key.ts';
+import type { TakenPorts } from './taken-ports.ts';
+import { policyText, type Tenant } from './tenancy.ts';
+import { listed, portText } from './text.ts';
+
+/** Alone: one Service has all clients of the port. Shared: those that ask for its hosts. */
+export type PortMode = 'alone' | 'shared';
+export type PortModes = ReadonlyMap<ServicePort, PortMode>;
+
+/** Each costs memory on every proxy, and a tenant can write a quarter of a megabyte of them. */
+const MOST_HOSTS = 100;
+
+/** Whether a port belongs to the fleet, and Services have only shares of it. */
+export function isSharedByFleet({ port, protocol }: ServicePort, { sharedPorts }: FleetSettings): boolean {
+  return protocol === 'TCP' && sharedPorts.includes(port);
+}
+
+/** How a Service has its ports now; those that it does not have are not in it. */
+export function modesOf(listeners: readonly ListenerEntry[]): ReadonlyMap<string, PortMode> {
+  return new Map(listeners.map((listener) => [portKey(listener), listener.shared === true ? 'shared' : 'alone']));
+}
+
+export interface ModeQuestion {
+  readonly fleet: FleetSettings;
+  /** That it asks for, or has. */
+  readonly hosts: readonly string[];
+  readonly listeners: readonly ListenerEntry[];
+  /** Granted what it asks for; else it goes on with what it had, as it had it. */
+  readonly isGranted: boolean;
+}
+
+/** How a Service would have each of its ports. */
+export function modesFor({ ports }: ServiceObject, { fleet, hosts, listeners, isGranted }: ModeQuestion): PortModes {
+  const has = modesOf(listeners);
+  return new Map(
+    ports.map((port) => {
+      const now = has.get(portKey(port));
+      if (hosts.length === 0) return [port, 'alone'];
+      if (now === 'shared' || (now === 'alone' && !isGranted)) return [port, now];
+      // Without TLS there is no server name to go by.
+      return [port, isSharedByFleet(port, fleet) && port.port !== PLAIN_HTTP_PORT ? 'shared' : 'alone'];
+    }),
+  );
+}
+
+/** What somebody else may give up, and this Service could use. */
+export function wantsFor(ports: readonly ServicePort[], modes: PortModes, hosts: readonly string[]): readonly string[] {
+  return ports.flatMap((port) =>
+    modes.get(port) === 'shared'
+      ? [portKey(port), ...hosts.map((host) => claimKey(port, host))]
+      : [portKey(port), shareKey(port)],
+  );
+}
+
+/** Why a port of the fleet is not to be had without hosts. */
+export function unnamedRefusal(port: ServicePort, { name, grants, policy }: Tenant): Verdict<RefusalReason> {
+  const other = 'use another port';
+  if (port.port === PLAIN_HTTP_PORT) {
+    const message = `port ${portText(port)} is shared by host names, and this version knows those of TLS only; ${other}`;
+    return { reason: 'PortReserved', message };
+  }
+  const may =
+    grants.allowedHosts.length === 0
+      ? `of which tenant "${name}" has none yet: ask for some in ${policyText(policy)}`
+      : `of which tenant "${name}" may have ${listed(grants.allowedHosts)}`;
+  const message = `port ${portText(port)} is shared by host names: add annotations weir.dev/tls-passthrough: "true" and weir.dev/hosts with the names that clients ask for (${may}), or ${other}`;
+  return { reason: 'PortReserved', message };
+}
+
+/** Why the tenant may not have one of the hosts; undefined: it may have all. */
+export function notAllowedHosts(
+  hosts: readonly string[],
+  { name, grants, policy }: Tenant,
+): Verdict<RefusalReason> | undefined {
+  if (hosts.length > MOST_HOSTS) {
+    const message = `the Service names ${hosts.length} hosts, and has at most ${MOST_HOSTS} on ports that are shared; make several Services of them`;
+    return { reason: 'HostNotAllowed', message };
+  }
+  const bad = hosts.filter((host) => !isHostAllowed(host, grants.allowedHosts));
+  if (bad.length === 0) return undefined;
+  const may = grants.allowedHosts.length === 0 ? 'no hosts at all' : `only ${listed(grants.allowedHosts)}`;
+  const help = grants.allowedHosts.length === 0 ? 'ask' : 'use others in annotation weir.dev/hosts, or ask';
+  const message = `host ${listed(bad)} is not allowed: tenant "${name}" may have ${may} on ports that are shared; ${help} for it in ${policyText(policy)}`;
+  return { reason: 'HostNotAllowed', message };
+}
+
+export interface HostQuestion {
+  readonly service: ServiceObject;
+  readonly hosts: readonly string[];
+  readonly taken: TakenPorts;
+  /** Names of the pools in which they must be free. */
+  readonly pools: ReadonlySet<string>;
+  /** Undefined: there is no such node any more. */
+  readonly poolOf: (node: string) => string | undefined;
+  /** How a message calls the holder; only what this tenant may know. */
+  readonly holderText: (uid: string) => string;
+}
+
+/** Why a shared port is not to be had with these hosts; what the Service has in these pools already stays its own. */
+export function takenHosts(port: ServicePort, question: HostQuestion): Verdict<RefusalReason> | undefined {
+  const { service, hosts, taken, pools, poolOf, holderText } = question;
+  const isHere = (nodes: ReadonlySet<string>): boolean => [...nodes].some((node) => pools.has(poolOf(node) ?? ''));
+  const lost = new Map<string, string>();
+  for (const host of hosts) {
+    const claimants = taken.claimantsOf(claimKey(port, host));
+    const own = claimants.get(service.uid);
+    if (own !== undefined && isHere(own)) continue;
+    for (const [uid, nodes] of claimants) if (uid !== service.uid && isHere(nodes)) lost.set(host, uid);
+  }
+  if (lost.size === 0) return undefined;
+  const holders = [...new Set([...lost.values()].map(holderText))].sort();
+  const where = listed([...pools].sort().map((pool) => `"${pool}"`));
+  const message = `host ${listed([...lost.keys()])} on port ${portText(port)} of pool ${where} is taken by ${listed(holders)}; use another host, or another port`;
+  return { reason: 'HostConflict', message };
+}
