@@ -1,7 +1,7 @@
 // What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { encodeEntry, minuteOf } from '@weir/model';
+import { encodeEntry, type ListenerReport, minuteOf } from '@weir/model';
 import { eventually, requireProgram } from '@weir/testkit';
 import { Redis } from 'ioredis';
 import { keysFor } from '../../src/redis/keys.ts';
@@ -103,9 +103,39 @@ describe('the content of Redis', requireProgram('redis'), () => {
     const { listeners } = heartbeat('n', 1);
     await heartbeats.beat(heartbeat('n', 1, { listeners }));
     const key = keysFor(world.fleet).proxy('n', 1);
-    await redis().hset(key, 'listeners', '[]');
+    // What lies there says whether it was sent.
+    await redis().hset(key, 'chunk:0', '[]');
     await heartbeats.beat(heartbeat('n', 1, { listeners, connections: 9 }));
     assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);
+  });
+
+  test('of many listeners only what changed is sent, and of that which is there only what changed is read', async () => {
+    await using world = open();
+    const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
+    const listener = (id: string, bound = true): ListenerReport => ({
+      id,
+      service: 'u',
+      bound,
+      listening: true,
+      error: null,
+    });
+    const listeners = Array.from({ length: 1_000 }, (_, index) => listener(`l${index}`));
+    await proxy.beat(heartbeat('n', 1, { listeners }));
+    await controller.list();
+    const key = keysFor(world.fleet).proxy('n', 1);
+    const chunks = (await redis().hkeys(key)).filter((field) => field.startsWith('chunk:'));
+    for (const chunk of chunks) await redis().hset(key, chunk, 'not sent again');
+    await proxy.beat(heartbeat('n', 1, { listeners: listeners.with(3, listener('l3', false)) }));
+    const sent = (await redis().hmget(key, ...chunks)).filter((text) => text !== 'not sent again');
+    assert.equal(sent.length, 1);
+    // Read whole it would be unreadable.
+    const [heard] = await controller.list();
+    assert.equal(heard?.listeners.length, 1_000);
+    assert.deepEqual(
+      heard?.listeners.filter(({ bound }) => !bound).map(({ id }) => id),
+      ['l3'],
+    );
+    assert.deepEqual(await (await world.connect()).heartbeats.list(), []);
   });
 
   test('minutes, hours and days expire, months, bases and the rest do not', async () => {
