@@ -1,11 +1,12 @@
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import { isSame } from '../table/same.ts';
 import type { ChangedIn } from './changed-in.ts';
-import { type Membership, type Tenancy, type Tenant, tenancyFor } from './tenancy.ts';
+import { Claims, type Membership, type Tenancy, type Tenant, tenancyFor } from './tenancy.ts';
 
 /** Who is whose tenant, made anew only when namespaces or policies change; tenants stay the same objects until they do. */
 export class TenancyWatch {
   #tenancy: Tenancy = { tenants: new Map(), membershipOf: () => ({ kind: 'disputed', message: '' }) };
+  readonly #claims = new Claims();
   #before: Snapshot | undefined;
   /** How many Services each namespace has: one that only Services mention exists as well. */
   readonly #services = new Map<string, number>();
@@ -27,7 +28,7 @@ export class TenancyWatch {
     ) {
       return false;
     }
-    this.#tenancy = keepingSame(tenancyFor(snapshot), this.#tenancy.tenants);
+    this.#tenancy = keepingSame(tenancyFor(snapshot, this.#claims), this.#tenancy.tenants);
     return true;
   }
 

@@ -36,9 +36,38 @@ interface RankedPolicy {
   readonly rank: number;
 }
 
-export function tenancyFor(snapshot: Snapshot): Tenancy {
-  const policies = rankedPolicies(snapshot);
-  const claims = namespacesOf(snapshot).map((namespace) => claimFor(namespace, policies));
+/** Which policy each namespace falls under, kept while the policies are the same: a namespace that changes costs one search. */
+export class Claims {
+  #policies: Snapshot['policies'] = [];
+  #settings: Snapshot['settings'] | undefined;
+  #ranked: readonly RankedPolicy[] = [];
+  #known = new WeakMap<NamespaceObject, Claim>();
+
+  of(snapshot: Snapshot): readonly Claim[] {
+    if (snapshot.policies !== this.#policies || snapshot.settings !== this.#settings) {
+      this.#policies = snapshot.policies;
+      this.#settings = snapshot.settings;
+      this.#ranked = rankedPolicies(snapshot);
+      this.#known = new WeakMap();
+    }
+    const named = new Set(snapshot.namespaces.map(({ name }) => name));
+    // A Service may stand in a namespace whose object was not seen yet, or that no file holds.
+    const bare = new Set(snapshot.services.map(({ namespace }) => namespace).filter((name) => !named.has(name)));
+    return [
+      ...[...bare].map((name) => claimFor({ name, labels: {} }, this.#ranked)),
+      ...snapshot.namespaces.map((namespace) => this.#claimOf(namespace)),
+    ];
+  }
+
+  #claimOf(namespace: NamespaceObject): Claim {
+    const claim = this.#known.get(namespace) ?? claimFor(namespace, this.#ranked);
+    this.#known.set(namespace, claim);
+    return claim;
+  }
+}
+
+export function tenancyFor(snapshot: Snapshot, known: Claims = new Claims()): Tenancy {
+  const claims = known.of(snapshot);
   const owners = new Map<string, RankedPolicy>();
   for (const { tenant, policy } of claims) {
     if (tenant === undefined) continue;
@@ -63,14 +92,6 @@ function rankedPolicies(snapshot: Snapshot): readonly RankedPolicy[] {
     ...sorted.map(({ name, spec }, rank) => ({ name, spec, rank })),
     { name: null, spec: snapshot.settings.defaultPolicy, rank: sorted.length },
   ];
-}
-
-/** A Service may stand in a namespace whose object was not seen yet, or that no file holds. */
-function namespacesOf(snapshot: Snapshot): readonly Pick<NamespaceObject, 'name' | 'labels'>[] {
-  const known = new Map<string, Pick<NamespaceObject, 'name' | 'labels'>>();
-  for (const service of snapshot.services) known.set(service.namespace, { name: service.namespace, labels: {} });
-  for (const namespace of snapshot.namespaces) known.set(namespace.name, namespace);
-  return [...known.values()];
 }
 
 function claimFor(namespace: Pick<NamespaceObject, 'name' | 'labels'>, policies: readonly RankedPolicy[]): Claim {
