@@ -48,6 +48,7 @@ export * from './usage/journal-text.ts';
 export * from './usage/period.ts';
 export * from './usage/report.ts';
 export { type Condition, truncate } from './view/condition.ts';
+export * from './view/exhausted.ts';
 export * from './view/fleet.ts';
 export * from './view/fleet-views.ts';
 export * from './view/policy-view.ts';

@@ -145,7 +145,7 @@ describe('the state of a Service', () => {
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { listening: false })] }));
     const degraded = view.conditions.find(({ type }) => type === 'Degraded');
     assert.equal(degraded?.reason, 'NoReadyEndpoints');
-    assert.match(degraded?.message ?? '', /no endpoint is ready.*externalTrafficPolicy/);
+    assert.match(degraded?.message ?? '', /there is no endpoint.*externalTrafficPolicy/);
     assert.equal(view.state, 'Programmed');
   });
 });

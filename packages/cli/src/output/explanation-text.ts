@@ -14,7 +14,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
   const lines = [
     `${paint('bold', `Service ${namespace}/${name}`)}: ${stateText(paint, state)} (${reason})`,
     `  ${onOneLine(message)}`,
-    `  tenant ${tenant ?? 'in dispute'}, ${by}`,
+    tenant === null ? '  tenant in dispute' : `  tenant ${tenant}, ${by}`,
     ...section(
       'Cut off by',
       service.suspensions.map((item) => suspensionText(item)),
@@ -41,7 +41,8 @@ function section(title: string, lines: readonly string[]): string[] {
 
 function suspensionText({ name, message, until, origin }: ServiceExplanation['suspensions'][number]): string {
   const from = origin.kind === 'file' ? `, from ${origin.path}` : '';
-  return `Suspension ${name}${from}, ${until === null ? 'until resumed' : `until ${until}`}: ${message}`;
+  const end = until === null ? 'until resumed' : `until ${until}`;
+  return `Suspension ${name}${from}, ${end}${message === '' ? '' : `: ${message}`}`;
 }
 
 function conditionLines({ conditions }: ServiceExplanation): string[] {
@@ -109,13 +110,15 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   ];
 }
 
+const NOT_KNOWN = 'not known while the store is away';
+
 function limitLines({ limits, used }: ServiceExplanation): string[] {
   const of = (limit: number | undefined, text: (amount: number) => string): string =>
     limit === undefined ? ', unlimited' : ` of ${text(limit)}`;
   return [
     `services ${used.services}${of(limits.services, countText)}`,
     `ports ${used.ports}${of(limits.ports, countText)}`,
-    `traffic this month ${bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
+    `traffic this month ${used.trafficThisMonth === null ? NOT_KNOWN : bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
     ...flowLimitLines(limits),
   ];
 }
@@ -136,8 +139,12 @@ function flowLimitLines(limits: FlowLimits): string[] {
 }
 
 function trafficLines({ month, rate }: ServiceExplanation): string[] {
+  const sum =
+    month === null
+      ? NOT_KNOWN
+      : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`;
   return [
-    `this month: ${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`,
+    `this month: ${sum}`,
     `now: ${bitRateText(rate.inBitsPerSecond)} in, ${bitRateText(rate.outBitsPerSecond)} out (\`weir top\` for live figures)`,
   ];
 }

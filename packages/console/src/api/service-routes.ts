@@ -1,4 +1,5 @@
 import { add, monthOf, serviceViewsFor, tenantViewsFor, ZERO } from '@weir/model';
+import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
 import { explanationFor, serviceEntryFor } from '../fleet/explanation.ts';
 import { NO_RATE, pointsFor, ratesFor } from '../rates/rates.ts';
@@ -52,14 +53,15 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const fleet = watch.fleet();
       const entry = serviceEntryFor(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownService(params);
-      const rows = await store.usage.rows(monthOf(clock.now()));
-      const own = rows.filter((row) => row.service === entry.uid);
+      // Whoever asks why while the store is away is told what is known without it.
+      const rows = await store.usage.rows(monthOf(clock.now())).catch(ifAway(undefined));
+      const own = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
       return {
         ...explanationFor(entry, {
           fleet,
-          tenant: tenantViewsFor(fleet, rows).find((view) => view.name === entry.tenant),
-          month: own.reduce((total, row) => add(total, row.counters), ZERO),
+          tenant: tenantViewsFor(fleet, rows ?? []).find((view) => view.name === entry.tenant),
+          month: own?.reduce((total, row) => add(total, row.counters), ZERO) ?? null,
         }),
         suspensions: suspensionsOf(fleet.cutoffs, entry, clock.now()),
         rate: ratesFor(history)?.services.get(entry.uid) ?? NO_RATE,
@@ -67,6 +69,13 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       };
     },
   );
+}
+
+function ifAway<T>(instead: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof StoreError && error.code === 'AWAY') return instead;
+    throw error;
+  };
 }
 
 function unknownService({ namespace, name }: ServicePath): ApiError {

@@ -4,6 +4,7 @@ import {
   type EndpointsEntry,
   endpointKey,
   entriesOf,
+  exhaustedMessage,
   type Fleet,
   type Problem,
   type RoutingTable,
@@ -15,6 +16,7 @@ import {
   type TenantLimits,
   type TenantView,
   type UnhealthyEndpoint,
+  withExhausted,
 } from '@weir/model';
 
 /** Why a Service is as it is: what `weir explain` prints. */
@@ -26,10 +28,16 @@ export interface Explanation extends ServiceView {
   /** What the proxies find not to work, as far as they tell. */
   readonly unhealthyEndpoints: readonly UnhealthyAt[];
   readonly limits: TenantLimits;
-  readonly used: TenantView['used'];
+  readonly used: Used;
   readonly policy: string | null;
   readonly problems: readonly Problem[];
-  readonly month: Counters;
+  /** Null: the ledger does not answer. */
+  readonly month: Counters | null;
+}
+
+interface Used extends Omit<TenantView['used'], 'trafficThisMonth'> {
+  /** Null: the ledger does not answer. */
+  readonly trafficThisMonth: number | null;
 }
 
 export type UnhealthyAt = UnhealthyEndpoint & { readonly node: string };
@@ -45,7 +53,8 @@ export interface ExplanationFacts {
   readonly fleet: Fleet;
   /** Of its tenant. */
   readonly tenant: TenantView | undefined;
-  readonly month: Counters;
+  /** Null: the ledger does not answer, and what the tenant has used is not known either. */
+  readonly month: Counters | null;
 }
 
 export function serviceEntryFor(table: RoutingTable, namespace: string, name: string): ServiceEntry | undefined {
@@ -55,19 +64,29 @@ export function serviceEntryFor(table: RoutingTable, namespace: string, name: st
 export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: ExplanationFacts): Explanation {
   const subject = subjectFor('Service', entry);
   return {
-    ...serviceViewFor(entry, fleet),
+    ...withExhausted(serviceViewFor(entry, fleet), month === null ? undefined : exhaustionOf(tenant)),
     settings: entry.settings,
     nodes: entry.nodes,
     endpointList: endpointListFor(entriesOf(fleet.table, 'endpoints').filter((chunk) => chunk.service === entry.uid)),
     unhealthyEndpoints: unhealthyAt(entry, fleet),
     limits: tenant?.limits ?? {},
-    used: tenant?.used ?? { services: 0, ports: 0, trafficThisMonth: 0 },
+    used: {
+      services: tenant?.used.services ?? 0,
+      ports: tenant?.used.ports ?? 0,
+      trafficThisMonth: month === null ? null : (tenant?.used.trafficThisMonth ?? 0),
+    },
     policy: tenant?.policy ?? null,
     problems: entriesOf(fleet.table, 'problem')
       .map((each) => each.problem)
       .filter((problem) => problem.subject === subject),
     month,
   };
+}
+
+function exhaustionOf(tenant: TenantView | undefined): string | undefined {
+  const limit = tenant?.limits.trafficPerMonth;
+  const isExhausted = tenant !== undefined && limit !== undefined && tenant.used.trafficThisMonth >= limit;
+  return isExhausted ? exhaustedMessage(tenant) : undefined;
 }
 
 /** A proxy that drains takes no clients any more. */

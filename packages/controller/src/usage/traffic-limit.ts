@@ -1,4 +1,4 @@
-import { add, type Counters, entriesOf, type RoutingTable, type UsageRow, ZERO } from '@weir/model';
+import { add, type Counters, entriesOf, exhaustedMessage, type RoutingTable, type UsageRow, ZERO } from '@weir/model';
 
 /** How much of its month a tenant has used, in the steps that somebody is told of. */
 export type TrafficLevel = 'below' | '80%' | '100%';
@@ -27,20 +27,11 @@ export function crossedSince(
   return new Set(crossed.map(([name]) => name));
 }
 
-/**
- * What to say to the tenants that have used up their month, by tenant. Without the bytes of the moment: they would be news, and a
- * write to each Service, every few seconds.
- */
+/** What to say to the tenants that have used up their month, by tenant. */
 export function exhaustedFor(
   table: RoutingTable,
   levels: ReadonlyMap<string, TrafficLevel>,
 ): ReadonlyMap<string, string> {
   const exhausted = entriesOf(table, 'tenant').filter(({ name }) => levels.get(name) === '100%');
-  return new Map(
-    exhausted.map(({ name, policy, limits }) => {
-      const where = policy === null ? 'the default tenant policy' : `TenantPolicy "${policy}"`;
-      const message = `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; it is served on until the month ends (UTC), or ask for a higher limit in ${where}`;
-      return [name, message] as const;
-    }),
-  );
+  return new Map(exhausted.map((tenant) => [tenant.name, exhaustedMessage(tenant)]));
 }

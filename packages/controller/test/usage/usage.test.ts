@@ -185,7 +185,7 @@ describe('TenantUsage', () => {
     const before = [...keeper.exhausted];
     assert.match(
       before.join(),
-      /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes; .* default tenant policy$/,
+      /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes; .* the fleet's default policy$/,
     );
     await writesAfter(1_300, 15_000);
     assert.deepEqual([...keeper.exhausted], before, 'more traffic is no news');

@@ -91,7 +91,7 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const stays = result.kind === 'placed' ? result.stays : undefined;
   return served(
     service,
-    { tenant, settings, objection: objection ?? stays, placement, badPorts, wish, modes },
+    { tenant, settings, objection: (objection && servedOn(objection)) ?? stays, placement, badPorts, wish, modes },
     context,
   );
 }
@@ -185,6 +185,11 @@ function served(service: ServiceObject, given: Served, { fleet, quota }: Decisio
     nodes: placement.nodes,
     listeners: placement.listeners,
   };
+}
+
+/** Whoever reads of a mistake wants to know first whether clients notice. */
+function servedOn({ reason, message }: Refusal): Refusal {
+  return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
 }
 
 function portEntries(service: ServiceObject, badPorts: PortRefusals): PortEntry[] {

@@ -5,8 +5,8 @@ import type { Placement } from './placement.ts';
 import type { NodeWish } from './pool.ts';
 import { isAllowed, type PortRefusals } from './port-refusals.ts';
 import { isSharedByFleet, type PortModes } from './shared-ports.ts';
-import type { Tenant } from './tenancy.ts';
-import { counted, listed, portText } from './text.ts';
+import { policyText, type Tenant } from './tenancy.ts';
+import { counted, listed, portsText } from './text.ts';
 
 export interface Given {
   readonly tenant: Tenant;
@@ -23,31 +23,34 @@ export function degradedFor(
   fleet: FleetSettings,
 ): Verdict<DegradedReason>[] {
   const degraded: Verdict<DegradedReason>[] = [];
-  if (service.ports.some((port) => port.nodePort !== null && port.nodePort > 0)) {
+  const nodePorts = service.ports.flatMap(({ nodePort }) =>
+    nodePort !== null && nodePort > 0 ? String(nodePort) : [],
+  );
+  if (nodePorts.length > 0) {
     degraded.push({
       reason: 'NodePortBypass',
-      message:
-        'node ports are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields',
+      message: `node ports (${listed(nodePorts)}) are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields`,
     });
   }
   if (service.externalTrafficPolicy === 'Local') {
     degraded.push({
       reason: 'SourceAddressNotPreserved',
-      message: 'externalTrafficPolicy is Local, but pods see the address of the proxy, not of the client',
+      message:
+        'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; pods that understand it are told the address by annotation weir.dev/proxy-protocol, and externalTrafficPolicy: Cluster asks for no more than is done',
     });
   }
   if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free and an address of its IP families`,
+      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} that is not cordoned has its ports free and an address of its IP families; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
     });
   }
   const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));
   if (tolerated.length > 0) {
-    const ports = listed(tolerated.map(portText));
+    const are = tolerated.length === 1 ? 'is' : 'are';
     degraded.push({
       reason: 'OverLimit',
-      message: `port ${ports} is no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again`,
+      message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again: ask for it in ${policyText(tenant.policy)}`,
     });
   }
   const alone = service.ports.filter(
@@ -56,7 +59,7 @@ export function degradedFor(
   if (alone.length > 0) {
     degraded.push({
       reason: 'OverLimit',
-      message: `port ${listed(alone.map(portText))} is shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
+      message: `${portsText(alone)} ${alone.length === 1 ? 'is' : 'are'} shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
     });
   }
   return degraded;

@@ -5,7 +5,7 @@ import { endpointsFor, type ServiceEndpoints } from './endpoints.ts';
 import type { Outcome } from './outcome.ts';
 import type { SliceIndex } from './slice-index.ts';
 import { listed } from './text.ts';
-import type { TrustCheck } from './trust.ts';
+import { NOT_OF_A_POD, type TrustCheck } from './trust.ts';
 
 export interface OutcomeTools {
   readonly slices: SliceIndex;
@@ -42,5 +42,7 @@ function serviceEntry({ service, tenant, accepted, degraded, settings, ports, po
 }
 
 function forbiddenMessage({ forbidden }: ServiceEndpoints): string {
-  return `endpoint ${listed(forbidden)}; such endpoints are not used: give addresses of pods of this namespace`;
+  const mayBeAllowed = forbidden.some((text) => text.endsWith(NOT_OF_A_POD));
+  const help = mayBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
+  return `endpoints that may not be used are left out: ${listed(forbidden)}; give addresses of pods of this namespace${help}`;
 }

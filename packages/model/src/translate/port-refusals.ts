@@ -10,7 +10,7 @@ import type { Quota } from './quota.ts';
 import { isSharedByFleet, modesOf, notAllowedHosts, type PortModes, unnamedRefusal } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
-import { listed, portText } from './text.ts';
+import { listed, portText, sentences } from './text.ts';
 
 export type Refusal = Verdict<RefusalReason>;
 export type PortRefusals = ReadonlyMap<ServicePort, Refusal>;
@@ -62,13 +62,15 @@ function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefin
   if (port.protocol !== 'TCP' && port.protocol !== 'UDP') {
     return {
       reason: 'UnsupportedProtocol',
-      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are`,
+      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are; use one of these, or remove the port`,
     };
   }
-  if (fleet.reservedPorts.some(({ from, to }) => from <= port.port && port.port <= to)) {
+  const range = fleet.reservedPorts.find(({ from, to }) => from <= port.port && port.port <= to);
+  if (range !== undefined) {
+    const all = range.from < range.to ? `, as all of ${rangesText([range]).join()},` : '';
     return {
       reason: 'PortReserved',
-      message: `port ${portText(port)} is reserved on the nodes for SSH, Kubernetes or Weir itself; use another port`,
+      message: `port ${portText(port)} is reserved on the nodes${all} for SSH, Kubernetes or Weir itself; use another port`,
     };
   }
   return undefined;
@@ -95,8 +97,16 @@ export function wholeRefusal(
 ): Refusal | undefined {
   const bad = [...badPorts.values()];
   const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
-  if (!held && never !== undefined) return never;
-  if (ports.length === 0) return bad[0] ?? { reason: 'UnsupportedProtocol', message: 'the Service has no ports' };
+  if (!held && never !== undefined) return together(never, bad);
+  if (ports.length === 0) return bad[0] === undefined ? NO_PORTS : together(bad[0], bad);
   const message = held ? undefined : quota.refusalFor(tenant, ports.length);
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
+}
+
+const NO_PORTS: Refusal = { reason: 'UnsupportedProtocol', message: 'the Service has no ports; add one' };
+
+/** A tenant shall not find out port by port: the first reason, and every port of which it holds. */
+function together({ reason }: Refusal, bad: readonly Refusal[]): Refusal {
+  const messages = bad.filter((each) => each.reason === reason).map(({ message }) => message);
+  return { reason, message: sentences(messages) };
 }

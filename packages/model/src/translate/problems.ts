@@ -1,8 +1,10 @@
 import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
 import type { Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
+import { readinessOf } from '../view/readiness.ts';
 import type { Outcome } from './outcome.ts';
 import { isOwned } from './owned.ts';
+import { noNodesMessage } from './pool-text.ts';
 import type { ServiceBook } from './service-book.ts';
 import { counted } from './text.ts';
 
@@ -56,18 +58,12 @@ export function outcomeProblems(outcome: Outcome, hasNodes: boolean): Problem[] 
       subject,
       severity: 'warning',
       heals: true,
-      message: `no node of pool "${outcome.pool}" has an address of its IP families, so it is not served; label one: kubectl label node NAME role=loadbalancer weir.dev/pool=${outcome.pool}`,
+      message: noNodesMessage(outcome.pool),
     });
   }
-  if (outcome.settings !== null && !outcome.endpoints.entries.some(({ endpoints }) => endpoints.length > 0)) {
-    const what = missingEndpoints(outcome);
-    problems.push({
-      code: 'NoReadyEndpoints',
-      subject,
-      severity: 'warning',
-      heals: true,
-      message: `${what}, so clients are refused until there is one`,
-    });
+  const refusing = outcome.settings === null ? null : readinessOf(outcome, outcome.endpoints.entries).message;
+  if (refusing !== null) {
+    problems.push({ code: 'NoReadyEndpoints', subject, severity: 'warning', heals: true, message: refusing });
   }
   return problems;
 }
@@ -100,13 +96,6 @@ const NO_NODES: Problem = {
   message:
     'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
 };
-
-function missingEndpoints({ endpoints }: Outcome): string {
-  if (endpoints.entries.length > 0) return 'no endpoint is ready';
-  return endpoints.forbidden.length > 0
-    ? 'none of its endpoints may be used'
-    : 'there is no EndpointSlice for its ports';
-}
 
 /** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */
 export function suspensionProblems(snapshot: Snapshot, findings: Findings): Problem[] {

@@ -28,10 +28,9 @@ export class Quota {
   /** What is over the limit, if anything: limits are lowered without cutting what serves. */
   excessOf(tenant: Tenant): string | undefined {
     const used = this.#of(tenant.name);
-    if (used.services.size > (tenant.limits.services ?? Infinity)) {
-      return excessMessage(tenant, 'services', used.services.size);
-    }
-    if (used.ports > (tenant.limits.ports ?? Infinity)) return excessMessage(tenant, 'ports', used.ports);
+    if (used.services.size > (tenant.limits.services ?? Infinity))
+      return excessMessage(servicesInUse(tenant, used), tenant);
+    if (used.ports > (tenant.limits.ports ?? Infinity)) return excessMessage(portsInUse(tenant, used), tenant);
     return undefined;
   }
 
@@ -84,20 +83,32 @@ interface Used {
 }
 
 function servicesMessage(tenant: Tenant, used: Used): string {
-  const limit = tenant.limits.services ?? 0;
-  if (limit === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
-  return `${used.services.size} of ${limit} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)}); delete one or ${askFor(tenant)}`;
+  if (tenant.limits.services === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
+  return `${servicesInUse(tenant, used)}; delete one or ${askFor(tenant)}`;
 }
 
+function servicesInUse(tenant: Tenant, used: Used): string {
+  return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)})`;
+}
+
+/** `wanted`: by a new Service; undefined: it is one more of a Service that is served. */
 function portsMessage(tenant: Tenant, used: Used, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
+  if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${askFor(tenant)}`;
+  if (wanted !== undefined && wanted > limit) {
+    return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${askFor(tenant)}`;
+  }
   const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
-  const users = used.services.size === 0 ? '' : ` (${names(tenant, used)})`;
-  return `${used.ports} of ${limit} listener ports of tenant "${tenant.name}" are in use${users}, ${wants}; delete some or ${askFor(tenant)}`;
+  return `${portsInUse(tenant, used)}, ${wants}; delete some or ${askFor(tenant)}`;
 }
 
-function excessMessage(tenant: Tenant, limit: 'services' | 'ports', has: number): string {
-  return `tenant "${tenant.name}" has ${has} of ${tenant.limits[limit] ?? 0} ${limit}; what serves goes on, nothing new is taken until it fits`;
+function portsInUse(tenant: Tenant, used: Used): string {
+  const users = used.services.size === 0 ? '' : ` (${names(tenant, used)})`;
+  return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
+}
+
+function excessMessage(inUse: string, tenant: Tenant): string {
+  return `${inUse}; what serves goes on, nothing new is taken until it fits: delete some or ${askFor(tenant)}`;
 }
 
 function askFor(tenant: Tenant): string {

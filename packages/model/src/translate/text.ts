@@ -40,7 +40,17 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+interface PortName {
+  readonly port: number;
+  readonly protocol: string;
+}
+
 /** `80/TCP`, as kubectl prints it. */
-export function portText(port: { readonly port: number; readonly protocol: string }): string {
+export function portText(port: PortName): string {
   return `${port.port}/${port.protocol}`;
+}
+
+/** `port 80/TCP`, `ports 80/TCP, 443/TCP`. */
+export function portsText(ports: readonly PortName[]): string {
+  return `port${ports.length === 1 ? '' : 's'} ${listed(ports.map(portText))}`;
 }

@@ -6,6 +6,9 @@ import type { NodeEntry } from '../table/entry.ts';
 import type { ChangedIn } from './changed-in.ts';
 import type { Tenancy } from './tenancy.ts';
 
+/** The one objection that a policy can lift. */
+export const NOT_OF_A_POD = 'is not of a pod of this namespace';
+
 /** Undefined: the address may be used; else why not. */
 export type TrustCheck = (namespace: string, address: string) => string | undefined;
 
@@ -59,7 +62,7 @@ export class Trust {
       const pod = this.#addressesOf(namespace).get(canonical);
       if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
       if (pod === undefined && !isWithin(canonical, this.#allowed(namespace, tenancy))) {
-        return 'is not of a pod of this namespace';
+        return NOT_OF_A_POD;
       }
       return undefined;
     };

@@ -1,9 +1,11 @@
 // The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
 import type { Cutoff } from '../cutoff.ts';
-import { DEFAULT_POOL } from '../policy.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
 import type { ServiceEntry, Verdict } from '../table/entry.ts';
+import { noNodesMessage } from '../translate/pool-text.ts';
+import { listed, sentences } from '../translate/text.ts';
 import { utf8Length } from '../utf8.ts';
+import type { Readiness } from './readiness.ts';
 
 export interface Condition {
   /** Without the prefix `weir.dev/`. */
@@ -16,7 +18,7 @@ export interface Condition {
 interface Facts {
   readonly addresses: readonly string[];
   readonly errors: readonly string[];
-  readonly readyEndpoints: number;
+  readonly readiness: Readiness;
   readonly reachable: boolean;
 }
 
@@ -46,50 +48,38 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
       type: 'Programmed',
       status: 'Unknown',
       reason: 'FleetUnreachable',
-      message: 'the fleet cannot be reached now; what it served it goes on serving',
+      message:
+        'the fleet cannot be reached now, so it is not known whether this is served; what was served goes on, and it is tried again by itself: if it lasts, ask the operator whether the store of the fleet is up',
     };
   }
   if (facts.addresses.length > 0) {
-    const addresses = facts.addresses.join(', ');
-    const isServed = facts.readyEndpoints > 0;
+    const addresses = listed(facts.addresses);
     return {
       type: 'Programmed',
       status: 'True',
       reason: 'Programmed',
-      message: isServed
+      message: facts.readiness.isServed
         ? `served at ${addresses}`
         : `held at ${addresses}; clients are refused while no endpoint is ready`,
     };
   }
-  if (entry.nodes.length === 0) {
-    return not(
-      'NoNodes',
-      `no node with ${nodeLabels(entry.pool)} has an address of the IP families of the Service; label such a node, or ask the operator to`,
-    );
-  }
-  if (facts.errors.length > 0) return not('BindFailed', facts.errors.join('; '));
-  return not('WaitingForProxy', `waiting for the proxy of ${entry.nodes.join(', ')} to confirm its ports`);
-}
-
-function nodeLabels(pool: string | null): string {
-  return pool === null || pool === DEFAULT_POOL
-    ? 'the label role=loadbalancer'
-    : `the labels role=loadbalancer and weir.dev/pool=${pool}`;
+  if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
+  if (facts.errors.length > 0) return not('BindFailed', `${sentences(facts.errors)}; it is tried again by itself`);
+  const proxies = `${entry.nodes.length === 1 ? 'the proxy' : 'the proxies'} of ${listed(entry.nodes)}`;
+  return not(
+    'WaitingForProxy',
+    `waiting for ${proxies} to confirm the ports, which takes a moment; if it lasts, ask the operator whether they run (weir get proxies)`,
+  );
 }
 
 function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason> | undefined {
   if (entry.settings === null) return undefined;
   const found = [...entry.degraded];
-  if (facts.readyEndpoints === 0) {
-    found.push({
-      reason: 'NoReadyEndpoints',
-      message:
-        'no endpoint is ready, so clients are refused; check the pods that the selector finds and their readiness',
-    });
-  }
+  const { message } = facts.readiness;
+  if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
   const gravest = found[0];
-  return gravest && { reason: gravest.reason, message: found.map((verdict) => verdict.message).join('; ') };
+  return gravest && { reason: gravest.reason, message: sentences(found.map((verdict) => verdict.message)) };
 }
 
 function suspendedFor(cutoff: Cutoff): Condition {

@@ -6,6 +6,7 @@ import { isSame } from '../table/same.ts';
 import { changedIn } from '../translate/changed-in.ts';
 import type { Fleet } from './fleet.ts';
 import { NodeReports } from './node-reports.ts';
+import { readinessOf } from './readiness.ts';
 import { type ServiceView, viewFor } from './service-view.ts';
 import { TableIndex } from './table-index.ts';
 
@@ -20,7 +21,11 @@ export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
   const reports = new NodeReports();
   table.update(fleet.table);
   reports.update(fleet.heartbeats);
-  const part = table.partOf(entry.uid) ?? { listeners: [], endpoints: { ready: 0, total: 0 } };
+  const part = table.partOf(entry.uid) ?? {
+    listeners: [],
+    endpoints: { ready: 0, total: 0 },
+    readiness: readinessOf(entry, []),
+  };
   const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
   const before = fleet.previous.get(entry.uid) ?? [];
   return viewFor({ ...part, entry, cutoff, before }, { ...fleet, nodes: table.nodes, reports });

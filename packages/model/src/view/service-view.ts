@@ -7,6 +7,7 @@ import type { EndpointCount } from './endpoint-count.ts';
 import type { Fleet } from './fleet.ts';
 import type { NodeReports } from './node-reports.ts';
 import type { PortView } from './port-view.ts';
+import type { Readiness } from './readiness.ts';
 
 export type ServiceState = 'Programmed' | 'Pending' | 'Refused' | 'Suspended';
 
@@ -40,6 +41,7 @@ export interface ViewSubject {
   /** Sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
+  readonly readiness: Readiness;
   /** In force now. */
   readonly cutoff: Cutoff | undefined;
   /** The addresses of the last view. */
@@ -54,11 +56,11 @@ export interface ViewWorld extends Pick<Fleet, 'reachable' | 'settling'> {
 
 /** What is shown of one Service. */
 export function viewFor(subject: ViewSubject, world: ViewWorld): ServiceView {
-  const { entry, listeners, endpoints, cutoff } = subject;
+  const { entry, listeners, endpoints, readiness, cutoff } = subject;
   const ports = listeners.map((listener) => portViewFor(listener, world.reports.reportOf(listener)));
   const addresses = addressesFor(subject, ports, world);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { addresses, errors, readyEndpoints: endpoints.ready, reachable: world.reachable };
+  const facts = { addresses, errors, readiness, reachable: world.reachable };
   const conditions = conditionsFor(entry, facts, cutoff);
   return {
     uid: entry.uid,

@@ -2,6 +2,7 @@ import type { EndpointsEntry, Entry, ListenerEntry, NodeEntry, ServiceEntry } fr
 import { idsBetween } from '../table/entry-map.ts';
 import { EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 import { type EndpointCount, endpointCountOf } from './endpoint-count.ts';
+import { type Readiness, readinessOf } from './readiness.ts';
 
 /** What the table holds for one Service. */
 export interface TablePart {
@@ -9,6 +10,7 @@ export interface TablePart {
   /** Sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
+  readonly readiness: Readiness;
 }
 
 /** What a new table says otherwise than the one before. */
@@ -68,11 +70,13 @@ export class TableIndex {
   /** Undefined: the table does not know such a Service. */
   partOf(uid: string): TablePart | undefined {
     const entries = this.#services.get(uid);
-    if (entries?.service === undefined) return undefined;
+    const entry = entries?.service;
+    if (entries === undefined || entry === undefined) return undefined;
     entries.part ??= {
-      entry: entries.service,
+      entry,
       listeners: [...entries.listeners.values()].sort(byPlace),
-      endpoints: endpointCountOf(entries.endpoints.values()),
+      endpoints: endpointCountOf(entry, entries.endpoints.values()),
+      readiness: readinessOf(entry, entries.endpoints.values()),
     };
     return entries.part;
   }
