@@ -5,10 +5,13 @@ export {
   type KubernetesControllerOptions,
   startKubernetesController,
 } from './control/start-kubernetes-controller.ts';
+export { ApiError } from './kubernetes/api-error.ts';
 export { KubeApi } from './kubernetes/kube-api.ts';
 export { loadKubeConfig } from './kubernetes/kube-config.ts';
 export { probeServer, type ServerProbe } from './kubernetes/probe-server.ts';
 export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
+export { EventWriter } from './status/event-writer.ts';
+export { KubernetesStatus } from './status/kubernetes-status.ts';
 export type { StatusSink } from './status/status-sink.ts';
 export type { UsageArchive } from './usage/usage-archive.ts';
 export {

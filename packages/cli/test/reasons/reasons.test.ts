@@ -1,0 +1,74 @@
+// Every reason that there is, from the objects to what a tenant reads: `scenes/REASON.yaml` is what happens, and beside it stands what
+// is said in the Service's status, in its Events and by `weir explain`.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { DEGRADED_REASONS, PROGRAMMED_REASONS, REFUSAL_REASONS, SUSPENDED_REASONS } from '@weir/model';
+import { golden } from '@weir/testkit';
+import { readScene } from './scene.ts';
+import { openStage, type Shown } from './stage.ts';
+
+const REASONS: readonly string[] = [
+  'Accepted',
+  ...REFUSAL_REASONS,
+  ...PROGRAMMED_REASONS,
+  ...DEGRADED_REASONS,
+  ...SUSPENDED_REASONS,
+];
+const SCENES = new URL('scenes/', import.meta.url);
+const MOST_BYTES = 1_024;
+
+describe('what a Service is told', () => {
+  for (const reason of REASONS) {
+    test(`${reason}: in status, Events and explain`, async () => {
+      const { steps, trust } = readScene(readFileSync(new URL(`${reason}.yaml`, SCENES), 'utf8'));
+      await using stage = await openStage({ trust });
+      const texts: string[] = [];
+      let last: Shown | undefined;
+      for (const step of steps) {
+        last = await stage.play(step);
+        texts.push(`# ${step.title}\n${saidText(last)}`);
+      }
+      assert.ok(last !== undefined, 'a scene has steps');
+      const conditions = last.status.conditions ?? [];
+      const told = conditions.find((condition) => condition.reason === reason);
+      assert.ok(told, `the last step says ${conditions.map((condition) => condition.reason).join(', ')}`);
+      for (const { message } of conditions) assert.ok(Buffer.byteLength(message) <= MOST_BYTES, message);
+      for (const { note } of last.events) assert.ok(Buffer.byteLength(note) <= MOST_BYTES, note);
+      assert.ok(last.explained.includes(reason), 'explain names it');
+      golden(new URL(`${reason}.golden.txt`, SCENES), `${texts.join('\n')}\n# weir explain\n${last.explained}`);
+    });
+  }
+
+  test('no scene is of a reason that there is not', () => {
+    const known = REASONS.flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
+    assert.deepEqual(readdirSync(SCENES).sort(), known.sort());
+  });
+});
+
+function saidText({ status, events, problems }: Shown): string {
+  const conditions = [...(status.conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));
+  const addresses = (status.loadBalancer?.ingress ?? []).map(({ ip, ipMode, ports }) => {
+    const texts = ports.map(
+      ({ port, protocol, error }) => `${port}/${protocol}${error === undefined ? '' : ` ${error}`}`,
+    );
+    return `${ip} (${ipMode}): ${texts.join(', ')}`;
+  });
+  return [
+    ...conditions.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`),
+    ...section('Addresses', addresses),
+    ...section(
+      'Events',
+      events.map(({ type, reason, note }) => `${type} ${reason}: ${note}`),
+    ),
+    ...section(
+      'Problems',
+      problems.map(({ severity, heals, code, message }) => `${severity}${heals ? ' (heals)' : ''} ${code}: ${message}`),
+    ),
+    '',
+  ].join('\n');
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return [title, ...(lines.length === 0 ? ['  none'] : lines.map((line) => `  ${line}`))];
+}

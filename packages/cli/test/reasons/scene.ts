@@ -1,0 +1,57 @@
+// A scene is a YAML file with all that happens: a document with `step` says how the fleet is from here on, the documents after it are
+// applied as kubectl does. The last step is the one that the scene is about.
+import { parseAllDocuments } from 'yaml';
+
+export interface Scene {
+  /** Addresses must be of pods, as in a cluster: a directory trusts its files otherwise. */
+  readonly trust: 'files' | 'pods';
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly title: string;
+  /** The Service that is asked about. */
+  readonly about: string;
+  /** By node, why its proxy could not bind; `silent`: it is not heard. Of others it confirms everything. */
+  readonly proxies: Readonly<Record<string, string>>;
+  readonly store: 'up' | 'away';
+  /** By tenant, the bytes of this month. */
+  readonly used: Readonly<Record<string, number>>;
+  /** `Service shop/web` */
+  readonly remove: readonly string[];
+  readonly objects: readonly Manifest[];
+}
+
+export interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+}
+
+type StepDocument = Partial<Omit<Step, 'title' | 'objects'>> & {
+  readonly step: string;
+  readonly trust?: Scene['trust'];
+};
+
+/** What a step leaves out stays as it was, but for what happens in it. */
+export function readScene(text: string): Scene {
+  const steps: Step[] = [];
+  let trust: Scene['trust'] = 'files';
+  for (const document of parseAllDocuments(text)) {
+    const raw = document.toJS() as Manifest | StepDocument;
+    const before = steps.at(-1);
+    if ('step' in raw) {
+      const { step: title, trust: wanted, ...more } = raw;
+      if (wanted !== undefined) trust = wanted;
+      steps.push({ ...START, ...before, ...more, title, remove: more.remove ?? [], objects: [] });
+    } else if (before !== undefined) {
+      steps.splice(-1, 1, { ...before, objects: [...before.objects, raw] });
+    } else throw new Error('a scene begins with a step');
+  }
+  return { trust, steps };
+}
+
+const START = { about: 'shop/web', proxies: {}, store: 'up', used: {} } as const;
+
+export function nameOf({ kind, metadata: { namespace, name } }: Manifest): string {
+  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
+}

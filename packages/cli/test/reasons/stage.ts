@@ -1,0 +1,154 @@
+// Controller, store and console in this process, over a time that stands still between the steps of a scene; proxies say what the scene
+// tells them to. What is shown is what a tenant sees: status and Events of the Service, and `weir explain`.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startConsole, storeSuspensions } from '@weir/console';
+import { EventWriter, KubernetesStatus, openDirectorySource, startController } from '@weir/controller';
+import {
+  type Cutoff,
+  cutoffFor,
+  DEFAULT_SETTINGS,
+  entriesOf,
+  type Heartbeat,
+  minuteOf,
+  type Problem,
+  type RoutingTable,
+} from '@weir/model';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
+import { temporaryDirectory } from '@weir/testkit';
+import { weirInside } from '../build/weir-inside.ts';
+import { nameOf, type Scene, type Step } from './scene.ts';
+import { type ToldEvent, ToldServices, type ToldStatus } from './told-services.ts';
+
+export interface Shown {
+  readonly status: ToldStatus;
+  /** Since the step before. */
+  readonly events: readonly ToldEvent[];
+  /** What `weir explain` prints. */
+  readonly explained: string;
+  /** Of the Service. */
+  readonly problems: readonly Problem[];
+}
+
+export interface Stage extends AsyncDisposable {
+  play(step: Step): Promise<Shown>;
+}
+
+/** Longer than proxies that are not heard have grace. */
+const STEP_SECONDS = 20;
+
+export async function openStage({ trust }: Pick<Scene, 'trust'>): Promise<Stage> {
+  const directory = temporaryDirectory('scene');
+  const clock = new ManualClock();
+  const log = silentLogger();
+  const store = createMemoryStore({ clock });
+  const source = await openDirectorySource({ paths: [directory.path], clock, watched: false });
+  const told = new ToldServices();
+  const status = new KubernetesStatus({
+    api: told,
+    events: new EventWriter({ api: told, clock, log, instance: 'test' }),
+    clock,
+    log,
+  });
+  told.watchedBy(status);
+  const settings =
+    trust === 'files'
+      ? DEFAULT_SETTINGS
+      : { ...DEFAULT_SETTINGS, trust: { kind: trust, serviceCidrs: ['10.96.0.0/16'] } };
+  const controller = startController({ source, store, settings, status, clock, log });
+  const suspensions = storeSuspensions({ cutoffs: store.cutoffs, clock });
+  const shared = { store, suspensions, clock, log, fleet: 'test', auth: { kind: 'none' } } as const;
+  const console = await startConsole({ ...shared, host: '127.0.0.1', port: 0 });
+  const objects = new Map<string, object>();
+
+  async function beat(step: Step): Promise<void> {
+    const table = (await store.table.read())?.table;
+    if (table === undefined) return;
+    const { cutoffs } = await store.cutoffs.read();
+    for (const { name } of entriesOf(table, 'node')) {
+      const error = step.proxies[name] ?? null;
+      if (error === 'silent') continue;
+      const listeners = reportsOf(table, { node: name, error, cutoffs, now: clock.now() });
+      await store.heartbeats.beat({ ...HEARTBEAT, node: name, listeners });
+    }
+  }
+  async function use({ used }: Step): Promise<void> {
+    const slots = Object.entries(used).map(([tenant, receivedBytes]) => {
+      const counters = { receivedBytes, sentBytes: 0, connections: 1, requests: 0 };
+      const points = [{ minute: minuteOf(clock.now()), counters }];
+      return { service: `uid-of-${tenant}`, tenant, namespace: tenant, name: 'web', points };
+    });
+    if (slots.length > 0) await store.usage.flush({ node: 'n1', life: 1, slots });
+  }
+
+  return {
+    async play(step) {
+      for (const name of step.remove) objects.delete(name);
+      for (const object of step.objects) objects.set(nameOf(object), object);
+      const items = [...objects.values()];
+      writeFileSync(join(directory.path, 'scene.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+      await source.look();
+      told.keep(source.snapshot().services);
+      if (step.store === 'away') store.faults.goAway();
+      else store.faults.comeBack();
+      await clock.advance(1_000);
+      if (step.store === 'up') await use(step);
+      for (let second = 0; second < STEP_SECONDS; second += 1) {
+        if (step.store === 'up') await beat(step);
+        await clock.advance(1_000);
+      }
+      await console.refresh();
+      const { stdout, stderr } = await weirInside(['explain', step.about, '--server', console.url]);
+      return {
+        status: told.statusOf(step.about),
+        events: told.takeEventsOf(step.about),
+        explained: `${stdout}${stderr}`.replaceAll(directory.path, 'manifests'),
+        problems: controller.problems().filter(({ subject }) => subject === `Service ${step.about}`),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await console.close();
+      await controller.close();
+      await source.close();
+      await store.close();
+      await directory.close();
+    },
+  };
+}
+
+const HEARTBEAT = {
+  life: 1,
+  version: '0',
+  startedAt: 0,
+  draining: false,
+  addresses: [],
+  applied: null,
+  cutoffSequence: 0,
+  workers: 1,
+  connections: 0,
+} satisfies Partial<Heartbeat>;
+
+interface Proxy {
+  readonly node: string;
+  readonly error: string | null;
+  readonly cutoffs: readonly Cutoff[];
+  readonly now: number;
+}
+
+/** As a proxy does: a port without a ready endpoint, or cut off, is held and not listened on. */
+function reportsOf(table: RoutingTable, { node, error, cutoffs, now }: Proxy): Heartbeat['listeners'] {
+  const services = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
+  const ready = new Set(
+    entriesOf(table, 'endpoints')
+      .filter(({ endpoints }) => endpoints.length > 0)
+      .map(({ service, protocol, port }) => `${service} ${protocol} ${port}`),
+  );
+  const own = entriesOf(table, 'listener').filter((listener) => listener.node === node);
+  return own.map(({ id, service, protocol, port }) => {
+    const entry = services.get(service);
+    const isCutOff = entry !== undefined && cutoffFor(cutoffs, entry, now) !== undefined;
+    const listening = error === null && ready.has(`${service} ${protocol} ${port}`) && !isCutOff;
+    return { id, service, bound: error === null, listening, error };
+  });
+}
