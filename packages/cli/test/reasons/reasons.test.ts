@@ -21,8 +21,8 @@ const MOST_BYTES = 1_024;
 describe('what a Service is told', () => {
   for (const reason of REASONS) {
     test(`${reason}: in status, Events and explain`, async () => {
-      const { steps, trust } = readScene(readFileSync(new URL(`${reason}.yaml`, SCENES), 'utf8'));
-      await using stage = await openStage({ trust });
+      const { steps, ...fleet } = readScene(readFileSync(new URL(`${reason}.yaml`, SCENES), 'utf8'));
+      await using stage = await openStage(fleet);
       const texts: string[] = [];
       let last: Shown | undefined;
       for (const step of steps) {

@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 export interface Scene {
   /** Addresses must be of pods, as in a cluster: a directory trusts its files otherwise. */
   readonly trust: 'files' | 'pods';
+  readonly sharedPorts: readonly number[];
   readonly steps: readonly Step[];
 }
 
@@ -27,27 +28,27 @@ export interface Manifest {
   readonly metadata: { readonly namespace?: string; readonly name: string };
 }
 
+type FleetPart = Omit<Scene, 'steps'>;
 type StepDocument = Partial<Omit<Step, 'title' | 'objects'>> & {
   readonly step: string;
-  readonly trust?: Scene['trust'];
-};
+} & Partial<FleetPart>;
 
 /** What a step leaves out stays as it was, but for what happens in it. */
 export function readScene(text: string): Scene {
   const steps: Step[] = [];
-  let trust: Scene['trust'] = 'files';
+  let fleet: FleetPart = { trust: 'files', sharedPorts: [] };
   for (const document of parseAllDocuments(text)) {
     const raw = document.toJS() as Manifest | StepDocument;
     const before = steps.at(-1);
     if ('step' in raw) {
-      const { step: title, trust: wanted, ...more } = raw;
-      if (wanted !== undefined) trust = wanted;
+      const { step: title, trust = fleet.trust, sharedPorts = fleet.sharedPorts, ...more } = raw;
+      fleet = { trust, sharedPorts };
       steps.push({ ...START, ...before, ...more, title, remove: more.remove ?? [], objects: [] });
     } else if (before !== undefined) {
       steps.splice(-1, 1, { ...before, objects: [...before.objects, raw] });
     } else throw new Error('a scene begins with a step');
   }
-  return { trust, steps };
+  return { ...fleet, steps };
 }
 
 const START = { about: 'shop/web', proxies: {}, store: 'up', used: {} } as const;

@@ -38,7 +38,7 @@ export interface Stage extends AsyncDisposable {
 /** Longer than proxies that are not heard have grace. */
 const STEP_SECONDS = 20;
 
-export async function openStage({ trust }: Pick<Scene, 'trust'>): Promise<Stage> {
+export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): Promise<Stage> {
   const directory = temporaryDirectory('scene');
   const clock = new ManualClock();
   const log = silentLogger();
@@ -52,10 +52,11 @@ export async function openStage({ trust }: Pick<Scene, 'trust'>): Promise<Stage>
     log,
   });
   told.watchedBy(status);
-  const settings =
-    trust === 'files'
-      ? DEFAULT_SETTINGS
-      : { ...DEFAULT_SETTINGS, trust: { kind: trust, serviceCidrs: ['10.96.0.0/16'] } };
+  const settings = {
+    ...DEFAULT_SETTINGS,
+    sharedPorts,
+    trust: trust === 'files' ? { kind: trust } : { kind: trust, serviceCidrs: ['10.96.0.0/16'] },
+  };
   const controller = startController({ source, store, settings, status, clock, log });
   const suspensions = storeSuspensions({ cutoffs: store.cutoffs, clock });
   const shared = { store, suspensions, clock, log, fleet: 'test', auth: { kind: 'none' } } as const;

@@ -169,7 +169,7 @@ function served(service: ServiceObject, given: Served, { fleet, quota }: Decisio
   const accepted: ServiceEntry['accepted'] = given.objection ??
     (first && {
       reason: first.reason,
-      message: `${sentences(bad.map(({ message }) => message))}; the other ports are served`,
+      message: `${sentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
     }) ?? {
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,

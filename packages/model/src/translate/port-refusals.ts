@@ -107,6 +107,6 @@ const NO_PORTS: Refusal = { reason: 'UnsupportedProtocol', message: 'the Service
 
 /** A tenant shall not find out port by port: the first reason, and every port of which it holds. */
 function together({ reason }: Refusal, bad: readonly Refusal[]): Refusal {
-  const messages = bad.filter((each) => each.reason === reason).map(({ message }) => message);
-  return { reason, message: sentences(messages) };
+  const messages = new Set(bad.filter((each) => each.reason === reason).map(({ message }) => message));
+  return { reason, message: sentences([...messages]) };
 }
