@@ -71,7 +71,7 @@ async function joinOne(): Promise<number> {
       followers.push(follower);
       resolve(at - began);
     },
-    onChanges(_changes, table, { revision }) {
+    onChanges(_changes, table, { position: { revision } }) {
       if (follower === undefined) return;
       follower.table = table;
       follower.applied.push({ revision, at: sameTime() });

@@ -28,6 +28,7 @@ export * from './policy.ts';
 export * from './port-range.ts';
 export * from './precedence.ts';
 export * from './problem.ts';
+export * from './propagation.ts';
 export * from './reason.ts';
 export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';

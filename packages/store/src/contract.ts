@@ -72,6 +72,8 @@ export interface Publication {
   readonly changes: readonly Change[];
   /** The table is whole at this revision. False: the change goes on in the next one, and nobody applies it before. */
   readonly complete: boolean;
+  /** Since when the world has been as this revision says, milliseconds since the epoch; absent: not known. */
+  readonly changedAt?: number | undefined;
 }
 
 export type PublishResult =
@@ -94,6 +96,7 @@ export interface Revision {
   readonly predecessor: string;
   /** As in `Publication`. */
   readonly complete: boolean;
+  readonly changedAt?: number;
   readonly changes: readonly Change[];
   /** Ids of entries that were put and could not be decoded: not in `changes`. */
   readonly unreadable: readonly string[];

@@ -2,7 +2,7 @@ export type * from './contract.ts';
 export { StoreError, type StoreErrorCode } from './error.ts';
 export { FLEET_NAME } from './fleet-name.ts';
 export { type FollowCutoffsOptions, followCutoffs, type KnownCutoffs } from './follow/follow-cutoffs.ts';
-export { type FollowTableOptions, followTable } from './follow/follow-table.ts';
+export { type FollowTableOptions, followTable, type TakenRevision } from './follow/follow-table.ts';
 export { mergeCutoffs } from './follow/merge-cutoffs.ts';
 export type { PlacedTable } from './follow/table-chain.ts';
 export { HEARTBEAT_TTL_MS, KEPT_REVISIONS, MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from './limits.ts';

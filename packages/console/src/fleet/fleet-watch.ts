@@ -109,7 +109,7 @@ export class FleetWatch {
       signal: this.#closing.signal,
       clock,
       onTable: take,
-      onChanges: (_changes, table, position) => take(table, position),
+      onChanges: (_changes, table, { position }) => take(table, position),
       onUnreadable: (ids) => {
         this.#unreadable = ids.length;
         log.warn({ entries: ids.length }, 'the table holds entries of a newer version');

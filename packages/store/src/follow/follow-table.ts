@@ -20,7 +20,7 @@ export interface FollowTableOptions {
   /** The first table. Not called when there is `from`. */
   readonly onTable: (table: RoutingTable, position: Position) => void;
   /** `table` is the one told before with `changes` applied. No changes: only the position is another. */
-  readonly onChanges: (changes: readonly Change[], table: RoutingTable, position: Position) => void;
+  readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: TakenRevision) => void;
   /** The store is away, or holds no whole table: told once, until it is back. The last table stays. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
@@ -28,6 +28,12 @@ export interface FollowTableOptions {
   readonly onUnreadable?: (ids: readonly string[], position: Position) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
+}
+
+export interface TakenRevision {
+  readonly position: Position;
+  /** Since when the world has been so, milliseconds since the epoch; absent: not known, or several changes were read at once. */
+  readonly changedAt?: number;
 }
 
 /**
@@ -43,7 +49,7 @@ export async function followTable(store: TableStore, options: FollowTableOptions
     chain = step.chain;
     const { delivery } = step;
     if (delivery?.kind === 'table') onTable(delivery.table, delivery.position);
-    if (delivery?.kind === 'changes') onChanges(delivery.changes, delivery.table, delivery.position);
+    if (delivery?.kind === 'changes') onChanges(delivery.changes, delivery.table, delivery);
   };
   const report = (ids: readonly string[], position: Position): void => {
     if (ids.length > 0) onUnreadable?.(ids, position);

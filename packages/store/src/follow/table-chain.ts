@@ -25,7 +25,7 @@ interface ChainLink {
 /** What listeners are told. */
 export type Delivery =
   | ({ readonly kind: 'table' } & PlacedTable)
-  | ({ readonly kind: 'changes'; readonly changes: readonly Change[] } & PlacedTable);
+  | ({ readonly kind: 'changes'; readonly changes: readonly Change[] } & PlacedTable & Pick<Revision, 'changedAt'>);
 
 export interface ChainStep {
   readonly chain: TableChain;
@@ -58,13 +58,13 @@ export function takeRevision(chain: TableChain, revision: Revision): ChainStep {
   if (known === undefined || link === undefined || !isNext(link.position, revision)) {
     return { chain: breakChain(chain), delivery: undefined };
   }
-  const { position } = revision;
+  const { position, changedAt } = revision;
   const changes = [...link.pending, ...revision.changes];
   if (!revision.complete) return { chain: { known, link: { position, pending: changes } }, delivery: undefined };
   const table = apply(known.table, changes);
   return {
     chain: { known: { table, position }, link: { position, pending: [] } },
-    delivery: { kind: 'changes', changes, table, position },
+    delivery: { kind: 'changes', changes, table, position, ...(changedAt === undefined ? {} : { changedAt }) },
   };
 }
 

@@ -1,7 +1,7 @@
 -- Writes one revision: entries, stream and position in one step, only from the leader, only on top of its predecessor.
 -- KEYS: meta, table, changes
--- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep;
---       then entry id and encoded entry in turn, '' for a deleted one
+-- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep; since
+--       when the world has been so (milliseconds since the epoch, '' = not known); then entry id and encoded entry in turn, '' for a deleted one
 -- Result: {'published', revision}, {'not-leader', token of the leader}, or
 --         {'wrong-predecessor', epoch, revision, id, complete, leader} as in meta, each false when absent
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'id', 'complete', 'leader')
@@ -12,7 +12,7 @@ if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] or meta[3] ~= ARGV[4] then
   return { 'wrong-predecessor', unpack(meta, 1, 5) }
 end
 local revision = string.format('%.0f', tonumber(ARGV[3]) + 1)
-for i = 8, #ARGV, 2 do
+for i = 9, #ARGV, 2 do
   if ARGV[i + 1] == '' then
     redis.call('HDEL', KEYS[2], ARGV[i])
   else
@@ -24,5 +24,6 @@ if ARGV[6] == '1' then
   redis.call('HSET', KEYS[1], 'complete', revision)
 end
 redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], revision .. '-0',
-  'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], unpack(ARGV, 8))
+  'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[8],
+  unpack(ARGV, 9))
 return { 'published', revision }

@@ -66,7 +66,7 @@ export class MemoryTable implements TableStore {
     return this.#published(content.position);
   }
 
-  async publish({ leader, predecessor, id, changes, complete }: Publication): Promise<PublishResult> {
+  async publish({ leader, predecessor, id, changes, complete, changedAt }: Publication): Promise<PublishResult> {
     assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
     this.#gate.pass();
     const { content } = this;
@@ -79,7 +79,8 @@ export class MemoryTable implements TableStore {
     applyInPlace(content.entries, changes);
     content.position = position;
     content.complete = complete;
-    content.revisions.push({ position, predecessor: before.id, complete, changes, unreadable: [] });
+    const known = changedAt === undefined ? {} : { changedAt };
+    content.revisions.push({ position, predecessor: before.id, complete, ...known, changes, unreadable: [] });
     if (content.revisions.length > this.#keptRevisions) content.revisions.shift();
     return this.#published(position);
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { diff, EMPTY_TABLE, type Position, type RoutingTable } from '@weir/model';
+import { type Change, diff, EMPTY_TABLE, type Position, type RoutingTable } from '@weir/model';
 import type { PublishResult, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isSamePosition } from '../position.ts';
@@ -24,6 +24,12 @@ export interface TablePublisherOptions {
   readonly newId?: () => string;
   /** Fewer in tests. */
   readonly maxChangesPerRevision?: number;
+}
+
+interface Write {
+  readonly to: RoutingTable;
+  readonly changes: readonly Change[];
+  readonly changedAt?: number | undefined;
 }
 
 /** A position that was written or may have been, and the table there; undefined: only part of one. */
@@ -83,8 +89,11 @@ export class TablePublisher {
     this.#inDoubt = true;
   }
 
-  /** Makes the store hold `to`. Rejects when the store is away; then come again. */
-  async publish(to: RoutingTable): Promise<PublishOutcome> {
+  /**
+   * Makes the store hold `to`. `changedAt`: since when the world has been so, milliseconds since the epoch; undefined: not
+   * known. Rejects when the store is away; then come again.
+   */
+  async publish(to: RoutingTable, changedAt?: number): Promise<PublishOutcome> {
     const leader = this.#leader;
     assert(leader !== undefined, 'lead() comes before publish()');
     if (this.#inDoubt) {
@@ -95,7 +104,7 @@ export class TablePublisher {
     if (from !== undefined) {
       const changes = diff(from.table, to);
       if (changes.length === 0) return { kind: 'unchanged', position: from.position };
-      const result = await this.#write(leader, from.position, { to, changes });
+      const result = await this.#write(leader, from.position, { to, changes, changedAt });
       if (result.kind === 'published') return { ...result, newEpoch: false };
       if (result.kind === 'not-leader') return this.#step(result.leader);
     }
@@ -107,6 +116,7 @@ export class TablePublisher {
     const opened = await this.#store.openEpoch({ leader, id: this.#newId() });
     if (opened.kind === 'not-leader') return this.#step(opened.leader);
     if (opened.kind === 'published') {
+      // without the time of a change: whoever follows reads the whole
       const result = await this.#write(leader, opened.position, { to, changes: diff(EMPTY_TABLE, to) });
       if (result.kind === 'published') return { ...result, newEpoch: true };
       if (result.kind === 'not-leader') return this.#step(result.leader);
@@ -118,11 +128,7 @@ export class TablePublisher {
     );
   }
 
-  async #write(
-    leader: number,
-    from: Position,
-    { to, changes }: { readonly to: RoutingTable; readonly changes: ReturnType<typeof diff> },
-  ): Promise<PublishResult> {
+  async #write(leader: number, from: Position, { to, changes, changedAt }: Write): Promise<PublishResult> {
     const parts = splitChanges(changes, this.#maxChanges);
     let predecessor = from;
     for (const [index, part] of parts.entries()) {
@@ -132,7 +138,7 @@ export class TablePublisher {
       // noted before it is sent: when no answer comes it may have been written or not, and `#look` finds out
       this.#written = [...this.#written.slice(-1), { position, table: complete ? to : undefined }];
       this.#inDoubt = true;
-      const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete });
+      const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete, changedAt });
       if (result.kind !== 'published') return result;
       this.#written = this.#written.slice(-1);
       this.#inDoubt = false;

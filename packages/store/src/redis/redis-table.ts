@@ -41,7 +41,7 @@ export class RedisTable implements TableStore {
     return { kind, position: { epoch: Number(value), revision: 0, id } };
   }
 
-  async publish({ leader, predecessor, id, changes, complete }: Publication): Promise<PublishResult> {
+  async publish({ leader, predecessor, id, changes, complete, changedAt }: Publication): Promise<PublishResult> {
     assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
     const answer = await this.#connection.run(
       'publish-table',
@@ -54,6 +54,7 @@ export class RedisTable implements TableStore {
         id,
         complete ? 1 : 0,
         this.#keptRevisions,
+        changedAt ?? '',
         ...encodeChanges(changes),
       ],
     );

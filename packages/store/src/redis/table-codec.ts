@@ -24,11 +24,20 @@ export function encodeChanges(changes: readonly Change[]): string[] {
   );
 }
 
-/** One entry of the stream: `<revision>-0`, then id, predecessor, epoch and complete by name, then the changes. */
+/**
+ * One entry of the stream: `<revision>-0`, then id, predecessor, epoch, complete and changed-at by name, then the changes. Ids of
+ * entries have a slash, which no name has.
+ */
 export type StreamEntry = [streamId: string, fields: string[]];
 
 export function decodeRevision([streamId, fields]: StreamEntry): Revision {
-  const [, id = '', , predecessor = '', , epoch, , complete, ...rest] = fields;
+  const header = new Map<string, string>();
+  let begin = 0;
+  while (begin + 1 < fields.length && !fields[begin]?.includes('/')) {
+    header.set(fields[begin] ?? '', fields[begin + 1] ?? '');
+    begin += 2;
+  }
+  const rest = fields.slice(begin);
   const changes: Change[] = [];
   const unreadable: string[] = [];
   for (let index = 0; index + 1 < rest.length; index += 2) {
@@ -38,6 +47,10 @@ export function decodeRevision([streamId, fields]: StreamEntry): Revision {
     else if (text === '') changes.push({ kind: 'delete', id: entryId });
     else unreadable.push(entryId);
   }
-  const position = { epoch: Number(epoch), revision: Number.parseInt(streamId, 10), id };
-  return { position, predecessor, complete: complete === '1', changes, unreadable };
+  const epoch = Number(header.get('epoch'));
+  const position = { epoch, revision: Number.parseInt(streamId, 10), id: header.get('id') ?? '' };
+  const complete = header.get('complete') === '1';
+  const changedAt = Number(header.get('changed-at') || Number.NaN);
+  const known = Number.isFinite(changedAt) ? { changedAt } : {};
+  return { position, predecessor: header.get('predecessor') ?? '', complete, ...known, changes, unreadable };
 }

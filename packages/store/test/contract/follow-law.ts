@@ -48,7 +48,7 @@ function follow(store: Store, clock: Clock): Follower {
       assert.ok(isWhole(whole));
       [table, position] = [whole, at];
     },
-    onChanges(changes, whole, at) {
+    onChanges(changes, whole, { position: at }) {
       assert.ok(table !== undefined && isWhole(whole));
       assert.deepEqual(contentOf(apply(table, changes)), contentOf(whole));
       [table, position] = [whole, at];

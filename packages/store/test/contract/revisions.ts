@@ -35,6 +35,20 @@ export function revisionsContract(subject: Subject): void {
       }
     });
 
+    test('tell since when the world has been so, where the leader knew', async (t) => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      const { leader, position: opened } = await leadIn(store);
+      const changedAt = 1_700_000_000_123;
+      const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt });
+      await publish(store, { leader, predecessor: first, changes: [] });
+      const follower = follow(t, store, opened);
+      const [told, silent] = [await follower.next(), await follower.next()];
+      assert.equal(told?.changedAt, changedAt);
+      assert.deepEqual(told?.changes, [put('a')]);
+      assert.ok(silent !== undefined && !('changedAt' in silent));
+    });
+
     test('end when the signal aborts, while waiting and before the start', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();

@@ -47,7 +47,7 @@ export async function leadIn(store: Store): Promise<{ leader: number; position: 
 /** Publishes and returns the new position. */
 export async function publish(
   store: Store,
-  publication: Pick<Publication, 'leader' | 'predecessor' | 'changes'> & { readonly complete?: boolean },
+  publication: Pick<Publication, 'leader' | 'predecessor' | 'changes' | 'changedAt'> & { readonly complete?: boolean },
 ): Promise<Position> {
   const result = await store.table.publish({ id: newId(), complete: true, ...publication });
   if (result.kind !== 'published') throw new Error(`publish said ${result.kind}`);

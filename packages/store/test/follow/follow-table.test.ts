@@ -42,6 +42,26 @@ describe('following the table', () => {
     });
   });
 
+  test('tells with a change since when the world has been so; a table that was read whole has no such time', async (t) => {
+    const store = createMemoryStore();
+    const { leader, position: opened } = await leadIn(store);
+    const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 1 });
+    const follower = follow(t, store.table);
+    await follower.settled();
+    const part = { leader, predecessor: first, changes: [put('a', 1)], complete: false, changedAt: 2 };
+    const half = await publish(store, part);
+    await publish(store, { leader, predecessor: half, changes: [put('b', 1)], changedAt: 2 });
+    await follower.settled();
+    const next = await store.table.openEpoch({ leader, id: newId() });
+    assert.ok(next.kind === 'published');
+    await publish(store, { leader, predecessor: next.position, changes: [put('c')], changedAt: 3 });
+    await follower.clock.advance(2_000);
+    assert.deepEqual(
+      follower.told.map((each) => (typeof each === 'object' && 'changedAt' in each ? each.changedAt : 'not told')),
+      ['not told', 2, 'not told'],
+    );
+  });
+
   test('waits for the first whole table, and says that there is none', async (t) => {
     const store = createMemoryStore();
     const follower = follow(t, store.table);
@@ -216,7 +236,7 @@ type Told =
   | 'away'
   | 'back'
   | { kind: 'table'; content: object; position: Position }
-  | { kind: 'changes'; changes: readonly Change[]; content: object; position: Position };
+  | { kind: 'changes'; changes: readonly Change[]; content: object; position: Position; changedAt?: number };
 
 interface Follower {
   readonly told: Told[];
@@ -240,11 +260,12 @@ function follow(t: TestContext, store: TableStore, options: Partial<FollowTableO
       last = table;
       told.push({ kind: 'table', content: contentOf(table), position });
     },
-    onChanges(changes, table, position) {
+    onChanges(changes, table, { position, changedAt }) {
       assert.ok(last !== undefined);
       assert.deepEqual(contentOf(apply(last, changes)), contentOf(table));
       last = table;
-      told.push({ kind: 'changes', changes, content: contentOf(table), position });
+      const known = changedAt === undefined ? {} : { changedAt };
+      told.push({ kind: 'changes', changes, content: contentOf(table), position, ...known });
     },
     onAway: (_error: StoreError) => void told.push('away'),
     onBack: () => void told.push('back'),

@@ -23,6 +23,19 @@ describe('publishing the table', () => {
     assert.deepEqual(third, { kind: 'unchanged', position: second.position });
   });
 
+  test('each revision of a change tells since when the world has been so; a table that is published whole does not', async () => {
+    const store = createMemoryStore();
+    const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 1 });
+    await publisher.lead();
+    await publisher.publish(tableOf([entry('a')]), 1);
+    await publisher.publish(tableOf([entry('a', 1), entry('b')]), 2);
+    await publisher.publish(tableOf([entry('a', 1)]));
+    assert.deepEqual(
+      store.table.content.revisions.map(({ changedAt }) => changedAt),
+      [undefined, 2, 2, undefined],
+    );
+  });
+
   test('the next leader takes over what is whole, and publishes nothing twice', async () => {
     const store = createMemoryStore();
     const before = await publishedBy(store.table, tableOf([entry('a')]));

@@ -77,6 +77,25 @@ describe('the content of Redis', requireProgram('redis'), () => {
     }
   });
 
+  test('a revision that an older version wrote does not tell since when the world has been so', async () => {
+    await using world = open();
+    const store = await world.connect();
+    const { leader, position: opened } = await leadIn(store);
+    await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 5 });
+    const { changes } = keysFor(world.fleet);
+    const [[streamId, fields] = ['', []]] = await redis().xrange(changes, '-', '+');
+    const at = fields.indexOf('changed-at');
+    assert.deepEqual(fields.slice(at, at + 2), ['changed-at', '5']);
+    await redis().unlink(changes);
+    await redis().xadd(changes, streamId, ...fields.toSpliced(at, 2));
+    const stopped = new AbortController();
+    for await (const revision of store.table.revisions({ after: opened, signal: stopped.signal })) {
+      assert.ok(!('changedAt' in revision));
+      assert.deepEqual(revision.changes, [put('a')]);
+      stopped.abort();
+    }
+  });
+
   test('a cut-off that cannot be read makes the state not complete: nobody lifts it for that', async () => {
     await using world = open();
     const { cutoffs } = await world.connect();

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { changedAtFor, earliest, PROPAGATION_BUCKETS, propagationSeconds } from '@weir/model';
+
+const MINUTE_MS = 60_000;
+const HEARD_AT = 1_700_000_000_000;
+
+describe('since when the world has been as an object says', () => {
+  const changedAt = (trigger?: number, lastTrigger?: number): number =>
+    changedAtFor({ heardAt: HEARD_AT, trigger, lastTrigger });
+
+  test('is what the object says itself', () => {
+    assert.equal(changedAt(HEARD_AT - 700), HEARD_AT - 700);
+    assert.equal(changedAt(HEARD_AT - 700, HEARD_AT - 701), HEARD_AT - 700);
+  });
+
+  test('is when it was heard of, where the object says nothing, or nothing new', () => {
+    assert.equal(changedAt(), HEARD_AT);
+    assert.equal(changedAt(undefined, HEARD_AT - 700), HEARD_AT);
+    assert.equal(changedAt(HEARD_AT - 700, HEARD_AT - 700), HEARD_AT);
+    assert.equal(changedAt(HEARD_AT - 800, HEARD_AT - 700), HEARD_AT);
+  });
+
+  test('is when it was heard of, where what the object says is older than ten minutes', () => {
+    assert.equal(changedAt(HEARD_AT - 10 * MINUTE_MS), HEARD_AT - 10 * MINUTE_MS);
+    assert.equal(changedAt(HEARD_AT - 10 * MINUTE_MS - 1), HEARD_AT);
+  });
+
+  test('is never in the future', () => {
+    assert.equal(changedAt(HEARD_AT + 5_000), HEARD_AT);
+  });
+});
+
+test('of two times the earlier one counts, and one that is not known says nothing', () => {
+  assert.equal(earliest(2, 1), 1);
+  assert.equal(earliest(undefined, 1), 1);
+  assert.equal(earliest(1, undefined), 1);
+  assert.equal(earliest(undefined, undefined), undefined);
+});
+
+test('a change that arrives before it happened, since clocks differ, took no time', () => {
+  assert.equal(propagationSeconds(HEARD_AT, HEARD_AT + 1_500), 1.5);
+  assert.equal(propagationSeconds(HEARD_AT + 300, HEARD_AT), 0);
+});
+
+test('the buckets ascend from a millisecond to a minute, with both bars among them', () => {
+  assert.deepEqual(
+    [...PROPAGATION_BUCKETS].sort((a, b) => a - b),
+    PROPAGATION_BUCKETS,
+  );
+  assert.equal(PROPAGATION_BUCKETS[0], 0.001);
+  assert.equal(PROPAGATION_BUCKETS.at(-1), 60);
+  assert.ok(PROPAGATION_BUCKETS.includes(0.03) && PROPAGATION_BUCKETS.includes(0.06));
+});
