@@ -5,15 +5,16 @@ import type { CutoffOrigin } from '@weir/model';
 export class EditedSource implements Source {
   readonly kind = 'kubernetes';
   #snapshot: SourceSnapshot;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(changedAt?: number) => void>();
 
   constructor(snapshot: SourceSnapshot) {
     this.#snapshot = snapshot;
   }
 
-  set(snapshot: SourceSnapshot): void {
+  /** `changedAt`: as in `Source`. */
+  set(snapshot: SourceSnapshot, changedAt?: number): void {
     this.#snapshot = snapshot;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(changedAt);
   }
 
   async synced(): Promise<void> {}
@@ -22,7 +23,7 @@ export class EditedSource implements Source {
     return this.#snapshot;
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (changedAt?: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }

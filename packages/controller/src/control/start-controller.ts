@@ -11,6 +11,7 @@ import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
 import { TableKeeper } from './table-keeper.ts';
+import { UnpublishedChange } from './unpublished-change.ts';
 
 export interface ControllerOptions {
   readonly source: Source;
@@ -75,7 +76,9 @@ export function startController(options: ControllerOptions): Controller {
     log: log.child({ part: 'usage' }),
   });
   let snapshot: Snapshot | undefined;
+  const unpublished = new UnpublishedChange();
   const follow = (): void => {
+    unpublished.take();
     table.follow();
     errands.forget();
     usage.forget();
@@ -90,19 +93,23 @@ export function startController(options: ControllerOptions): Controller {
       await source.synced(signal);
       if (!leader.isLeader) return follow();
       snapshot = snapshotFor(source, options.settings);
+      const changedAt = unpublished.take();
       // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
       // table can be made of it must be possible to cut off.
       const cutOff = cutoffs.keep(snapshot).finally(() => ask.trigger());
       await cutOff.catch(() => undefined);
-      if (!(await publish(snapshot))) return follow();
+      if (!(await publish(snapshot, changedAt))) return follow();
       await cutOff;
       listen.trigger();
     },
   });
   /** False: another leads. */
-  const publish = async (from: Snapshot): Promise<boolean> => {
+  const publish = async (from: Snapshot, changedAt: number | undefined): Promise<boolean> => {
     const wasLeading = table.isLeading;
-    let outcome = await table.keep(from);
+    let outcome = await table.keep(from, changedAt).catch((error: unknown) => {
+      unpublished.add(changedAt);
+      throw error;
+    });
     if (outcome === 'not-leader') {
       await leader.recheck();
       if (!leader.isLeader) return false;
@@ -150,7 +157,10 @@ export function startController(options: ControllerOptions): Controller {
   const soon = oneTimer(clock, FLEET_WHILE_WAITING_MS, () => listen.trigger());
 
   const stops = [
-    source.onChange(() => decide.trigger()),
+    source.onChange((changedAt) => {
+      unpublished.add(changedAt);
+      decide.trigger();
+    }),
     leader.onChange(() => decide.trigger()),
     store.onConnection((state) => {
       if (state !== 'ready') return;

@@ -51,11 +51,15 @@ export class TableKeeper {
     return before === undefined || before !== after || isSamePosition(before, meta);
   }
 
-  /** Rejects when the store is away; then come again. */
-  async keep(snapshot: Snapshot): Promise<TableOutcome> {
-    if (!this.#isLeading) await this.#lead();
+  /**
+   * Rejects when the store is away; then come again. `changedAt`: since when the world has been as the snapshot says, milliseconds
+   * since the epoch. Of what is found on taking the lead that is not known: we did not see it change.
+   */
+  async keep(snapshot: Snapshot, changedAt?: number): Promise<TableOutcome> {
+    const wasLeading = this.#isLeading;
+    if (!wasLeading) await this.#lead();
     const { table } = this.#translate(snapshot);
-    const outcome = await this.#publisher.publish(table);
+    const outcome = await this.#publisher.publish(table, wasLeading ? changedAt : undefined);
     if (outcome.kind === 'not-leader') {
       const why = outcome.leader === 0 ? 'the store was wiped' : 'another controller led after us';
       this.#log.warn(

@@ -9,8 +9,11 @@ export interface Source {
   /** Resolves once everything there is has been read; rejects when `signal` aborts, or when it can never be. */
   synced(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;
-  /** Told that the snapshot is another one; returns the way to stop. */
-  onChange(listener: () => void): () => void;
+  /**
+   * Told that the snapshot is another one, and since when the world has been so (milliseconds since the epoch; undefined: not
+   * known, as of all that was there before us); returns the way to stop.
+   */
+  onChange(listener: (changedAt?: number) => void): () => void;
   /** Where a Suspension must be deleted. */
   originOf(suspension: { readonly uid: string }): CutoffOrigin;
   /**

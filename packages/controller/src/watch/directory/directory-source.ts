@@ -24,6 +24,12 @@ export interface DirectoryOptions {
 /** For what the kernel does not tell: network file systems, exhausted inotify watches. */
 const LOOK_EVERY_MS = 2_000;
 
+interface Look {
+  readonly merged: Merged;
+  readonly problems: readonly Problem[];
+  readonly changedAt: number;
+}
+
 /** Reads everything once and starts watching. Throws `UsageError` when a path does not exist. */
 export async function openDirectorySource(options: DirectoryOptions): Promise<DirectorySource> {
   if (options.paths.length === 0) throw new UsageError('no manifests given; name a file or directory with -f');
@@ -49,7 +55,7 @@ export class DirectorySource implements Source {
   readonly #files: ManifestFiles;
   readonly #watch: DirectoryWatch | undefined;
   readonly #quiet: Quiet;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #objects: { readonly [K in ManifestKind]: SortedObjects<ObjectsByKind[K]> } = {
     Namespace: new SortedObjects(),
     Node: new SortedObjects(),
@@ -64,6 +70,8 @@ export class DirectorySource implements Source {
   #fleet: ({ readonly of: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
+  /** When the kernel first told of something that was not looked at yet. */
+  #happenedAt: number | undefined;
   #nextLook: Timer | undefined;
   #closed = false;
 
@@ -73,7 +81,7 @@ export class DirectorySource implements Source {
     this.#paths = options.paths;
     this.#files = new ManifestFiles(options.paths, options.clock);
     this.#quiet = new Quiet(options.clock, () => void this.look());
-    this.#watch = options.watched === false ? undefined : new DirectoryWatch(() => this.#quiet.happened());
+    this.#watch = options.watched === false ? undefined : new DirectoryWatch(() => this.#happened());
   }
 
   async synced(): Promise<void> {}
@@ -88,7 +96,7 @@ export class DirectorySource implements Source {
     return this.#merged.ignored;
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (changedAt?: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -127,29 +135,36 @@ export class DirectorySource implements Source {
     await this.#looking;
   }
 
+  #happened(): void {
+    this.#happenedAt ??= this.#clock.now();
+    this.#quiet.happened();
+  }
+
   async #lookUntilDone(): Promise<void> {
     let againInMs: number | null;
     do {
       this.#lookAgain = false;
+      const changedAt = this.#happenedAt ?? this.#clock.now();
+      this.#happenedAt = undefined;
       const look = await this.#files.look();
       if (this.#closed) return;
       againInMs = look.againInMs;
       if (this.#watch?.set(look.directories, this.#paths)) this.#lookAgain = true;
-      this.#take(mergeFiles(look.contents, this.#merged), look.problems);
+      this.#take({ merged: mergeFiles(look.contents, this.#merged), problems: look.problems, changedAt });
     } while (this.#lookAgain);
     if (this.#watch === undefined) return;
     this.#nextLook?.cancel();
     this.#nextLook = this.#clock.setTimeout(() => void this.look(), againInMs ?? LOOK_EVERY_MS);
   }
 
-  #take(merged: Merged, problems: readonly Problem[]): void {
+  #take({ merged, problems, changedAt }: Look): void {
     const before = JSON.stringify(this.#problems);
     this.#problems = [...problems, ...merged.problems];
     this.#merged = merged;
     const isChanged = this.#putObjects(merged);
     if (!isChanged && before === JSON.stringify(this.#problems)) return;
     this.#snapshot = undefined;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(changedAt);
   }
 
   #putObjects(merged: Merged): boolean {

@@ -1,4 +1,5 @@
-import type { Problem } from '@weir/model';
+import { changedAtFor, type Problem } from '@weir/model';
+import type { Clock } from '@weir/runtime';
 import type { ApiError } from '../../kubernetes/api-error.ts';
 import type { Json } from '../../kubernetes/kube-api.ts';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
@@ -7,8 +8,9 @@ import type { KindOptions, WatchedKind, WatchedObjects } from './kinds.ts';
 import type { ReflectorTarget } from './reflector.ts';
 
 export interface KindCacheHooks {
-  /** The snapshot is another one now. */
-  changed(): void;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The snapshot is another one now, as the world has been since `changedAt`; undefined: not known. */
+  changed(changedAt?: number): void;
   /** Each object as it came, before it is projected; undefined with the key of one that is gone. */
   raw?(key: string, object: Json | undefined): void;
 }
@@ -19,6 +21,8 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
   readonly #objectProblems = new Map<string, readonly Problem[]>();
+  /** What each object said last of when it was caused to change. */
+  readonly #triggers = new Map<string, number>();
   #failure: ApiError | undefined;
   #unlisted: Set<string> | undefined;
   #isListed = false;
@@ -59,12 +63,13 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     const key = keyOf(raw);
     this.#unlisted?.delete(key);
     this.#hooks.raw?.(key, raw);
+    const changedAt = this.#changedAt(key, raw);
     const { object, problems } = this.#options.project(raw);
     const saidBefore = JSON.stringify(this.#objectProblems.get(key) ?? []);
     if (problems.length > 0) this.#objectProblems.set(key, problems);
     else this.#objectProblems.delete(key);
     const isObjectChanged = object !== undefined && this.#objects.set(object);
-    if (isObjectChanged || saidBefore !== JSON.stringify(problems)) this.#hooks.changed();
+    if (isObjectChanged || saidBefore !== JSON.stringify(problems)) this.#hooks.changed(changedAt);
   }
 
   deleted(raw: Json): void {
@@ -79,8 +84,17 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
 
   #remove(key: string): void {
     this.#hooks.raw?.(key, undefined);
+    this.#triggers.delete(key);
     const hadProblems = this.#objectProblems.delete(key);
-    if (this.#objects.delete(key) || hadProblems) this.#hooks.changed();
+    if (this.#objects.delete(key) || hadProblems) this.#hooks.changed(this.#hooks.clock.now());
+  }
+
+  /** What is read before the first list is whole was there before us. */
+  #changedAt(key: string, raw: Json): number | undefined {
+    const trigger = this.#options.triggerOf?.(raw);
+    const lastTrigger = this.#triggers.get(key);
+    if (trigger !== undefined) this.#triggers.set(key, trigger);
+    return this.#isListed ? changedAtFor({ heardAt: this.#hooks.clock.now(), trigger, lastTrigger }) : undefined;
   }
 }
 

@@ -7,6 +7,7 @@ import type {
   SuspensionObject,
   TenantPolicyObject,
 } from '@weir/model';
+import { changeTriggerOf } from '../../snapshot/change-trigger.ts';
 import { projectNamespace } from '../../snapshot/namespace.ts';
 import { projectNode } from '../../snapshot/node.ts';
 import { projectPod } from '../../snapshot/pod.ts';
@@ -38,6 +39,8 @@ export interface KindOptions<K extends WatchedKind> {
    */
   readonly isNeeded: boolean;
   project(raw: unknown): Projection<WatchedObjects[K]>;
+  /** When it was caused to change, as the object says itself, milliseconds since the epoch. */
+  triggerOf?(raw: unknown): number | undefined;
 }
 
 const WEIR_API = '/apis/weir.dev/v1alpha1';
@@ -59,6 +62,7 @@ export const WATCHED_KINDS: { readonly [K in WatchedKind]: KindOptions<K> } = {
     query: { labelSelector: SERVICE_NAME_LABEL },
     isNeeded: true,
     project: projectSlice,
+    triggerOf: changeTriggerOf,
   },
   Pod: {
     resource: 'pods',

@@ -36,7 +36,7 @@ export class KubernetesSource implements Source {
   readonly #options: KubernetesSourceOptions;
   readonly #closing = new AbortController();
   readonly #caches: { readonly [K in WatchedKind]: KindCache<K> };
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #deletedSuspensions = new Set<string>();
   #reflectors: readonly Promise<void>[] = [];
   #snapshot: SourceSnapshot | undefined;
@@ -44,7 +44,11 @@ export class KubernetesSource implements Source {
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
     const cache = <K extends WatchedKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): KindCache<K> =>
-      new KindCache(WATCHED_KINDS[kind], { changed: () => this.#changed(), ...(raw && { raw }) });
+      new KindCache(WATCHED_KINDS[kind], {
+        clock: options.clock,
+        changed: (changedAt) => this.#changed(changedAt),
+        ...(raw && { raw }),
+      });
     this.#caches = {
       Namespace: cache('Namespace'),
       Node: cache('Node'),
@@ -113,7 +117,7 @@ export class KubernetesSource implements Source {
     return this.#snapshot;
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (changedAt?: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -142,9 +146,9 @@ export class KubernetesSource implements Source {
     await Promise.all(this.#reflectors);
   }
 
-  #changed(): void {
+  #changed(changedAt: number | undefined): void {
     this.#snapshot = undefined;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(changedAt);
   }
 
   #rememberDeletion(object: Json): void {

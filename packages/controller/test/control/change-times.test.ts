@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { SliceObject } from '@weir/model';
+import { ManualClock } from '@weir/runtime';
+import type { MemoryStore } from '@weir/store';
+import { KindCache } from '../../src/watch/kubernetes/kind-cache.ts';
+import { WATCHED_KINDS } from '../../src/watch/kubernetes/kinds.ts';
+import { serviceObject } from '../fixtures/fake-source.ts';
+import { startWorld } from '../fixtures/world.ts';
+
+describe('what is published tells since when the world has been so', () => {
+  test('by the earliest of the changes in it, and no later one', async (context) => {
+    const { store, source, clock, pass } = await startWorld(context);
+    const at = clock.now();
+    source.set({ services: [serviceObject('api')] }, at - 20);
+    source.set({ services: [serviceObject('api'), serviceObject('web')] }, at - 30);
+    source.set({ services: [serviceObject('shop')] }, at);
+    await pass(10);
+    assert.equal(lastChangedAt(store), at - 30);
+    source.set({ services: [] }, at + 5);
+    await pass(10);
+    assert.equal(lastChangedAt(store), at + 5);
+  });
+
+  test('but not of what was there when the controller took the lead', async (context) => {
+    const { store, source, clock, pass } = await startWorld(context);
+    await store.table.claimLeader();
+    source.set({ services: [] }, clock.now());
+    await pass(5_000);
+    assert.equal(lastRevision(store)?.changes.length !== 0, true);
+    assert.equal(lastChangedAt(store), undefined);
+  });
+
+  test('and a change that touched nothing does not make the next one older', async (context) => {
+    const { store, source, clock, pass } = await startWorld(context);
+    const before = lastRevision(store);
+    source.set({ services: [serviceObject('web')] }, clock.now() - 1_000);
+    await pass(10);
+    assert.equal(lastRevision(store), before);
+    const at = clock.now();
+    source.set({ services: [] }, at);
+    await pass(10);
+    assert.equal(lastChangedAt(store), at);
+  });
+
+  test('also when the store was away meanwhile', async (context) => {
+    const { store, source, clock, pass } = await startWorld(context);
+    const at = clock.now();
+    store.faults.goAway();
+    source.set({ services: [] }, at);
+    await pass(5_000);
+    store.faults.comeBack();
+    await pass(1_000);
+    assert.equal(lastChangedAt(store), at);
+  });
+
+  test('and of a table that is published whole, nothing', async (context) => {
+    const { store, source, clock, pass } = await startWorld(context);
+    store.faults.wipe();
+    source.set({ services: [] }, clock.now());
+    await pass(3_000);
+    assert.equal(lastRevision(store)?.position.revision, 1);
+    assert.equal(lastChangedAt(store), undefined);
+  });
+});
+
+describe('a slice tells when its pods changed', () => {
+  test('in its annotation, where that is new, else it is when the watch told of it', () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.put(slice('a', '10.0.0.1', secondsAgo(clock, 5)));
+    cache.listed();
+    assert.deepEqual(changes.splice(0), [undefined, undefined], 'what is listed first was there before us');
+
+    cache.put(slice('a', '10.0.0.2', secondsAgo(clock, 2)));
+    cache.put(slice('a', '10.0.0.3', secondsAgo(clock, 2)));
+    cache.put(slice('a', '10.0.0.4'));
+    cache.put(slice('a', '10.0.0.5', secondsAgo(clock, 86_400)));
+    cache.put(slice('b', '10.0.0.6', secondsAgo(clock, 86_400)));
+    cache.put(slice('b', '10.0.0.7', 'yesterday'));
+    const now = clock.now();
+    assert.deepEqual(changes.splice(0), [now - 2_000, now, now, now, now, now]);
+    cache.deleted(slice('a', '10.0.0.5'));
+    assert.deepEqual(changes, [now]);
+  });
+
+  test('and wakes nobody when nothing but that has changed', () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.listed();
+    cache.put(slice('a', '10.0.0.1'));
+    changes.length = 0;
+    cache.put(slice('a', '10.0.0.1', secondsAgo(clock, 1)));
+    assert.deepEqual(changes, []);
+  });
+});
+
+function lastRevision(store: MemoryStore) {
+  return store.table.content.revisions.at(-1);
+}
+
+function lastChangedAt(store: MemoryStore): number | undefined {
+  return lastRevision(store)?.changedAt;
+}
+
+function slices() {
+  // on a second, to which Kubernetes tells its times
+  const clock = new ManualClock(1_700_000_000_000);
+  const changes: (number | undefined)[] = [];
+  const cache = new KindCache<'EndpointSlice'>(WATCHED_KINDS.EndpointSlice, {
+    clock,
+    changed: (changedAt) => changes.push(changedAt),
+  });
+  return { cache, clock, changes };
+}
+
+function secondsAgo(clock: ManualClock, seconds: number): string {
+  return new Date(clock.now() - seconds * 1_000).toISOString().replace('.000', '');
+}
+
+function slice(name: string, address: string, trigger?: string) {
+  const annotations = trigger === undefined ? {} : { 'endpoints.kubernetes.io/last-change-trigger-time': trigger };
+  const labels = { 'kubernetes.io/service-name': 'web' };
+  return {
+    metadata: { uid: `uid-${name}`, namespace: 'shop', name, labels, annotations },
+    addressType: 'IPv4' satisfies SliceObject['addressType'],
+    ports: [{ port: 80 }],
+    endpoints: [{ addresses: [address] }],
+  };
+}
