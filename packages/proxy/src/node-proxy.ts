@@ -19,6 +19,7 @@ import type { ProxyDisk } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
 import type { CutoffRoom } from './table/cutoff-room.ts';
 import type { MaglevRoom } from './table/maglev-room.ts';
+import type { Propagation } from './table/propagation.ts';
 import { StateKeeper } from './table/state-keeper.ts';
 import type { TableRoom } from './table/table-room.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
@@ -31,6 +32,7 @@ const HANDOVER_MS = 5_000;
 export class NodeProxy {
   readonly slots: SlotBook = new SlotBook();
   readonly tables: TableRoom;
+  readonly propagation: Propagation;
   readonly health: HealthRoom;
   readonly #settings: ProxySettings;
   readonly #disk: ProxyDisk | undefined;
@@ -61,6 +63,7 @@ export class NodeProxy {
     const startedAt = clock.now();
     const serving = createServingSide(settings, slots, () => this.#changed());
     this.tables = serving.tables;
+    this.propagation = serving.propagation;
     this.health = serving.health;
     this.#maglev = serving.maglev;
     this.#cutoffs = serving.cutoffs;
@@ -204,7 +207,7 @@ export class NodeProxy {
       cutoffs: this.#cutoffs.known,
       onCutoffs: (known) => this.#cutoffs.take(known),
       onTable: (table, position) => this.tables.replace(table, position),
-      onChanges: (changes, table, position) => this.tables.patch(changes, table, position),
+      onChanges: (changes, table, revision) => this.tables.patch(changes, table, revision),
       onAway: () => this.#listeners.begin(),
       signal: this.#following.signal,
     });

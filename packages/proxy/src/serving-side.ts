@@ -8,12 +8,14 @@ import { probe } from './listeners/probe.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { CutoffRoom } from './table/cutoff-room.ts';
 import { MaglevRoom } from './table/maglev-room.ts';
+import { Propagation } from './table/propagation.ts';
 import { TableRoom } from './table/table-room.ts';
 import { WorkerPool } from './workers/worker-pool.ts';
 import { WORKER_ENTRY } from './workers/worker-thread.ts';
 
 export interface ServingSide {
   readonly tables: TableRoom;
+  readonly propagation: Propagation;
   readonly maglev: MaglevRoom;
   readonly health: HealthRoom;
   readonly cutoffs: CutoffRoom;
@@ -25,6 +27,7 @@ export interface ServingSide {
 export function createServingSide(settings: ProxySettings, slots: SlotBook, onChange: () => void): ServingSide {
   const { node, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol, workerHeapMb } = settings;
   const limits = new LimitBook(workers);
+  const propagation = new Propagation(clock);
   const tables = new TableRoom({
     node,
     slots,
@@ -35,6 +38,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
       health.settle(keys);
       listeners.settle(keys);
     },
+    onPropagated: (changedAt) => propagation.arrived(changedAt),
   });
   const maglev = new MaglevRoom({
     routes: tables.matcher.routes,
@@ -96,5 +100,5 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
       onChange();
     },
   });
-  return { tables, maglev, health, cutoffs, listeners, pool };
+  return { tables, propagation, maglev, health, cutoffs, listeners, pool };
 }

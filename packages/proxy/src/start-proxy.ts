@@ -82,6 +82,7 @@ function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<ty
     metrics: createProxyMetrics({
       slots: proxy.slots,
       tables: proxy.tables,
+      propagation: proxy.propagation,
       health: proxy.health,
       pool: proxy.pool,
       log,

@@ -1,9 +1,11 @@
 // What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
+import { PROPAGATION_BUCKETS } from '@weir/model';
 import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { REFUSALS } from '../counters/outcome.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
 import type { HealthRoom } from '../health/health-room.ts';
+import type { Propagation } from '../table/propagation.ts';
 import type { TableRoom } from '../table/table-room.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { addHealthMetrics, endpointSamples } from './health-metrics.ts';
@@ -15,11 +17,12 @@ const SERVICE = ['namespace', 'service'] as const;
 export function createProxyMetrics(parts: {
   readonly slots: SlotBook;
   readonly tables: TableRoom;
+  readonly propagation: Propagation;
   readonly health: HealthRoom;
   readonly pool: WorkerPool;
   readonly log: Logger;
 }): Metrics {
-  const { slots, tables, health, pool, log } = parts;
+  const { slots, tables, propagation, health, pool, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
   const column = (index: number) => (): Sample<ServiceLabel>[] => perService(slots, (total) => total[index] as number);
 
@@ -80,6 +83,12 @@ export function createProxyMetrics(parts: {
     help: 'Revision of the routing table that all workers have applied; 0 before the first.',
     collect: () => [{ labels: {}, value: tables.applied?.revision ?? 0 }],
   });
+  const propagated = metrics.histogram({
+    name: 'weir_table_propagation_seconds',
+    help: 'From a change in the API (the trigger of an EndpointSlice where it says one) until all workers have applied it.',
+    buckets: PROPAGATION_BUCKETS,
+  });
+  propagation.onPropagation((seconds) => propagated.observe({}, seconds));
   metrics.collectCounter({
     name: 'weir_unrouted_bytes_total',
     help: 'Bytes that reached no Service.',

@@ -14,7 +14,7 @@ import {
   type RoutingTable,
   type ServiceEntry,
 } from '@weir/model';
-import type { PlacedTable } from '@weir/store';
+import type { PlacedTable, TakenRevision } from '@weir/store';
 import type { LimitBook } from '../admit/limit-book.ts';
 import { LimitRoom } from '../admit/limit-room.ts';
 import { UNROUTED_SLOT } from '../counters/columns.ts';
@@ -30,6 +30,8 @@ export interface TableRoomOptions {
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
   /** Routes of these listeners have changed. */
   readonly onRoutes: (keys: readonly ListenerKey[]) => void;
+  /** All workers serve as the world has been since then, milliseconds since the epoch. */
+  readonly onPropagated: (changedAt: number) => void;
 }
 
 export class TableRoom {
@@ -40,7 +42,7 @@ export class TableRoom {
   /** Where each Service is counted now. */
   readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
   #position: Position | null = null;
-  #sent: { readonly mark: number; readonly position: Position }[] = [];
+  #sent: (TakenRevision & { readonly mark: number })[] = [];
   #applied: Position | null = null;
 
   constructor(options: TableRoomOptions) {
@@ -52,12 +54,12 @@ export class TableRoom {
 
   /** A whole table, of the fleet or of the copy on the disk. */
   replace(table: RoutingTable, position: Position): void {
-    this.#take(this.#table.replace(table), position);
+    this.#take(this.#table.replace(table), { position });
   }
 
   /** `table` is the one before with `changes` made. */
-  patch(changes: readonly Change[], table: RoutingTable, position: Position): void {
-    this.#take(this.#table.patch(changes, table), position);
+  patch(changes: readonly Change[], table: RoutingTable, revision: TakenRevision): void {
+    this.#take(this.#table.patch(changes, table), revision);
   }
 
   /** The workers have reached this mark. */
@@ -66,6 +68,7 @@ export class TableRoom {
     const done = this.#sent.filter((each) => each.mark <= mark);
     this.#applied = done.at(-1)?.position ?? this.#applied;
     this.#sent = this.#sent.slice(done.length);
+    for (const { changedAt } of done) if (changedAt !== undefined) this.#options.onPropagated(changedAt);
   }
 
   /** What all workers have applied. */
@@ -90,7 +93,7 @@ export class TableRoom {
     return { kind: 'table', changes, slots, limits: this.limits.rows() };
   }
 
-  #take(changes: readonly Change[], position: Position): void {
+  #take(changes: readonly Change[], { position, changedAt }: TakenRevision): void {
     const { pool, slots, onRoutes } = this.#options;
     const holders = holdersOf(this.matcher, changes);
     const keys = patchMatcher(this.matcher, changes);
@@ -101,7 +104,7 @@ export class TableRoom {
     const mark = pool().mark();
     this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);
-    this.#sent.push({ mark, position });
+    this.#sent.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
     onRoutes(keys);
   }
 
