@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type ControlOptions, parseControlArguments } from './control/arguments.ts';
 import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
+import { type PropagationOptions, parsePropagationArguments } from './propagation/arguments.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
 import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
 
@@ -10,6 +11,7 @@ export type Command =
   | { readonly kind: 'l4'; readonly options: L4Options }
   | { readonly kind: 'fairness'; readonly options: CommonOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
+  | { readonly kind: 'propagation'; readonly options: PropagationOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
 export type CommonOptions = {
@@ -28,7 +30,7 @@ export type L4Options = CommonOptions & {
 };
 
 const benchmarks = ['l4', 'fairness'] as const;
-const all = [...benchmarks, 'control', 'soak'].join(', ');
+const all = [...benchmarks, 'control', 'propagation', 'soak'].join(', ');
 const most = { pairs: 100, seconds: 30 };
 const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
   l4: ['weir', 'haproxy', 'nginx', 'envoy'],
@@ -40,6 +42,7 @@ export function parseArguments(args: readonly string[]): Command {
     const [name, ...others] = args;
     if (name === 'soak') return parseSoakArguments(others);
     if (name === 'control') return parseControlArguments(others);
+    if (name === 'propagation') return parsePropagationArguments(others);
     return commandFor(args);
   } catch (error) {
     return { kind: 'wrong', message: (error as Error).message.replace(/\. .*/s, '') };

@@ -1,5 +1,6 @@
 import { controlScenarioTexts } from './control/scenario-name.ts';
 import { scenarioTexts } from './l4/scenario-name.ts';
+import { propagationSourceTexts } from './propagation/source-name.ts';
 
 const listed = (texts: Readonly<Record<string, string>>): string =>
   Object.entries(texts)
@@ -9,6 +10,7 @@ const listed = (texts: Readonly<Record<string, string>>): string =>
 export const help: string = `npm run bench -- l4 [options]
 npm run bench -- fairness [options]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--only LIST]
+npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
 What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take turns under the same load. Prints a table
@@ -27,6 +29,13 @@ memory. Fetches redis-server when it is missing. --services 10,100,1000,10000 (e
 and all scenarios it is written to bench/results, too. Scenarios, which --only chooses:
 
 ${listed(controlScenarioTexts)}
+
+propagation: the time from the write of a change until each of three proxies answers by it, and whether any answer was wrong
+meanwhile (then the exit code is 1). Fetches redis-server, etcd and Kubernetes when they are missing. --services 10,10000 (each at
+most 10000), --changes 200 (at most 10000; a result needs 100). With api everything runs in a network namespace. --profile DIR:
+the proxies write CPU profiles there. Sources, which --source chooses:
+
+${listed(propagationSourceTexts)}
 
 soak: all that can go wrong, on purpose, and whether anything is left of it: connections without outcome, descriptors, memory,
 flows, bytes that the ledger does not know. Fetches nothing. --minutes 10 (0.1 to 240; before them half as long, at most a

@@ -3,6 +3,7 @@ import { benchmarkControl } from './control/benchmark.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
+import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
 
 // Ctrl-C ends the run between two measurements, so that what was started is stopped and temporary files go.
@@ -27,6 +28,8 @@ async function run(command: Command): Promise<number> {
       return orFailure(() => benchmarkFairness(command.options, interruption.signal));
     case 'control':
       return orFailure(() => benchmarkControl(command.options, interruption.signal));
+    case 'propagation':
+      return orFailure(() => benchmarkPropagation(command.options, interruption.signal));
     case 'soak':
       return orFailure(() => soak(command.options, interruption.signal));
   }

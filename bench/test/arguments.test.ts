@@ -39,14 +39,22 @@ describe('arguments', () => {
     assert.deepEqual(parseArguments(['control', '-h']), { kind: 'help' });
   });
 
+  test('a propagation benchmark has options of its own', () => {
+    const options = { services: [10, 10_000], changes: 200, sources: ['memory', 'api'], isByDefault: true };
+    assert.deepEqual(parseArguments(['propagation']), { kind: 'propagation', options });
+    const args = ['propagation', '--services', '5', '--changes=3', '--source', 'memory'];
+    const chosen = { services: [5], changes: 3, sources: ['memory'], isByDefault: false };
+    assert.deepEqual(parseArguments(args), { kind: 'propagation', options: chosen });
+  });
+
   test('help is asked for with or without a benchmark', () => {
     assert.deepEqual(parseArguments(['--help']), { kind: 'help' });
     assert.deepEqual(parseArguments(['l4', '-h']), { kind: 'help' });
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^which benchmark\? There are: l4, fairness, control, soak$/],
-    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, control, soak$/],
+    [[], /^which benchmark\? There are: l4, fairness, control, propagation, soak$/],
+    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, control, propagation, soak$/],
     [['l4', 'again'], /^"again" is too much$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--pairs'], /^Option '--pairs <value>' argument missing$/],
@@ -62,6 +70,8 @@ describe('arguments', () => {
     [['control', '--services', '100,many'], /^--services is "many"; use a whole number from 1 to 10000$/],
     [['control', '--followers', '0'], /^--followers is "0"; use a whole number from 1 to 200$/],
     [['control', '--only', 'udp'], /^--only names "udp"; use some of start, endpoint, service, rollout, tenants$/],
+    [['propagation', '--changes', '0'], /^--changes is "0"; use a whole number from 1 to 10000$/],
+    [['propagation', '--source', 'directory'], /^--source names "directory"; use some of memory, api$/],
     [['soak', 'long'], /^"long" is too much$/],
     [['soak', '--minutes', '0'], /^--minutes is "0"; use a number from 0.1 to 240$/],
     [['soak', '--workers', '1.5'], /^--workers is "1.5"; use a whole number from 1 to 16$/],

@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util';
+import { isPropagationSource, type PropagationSource, propagationSources } from './source-name.ts';
+
+export type PropagationOptions = {
+  /** How many Services, ascending; each is a run of its own. */
+  readonly services: readonly number[];
+  /** Changes of each run. */
+  readonly changes: number;
+  readonly sources: readonly PropagationSource[];
+  /** Nobody has named the sources: one that cannot be had is left out. */
+  readonly isByDefault: boolean;
+  /** Where the proxies write CPU profiles; such a run is no result. */
+  readonly profile?: string;
+};
+
+export const propagationDefaults = { services: [10, 10_000], changes: 200 } as const;
+
+const ranges = { services: { least: 1, most: 10_000 }, changes: { least: 1, most: 10_000 } } as const;
+
+/** Throws with one sentence when an argument is wrong. */
+export function parsePropagationArguments(
+  args: readonly string[],
+): { readonly kind: 'help' } | { readonly kind: 'propagation'; readonly options: PropagationOptions } {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      services: { type: 'string', default: propagationDefaults.services.join(',') },
+      changes: { type: 'string', default: String(propagationDefaults.changes) },
+      source: { type: 'string' },
+      profile: { type: 'string' },
+    },
+  });
+  if (values.help) return { kind: 'help' };
+  if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
+  const services = values.services.split(',').map((text) => parseWhole('services', text.trim()));
+  return {
+    kind: 'propagation',
+    options: {
+      services: [...new Set(services)].sort((a, b) => a - b),
+      changes: parseWhole('changes', values.changes),
+      sources: values.source === undefined ? propagationSources : parseSources(values.source),
+      isByDefault: values.source === undefined,
+      ...(values.profile === undefined ? {} : { profile: values.profile }),
+    },
+  };
+}
+
+function parseWhole(option: keyof typeof ranges, text: string): number {
+  const { least, most } = ranges[option];
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < least || value > most) {
+    throw new Error(`--${option} is "${text}"; use a whole number from ${least} to ${most}`);
+  }
+  return value;
+}
+
+function parseSources(text: string): PropagationSource[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !isPropagationSource(name));
+  if (wrong !== undefined) throw new Error(`--source names "${wrong}"; use some of ${propagationSources.join(', ')}`);
+  return propagationSources.filter((name) => names.includes(name));
+}

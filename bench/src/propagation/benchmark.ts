@@ -1,0 +1,91 @@
+import { loadavg } from 'node:os';
+import { insideNamespace, providePrograms, startRedis } from '@weir/testkit';
+import { machine } from '../report/machine.ts';
+import { workTree } from '../report/work-tree.ts';
+import { writeResult } from '../report/write-result.ts';
+import { type PropagationOptions, propagationDefaults } from './arguments.ts';
+import { measureRun, type Run } from './measure-run.ts';
+import { namespaceAddresses } from './places.ts';
+import type { PropagationResult, PropagationRow } from './propagation-result.ts';
+import { propagationTable, wrongIn } from './propagation-table.ts';
+
+/** Of a result that counts. */
+const fewestChanges = 100;
+const apiServices = 10;
+const say = (text: string): void => console.error(`bench: ${text}`);
+
+/** Returns the exit code; throws when a run is not valid. */
+export async function benchmarkPropagation(options: PropagationOptions, signal: AbortSignal): Promise<number> {
+  const { redis, hasApi } = await provide(options);
+  const at = new Date().toISOString();
+  const before = minuteLoad();
+  const rows: PropagationRow[] = [];
+  const runs: Run[] = [
+    ...(options.sources.includes('memory') ? options.services : []).map(
+      (services): Run => ({ source: 'memory', services }),
+    ),
+    ...(hasApi ? [{ source: 'api', services: apiServices } as const] : []),
+  ];
+  for (const run of runs) {
+    signal.throwIfAborted();
+    await using server = await startRedis();
+    const { changes, profile } = options;
+    rows.push(await measureRun(run, { redis: server.url, changes, profile, signal, say }));
+  }
+  const result: PropagationResult = {
+    at,
+    ...workTree(),
+    machine: machine(),
+    versions: { redis },
+    load: [before, minuteLoad()],
+    rows,
+  };
+  print(result);
+  const reason = reasonNotToKeep(options, rows);
+  console.log(reason === undefined ? `\nwritten to ${writeResult('propagation', result)}` : `\nnot written: ${reason}`);
+  return rows.some((row) => wrongIn(row) > 0) ? 1 : 0;
+}
+
+/** Fetched before the namespace is entered, in which there is nobody to fetch from. */
+async function provide({ sources, isByDefault }: PropagationOptions): Promise<{ redis: string; hasApi: boolean }> {
+  const [redis] = await providePrograms(['redis-server']);
+  if (redis?.kind !== 'available')
+    throw new Error(`redis-server is missing (${redis?.reason}); to get it: ${redis?.remedy}`);
+  if (!sources.includes('api')) return { redis: redis.version, hasApi: false };
+  const programs = await providePrograms(['ip', 'etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl']);
+  const missing = programs.find((each) => each.kind === 'missing');
+  const why =
+    missing?.kind === 'missing'
+      ? `${missing.name} is missing (${missing.reason}); to get it: ${missing.remedy}`
+      : insideNamespace({ addresses: namespaceAddresses }).skip;
+  if (why !== undefined && !isByDefault) throw new Error(why);
+  if (why !== undefined) say(`without an API server: ${why}`);
+  return { redis: redis.version, hasApi: why === undefined };
+}
+
+function print({ at, commit, modified, machine, versions, load, rows }: PropagationResult): void {
+  const source = `${commit}${modified ? ' with changes' : ''}`;
+  const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
+  console.log(`${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${others}\n`);
+  console.log(propagationTable(rows).join('\n'));
+  for (const { source: from, services, wrong } of rows) {
+    if (wrong.length > 0) console.log(`\nwrong answers (${from}, ${services} Services): ${wrong.join('; ')}`);
+  }
+}
+
+/** Undefined: it is a result. */
+function reasonNotToKeep(
+  { services, changes, profile }: PropagationOptions,
+  rows: readonly PropagationRow[],
+): string | undefined {
+  if (profile !== undefined) return 'a process that is profiled is slower';
+  if (services.join() !== propagationDefaults.services.join())
+    return `a result needs ${propagationDefaults.services.join(', ')} Services`;
+  if (!rows.some(({ source }) => source === 'memory')) return 'a result needs the source memory';
+  if (changes < fewestChanges) return `a result needs ${fewestChanges} changes`;
+  return undefined;
+}
+
+function minuteLoad(): number {
+  return loadavg()[0] ?? Number.NaN;
+}

@@ -1,0 +1,33 @@
+import type { Answer } from './ask.ts';
+import type { BackendName } from './places.ts';
+
+/** The endpoint is moved: from when to when the write was on its way. */
+export type Move = {
+  readonly from: BackendName;
+  readonly to: BackendName;
+  readonly beganAt: number;
+  /** The source has it. */
+  readonly writtenAt: number;
+};
+
+export type Verdict = {
+  /** From the write to the first right answer of this proxy. */
+  readonly ms: number;
+  readonly answers: number;
+  /** Of these, in words: neither the old nor the new endpoint, the old one after the new one, the new one before the write. */
+  readonly wrong: readonly string[];
+};
+
+/** The answers of one proxy, each asked for after the one before was there. Undefined: none was right. */
+export function judge(answers: readonly Answer[], { from, to, beganAt, writtenAt }: Move): Verdict | undefined {
+  const first = answers.find(({ said }) => said === to);
+  if (first === undefined) return undefined;
+  const wrong = answers.flatMap((answer) => {
+    const { said, startedAt, endedAt } = answer;
+    if (said === to) return endedAt < beganAt ? [`${to} before the write`] : [];
+    if (said !== from) return [said];
+    return startedAt > first.endedAt ? [`${from} ${(startedAt - first.endedAt).toFixed(1)} ms after ${to}`] : [];
+  });
+  // An API server may have told the controller before it answers whoever wrote.
+  return { ms: Math.max(0, first.endedAt - writtenAt), answers: answers.length, wrong };
+}

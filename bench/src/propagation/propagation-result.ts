@@ -1,0 +1,25 @@
+import type { PropagationSource } from './source-name.ts';
+
+export type PropagationResult = {
+  readonly at: string;
+  readonly commit: string;
+  readonly modified: boolean;
+  readonly machine: string;
+  readonly versions: Readonly<Record<string, string>>;
+  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
+  readonly load: readonly [number, number];
+  readonly rows: readonly PropagationRow[];
+};
+
+export type PropagationRow = {
+  readonly source: PropagationSource;
+  readonly services: number;
+  readonly changes: readonly ChangeReading[];
+  /** Of the first kinds of it, in words. */
+  readonly wrong: readonly string[];
+  /** What the proxies themselves observed: changes of all of them together, and their mean. */
+  readonly observed: { readonly count: number; readonly meanMs: number };
+};
+
+/** Of one change: milliseconds from the write to the first right answer of each proxy, ascending. */
+export type ChangeReading = { readonly ms: readonly number[]; readonly answers: number; readonly wrong: number };

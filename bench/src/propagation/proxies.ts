@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url';
+import { eventually, freePort, spawnProcess } from '@weir/testkit';
+import type { Node } from './places.ts';
+
+export type Proxies = AsyncDisposable & {
+  /** What all of them have in `weir_table_propagation_seconds`, each. */
+  propagation(): Promise<readonly Propagation[]>;
+};
+
+export type Propagation = { readonly count: number; readonly sumSeconds: number };
+
+const program = fileURLToPath(new URL('../../../packages/proxy/src/main.ts', import.meta.url));
+const longestStartMs = 120_000;
+
+export type ProxiesOptions = {
+  readonly redis: string;
+  readonly fleet: string;
+  readonly nodes: readonly Node[];
+  /** Where they write CPU profiles. */
+  readonly profile?: string | undefined;
+};
+
+/** A process of one worker for each node; resolves when all of them serve. */
+export async function startProxies({ redis, fleet, nodes, profile }: ProxiesOptions): Promise<Proxies> {
+  await using cleanup = new AsyncDisposableStack();
+  const admins: string[] = [];
+  for (const { name } of nodes) {
+    const admin = `127.0.0.1:${await freePort()}`;
+    const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+    cleanup.use(
+      await spawnProcess({
+        command: process.execPath,
+        args: ['--conditions=source', ...profiling, program],
+        env: {
+          ...process.env,
+          WEIR_FLEET: fleet,
+          WEIR_REDIS_URL: redis,
+          WEIR_NODE: name,
+          WEIR_WORKERS: '1',
+          WEIR_ADMIN: admin,
+          WEIR_LOG_LEVEL: 'error',
+        },
+        name: `proxy ${name}`,
+        mayExit: true,
+      }),
+    );
+    admins.push(admin);
+  }
+  for (const admin of admins) {
+    await eventually(() => isReady(admin), { timeoutMs: longestStartMs, intervalMs: 100 });
+  }
+  const started = cleanup.move();
+  return {
+    propagation: () => Promise.all(admins.map(readPropagation)),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+async function isReady(admin: string): Promise<void> {
+  const response = await fetch(`http://${admin}/readyz`);
+  if (!response.ok) throw new Error(`a proxy is not ready: ${(await response.text()).slice(0, 500)}`);
+}
+
+async function readPropagation(admin: string): Promise<Propagation> {
+  const text = await (await fetch(`http://${admin}/metrics`)).text();
+  const value = (series: string): number => {
+    const [, found] = new RegExp(`^weir_table_propagation_seconds_${series} (\\S+)$`, 'm').exec(text) ?? [];
+    if (found === undefined) throw new Error(`a proxy does not tell weir_table_propagation_seconds_${series}`);
+    return Number(found);
+  };
+  return { count: value('count'), sumSeconds: value('sum') };
+}

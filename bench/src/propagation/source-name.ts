@@ -1,0 +1,15 @@
+/** Where the controller has its objects from. */
+export const propagationSourceTexts = {
+  memory: "a fake in the controller's memory",
+  api: 'a real kube-apiserver, with 10 Services',
+} as const;
+
+export type PropagationSource = keyof typeof propagationSourceTexts;
+
+export const propagationSources: readonly PropagationSource[] = Object.keys(
+  propagationSourceTexts,
+) as PropagationSource[];
+
+export function isPropagationSource(name: string): name is PropagationSource {
+  return Object.hasOwn(propagationSourceTexts, name);
+}
