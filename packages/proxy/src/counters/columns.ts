@@ -35,3 +35,8 @@ export function rowOf(slabs: readonly SharedArrayBuffer[], slot: number): Float6
   if (slab === undefined) throw new Error(`no slab holds slot ${slot}`);
   return new Float64Array(slab, (slot % ROWS_PER_SLAB) * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS);
 }
+
+/** One cell out of views of all slabs of a worker; 0 where it has no such slab yet. */
+export function cellOf(cells: readonly Float64Array[], slot: number, column: number): number {
+  return cells[Math.floor(slot / ROWS_PER_SLAB)]?.[(slot % ROWS_PER_SLAB) * COLUMNS + column] ?? 0;
+}

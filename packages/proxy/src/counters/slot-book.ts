@@ -5,6 +5,7 @@ import {
   ACTIVE,
   COLUMNS,
   CONNECTIONS,
+  cellOf,
   createSlab,
   outcomeColumn,
   RECEIVED,
@@ -146,7 +147,7 @@ export class SlotBook {
   }
 
   unrouted(): Float64Array {
-    const total = Float64Array.from(this.#unrouted);
+    const total = this.#unrouted.slice();
     this.#each(UNROUTED_SLOT, (row) => addTo(total, row, 1));
     return total;
   }
@@ -155,15 +156,19 @@ export class SlotBook {
     return [...this.totals()].map(({ owner, total }) => readingOf(owner, total));
   }
 
-  /** Connections open now. */
+  /** Connections open now. It is asked with every heartbeat, and reads one cell of each slot. */
   active(): number {
+    const workers = [...this.#slabs.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
     let active = 0;
-    for (const { total } of this.totals()) active += total[ACTIVE] as number;
+    for (const { base, index } of this.#slots.values()) {
+      active += base[ACTIVE] as number;
+      for (const cells of workers) active += cellOf(cells, index, ACTIVE);
+    }
     return active;
   }
 
   #total(slot: Slot): Float64Array {
-    const total = Float64Array.from(slot.base);
+    const total = slot.base.slice();
     this.#each(slot.index, (row) => addTo(total, row, 1));
     return total;
   }

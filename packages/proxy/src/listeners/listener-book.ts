@@ -7,7 +7,7 @@ import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
 import { Doors, type DoorsOptions } from './doors.ts';
 import { HeldPorts } from './held-ports.ts';
-import { saidOf } from './listener-report.ts';
+import { ReportList, saidOf } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { type ListenerStep, planListeners } from './plan-listeners.ts';
@@ -42,6 +42,7 @@ export class ListenerBook {
   readonly #held: HeldPorts;
   readonly #failures = new Map<ListenerKey, number>();
   readonly #doors: Doors;
+  readonly #reports = new ReportList();
   #cutoffs: readonly Cutoff[] = [];
   /** As the lock of the node has it. */
   #mode: Mode = { kind: 'serving' };
@@ -166,16 +167,15 @@ export class ListenerBook {
     return this.#states.areSettled;
   }
 
-  reports(): ListenerReport[] {
+  /** The same list while nothing is said anew: whoever sends it every second need not look through it. */
+  reports(): readonly ListenerReport[] {
     const mode = this.#mode;
     if (this.#isClosed || mode.kind === 'silent') return [];
-    return [...this.#options.matcher.routes.values()].map(({ key, listener, service }) => ({
-      id: listener.id,
-      service: service.uid,
-      ...(mode.kind === 'blocked'
+    return this.#reports.renew(this.#options.matcher.routes.values(), (key) =>
+      mode.kind === 'blocked'
         ? { bound: false, listening: false, error: mode.reason }
-        : saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) })),
-    }));
+        : saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) }),
+    );
   }
 
   async #open(key: ListenerKey, { listener }: Route): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ListenerReport } from '@weir/model';
+import type { ListenerKey, ListenerReport, Route } from '@weir/model';
 import type { ListenerState } from './opening.ts';
 
 type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
@@ -23,4 +23,37 @@ export function saidOf(
     case undefined:
       return SILENT;
   }
+}
+
+/** What is said of all listeners: the same list, and the same reports, as long as they say the same. */
+export class ReportList {
+  #last: readonly ListenerReport[] = [];
+
+  renew(routes: Iterable<Route>, saidFor: (key: ListenerKey) => Said): readonly ListenerReport[] {
+    const before = this.#last;
+    const reports: ListenerReport[] = [];
+    let isSame = true;
+    for (const { key, listener, service } of routes) {
+      const { bound, listening, error } = saidFor(key);
+      const report = { id: listener.id, service: service.uid, bound, listening, error };
+      const known = before[reports.length];
+      if (known !== undefined && isSameReport(known, report)) reports.push(known);
+      else {
+        reports.push(report);
+        isSame = false;
+      }
+    }
+    if (!isSame || reports.length !== before.length) this.#last = reports;
+    return this.#last;
+  }
+}
+
+function isSameReport(a: ListenerReport, b: ListenerReport): boolean {
+  return (
+    a.id === b.id &&
+    a.service === b.service &&
+    a.bound === b.bound &&
+    a.listening === b.listening &&
+    a.error === b.error
+  );
 }

@@ -91,6 +91,30 @@ describe('listeners', () => {
     assert.ok(looks < 5, `${looks} looks at all`);
   });
 
+  test('what is said of them is the same list until something else is said', async () => {
+    const matcher = createMatcher(
+      tableFor(NODE, [web([ENDPOINT]), web([ENDPOINT], { name: 'api', port: 9_090 })]),
+      'a',
+    );
+    const routes = new Map(matcher.routes);
+    const book = bookOf({ ...matcher, routes });
+    await settled();
+    const before = book.reports();
+    assert.equal(before.length, 2);
+    assert.ok(before.every(({ bound, listening }) => bound && listening));
+    assert.equal(book.reports(), before);
+    book.enter({ kind: 'blocked', reason: 'another proxy serves this node' });
+    const blocked = book.reports();
+    assert.deepEqual(
+      blocked.map(({ error }) => error),
+      ['another proxy serves this node', 'another proxy serves this node'],
+    );
+    assert.equal(book.reports(), blocked);
+    const [[key] = assert.fail()] = routes;
+    routes.delete(key);
+    assert.deepEqual(book.reports(), blocked.slice(1));
+  });
+
   test('what is wanted anew is not settled before it is there, and what is no longer wanted is waited for by nobody', async () => {
     const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a');
     const routes = new Map(matcher.routes);
