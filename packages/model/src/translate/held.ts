@@ -1,7 +1,8 @@
 import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { ListenerEntry } from '../table/entry.ts';
+import type { ListenerEntry, PortEntry } from '../table/entry.ts';
 import type { RoutingTable } from '../table/table.ts';
+import { portKey } from './port-key.ts';
 
 /** What the last table granted, and no later wish of somebody else takes away. */
 export interface Held {
@@ -15,6 +16,8 @@ export interface HeldService {
   readonly settings: ServiceSettings;
   readonly tenant: string;
   readonly pool: string;
+  /** Keys (`portKey`) of the ports that were served, also while no node was there to serve them. */
+  readonly ports: ReadonlySet<string>;
 }
 
 export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
@@ -26,9 +29,13 @@ export function heldFor(table: RoutingTable): Held {
   for (const entry of table.entries.values()) {
     if (entry.kind === 'listener') listeners.set(entry.id, entry);
     else if (entry.kind === 'service' && entry.settings !== null && entry.tenant !== null) {
-      const { settings, tenant, pool } = entry;
-      services.set(entry.uid, { settings, tenant, pool: pool ?? DEFAULT_POOL });
+      const { settings, tenant, pool, ports } = entry;
+      services.set(entry.uid, { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports) });
     }
   }
   return { listeners, services };
+}
+
+export function servedPorts(ports: readonly PortEntry[]): ReadonlySet<string> {
+  return new Set(ports.filter(({ error }) => error === null).map(portKey));
 }

@@ -32,7 +32,9 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
   const { fleet, membership, held, quota, tenant, taken, modes, hosts } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let left = quota.portsLeft(tenant);
-  const isHeld = heldPorts(taken.listenersOf(service.uid));
+  const isBound = heldPorts(taken.listenersOf(service.uid));
+  // Also without a node that it could be bound on: nodes that go and come back take nothing from anybody.
+  const isHeld = (port: ServicePort): boolean => isBound(port) || held?.ports.has(portKey(port)) === true;
   const has = modesOf(taken.listenersOf(service.uid));
   const hostsRefusal = notAllowedHosts(hosts, tenant);
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.

@@ -2,7 +2,7 @@ import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';
 import type { Decision } from './decision.ts';
-import type { HeldService } from './held.ts';
+import { type HeldService, servedPorts } from './held.ts';
 import type { Membership } from './tenancy.ts';
 
 /** All that is known of one Service that Weir takes, and what was last decided about it. */
@@ -23,7 +23,8 @@ export interface ServiceRecord {
 /** What serves on, whatever it asks for next; undefined: it was given nothing. */
 export function grantedTo({ decision }: ServiceRecord): HeldService | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
-  return { settings: decision.settings, tenant: decision.tenant, pool: decision.pool ?? DEFAULT_POOL };
+  const { settings, tenant, pool, ports } = decision;
+  return { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports) };
 }
 
 /** It did not get all that it asks for, and might when somebody else gives something up. */

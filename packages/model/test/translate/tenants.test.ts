@@ -71,6 +71,21 @@ describe('limits of a tenant', () => {
     assert.ok(reasons.includes('OverLimit'), reasons.join());
   });
 
+  test('what serves above a lowered limit serves on when all nodes go and come back', () => {
+    const given = { namespaces, services: three.slice(0, 2) };
+    const lower = policy('shop', { ...shop.spec, limits: { services: 1, ports: 0 } });
+    const above = next(fresh({ ...given, policies: [shop] }), { ...given, policies: [lower] });
+    const without = next(above, { ...given, policies: [lower], nodes: [] });
+    assert.equal(reasonOf(without, 'shop/api'), 'Accepted');
+    const after = next(without, { ...given, policies: [lower] });
+    for (const [name, at] of [
+      ['web', 'n1:80'],
+      ['api', 'n1:81'],
+    ] as const) {
+      assert.deepEqual(portsOf(after, `shop/${name}`), [at]);
+    }
+  });
+
   test('0 means none', () => {
     const none = policy('shop', { ...shop.spec, limits: { services: 0 } });
     const translation = fresh({ namespaces, policies: [none], services: three });
