@@ -69,6 +69,15 @@ describe('the state of a Service', () => {
     assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
   });
 
+  test('lists its addresses in the same order, whoever reports first', () => {
+    const fleet = fleetOf(SERVED);
+    const beats = ['n2', 'n1'].map((name) => heartbeatOf(fleet, name));
+    for (const heartbeats of [beats, beats.toReversed()]) {
+      const view = only(serviceViewsFor({ ...fleet, heartbeats, previous: new Map([['uid-a-web', ['203.0.113.2']]]) }));
+      assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
+    }
+  });
+
   test('a node that could not bind one of the ports is not published', () => {
     const fleet = fleetOf({ services: [service('a/web', { ports: [port(80), port(443)] })] });
     const partly = heartbeatOf(fleet, 'n1');

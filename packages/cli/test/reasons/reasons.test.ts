@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { DEGRADED_REASONS, PROGRAMMED_REASONS, REFUSAL_REASONS, SUSPENDED_REASONS } from '@weir/model';
+import { DEGRADED_REASONS, PROGRAMMED_REASONS, type Problem, REFUSAL_REASONS, SUSPENDED_REASONS } from '@weir/model';
 import { golden } from '@weir/testkit';
 import { readScene } from './scene.ts';
 import { openStage, type Shown } from './stage.ts';
@@ -33,9 +33,14 @@ describe('what a Service is told', () => {
       const conditions = last.status.conditions ?? [];
       const told = conditions.find((condition) => condition.reason === reason);
       assert.ok(told, `the last step says ${conditions.map((condition) => condition.reason).join(', ')}`);
-      for (const { message } of conditions) assert.ok(Buffer.byteLength(message) <= MOST_BYTES, message);
+      for (const { type, status, reason: why, message } of conditions) {
+        assert.ok(Buffer.byteLength(message) <= MOST_BYTES, message);
+        assert.ok(last.explained.includes(`(${why}): ${message}`), `explain says the same: ${message}`);
+        if (type !== 'weir.dev/Accepted' || status === 'True') continue;
+        const problem: Problem | undefined = last.problems.find(({ code }) => code === why);
+        assert.equal(problem?.message, message, 'so do get problems and translate');
+      }
       for (const { note } of last.events) assert.ok(Buffer.byteLength(note) <= MOST_BYTES, note);
-      assert.ok(last.explained.includes(reason), 'explain names it');
       golden(new URL(`${reason}.golden.txt`, SCENES), `${texts.join('\n')}\n# weir explain\n${last.explained}`);
     });
   }

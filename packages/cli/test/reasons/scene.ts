@@ -16,6 +16,7 @@ export interface Step {
   /** By node, why its proxy could not bind; `silent`: it is not heard. Of others it confirms everything. */
   readonly proxies: Readonly<Record<string, string>>;
   readonly store: 'up' | 'away';
+  readonly seconds: number;
   /** By tenant, the bytes of this month. */
   readonly used: Readonly<Record<string, number>>;
   /** `Service shop/web` */
@@ -51,7 +52,8 @@ export function readScene(text: string): Scene {
   return { ...fleet, steps };
 }
 
-const START = { about: 'shop/web', proxies: {}, store: 'up', used: {} } as const;
+/** 20 seconds are more than the grace of proxies that are not heard. */
+const START = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
 
 export function nameOf({ kind, metadata: { namespace, name } }: Manifest): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;

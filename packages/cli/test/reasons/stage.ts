@@ -35,9 +35,6 @@ export interface Stage extends AsyncDisposable {
   play(step: Step): Promise<Shown>;
 }
 
-/** Longer than proxies that are not heard have grace. */
-const STEP_SECONDS = 20;
-
 export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): Promise<Stage> {
   const directory = temporaryDirectory('scene');
   const clock = new ManualClock();
@@ -95,7 +92,7 @@ export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): P
       else store.faults.comeBack();
       await clock.advance(1_000);
       if (step.store === 'up') await use(step);
-      for (let second = 0; second < STEP_SECONDS; second += 1) {
+      for (let second = 0; second < step.seconds; second += 1) {
         if (step.store === 'up') await beat(step);
         await clock.advance(1_000);
       }

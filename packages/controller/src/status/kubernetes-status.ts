@@ -19,7 +19,7 @@ export interface KubernetesStatusOptions {
 
 /** Writes at once; the API server takes about 10 ms for each. */
 const WRITERS = 8;
-/** What is told again (a refused Service) or tried again (a refused write) is looked at so often. */
+/** What is told again (why a Service is refused, or pending) or tried again (a refused write) is looked at so often. */
 const LOOK_AGAIN_MS = 30_000;
 const NOTHING: ServiceStatus = { ingress: [], conditions: [] };
 
@@ -45,6 +45,8 @@ export class KubernetesStatus implements StatusSink {
   readonly #facts = new Map<string, ServiceFacts>();
   /** By the key of the source. */
   readonly #settled = new Map<string, Settled>();
+  /** By the key of the source: since when it waits for its address, on a clock that never jumps. */
+  readonly #pending = new Map<string, number>();
   readonly #writer: StatusWriter;
   #views: readonly ServiceView[] = [];
   #viewOf = new Map<string, ServiceView>();
@@ -67,6 +69,7 @@ export class KubernetesStatus implements StatusSink {
     if (facts === undefined) {
       this.#facts.delete(key);
       this.#settled.delete(key);
+      this.#pending.delete(key);
     } else {
       this.#facts.set(key, facts);
     }
@@ -123,9 +126,17 @@ export class KubernetesStatus implements StatusSink {
     const news = newsFor(view, facts);
     const told: Told = isSaid(status, facts) ? { kind: 'settled', facts } : await this.#apply(key, facts, status);
     if (told.kind === 'changed') return told;
-    const standing = standingFor(view);
+    const standing = standingFor(view, this.#pendingMs(key, view));
     await this.#options.events.tell(news, standing);
-    return standing.length > 0 ? { ...told, kind: 'open' } : told;
+    return standing.length > 0 || view.state === 'Pending' ? { ...told, kind: 'open' } : told;
+  }
+
+  #pendingMs(key: string, { state }: ServiceView): number {
+    const now = this.#options.clock.monotonic();
+    const since = state === 'Pending' ? (this.#pending.get(key) ?? now) : undefined;
+    if (since === undefined) this.#pending.delete(key);
+    else this.#pending.set(key, since);
+    return now - (since ?? now);
   }
 
   async #clear(key: string, facts: ServiceFacts): Promise<Told> {

@@ -23,10 +23,14 @@ export function newsFor(view: ServiceView, facts: ServiceFacts): readonly Servic
     .map((condition) => eventFor(view, condition));
 }
 
-/** What is told again and again while it lasts: that a Service is refused, and why. */
-export function standingFor(view: ServiceView): readonly ServiceEvent[] {
+/** So long a Service may be on the way to its address before somebody wonders why it is pending. */
+const ON_THE_WAY_MS = 30_000;
+
+/** What is told again and again while it lasts: why a Service is refused, or has no address. `pendingMs`: for how long it has none. */
+export function standingFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
+  const isLong = view.state === 'Pending' && pendingMs >= ON_THE_WAY_MS;
   return view.conditions
-    .filter(({ type, status }) => type === 'Accepted' && status === 'False')
+    .filter(({ type, status }) => (type === 'Accepted' && status === 'False') || (isLong && type === 'Programmed'))
     .map((condition) => eventFor(view, condition));
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ServiceView } from '@weir/model';
+import type { Condition, ServiceView } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { ApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
@@ -192,5 +192,33 @@ describe('writing status', () => {
     await clock.advance(31 * 60_000);
     await next.write(no);
     assert.deepEqual(counts(), [3]);
+  });
+
+  test('tells why a Service has been pending for half a minute, and renews it; not of one that gets its address at once', async () => {
+    const { api, clock, status, write } = sink();
+    const waiting: Condition = { type: 'Programmed', status: 'False', reason: 'WaitingForProxy', message: 'of n1' };
+    const pending = view({ state: 'Pending', addresses: [], conditions: [accepted, waiting] });
+    const told = (): string[] =>
+      [...api.events.values()].map((event) => {
+        const { count = 1 } = (event.series ?? {}) as { count?: number };
+        return `${event.type} ${event.reason} ${count}`;
+      });
+    status.note('web', raw());
+    await write(pending);
+    await clock.advance(29_000);
+    await write(pending);
+    assert.deepEqual(told(), []);
+    await clock.advance(31_000);
+    await write(pending);
+    assert.deepEqual(told(), ['Warning WaitingForProxy 1']);
+    await clock.advance(31 * 60_000);
+    await write(pending);
+    assert.deepEqual(told(), ['Warning WaitingForProxy 2']);
+    assert.equal(api.applied.length, 1, 'its status says the same all the while');
+    await write(view());
+    await write(pending);
+    await clock.advance(29_000);
+    await write(pending);
+    assert.deepEqual(told(), ['Warning WaitingForProxy 2', 'Normal Programmed 1'], 'it begins anew');
   });
 });
