@@ -1,0 +1,41 @@
+// Tenant a writes whatever it likes, right and wrong; tenant b serves clients over TCP and UDP all the while, through real proxies.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { entriesOf, type RoutingTable } from '@weir/model';
+import fc from 'fast-check';
+import { hostileFiles } from './isolation/hostile-files.ts';
+import { startNeighbours } from './isolation/neighbours.ts';
+
+const RUNS = 50;
+const MOST_MS = 20_000;
+
+test('whatever a tenant writes, no connection of another ends, every byte arrives, and what it is told stays', async (t) => {
+  await using world = await startNeighbours();
+  await using clients = await world.connect();
+  const before = await world.shownOfB();
+  assert.deepEqual(
+    before.views.map(({ state }) => state),
+    ['Programmed', 'Programmed'],
+  );
+  const reasons = new Map<string, number>();
+  let wrong = 0;
+  await fc.assert(
+    fc.asyncProperty(hostileFiles(world.addresses), async (files) => {
+      const [table] = await Promise.all([world.apply(files), clients.exchange()]);
+      await clients.exchange();
+      assert.deepEqual(await world.shownOfB(), before);
+      for (const reason of reasonsOfA(table)) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+      wrong += entriesOf(table, 'problem').filter(({ problem }) => problem.code.startsWith('Invalid')).length;
+    }),
+    { numRuns: RUNS, endOnFailure: true, interruptAfterTimeLimit: MOST_MS },
+  );
+  t.diagnostic(`${[...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ')}; ${wrong} mistakes in files`);
+  assert.ok((reasons.get('Accepted') ?? 0) > 0 && reasons.size > 2 && wrong > 0, 'a was both right and wrong');
+  await clients.end();
+});
+
+function reasonsOfA(table: RoutingTable): string[] {
+  return entriesOf(table, 'service')
+    .filter(({ namespace }) => namespace === 'a')
+    .map(({ accepted }) => accepted.reason);
+}

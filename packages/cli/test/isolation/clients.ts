@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connectRaw, type RawClient } from '@weir/testkit';
+
+/** Clients that stay: of TCP, and one flow of UDP to each host. */
+export interface Clients extends AsyncDisposable {
+  /** Everybody sends and gets back what it sent, a few times. */
+  exchange(): Promise<void>;
+  /** Everybody says good-bye, and has got every byte. */
+  end(): Promise<void>;
+}
+
+interface ClientOptions {
+  readonly hosts: readonly string[];
+  readonly tcpPort: number;
+  readonly udpPort: number;
+  /** Flows that have reached the endpoint of the UDP Service. */
+  readonly peersOfVoice: ReadonlySet<string>;
+}
+
+const CONNECTIONS = 3;
+const ROUNDS = 5;
+const BYTES = 3_000;
+const SEED = 11;
+const LOST_MS = 5_000;
+
+export async function connectClients({ hosts, tcpPort, udpPort, peersOfVoice }: ClientOptions): Promise<Clients> {
+  const stack = new AsyncDisposableStack();
+  const streams: { readonly client: RawClient; bytes: number }[] = [];
+  for (const host of hosts) {
+    for (let i = 0; i < CONNECTIONS; i += 1) {
+      streams.push({ client: stack.use(await connectRaw({ host, port: tcpPort })), bytes: 0 });
+    }
+  }
+  const flows = await Promise.all(hosts.map((host) => udpFlow(host, udpPort)));
+  for (const flow of flows) stack.use(flow);
+  return {
+    async exchange() {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await Promise.all([...streams.map(echo), ...flows.map((flow) => flow.ask(`${round} ${SEED}`))]);
+      }
+    },
+    async end() {
+      for (const { client, bytes } of streams) {
+        await client.end();
+        assert.deepEqual(await client.ended, { kind: 'end' });
+        assert.equal(client.received, bytes);
+      }
+      assert.equal(peersOfVoice.size, hosts.length, 'no flow ended and began again');
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+async function echo(stream: { readonly client: RawClient; bytes: number }): Promise<void> {
+  const sent = Buffer.alloc(BYTES, `${SEED} ${stream.bytes} `);
+  stream.bytes += BYTES;
+  await stream.client.send(sent);
+  assert.deepEqual(await stream.client.take(BYTES), sent);
+}
+
+interface Flow extends AsyncDisposable {
+  ask(text: string): Promise<void>;
+}
+
+async function udpFlow(host: string, port: number): Promise<Flow> {
+  const socket = createSocket('udp4');
+  socket.connect(port, host);
+  await once(socket, 'connect');
+  return {
+    async ask(text) {
+      const answer = once(socket, 'message', { signal: AbortSignal.timeout(LOST_MS) });
+      socket.send(text);
+      assert.equal(String((await answer)[0]), text);
+    },
+    [Symbol.asyncDispose]: () => new Promise<void>((done) => socket.close(() => done())),
+  };
+}

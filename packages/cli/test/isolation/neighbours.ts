@@ -1,0 +1,117 @@
+// Two tenants on two nodes, as `weir standalone` composes them: a directory, a store in memory, and a proxy for each node.
+
+import assert from 'node:assert/strict';
+import { randomInt, randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDirectorySource, startController } from '@weir/controller';
+import { DEFAULT_SETTINGS, type Entry, type RoutingTable, type ServiceView, serviceViewsFor } from '@weir/model';
+import { startProxy } from '@weir/proxy';
+import { systemClock as clock, silentLogger } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
+import { echoServer, eventually } from '@weir/testkit';
+import { manifests, policy, service, slice } from '../build/manifests.ts';
+import { type Clients, connectClients } from './clients.ts';
+import type { Files, Targets } from './hostile-files.ts';
+import { udpEcho } from './udp-echo.ts';
+
+export interface Neighbours extends AsyncDisposable {
+  readonly addresses: Targets;
+  /** What a has written, instead of what it had; resolves with the table when every proxy has applied it. */
+  apply(files: Files): Promise<RoutingTable>;
+  /** All that concerns b: its entries, and what it is told. */
+  shownOfB(): Promise<{ readonly entries: readonly Entry[]; readonly views: readonly ServiceView[] }>;
+  /** Clients of b. */
+  connect(): Promise<Clients>;
+}
+
+const [TCP_PORT, UDP_PORT] = [8_080, 5_353];
+
+export async function startNeighbours(): Promise<Neighbours> {
+  const stack = new AsyncDisposableStack();
+  const files = stack.use(manifests());
+  const tcp = stack.use(await echoServer());
+  const udp = stack.use(await udpEcho());
+  // Of this host, and nobody else's.
+  const nodes = ['n1', 'n2'].map((name, index) => ({ name, address: `127.${randomInt(16, 250)}.7.${index + 1}` }));
+  const inB = { namespace: 'b' };
+  files.write('b-echo.yaml', service('echo', { ...inB, port: TCP_PORT }), slice('echo', tcp.port, inB));
+  files.write(
+    'b-voice.yaml',
+    overUdp(service('voice', { ...inB, port: UDP_PORT })),
+    overUdp(slice('voice', udp.port, inB)),
+  );
+  files.write('policies.yaml', policy('a', { services: 2, ports: 4 }), policy('b', { services: 2, ports: 2 }));
+
+  const log = silentLogger();
+  const store = createMemoryStore();
+  stack.defer(() => store.close());
+  const source = await openDirectorySource({ paths: [files.path], nodes, clock, watched: false });
+  stack.defer(() => source.close());
+  const controller = startController({ source, store, settings: DEFAULT_SETTINGS, log, clock });
+  stack.defer(() => controller.close());
+  await controller.idle();
+  const fleet = `test-${randomUUID()}`;
+  const proxies = await Promise.all(nodes.map(({ name }) => startProxy({ store, fleet, node: name, workers: 1, log })));
+  stack.defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.close({ drainMs: 0 })))));
+  await Promise.all(proxies.map(({ ready }) => ready));
+
+  const tableNow = async (): Promise<RoutingTable> => (await store.table.read())?.table ?? assert.fail('no table');
+  const viewsNow = async (): Promise<readonly ServiceView[]> => {
+    const [table, heartbeats] = await Promise.all([tableNow(), store.heartbeats.list()]);
+    const fleetNow = { table, heartbeats, cutoffs: [], now: clock.now(), previous: new Map(), reachable: true };
+    return serviceViewsFor(fleetNow).filter(({ namespace }) => namespace === 'b');
+  };
+  await eventually(async () => {
+    for (const { addresses } of await viewsNow()) assert.equal(addresses.length, nodes.length);
+  });
+  const listeners = nodes.map(({ address }) => address);
+  return {
+    addresses: { listeners, tcpPort: TCP_PORT, udpPort: UDP_PORT, backends: [tcp.port, udp.port] },
+    async apply(next) {
+      for (const name of ['one.yaml', 'two.yaml']) {
+        const text = next[name];
+        if (text === undefined) rmSync(join(files.path, name), { force: true });
+        else writeFileSync(join(files.path, name), text);
+      }
+      await source.look();
+      await controller.idle();
+      const wanted = await store.table.meta();
+      await eventually(() => {
+        for (const proxy of proxies) assert.equal(proxy.view().applied?.id, wanted?.id);
+      });
+      return tableNow();
+    },
+    async shownOfB() {
+      const [{ entries }, views] = await Promise.all([tableNow(), viewsNow()]);
+      const uids = new Set(views.map(({ uid }) => uid));
+      const own = [...entries.values()].filter((entry) => isOf(entry, uids));
+      return { entries: own.sort((x, y) => (x.id < y.id ? -1 : 1)), views };
+    },
+    connect: () => connectClients({ hosts: listeners, tcpPort: TCP_PORT, udpPort: UDP_PORT, peersOfVoice: udp.peers }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+function isOf(entry: Entry, services: ReadonlySet<string>): boolean {
+  switch (entry.kind) {
+    case 'service':
+      return services.has(entry.uid);
+    case 'listener':
+    case 'endpoints':
+      return services.has(entry.service);
+    case 'tenant':
+      return entry.name === 'b';
+    case 'problem':
+      return entry.problem.subject.includes(' b/');
+    case 'node':
+      return false;
+  }
+}
+
+/** The same manifest with ports of UDP. */
+function overUdp(manifest: unknown): unknown {
+  return JSON.parse(JSON.stringify(manifest), (key, value) =>
+    key === 'ports' ? value.map((port: object) => ({ ...port, protocol: 'UDP' })) : value,
+  );
+}

@@ -1,0 +1,24 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+
+export interface UdpEcho extends AsyncDisposable {
+  readonly port: number;
+  /** `address:port` of those who have sent something: each flow of a proxy has one of its own. */
+  readonly peers: ReadonlySet<string>;
+}
+
+export async function udpEcho(): Promise<UdpEcho> {
+  const socket = createSocket('udp4');
+  const peers = new Set<string>();
+  socket.on('message', (bytes, { address, port }) => {
+    peers.add(`${address}:${port}`);
+    socket.send(bytes, port, address);
+  });
+  socket.bind({ address: '127.0.0.1', port: 0 });
+  await once(socket, 'listening');
+  return {
+    port: socket.address().port,
+    peers,
+    [Symbol.asyncDispose]: () => new Promise<void>((done) => socket.close(() => done())),
+  };
+}
