@@ -30,6 +30,7 @@ export * from './precedence.ts';
 export * from './problem.ts';
 export * from './propagation.ts';
 export * from './reason.ts';
+export { parseDuration } from './settings/duration.ts';
 export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';
 export { type ParsedSettings, settingsFor } from './settings/settings-for.ts';

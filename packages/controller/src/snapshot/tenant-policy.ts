@@ -15,6 +15,7 @@ import { Fields } from './fields.ts';
 import { CIDR, COUNT, DNS_SUBDOMAIN, HOST, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMeta } from './meta.ts';
+import { checkRules } from './policy-rules.ts';
 import { type Projection, project, subjectOf } from './projection.ts';
 
 const GRANTS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs'];
@@ -49,6 +50,7 @@ export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   const limits = spec.object('limits');
   spec.refuseUnknown([...HONOURED, ...LATER]);
   limits.refuseUnknown([...HONOURED_LIMITS, ...LATER_LIMITS]);
+  checkRules(spec);
   return Object.freeze({
     priority: spec.integer('priority', PRIORITY) ?? 0,
     namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),

@@ -175,43 +175,6 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     await cluster.kubectl('delete', 'namespace', 'pods', '--wait=false');
   });
 
-  test('what kubectl applies is checked by the API server', async () => {
-    const refused = async (kind: string, spec: object): Promise<string> => {
-      const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'x' }, spec };
-      const stdin = JSON.stringify(object);
-      return cluster.kubectl('apply', '--dry-run=server', '-f', '-', { stdin }).then(
-        () => 'accepted',
-        (error: Error) => error.message,
-      );
-    };
-    const target = { type: 'Service', namespace: 'shop', service: 'web' };
-    assert.equal(await refused('Suspension', { target, until: '2030-01-01T00:00:00Z', message: 'x' }), 'accepted');
-    assert.match(
-      await refused('Suspension', { target: { type: 'Tenant' } }),
-      /type Tenant needs tenant, and nothing else/,
-    );
-    assert.match(
-      await refused('Suspension', { target: { ...target, tenant: 'x' } }),
-      /type Service needs namespace and service/,
-    );
-    assert.match(await refused('Suspension', { target, until: 'tomorrow' }), /date-time/);
-    const later = { pools: ['edge'], allowedPorts: [80, '8000-8999'], rules: [], limits: { inBitsPerSecond: '1G' } };
-    assert.equal(await refused('TenantPolicy', { tenantFrom: { type: 'Label', label: 'team' }, ...later }), 'accepted');
-    assert.match(await refused('TenantPolicy', { allowedPorts: ['http'] }), /spec.allowedPorts\[0\]/);
-    assert.match(await refused('TenantPolicy', { allowedPorts: [70_000] }), /less than or equal to 65535/);
-    assert.match(await refused('TenantPolicy', { allowedEndpointCIDRs: ['everywhere'] }), /allowedEndpointCIDRs\[0\]/);
-    assert.equal(await refused('TenantPolicy', { allowedHosts: ['shop.example.com', '*.Shop.example'] }), 'accepted');
-    assert.match(await refused('TenantPolicy', { allowedHosts: ['a.*.example'] }), /spec.allowedHosts\[0\]/);
-    assert.match(await refused('TenantPolicy', { allowedHosts: ['10.0.0.1'] }), /not end with a label of digits/);
-    assert.match(await refused('TenantPolicy', { pools: ['-'] }), /spec.pools\[0\]/);
-    assert.equal(await refused('TenantPolicy', { limits: { services: 0, trafficPerMonth: '10Ti' } }), 'accepted');
-    assert.equal(await refused('TenantPolicy', { limits: { trafficPerMonth: 1_000 } }), 'accepted');
-    assert.match(await refused('TenantPolicy', { limits: { trafficPerMonth: '10TB' } }), /trafficPerMonth/);
-    assert.match(await refused('TenantPolicy', { limits: { services: -1 } }), /services.*greater than or equal to 0/);
-    assert.match(await refused('TenantPolicy', { tenantFrom: { type: 'Label' } }), /type Label needs label/);
-    assert.match(await refused('TenantPolicy', { limts: {} }), /unknown field "spec.limts"/);
-  });
-
   test('the same news told again renews one Event; other words are another', async () => {
     await cluster.apply(namespace('news'));
     const api = new KubeApi(cluster.kubeConfig);

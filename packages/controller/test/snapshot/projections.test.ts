@@ -6,6 +6,7 @@ import { projectService } from '../../src/snapshot/service.ts';
 import { projectSlice } from '../../src/snapshot/slice.ts';
 import { projectSuspension } from '../../src/snapshot/suspension.ts';
 import { projectTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
+import { RULE_CASES } from '../fixtures/policy-rules.ts';
 
 const metadata = { uid: 'u1', namespace: 'shop', name: 'web' };
 const service = (spec: object, more: object = {}): object => ({ metadata: { ...metadata, ...more }, spec });
@@ -308,6 +309,16 @@ describe('a TenantPolicy', () => {
       'spec.limits.outBitsPerSecond is 0.5; use a whole number of bits',
     ]);
   });
+
+  for (const { what, limits, rules, mistake } of RULE_CASES) {
+    test(`whose rule is ${what} is ${mistake === undefined ? 'taken, and told that rules are not enforced' : 'refused'}`, () => {
+      const projection = projectTenantPolicy(policy({ limits, rules }));
+      assert.deepEqual(messages(projection), [
+        mistake ?? 'spec.rules is not enforced yet by this version; what it asks for does not happen',
+      ]);
+      assert.equal(projection.object === undefined, mistake !== undefined);
+    });
+  }
 
   test('says of every field that is not enforced that it is not', () => {
     const projection = projectTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));

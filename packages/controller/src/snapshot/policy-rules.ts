@@ -1,0 +1,71 @@
+// The rules of a TenantPolicy, read as strictly as the CRD has them. They are not enforced by this version, which is told
+// elsewhere; what is wrong in them is told already.
+import { parseDuration, parseQuantity } from '@weir/model';
+import type { Fields, TextFormat } from './fields.ts';
+import { DNS_LABEL } from './formats.ts';
+
+const METRICS = [
+  'inBitsPerSecond',
+  'outBitsPerSecond',
+  'newConnectionsPerSecond',
+  'requestsPerSecond',
+  'trafficPerMonth',
+] as const;
+const ACTIONS = ['Notify', 'Throttle', 'Suspend'] as const;
+const KNOWN = ['name', 'metric', 'above', 'for', 'action', 'throttleTo', 'duration'];
+const MOST_RULES = 32;
+const SHARE = /^[1-9][0-9]{0,2}%$/;
+const DURATION: TextFormat = {
+  allowed: 'a duration such as 30s, 5m or 1h',
+  matches: (text) => (parseDuration(text) ?? 0) > 0,
+};
+
+/** Notes what is wrong in `spec.rules`. */
+export function checkRules(spec: Fields): void {
+  const rules = spec.objects('rules');
+  const limits = spec.object('limits');
+  if (rules.length > MOST_RULES) spec.wrong('rules', `at most ${MOST_RULES} rules`);
+  const names = new Set<string>();
+  for (const rule of rules.slice(0, MOST_RULES)) {
+    const name = rule.requiredText('name', DNS_LABEL);
+    if (names.has(name)) rule.wrong('name', 'a name that no other rule of this policy has');
+    names.add(name);
+    checkRule(rule, limits);
+  }
+}
+
+function checkRule(rule: Fields, limits: Fields): void {
+  rule.refuseUnknown(KNOWN);
+  for (const name of ['metric', 'action', 'above']) if (!rule.has(name)) rule.missing(name, EXAMPLES[name] ?? '');
+  const metric = rule.oneOf('metric', METRICS, 'inBitsPerSecond');
+  const action = rule.oneOf('action', ACTIONS, 'Notify');
+  const above = textOf(rule, 'above');
+  if (SHARE.test(above)) {
+    if (!limits.has(metric))
+      rule.wrong('above', `a quantity, for there is no limits.${metric} of which it could be a share`);
+  } else if (rule.has('above') && !isQuantity(above)) rule.wrong('above', EXAMPLES.above ?? '');
+  rule.text('for', DURATION);
+  if (rule.has('for') && metric === 'trafficPerMonth')
+    rule.wrong('for', 'no such field with trafficPerMonth, which is a sum');
+  rule.text('duration', DURATION);
+  if (rule.has('duration') && action === 'Notify') rule.wrong('duration', 'no such field with action Notify');
+  if (action !== 'Throttle') {
+    if (rule.has('throttleTo')) rule.wrong('throttleTo', `no such field with action ${action}`);
+  } else if (!rule.has('throttleTo')) rule.missing('throttleTo', 'a quantity such as 10M');
+  else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.wrong('throttleTo', 'a quantity such as 10M');
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  metric: METRICS.join(', '),
+  action: ACTIONS.join(', '),
+  above: 'a quantity such as 500M, or a share of the limit such as 80%',
+};
+
+function textOf(rule: Fields, name: string): string {
+  const value = rule.raw(name);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function isQuantity(text: string): boolean {
+  return text.length <= 40 && parseQuantity(text).kind === 'whole';
+}
