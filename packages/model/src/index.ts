@@ -58,3 +58,4 @@ export * from './view/port-view.ts';
 export * from './view/proxy-view.ts';
 export type { PortError, ServiceState, ServiceView } from './view/service-view.ts';
 export * from './view/tenant-view.ts';
+export * from './view/undecided.ts';

@@ -1,4 +1,12 @@
-import { type Cutoff, type Fleet, FleetViews, type RoutingTable, type ServiceView, type Snapshot } from '@weir/model';
+import {
+  type Cutoff,
+  type Fleet,
+  FleetViews,
+  type RoutingTable,
+  type ServiceView,
+  type Snapshot,
+  undecidedViewsFor,
+} from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
@@ -65,6 +73,11 @@ export class FleetKeeper {
     if (facts.every((fact, index) => fact === this.#told[index])) return;
     this.#told = [];
     if ((await this.#sink.write(this.#views, signal)) === 'done') this.#told = facts;
+  }
+
+  /** The store has not been reached since this process leads: who is new shall read at least that. */
+  async keepUndecided(snapshot: Snapshot, signal: AbortSignal): Promise<void> {
+    await this.#sink.writeUndecided(undecidedViewsFor(snapshot), signal);
   }
 
   #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {

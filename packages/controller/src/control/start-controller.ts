@@ -85,10 +85,15 @@ export function startController(options: ControllerOptions): Controller {
     fleet?.forget();
   };
 
+  const tellUndecided = tellFailure(log, 'the routing table is not up to date; it is tried again');
   const decide: Loop = createLoop({
     ...LOOP,
     clock,
-    onError: tellFailure(log, 'the routing table is not up to date; it is tried again'),
+    onError(error, next) {
+      tellUndecided(error, next);
+      // Nobody has listened yet when the store is away from the start.
+      listen.trigger();
+    },
     async run(signal) {
       await source.synced(signal);
       if (!leader.isLeader) return follow();
@@ -129,7 +134,11 @@ export function startController(options: ControllerOptions): Controller {
     onError: tellFailure(log, 'Services are not told what became of them; it is tried again'),
     async run(signal) {
       const { translation } = table;
-      if (!leader.isLeader || translation === undefined || snapshot === undefined) return;
+      if (!leader.isLeader || snapshot === undefined) return;
+      if (translation === undefined) {
+        if (store.connection !== 'ready') await fleet?.keepUndecided(snapshot, signal);
+        return;
+      }
       if (!(await isIntact(table, cutoffs))) {
         table.recheck();
         decide.trigger();

@@ -96,6 +96,15 @@ export class KubernetesStatus implements StatusSink {
     return outcome;
   }
 
+  async writeUndecided(views: readonly ServiceView[], signal: AbortSignal): Promise<void> {
+    const viewOf = this.#byUid(views);
+    const unknown = [...this.#facts].filter(([, facts]) => saysNothing(facts) && viewOf.has(facts.uid));
+    await forEachOf(unknown, { at: WRITERS, signal }, async ([key, facts]) => {
+      const view = viewOf.get(facts.uid);
+      if (view !== undefined) await this.#say(key, facts, view);
+    });
+  }
+
   /** Lists in which few views are others come one after the other, and often the same again. */
   #byUid(views: readonly ServiceView[]): ReadonlyMap<string, ServiceView> {
     if (views === this.#views) return this.#viewOf;
@@ -155,6 +164,11 @@ export class KubernetesStatus implements StatusSink {
     this.note(key, outcome.object);
     return { kind: 'settled', facts: this.#facts.get(key) };
   }
+}
+
+/** But that nothing is known. */
+function saysNothing({ ingress, conditions }: ServiceFacts): boolean {
+  return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
 }
 
 function said(facts: ServiceFacts | undefined): unknown {

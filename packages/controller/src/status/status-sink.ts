@@ -9,4 +9,6 @@ export interface StatusSink {
    * not looked into. `again`: some changed meanwhile, and want to be looked at anew. Rejects when the API server is away.
    */
   write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'>;
+  /** The same while nothing can be decided: only for Services that say nothing yet, and no others are touched. */
+  writeUndecided(views: readonly ServiceView[], signal: AbortSignal): Promise<void>;
 }

@@ -27,6 +27,7 @@ describe('what Services are told', () => {
         writes += 1;
         return 'done';
       },
+      async writeUndecided(): Promise<void> {},
     };
     return {
       ...(await startWorld(context, { ...options, source, status })),

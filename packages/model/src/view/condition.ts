@@ -35,6 +35,14 @@ export function conditionsFor(entry: ServiceEntry, facts: Facts, cutoff: Cutoff 
   return conditions.map((condition) => ({ ...condition, message: truncate(condition.message) }));
 }
 
+export const UNREACHABLE: Condition = {
+  type: 'Programmed',
+  status: 'Unknown',
+  reason: 'FleetUnreachable',
+  message:
+    'the fleet cannot be reached now, so it is not known whether this is served; what was served goes on, and it is tried again by itself: if it lasts, ask the operator whether the store of the fleet is up',
+};
+
 function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
   const not = (reason: ProgrammedReason, message: string): Condition => ({
     type: 'Programmed',
@@ -44,13 +52,7 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
   });
   if (entry.settings === null) return not('WaitingForProxy', 'nothing is served: see the condition weir.dev/Accepted');
   if (!facts.reachable && facts.addresses.length === 0) {
-    return {
-      type: 'Programmed',
-      status: 'Unknown',
-      reason: 'FleetUnreachable',
-      message:
-        'the fleet cannot be reached now, so it is not known whether this is served; what was served goes on, and it is tried again by itself: if it lasts, ask the operator whether the store of the fleet is up',
-    };
+    return UNREACHABLE;
   }
   if (facts.addresses.length > 0) {
     const addresses = listed(facts.addresses);

@@ -1,0 +1,25 @@
+import type { Snapshot } from '../snapshot.ts';
+import { isOwned } from '../translate/owned.ts';
+import { UNREACHABLE } from './condition.ts';
+import type { ServiceView } from './service-view.ts';
+
+/** What to say of the Services that Weir takes while nothing can be decided, because the store has not been reached since the start. */
+export function undecidedViewsFor({ services, settings }: Pick<Snapshot, 'services' | 'settings'>): ServiceView[] {
+  const { reason, message } = UNREACHABLE;
+  return services
+    .filter((service) => isOwned(service, settings))
+    .map(({ uid, namespace, name }) => ({
+      uid,
+      namespace,
+      name,
+      tenant: null,
+      state: 'Pending',
+      reason,
+      message,
+      addresses: [],
+      ports: [],
+      portErrors: [],
+      endpoints: { ready: 0, total: 0 },
+      conditions: [UNREACHABLE],
+    }));
+}
