@@ -37,7 +37,13 @@ export type SpawnedProcess = AsyncDisposable & {
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const { command, args = [], name = command, readyWhen, readyTimeoutMs = 20_000 } = options;
   const [program, programArguments] = endingWithUs('KILL', command, args);
-  const child = spawn(program, programArguments, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
+  const child = spawn(program, programArguments, {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    stdio: 'pipe',
+    // Ctrl-C in a terminal goes to our whole group; it is for us, who end the others in their order.
+    detached: program !== command,
+  });
   child.stdin.end();
   const output = new ProcessOutput(name, child);
   const { promise: exited, resolve: resolveExited } = Promise.withResolvers<Exit>();
