@@ -76,6 +76,7 @@ describe('the table of a control benchmark', () => {
     followers: 3,
     scenario: 'endpoint',
     changes: times.map((allMs) => ({ allMs, halfMs: 1, sentBytes: 1024, receivedBytes: 512 })),
+    isProved: true,
     ...row,
   });
 
@@ -83,6 +84,11 @@ describe('the table of a control benchmark', () => {
     assert.match(startTable([start(10_000, 5_000, 600)]).join('\n'), /≤ 5000 ms, met; ≤ 600 MiB, met/);
     assert.match(startTable([start(10_000, 5_001, 601)]).join('\n'), /≤ 5000 ms, missed; ≤ 600 MiB, missed/);
     assert.doesNotMatch(startTable([start(1_000, 9_000, 900)]).join('\n'), /≤/);
+  });
+
+  test('a change whose followers were not proved says so', () => {
+    assert.match(changeTable([change({ isProved: false }, 10)]).join('\n'), /endpoint \(not proved\)/);
+    assert.doesNotMatch(changeTable([change({}, 10)]).join('\n'), /not proved/);
   });
 
   test('a change is judged by its 99th percentile, with three followers only', () => {
@@ -108,7 +114,9 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
       ...{ url: redis.url, services: 40, followers: 5, rounds: 2, starts: 1, scenarios },
       ...{ signal: t.signal, say: () => {} },
     };
-    const { start, changes } = await measure(options);
+    const { start, changes, failure } = await measure(options);
+    assert.equal(failure, undefined);
+    assert.ok(changes.every(({ isProved }) => isProved));
     const [controller] = start.controllers;
     assert.ok(controller !== undefined && controller.peakKiB >= controller.residentKiB);
     assert.ok(start.followerBytes > controller.bytes / 2);
@@ -124,6 +132,27 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
         if (scenario !== 'tenants') assert.ok(sentBytes < controller.bytes / 10);
       }
     }
+  });
+
+  test('what was measured is kept when a later scenario fails, and said to be not proved', async () => {
+    await using redis = await startRedis();
+    const interruption = new AbortController();
+    const { start, changes, failure } = await measure({
+      ...{ url: redis.url, services: 10, followers: 2, rounds: 1, starts: 1, scenarios },
+      signal: interruption.signal,
+      say: (text) => {
+        if (text.includes('service:')) interruption.abort(new Error('somebody pressed a key'));
+      },
+    });
+    assert.equal(start.controllers.length, 1);
+    assert.deepEqual(
+      changes.map(({ scenario, isProved }) => [scenario, isProved]),
+      [
+        ['endpoint', false],
+        ['service', false],
+      ],
+    );
+    assert.equal(failure, '10 Services: somebody pressed a key');
   });
 
   test('a follower that holds something else ends the run', async (t) => {

@@ -12,7 +12,7 @@ import { controlScenarios } from './scenario-name.ts';
 const starts = 3;
 const say = (text: string): void => console.error(`bench: ${text}`);
 
-/** Returns the exit code; throws when a run is not valid. */
+/** Returns the exit code: 1 when something failed, though what was measured until then is told, and kept. */
 export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
   const { services, followers, rounds, only = controlScenarios } = options;
   const [redis] = await providePrograms(['redis-server']);
@@ -22,11 +22,19 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
   const before = minuteLoad();
   const scenarios = only.filter((name) => name !== 'start');
   const measured: Measured[] = [];
+  const failures: string[] = [];
   for (const count of services) {
     // as in production what is acknowledged goes to the disk; each size has a server of its own
     await using server = await startRedis();
     const size = { url: server.url, services: count, followers, rounds, scenarios };
-    measured.push(await measure({ ...size, starts: only.includes('start') ? starts : 1, signal, say }));
+    try {
+      const one = await measure({ ...size, starts: only.includes('start') ? starts : 1, signal, say });
+      measured.push(one);
+      if (one.failure !== undefined) failures.push(one.failure);
+    } catch (error) {
+      failures.push(`${count} Services: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (signal.aborted) break;
   }
   const result: ControlResult = {
     at,
@@ -37,20 +45,34 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
     load: [before, minuteLoad()],
     starts: measured.map(({ start }) => start),
     changes: measured.flatMap(({ changes }) => changes),
+    failures,
   };
   print(result);
-  const reason = reasonNotToKeep(options);
+  const reason = signal.aborted ? 'it was interrupted' : reasonNotToKeep(options);
   console.log(reason === undefined ? `\nwritten to ${writeResult('control', result)}` : `\nnot written: ${reason}`);
-  return 0;
+  return failures.length > 0 ? 1 : 0;
 }
 
-function print({ at, commit, modified, machine, versions, rounds, load, starts, changes }: ControlResult): void {
+function print({
+  at,
+  commit,
+  modified,
+  machine,
+  versions,
+  rounds,
+  load,
+  starts,
+  changes,
+  failures,
+}: ControlResult): void {
   const source = `${commit}${modified ? ' with changes' : ''}`;
   const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
   console.log(
     `${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${rounds} changes each, ${others}\n`,
   );
-  console.log([...startTable(starts), ...(changes.length > 0 ? ['', ...changeTable(changes)] : [])].join('\n'));
+  if (starts.length > 0)
+    console.log([...startTable(starts), ...(changes.length > 0 ? ['', ...changeTable(changes)] : [])].join('\n'));
+  if (failures.length > 0) console.log(['', ...failures.map((failure) => `failed: ${failure}`)].join('\n'));
 }
 
 /** Undefined: it is a result. */

@@ -26,6 +26,8 @@ export class Answering<T extends Calls> {
     this.#child = fork(file, args.map(String), {
       execArgv: ['--conditions=source'],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // Ctrl-C in a terminal goes to our whole group; it is for us. It ends with us all the same, since the channel does.
+      detached: true,
     });
     this.#child.on('message', (message) => this.#take(message as Answer));
     this.#child.once('exit', () => {

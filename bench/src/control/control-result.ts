@@ -12,6 +12,8 @@ export type ControlResult = {
   readonly load: readonly [number, number];
   readonly starts: readonly StartRow[];
   readonly changes: readonly ChangeRow[];
+  /** What ended a size before its time, in words; what was measured until then is kept. */
+  readonly failures: readonly string[];
 };
 
 export type StartRow = {
@@ -30,6 +32,8 @@ export type ChangeRow = {
   readonly followers: number;
   readonly scenario: ChangeScenario;
   readonly changes: readonly ChangeReading[];
+  /** False: the run failed before the followers could be held against what the controller has decided. */
+  readonly isProved: boolean;
 };
 
 /** Of one change: milliseconds from the source until half of the followers have applied it, and until all have. */

@@ -54,7 +54,7 @@ function changeCells(row: ChangeRow): string[] {
   return [
     String(row.services),
     String(row.followers),
-    row.scenario,
+    row.isProved ? row.scenario : `${row.scenario} (not proved)`,
     median(of(({ allMs }) => allMs)).toFixed(1),
     p99.toFixed(1),
     median(of(({ halfMs }) => halfMs)).toFixed(1),

@@ -7,7 +7,12 @@ import type { ChangeReading, ChangeRow, StartRow } from './control-result.ts';
 import { Crew } from './crew.ts';
 import type { ChangeScenario } from './scenario-name.ts';
 
-export type Measured = { readonly start: StartRow; readonly changes: readonly ChangeRow[] };
+export type Measured = {
+  readonly start: StartRow;
+  readonly changes: readonly ChangeRow[];
+  /** What ended it before its time, in words. */
+  readonly failure?: string;
+};
 
 export type MeasureOptions = {
   readonly url: string;
@@ -26,9 +31,12 @@ const quietMs = 20;
 
 type Stage = { readonly controller: Answering<ControlCalls>; readonly crew: Crew; readonly options: MeasureOptions };
 
-/** One size of the cluster: starts, each in a fleet of its own, and in the last of them the changes. */
+/**
+ * One size of the cluster: starts, each in a fleet of its own, and in the last of them the changes. Throws when it does not start;
+ * what fails later leaves what was measured before.
+ */
 export async function measure(options: MeasureOptions): Promise<Measured> {
-  const { url, services, followers, starts, scenarios, signal, say } = options;
+  const { url, services, starts, signal, say } = options;
   const controllers: Started[] = [];
   for (let nth = 1; nth < starts; nth++) {
     signal.throwIfAborted();
@@ -42,20 +50,37 @@ export async function measure(options: MeasureOptions): Promise<Measured> {
   const [followerMs = Number.NaN] = await crew.growTo(1);
   const start = { services, controllers, followerMs, followerBytes: await crew.received() };
   const changes: ChangeRow[] = [];
+  try {
+    await measureChanges({ controller, crew, options }, changes);
+    return { start: { ...start, afterKiB: await controller.call('residentKiB') }, changes };
+  } catch (error) {
+    return {
+      start,
+      changes,
+      failure: `${services} Services: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
+}
+
+/** Into `changes`, also those of a crew that is not proved in the end. */
+async function measureChanges(stage: Stage, changes: ChangeRow[]): Promise<void> {
+  const { controller, crew, options } = stage;
+  const { services, followers, rounds, scenarios, say } = options;
   // rounds go on counting, so that no change says what is said already
   let round = 0;
   for (const size of new Set(scenarios.length > 0 ? [Math.min(judgedFollowers, followers), followers] : [])) {
     if (size > crew.size) await crew.growTo(size);
+    const first = changes.length;
     for (const scenario of scenarios) {
-      const readings = await measureScenario(scenario, { controller, crew, options }, round);
-      round += options.rounds;
-      changes.push({ services, followers: size, scenario, changes: readings });
+      const readings = await measureScenario(scenario, stage, round);
+      round += rounds;
+      changes.push({ services, followers: size, scenario, changes: readings, isProved: false });
       const all = median(readings.map(({ allMs }) => allMs));
       say(`${services} Services, ${size} followers, ${scenario}: all have it after ${all.toFixed(1)} ms (median)`);
     }
     await crew.prove(await controller.call('digest'));
+    changes.splice(first, changes.length, ...changes.slice(first).map((row) => ({ ...row, isProved: true })));
   }
-  return { start: { ...start, afterKiB: await controller.call('residentKiB') }, changes };
 }
 
 async function measureScenario(

@@ -14,12 +14,13 @@ const fewestChanges = 100;
 const apiServices = 10;
 const say = (text: string): void => console.error(`bench: ${text}`);
 
-/** Returns the exit code; throws when a run is not valid. */
+/** Returns the exit code: 1 when a run failed or an answer was wrong, though what was measured is told. */
 export async function benchmarkPropagation(options: PropagationOptions, signal: AbortSignal): Promise<number> {
   const { redis, hasApi } = await provide(options);
   const at = new Date().toISOString();
   const before = minuteLoad();
   const rows: PropagationRow[] = [];
+  const failures: string[] = [];
   const runs: Run[] = [
     ...(options.sources.includes('memory') ? options.services : []).map(
       (services): Run => ({ source: 'memory', services }),
@@ -27,10 +28,15 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
     ...(hasApi ? [{ source: 'api', services: apiServices } as const] : []),
   ];
   for (const run of runs) {
-    signal.throwIfAborted();
+    if (signal.aborted) break;
     await using server = await startRedis();
     const { changes, profile } = options;
-    rows.push(await measureRun(run, { redis: server.url, changes, profile, signal, say }));
+    try {
+      rows.push(await measureRun(run, { redis: server.url, changes, profile, signal, say }));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      failures.push(`${run.source}, ${run.services} Services: ${why}`);
+    }
   }
   const result: PropagationResult = {
     at,
@@ -41,9 +47,10 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
     rows,
   };
   print(result);
-  const reason = reasonNotToKeep(options, rows);
+  for (const failure of failures) console.log(`\nfailed: ${failure}`);
+  const reason = failures.length > 0 ? 'a result needs all runs' : reasonNotToKeep(options, rows);
   console.log(reason === undefined ? `\nwritten to ${writeResult('propagation', result)}` : `\nnot written: ${reason}`);
-  return rows.some((row) => wrongIn(row) > 0) ? 1 : 0;
+  return failures.length > 0 || rows.some((row) => wrongIn(row) > 0) ? 1 : 0;
 }
 
 /** Fetched before the namespace is entered, in which there is nobody to fetch from. */
