@@ -74,7 +74,7 @@ function print({ at, commit, modified, machine, versions, load, rows }: Propagat
   const source = `${commit}${modified ? ' with changes' : ''}`;
   const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
   console.log(`${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${others}\n`);
-  console.log(propagationTable(rows).join('\n'));
+  if (rows.length > 0) console.log(propagationTable(rows).join('\n'));
   for (const { source: from, services, wrong } of rows) {
     if (wrong.length > 0) console.log(`\nwrong answers (${from}, ${services} Services): ${wrong.join('; ')}`);
   }
