@@ -3,7 +3,7 @@ import { PROPAGATION_BUCKETS } from '@weir/model';
 import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { REFUSALS } from '../counters/outcome.ts';
-import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
+import type { SlotBook } from '../counters/slot-book.ts';
 import type { HealthRoom } from '../health/health-room.ts';
 import type { Propagation } from '../table/propagation.ts';
 import type { TableRoom } from '../table/table-room.ts';
@@ -24,7 +24,9 @@ export function createProxyMetrics(parts: {
 }): Metrics {
   const { slots, tables, propagation, health, pool, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
-  const column = (index: number) => (): Sample<ServiceLabel>[] => perService(slots, (total) => total[index] as number);
+  const totals = duringThisTurn(() => totalsPerService(slots));
+  const column = (index: number) => (): Sample<ServiceLabel>[] =>
+    totals().map(({ labels, total }) => ({ labels, value: total[index] as number }));
 
   metrics.collectCounter({
     name: 'weir_service_received_bytes_total',
@@ -56,7 +58,7 @@ export function createProxyMetrics(parts: {
     labels: [...SERVICE, 'reason'],
     collect: () =>
       REFUSALS.flatMap((reason) =>
-        perService(slots, (total) => total[outcomeColumn(reason)] as number)
+        column(outcomeColumn(reason))()
           .filter(({ value }) => value > 0)
           .map(({ labels, value }) => ({ labels: { ...labels, reason }, value })),
       ),
@@ -105,17 +107,33 @@ export function createProxyMetrics(parts: {
   return metrics;
 }
 
+interface ServiceTotal {
+  readonly labels: Sample<ServiceLabel>['labels'];
+  readonly total: Float64Array;
+}
+
 /** A Service that changed its tenant is counted in two slots and shown as one. */
-function perService(slots: SlotBook, value: (total: Float64Array) => number): Sample<ServiceLabel>[] {
-  const sums = new Map<string, { owner: SlotOwner; value: number }>();
+function totalsPerService(slots: SlotBook): ServiceTotal[] {
+  const sums = new Map<string, ServiceTotal>();
   for (const { owner, total } of slots.totals()) {
     const key = `${owner.namespace}/${owner.name}`;
-    const sum = sums.get(key) ?? { owner, value: 0 };
-    sum.value += value(total);
-    sums.set(key, sum);
+    const sum = sums.get(key);
+    if (sum === undefined) sums.set(key, { labels: { namespace: owner.namespace, service: owner.name }, total });
+    else for (const [column, value] of total.entries()) sum.total[column] = (sum.total[column] as number) + value;
   }
-  return [...sums.values()].map(({ owner, value: sum }) => ({
-    labels: { namespace: owner.namespace, service: owner.name },
-    value: sum,
-  }));
+  return [...sums.values()];
+}
+
+/** What is made is kept until this turn of the event loop is over: all metrics of one scrape are collected in one. */
+function duringThisTurn<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    if (made === undefined) {
+      made = { value: make() };
+      queueMicrotask(() => {
+        made = undefined;
+      });
+    }
+    return made.value;
+  };
 }
