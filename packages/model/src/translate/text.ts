@@ -2,11 +2,17 @@
 import { utf8LengthOf } from '../utf8.ts';
 
 const LISTED = 5;
+/** Names of nodes and hosts have up to 253 letters, and what is to be done stands after the list. */
+const LISTED_BYTES = 400;
 
-/** `a, b, c`, and after five of them `and 12 more`. */
+/** `a, b, c`, and after five of them, or where they are long after fewer, `and 12 more`. */
 export function listed(items: readonly string[]): string {
-  const shown = items.slice(0, LISTED).join(', ');
-  return items.length <= LISTED ? shown : `${shown} and ${items.length - LISTED} more`;
+  let bytes = 0;
+  const end = items.findIndex((item, index) => {
+    bytes += utf8LengthOf(item) + 2;
+    return index === LISTED || (index > 0 && bytes > LISTED_BYTES);
+  });
+  return end < 0 ? items.join(', ') : `${items.slice(0, end).join(', ')} and ${items.length - end} more`;
 }
 
 const QUOTED = 80;

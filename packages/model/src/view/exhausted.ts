@@ -2,7 +2,8 @@
 import { DEGRADED_REASONS, type DegradedReason } from '../reason.ts';
 import type { TenantEntry } from '../table/entry.ts';
 import { policyText } from '../translate/tenancy.ts';
-import { type Condition, truncate } from './condition.ts';
+import { sentences } from '../translate/text.ts';
+import type { Condition } from './condition.ts';
 import type { ServiceView } from './service-view.ts';
 
 /**
@@ -26,5 +27,5 @@ function joined(before: Condition | undefined, message: string): Condition {
   if (before === undefined) return condition;
   const gravity = DEGRADED_REASONS.indexOf(before.reason as DegradedReason) - DEGRADED_REASONS.indexOf('OverLimit');
   const [first, second] = gravity <= 0 ? [before, condition] : [condition, before];
-  return { ...first, message: truncate(`${first.message}; ${second.message}`) };
+  return { ...first, message: sentences([first.message, second.message]) };
 }
