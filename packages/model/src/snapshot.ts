@@ -16,7 +16,12 @@ export interface Snapshot {
   readonly suspensions: readonly SuspensionObject[];
   /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
   readonly problems: readonly Problem[];
+  /** Nodes whose proxy does not answer, by name; left out: none, or nobody has listened. */
+  readonly absent?: ReadonlyMap<string, Absence>;
 }
+
+/** Silent: nothing new is put there. Lost: it has been so for long, and others take its place where there is room. */
+export type Absence = 'silent' | 'lost';
 
 export interface FleetSettings {
   readonly loadBalancerClass: string;

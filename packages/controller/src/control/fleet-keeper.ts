@@ -1,4 +1,5 @@
 import {
+  type Absence,
   type Cutoff,
   type Fleet,
   FleetViews,
@@ -11,6 +12,7 @@ import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
+import { Absences } from './absences.ts';
 import { Liveness } from './liveness.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
@@ -32,6 +34,7 @@ export class FleetKeeper {
   readonly #sink: StatusSink;
   readonly #clock: Clock;
   #liveness = new Liveness();
+  #absences = new Absences();
   readonly #toldViews = new ToldViews();
   /** Remembers the views, and with them what was last published; none at first, and while another leads. */
   #memory: FleetViews | undefined;
@@ -49,6 +52,11 @@ export class FleetKeeper {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
+  /** Nodes whose proxy has not answered for a while; the same map until that changes. */
+  get absent(): ReadonlyMap<string, Absence> {
+    return this.#absences.absent;
+  }
+
   /** New leader, new epoch: the proxies may need a while to report. */
   grace(): void {
     this.#liveness.grace(this.#clock.monotonic());
@@ -57,6 +65,7 @@ export class FleetKeeper {
   /** Another leads, listens and publishes: what it published will be read from the Services. */
   forget(): void {
     this.#liveness = new Liveness();
+    this.#absences = new Absences();
     this.#memory = undefined;
     this.#views = [];
     this.#told = [];
@@ -67,6 +76,7 @@ export class FleetKeeper {
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
+    this.#noteAbsences(decided.snapshot, now);
     this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
     const facts = [this.#views, this.#sink.observed, Math.floor(now / LOOK_AGAIN_MS)];
     // The views are the same list until one is another.
@@ -78,6 +88,13 @@ export class FleetKeeper {
   /** The store has not been reached since this process leads: who is new shall read at least that. */
   async keepUndecided(snapshot: Snapshot, signal: AbortSignal): Promise<void> {
     await this.#sink.writeUndecided(undecidedViewsFor(snapshot), signal);
+  }
+
+  #noteAbsences({ nodes }: Snapshot, now: number): void {
+    if (!this.#liveness.isReachable) return this.#absences.interrupted();
+    const carrying = nodes.filter(({ labels }) => labels.role === 'loadbalancer').map(({ name }) => name);
+    const heard = new Set(this.#liveness.alive().map(({ node }) => node));
+    this.#absences.listened({ nodes: carrying, heard, now });
   }
 
   #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {

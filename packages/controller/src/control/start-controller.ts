@@ -97,7 +97,7 @@ export function startController(options: ControllerOptions): Controller {
     async run(signal) {
       await source.synced(signal);
       if (!leader.isLeader) return follow();
-      snapshot = snapshotFor(source, options.settings);
+      snapshot = snapshotFor(source, options.settings, fleet);
       const changedAt = unpublished.take();
       // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
       // table can be made of it must be possible to cut off.
@@ -145,6 +145,7 @@ export function startController(options: ControllerOptions): Controller {
       }
       const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
       await fleet?.keep({ table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted }, signal);
+      if (fleet !== undefined && fleet.absent !== snapshot.absent) decide.trigger();
       if (fleet?.isSomebodyWaiting) soon.start();
     },
   });
@@ -193,8 +194,8 @@ export function startController(options: ControllerOptions): Controller {
   };
 }
 
-function snapshotFor(source: Source, settings: FleetSettings): Snapshot {
-  return Object.freeze({ ...source.snapshot(), settings });
+function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): Snapshot {
+  return Object.freeze({ ...source.snapshot(), settings, ...(fleet && { absent: fleet.absent }) });
 }
 
 /** A store that was wiped, or fell back to an older copy, says so only when it is asked; one that is away, not at all. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { Heartbeat, ServiceView } from '@weir/model';
+import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceView } from '@weir/model';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 import { heartbeat, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
 
@@ -127,5 +127,47 @@ describe('what Services are told', () => {
     assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 SuspendedByOperator']);
     await live(world, 5, [a, b]);
     assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+  });
+
+  describe('when the proxy of a node stays away', () => {
+    const nodes = ['a', 'b', 'c'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
+    const nodesOf = async ({ store }: World): Promise<readonly string[]> =>
+      entriesOf((await store.table.read())?.table ?? EMPTY_TABLE, 'service').flatMap((each) => each.nodes);
+    const beatOf = (name: string): Heartbeat => {
+      const [listener] = heartbeat('a', ['uid-web']).listeners;
+      const id = `listener/${name}/10.0.0.${'abc'.indexOf(name) + 1}/TCP/80`;
+      return heartbeat(name, [], { listeners: listener === undefined ? [] : [{ ...listener, id }] });
+    };
+
+    test('another takes its place after five minutes, and who is back finds it taken', async (context) => {
+      const source = new FakeSource({ nodes, services: [serviceObject('web')] });
+      const world = await told(context, { source });
+      const [gone = '', stays = ''] = await nodesOf(world);
+      const third = ['a', 'b', 'c'].find((name) => name !== gone && name !== stays) ?? '';
+      await live(world, 3, ['a', 'b', 'c'].map(beatOf));
+      const others = [stays, third].map(beatOf);
+      await live(world, 290, others);
+      assert.deepEqual(await nodesOf(world), [gone, stays]);
+      await live(world, 20, others);
+      assert.deepEqual(await nodesOf(world), [stays, third].sort());
+      await live(world, 30, ['a', 'b', 'c'].map(beatOf));
+      assert.deepEqual(await nodesOf(world), [stays, third].sort());
+      assert.equal(world.lines()[0]?.split(' ')[2], 'Programmed');
+    });
+
+    test('time in which the store does not answer does not count', async (context) => {
+      const source = new FakeSource({ nodes, services: [serviceObject('web')] });
+      const world = await told(context, { source });
+      const [gone = '', stays = ''] = await nodesOf(world);
+      const others = ['a', 'b', 'c'].filter((name) => name !== gone).map(beatOf);
+      await live(world, 200, others);
+      world.store.faults.goAway();
+      await world.pass(600_000);
+      world.store.faults.comeBack();
+      await live(world, 60, others);
+      assert.deepEqual(await nodesOf(world), [gone, stays]);
+      await live(world, 60, others);
+      assert.ok(!(await nodesOf(world)).includes(gone));
+    });
   });
 });

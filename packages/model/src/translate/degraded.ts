@@ -42,7 +42,7 @@ export function degradedFor(
   if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} that is not cordoned has its ports free and an address of its IP families; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
+      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free, an address of its IP families and a proxy that answers, and is not cordoned; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
     });
   }
   const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));

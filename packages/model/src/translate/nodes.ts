@@ -2,7 +2,7 @@ import { canonicalAddress } from '../match/cidr.ts';
 import { DEFAULT_POOL } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import { subjectFor } from '../problem.ts';
-import type { NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
+import type { Absence, NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
 import { type NodeEntry, nodeId } from '../table/entry.ts';
 
 const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
@@ -14,8 +14,10 @@ export interface Nodes {
   /** Sorted by name. */
   readonly entries: readonly NodeEntry[];
   readonly byName: ReadonlyMap<string, NodeEntry>;
-  /** Names of those of whom nothing new is put. */
+  /** Names of those on whom nothing new is put: they are cordoned, or their proxy is silent. */
   readonly cordoned: ReadonlySet<string>;
+  /** Names of those whose place others take: their proxy has been silent for long. */
+  readonly lost: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
@@ -25,12 +27,43 @@ export function nodesFor(snapshot: Snapshot): Nodes {
   const carrying = snapshot.nodes.filter(
     (node) => node.labels.role === 'loadbalancer' && !Object.hasOwn(node.labels, EXCLUDED),
   );
-  const cordoned = new Set(carrying.filter(({ unschedulable }) => unschedulable).map(({ name }) => name));
   const entries = carrying
     .map((node) => entryFor(node, problems))
     .filter((node) => node.bindAddresses.length > 0)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { entries, byName: new Map(entries.map((node) => [node.name, node])), cordoned, problems };
+  const absent = absentOf(entries, snapshot.absent);
+  const unschedulable = carrying.filter((node) => node.unschedulable).map(({ name }) => name);
+  const lost = [...absent].filter(([, absence]) => absence === 'lost').map(([name]) => name);
+  return {
+    entries,
+    byName: new Map(entries.map((node) => [node.name, node])),
+    cordoned: new Set([...unschedulable, ...absent.keys()]),
+    lost: new Set(lost),
+    problems: [...problems, ...lost.map(lostProblem)],
+  };
+}
+
+/** Where no proxy of a pool answers, nobody knows a better node: then none of them counts as absent. */
+function absentOf(entries: readonly NodeEntry[], absent: Snapshot['absent']): ReadonlyMap<string, Absence> {
+  if (absent === undefined || absent.size === 0) return new Map();
+  const pools = new Set(entries.filter(({ name }) => !absent.has(name)).map(({ pool }) => pool));
+  return new Map(
+    entries.flatMap(({ name, pool }) => {
+      const absence = pools.has(pool) ? absent.get(name) : undefined;
+      return absence === undefined ? [] : [[name, absence] as const];
+    }),
+  );
+}
+
+function lostProblem(name: string): Problem {
+  return {
+    code: 'NoNodes',
+    subject: subjectFor('Node', { name }),
+    severity: 'warning',
+    heals: true,
+    message:
+      'no proxy of this node has been heard for minutes: its Services are served by other nodes where there is room; look at the proxy there, or take the label role=loadbalancer off the node',
+  };
 }
 
 function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {

@@ -41,6 +41,8 @@ export interface PlacementRequest extends Omit<HostQuestion, 'pools'> {
   readonly where: string;
   /** Of whose nodes nothing new is put: names. */
   readonly cordoned: ReadonlySet<string>;
+  /** In whose place it gets others where there are some: names. */
+  readonly lost: ReadonlySet<string>;
   /** On so many nodes, as long as there are so many. */
   readonly wanted: number;
 }
@@ -107,14 +109,15 @@ interface Choice {
   readonly wanted: number;
 }
 
-/** Those that it has, then the first that are free, sorted by name. */
+/** Those that it has, then the first that are free, and of those that it has the lost ones last; sorted by name. */
 function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, request: Asking): NodeEntry[] {
-  const chosen = kept.slice(0, wanted);
+  const chosen = kept.filter(({ name }) => !request.lost.has(name)).slice(0, wanted);
   for (const node of able) {
     if (chosen.length === wanted) break;
     const isFree = !kept.includes(node) && ports.every((port) => holderOn(node, port, request) === undefined);
     if (isFree) chosen.push(node);
   }
+  chosen.push(...kept.filter(({ name }) => request.lost.has(name)).slice(0, wanted - chosen.length));
   return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -8,5 +8,5 @@ export function noNodesMessage(pool: string | null): string {
     ? 'node with the label role=loadbalancer'
     : `node of pool "${pool}" (labels role=loadbalancer and weir.dev/pool=${pool})`;
   const command = `kubectl label node NAME role=loadbalancer${isDefault ? '' : ` weir.dev/pool=${pool}`}`;
-  return `no ${nodes} takes this Service: there is none, or each is cordoned or without an address of its IP families; ask the operator for one (${command})`;
+  return `no ${nodes} takes this Service: there is none, or each is cordoned, without an address of its IP families or without a proxy that answers; ask the operator for one (${command})`;
 }

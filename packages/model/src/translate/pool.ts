@@ -26,7 +26,7 @@ export function nodeWishFor(settings: ServiceSettings, { grants }: Tenant, fleet
   };
 }
 
-type PoolRequest = Omit<PlacementRequest, 'nodes' | 'cordoned' | 'wanted' | 'where' | 'poolOf'> & {
+type PoolRequest = Omit<PlacementRequest, 'nodes' | 'cordoned' | 'lost' | 'wanted' | 'where' | 'poolOf'> & {
   readonly nodes: Nodes;
   readonly tenant: string;
 };
@@ -41,10 +41,10 @@ export type PoolResult =
 /** Places a Service in its pool. One that has nodes of another and gets none in this one stays where it is. */
 export function placeInPool(wish: NodeWish, request: PoolRequest): PoolResult {
   const { nodes, tenant, service, ports, taken } = request;
-  const { cordoned } = nodes;
+  const { cordoned, lost } = nodes;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
   const placeOn = (some: readonly NodeEntry[]): PlacementResult =>
-    place({ ...request, nodes: some, cordoned, poolOf, wanted: wish.nodes, where: wish.where });
+    place({ ...request, nodes: some, cordoned, lost, poolOf, wanted: wish.nodes, where: wish.where });
   const inPool = nodes.entries.filter(({ pool }) => pool === wish.pool);
   const result = placeOn(nodeOrderFor(tenant, inPool));
   if (result.kind === 'placed') return { ...result, stays: undefined };

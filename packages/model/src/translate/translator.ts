@@ -40,7 +40,7 @@ export class Translator {
   /** By tenant, what of its limits is exceeded. */
   readonly #excess = new Map<string, string>();
   #before: Snapshot | undefined;
-  #nodes: Nodes = { entries: [], byName: new Map(), cordoned: new Set(), problems: [] };
+  #nodes: Nodes = { entries: [], byName: new Map(), cordoned: new Set(), lost: new Set(), problems: [] };
 
   /** `held`: what the last table granted (`heldFor`). Who has a port keeps it. */
   constructor(settings: FleetSettings, held: Held) {
@@ -58,7 +58,7 @@ export class Translator {
     const before = this.#before;
     if (snapshot.settings !== this.#settings) throw new Error('these settings need a translator of their own');
     this.#before = snapshot;
-    const isNodes = before?.nodes !== snapshot.nodes;
+    const isNodes = before?.nodes !== snapshot.nodes || before.absent !== snapshot.absent;
     const nodes = isNodes ? this.#setNodes(snapshot) : [];
     const changes = changedIn(before?.services ?? [], snapshot.services);
     const { gone, changed } = this.#services.update(changes, snapshot.settings);

@@ -95,6 +95,9 @@ export const nodeSets: readonly (readonly NodeObject[])[] = [
   [],
 ];
 const nodeSteps: fc.Arbitrary<Step> = fc.constantFrom(...nodeSets).map((nodes) => (before) => ({ ...before, nodes }));
+const absentSteps: fc.Arbitrary<Step> = fc
+  .dictionary(fc.constantFrom('n1', 'n2', 'n3', 'e1'), fc.constantFrom('silent' as const, 'lost' as const))
+  .map((absent) => (before) => ({ ...before, absent: new Map(Object.entries(absent)) }));
 const policySets: readonly (readonly TenantPolicyObject[])[] = [
   [],
   [policy('a', { namespaceSelector: team('a'), limits: { services: 1, ports: 2 } })],
@@ -153,6 +156,7 @@ export const steps: fc.Arbitrary<Step> = fc.oneof(
   sliceLeaving,
   podSteps,
   nodeSteps,
+  absentSteps,
   policySteps,
   namespaceSteps,
   suspensionSteps,
