@@ -91,7 +91,10 @@ export class FleetKeeper {
   }
 
   #noteAbsences({ nodes }: Snapshot, now: number): void {
-    if (!this.#liveness.isReachable) return this.#absences.interrupted();
+    if (!this.#liveness.isReachable) {
+      this.#absences.interrupted();
+      return;
+    }
     const carrying = nodes.filter(({ labels }) => labels.role === 'loadbalancer').map(({ name }) => name);
     const heard = new Set(this.#liveness.alive().map(({ node }) => node));
     this.#absences.listened({ nodes: carrying, heard, now });

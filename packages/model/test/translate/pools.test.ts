@@ -5,7 +5,9 @@ import {
   type NodeObject,
   OPEN_GRANTS,
   type Snapshot,
-  type TenantGrants, type TenantPolicyObject } from '@weir/model';
+  type TenantGrants,
+  type TenantPolicyObject,
+} from '@weir/model';
 import { namespace, node, policy, port, service } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
@@ -151,7 +153,9 @@ describe('how many nodes', () => {
       const after = next(before, { nodes: three, services: [web], ...absent(`${first} lost`) });
       assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
       assert.ok(
-        after.problems.some(({ subject, message }) => subject === `Node ${first}` && /no proxy of this node/.test(message)),
+        after.problems.some(
+          ({ subject, message }) => subject === `Node ${first}` && /no proxy of this node/.test(message),
+        ),
       );
       const back = next(after, { nodes: three, services: [web] });
       assert.deepEqual(statusOf(back, 'a/web').nodes, [second, third].sort());
