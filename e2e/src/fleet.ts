@@ -1,5 +1,5 @@
 // A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -13,6 +13,7 @@ import {
   temporaryDirectory,
 } from '@weir/testkit';
 import { API_SERVER, NODES, type NodeName, nodeAddress } from './addresses.ts';
+import { applyCustomResources } from './custom-resources.ts';
 
 export interface Fleet extends AsyncDisposable {
   readonly cluster: ControlPlane;
@@ -73,9 +74,7 @@ export async function startFleet(): Promise<Fleet> {
 
 /** Nodes are objects made by hand: there is no kubelet. */
 async function prepare(cluster: ControlPlane): Promise<void> {
-  const directory = `${root}charts/weir/templates/crds`;
-  for (const file of readdirSync(directory)) await cluster.kubectl('apply', '-f', `${directory}/${file}`);
-  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+  await applyCustomResources(cluster);
   for (const name of NODES) {
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
     await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });

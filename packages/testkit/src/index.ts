@@ -1,9 +1,13 @@
+export { ECHO_IMAGE } from './cluster/images.ts';
+export type { ClusterNode } from './cluster/node.ts';
+export { type Cluster, type ClusterOptions, startCluster } from './cluster/start-cluster.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './fixtures/control-plane.ts';
 export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
 export { freePort } from './free-port.ts';
 export { golden } from './golden.ts';
+export { insideMachine, requireMachine } from './namespace/inside-machine.ts';
 export { insideNamespace, type NamespaceOptions } from './namespace/inside-namespace.ts';
 export { findProgram } from './programs/find-program.ts';
 export type { Need } from './programs/needs.ts';

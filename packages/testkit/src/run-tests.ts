@@ -1,10 +1,11 @@
 /*
  * What `npm test` and `npm run e2e` start: fetches what the chosen tests need and lack, then becomes one `node --test`.
  *
- *   npm test                            all unit and end-to-end tests
+ *   npm test                            all unit and end-to-end tests but those with real nodes
  *   npm test -- store ledger.test.ts    only files whose path contains one of these
  *   npm test -- --test-name-pattern=lua flags of node --test go through
- *   npm run e2e                         only the end-to-end tests
+ *   npm run e2e                         the end-to-end tests, with those
+ *   npm run e2e -- cluster              only those on a cluster with real nodes: as root; builds kubelets first, once
  *
  * WEIR_CACHE   where programs are kept (default ~/.cache/weir)
  * WEIR_REQUIRE=all   what cannot run fails, instead of being left out
@@ -12,11 +13,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { become } from './become.ts';
-import { findNamespace } from './namespace/find-namespace.ts';
 import { announcement } from './programs/find-program.ts';
 import { providePrograms } from './programs/provide-programs.ts';
 import { parseArguments } from './test-run/arguments.ts';
 import { leftOut } from './test-run/left-out.ts';
+import { missingQuarters } from './test-run/missing-quarters.ts';
 import { needsOf, wantedPrograms } from './test-run/needs-of.ts';
 import { leftOutVariable } from './test-run/reporter.ts';
 import { testFiles } from './test-run/test-files.ts';
@@ -33,9 +34,9 @@ if (files.length === 0) {
 }
 
 const needs = files.map((file) => needsOf(join(root, file)));
-const namespace = needs.some((each) => each.namespace) ? findNamespace() : undefined;
-const programs = await providePrograms(wantedPrograms(needs, namespace?.kind !== 'missing'));
-const notes = leftOut({ programs, namespace });
+const missing = missingQuarters(needs);
+const programs = await providePrograms(wantedPrograms(needs, new Set(missing.keys())));
+const notes = leftOut({ programs, quarters: [...missing.values()] });
 const required = process.env.WEIR_REQUIRE === 'all';
 for (const note of notes) console.error(`weir: ${required ? 'WEIR_REQUIRE=all, and' : 'left out, since'} ${note}`);
 

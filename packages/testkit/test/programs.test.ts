@@ -109,14 +109,18 @@ describe('a program that is missing', () => {
 });
 
 test('what is built from Go modules is what the catalog names', () => {
-  for (const [build, { version }] of Object.entries(goBuilds)) {
-    const read = (file: string): string => readFileSync(new URL(`../${build}/${file}`, import.meta.url), 'utf8');
-    assert.match(read('go.mod'), new RegExp(`^require \\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
-    for (const origin of Object.values(catalog)) {
-      if (origin.kind === 'go' && origin.build === build)
-        assert.ok(read('tools.go').includes(`"${origin.module}"`), `${origin.module} is in ${build}/tools.go`);
-    }
+  const { 'echo-pod': ours, ...others } = goBuilds;
+  for (const [build, { folder, version, alongside = [] }] of Object.entries(others)) {
+    const read = (file: string): string => readFileSync(new URL(`../${folder}/${file}`, import.meta.url), 'utf8');
+    assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
+    const modules = Object.values(catalog).flatMap((origin) =>
+      origin.kind === 'go' && origin.build === build ? [origin.module] : [],
+    );
+    for (const module of [...modules, ...alongside])
+      assert.ok(read('tools.go').includes(`"${module}"`), `${module} is in ${folder}/tools.go`);
   }
+  const source = readFileSync(new URL('../echo-pod/main.go', import.meta.url), 'utf8');
+  assert.ok(source.includes(`const version = "${ours.version}"`));
 });
 
 test('only what the chosen test files declare is fetched, and nothing for files that cannot run anyway', async () => {
@@ -129,12 +133,15 @@ test('only what the chosen test files declare is fetched, and nothing for files 
   // put together here, since this file is one of those whose text is read
   const store = file('store.test.ts', `describe('store', ${'requireProgram'}('redis', 'wrk'), () => {});`);
   const whole = file('whole.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
-  assert.deepEqual(needsOf(plain), { programs: [], namespace: false });
-  assert.deepEqual(needsOf(store), { programs: ['redis-server', 'wrk'], namespace: false });
-  assert.deepEqual(needsOf(whole), { programs: ['etcd', 'ip'], namespace: true });
-  const needs = [plain, store, whole].map(needsOf);
-  assert.deepEqual(wantedPrograms(needs, true), ['redis-server', 'etcd', 'wrk', 'ip']);
-  assert.deepEqual(wantedPrograms(needs, false), ['redis-server', 'wrk']);
+  const nodes = file('nodes.test.ts', `const here = ${'insideMachine'}(); ${'requireProgram'}('runc');`);
+  assert.deepEqual(needsOf(plain), { programs: [], quarters: 'none' });
+  assert.deepEqual(needsOf(store), { programs: ['redis-server', 'wrk'], quarters: 'none' });
+  assert.deepEqual(needsOf(whole), { programs: ['etcd', 'ip'], quarters: 'namespace' });
+  assert.deepEqual(needsOf(nodes), { programs: ['runc'], quarters: 'machine' });
+  const needs = [plain, store, whole, nodes].map(needsOf);
+  assert.deepEqual(wantedPrograms(needs, new Set()), ['redis-server', 'etcd', 'wrk', 'ip', 'runc']);
+  assert.deepEqual(wantedPrograms(needs, new Set(['machine'])), ['redis-server', 'etcd', 'wrk', 'ip']);
+  assert.deepEqual(wantedPrograms(needs, new Set(['namespace', 'machine'])), ['redis-server', 'wrk']);
 });
 
 type Answer = { program: Record<string, string> & { path: string; skip: string; reason: string }; progress: string };

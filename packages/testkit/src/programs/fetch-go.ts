@@ -11,17 +11,18 @@ import { run } from './run.ts';
  * keeps what an interrupted build has compiled. The finished folder appears by one rename. To be called under the lock of the cache.
  */
 export async function fetchGo(build: GoBuild, progress: (text: string) => void): Promise<void> {
-  const cwd = fileURLToPath(new URL(`../../${build}/`, import.meta.url));
+  const { folder, version, effort, tags = [], alongside = [] } = goBuilds[build];
+  const cwd = fileURLToPath(new URL(`../../${folder}/`, import.meta.url));
   const env = goEnvironment();
   await refuseOldGo(cwd, env);
-  const commands = Object.values(catalog).flatMap((origin) =>
+  const inCatalog = Object.values(catalog).flatMap((origin) =>
     origin.kind === 'go' && origin.build === build ? [origin.module] : [],
   );
+  const commands = [`-tags=${tags.join(',')}`, ...inCatalog, ...alongside];
   const home = goDirectory(build);
   const scratch = `${home}.building`;
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
-  const { version, effort } = goBuilds[build];
   progress(`${build} ${version}: ${effort}`);
   const counting = (verb: string, of = ''): ((line: string) => void) => counter((n) => progress(`${verb} ${n}${of}`));
   const list = await run('go', ['list', '-deps', ...commands], {
@@ -55,9 +56,8 @@ async function refuseOldGo(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
 
 function linkerFlags(build: GoBuild): string {
   const { version, versionVariables } = goBuilds[build];
-  return ['-s -w', ...Object.entries(versionVariables(version)).map(([name, value]) => `-X ${name}=${value}`)].join(
-    ' ',
-  );
+  const variables = Object.entries(versionVariables?.(version) ?? {});
+  return ['-s -w', ...variables.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }
 
 /** Says how many lines came, every ten seconds. */

@@ -4,11 +4,25 @@ import type { ProgramName } from './program.ts';
 /** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
 export type Need = ProgramName | NeedSet;
 
-type NeedSet = 'redis' | 'kubernetes';
+type NeedSet = 'redis' | 'kubernetes' | 'nodes';
 
 const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
   redis: ['redis-server'],
   kubernetes: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
+  // Beside a control plane: what runs real pods, and has the last word about the packets on their way to them.
+  nodes: [
+    'kube-scheduler',
+    'kubelet',
+    'kube-proxy',
+    'containerd',
+    'containerd-shim-runc-v2',
+    'ctr',
+    'host-local',
+    'echo-pod',
+    'runc',
+    'nft',
+    'ip',
+  ],
 };
 
 export function programsFor(need: Need): readonly ProgramName[] {

@@ -1,0 +1,77 @@
+// Weir on real nodes: a controller beside the API server, and on each node a proxy in the node's own network, as the DaemonSet has it.
+import { fileURLToPath } from 'node:url';
+import {
+  type Cluster,
+  type ClusterNode,
+  type SpawnedProcess,
+  type SpawnOptions,
+  spawnProcess,
+  startCluster,
+  startRedis,
+} from '@weir/testkit';
+import { applyCustomResources } from '../custom-resources.ts';
+
+/** What clients connect from. */
+export const CLIENTS = ['10.250.0.101', '10.250.0.102'] as const;
+
+export interface RealFleet extends AsyncDisposable {
+  readonly cluster: Cluster;
+  /** Of the nodes, which is what is published. */
+  readonly addresses: readonly string[];
+  apply(...objects: readonly object[]): Promise<void>;
+  /** Changes the `spec` of a Service, as `kubectl edit` does; lists are replaced. */
+  change(path: string, spec: object): Promise<void>;
+  output(): string;
+  close(): Promise<void>;
+}
+
+const packages = fileURLToPath(new URL('../../../packages/', import.meta.url));
+
+export async function startRealFleet(): Promise<RealFleet> {
+  const cluster = await startCluster({ nodes: 2, clients: CLIENTS });
+  const redis = await startRedis({ host: cluster.address, password: 'of-the-fleet' });
+  const running: SpawnedProcess[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(running.map((process) => process.stop('SIGKILL')));
+    await Promise.all([redis.close(), cluster.close()]);
+  };
+  const common = { ...process.env, WEIR_FLEET: 'cluster', WEIR_REDIS_URL: redis.url, WEIR_LOG_LEVEL: 'info' };
+  await applyCustomResources(cluster);
+  running.push(await spawnProcess(controllerIn(cluster, common)));
+  for (const node of cluster.nodes) running.push(await node.spawn(proxyOn(node, common)));
+  return {
+    cluster,
+    addresses: cluster.nodes.map(({ address }) => address),
+    async apply(...objects) {
+      const list = { apiVersion: 'v1', kind: 'List', items: objects };
+      await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(list) });
+    },
+    async change(path, spec) {
+      const [namespace = '', name = ''] = path.split('/');
+      const patch = JSON.stringify({ spec });
+      await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', patch);
+    },
+    output: () => running.map((process) => process.output().slice(-4000)).join('\n'),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function controllerIn(cluster: Cluster, common: NodeJS.ProcessEnv): SpawnOptions {
+  const own = {
+    KUBECONFIG: cluster.kubeconfig,
+    WEIR_CLASSLESS: 'true',
+    WEIR_NAMESPACE: 'kube-system',
+    WEIR_SERVICE_CIDRS: '10.96.0.0/16',
+    WEIR_ADMIN: 'off',
+  };
+  return part('controller', { ...common, ...own });
+}
+
+function proxyOn({ name }: ClusterNode, common: NodeJS.ProcessEnv): SpawnOptions {
+  return part('proxy', { ...common, WEIR_NODE: name, WEIR_WORKERS: '2' });
+}
+
+function part(name: 'controller' | 'proxy', env: NodeJS.ProcessEnv): SpawnOptions {
+  return { name, command: process.execPath, args: ['--conditions=source', `${packages}${name}/src/main.ts`], env };
+}

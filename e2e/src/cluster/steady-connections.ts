@@ -1,0 +1,77 @@
+// Clients that connect again and again while something is changed under them: what fails is what a user would have seen.
+import { connectRaw, eventually } from '@weir/testkit';
+
+export interface SteadyConnections extends AsyncDisposable {
+  readonly made: number;
+  readonly failures: readonly string[];
+  /** Which pods have answered so far. */
+  readonly pods: ReadonlySet<string>;
+  /** Resolves after so many further connections, or rejects with the first failure. */
+  atLeast(more: number): Promise<void>;
+  /** Lets those under way finish. */
+  stop(): Promise<void>;
+}
+
+/** Each client makes a connection, is told a pod's name, sends a word and gets it back, ends the connection, and begins again. */
+export function steadyConnections({
+  hosts,
+  port,
+  clients,
+}: {
+  readonly hosts: readonly string[];
+  readonly port: number;
+  readonly clients: number;
+}): SteadyConnections {
+  const failures: string[] = [];
+  const pods = new Set<string>();
+  let made = 0;
+  let stopped = false;
+  const client = async (number: number): Promise<void> => {
+    for (let turn = number; !stopped; turn++) {
+      const host = hosts[turn % hosts.length] ?? '';
+      try {
+        pods.add(await converse(host, port));
+        made += 1;
+      } catch (error) {
+        failures.push(`${host}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+      // A pace, so that the clients leave the machine to what they test.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  const running = Array.from({ length: clients }, (_, number) => client(number));
+  const stop = async (): Promise<void> => {
+    stopped = true;
+    await Promise.all(running);
+  };
+  return {
+    get made() {
+      return made;
+    },
+    failures,
+    pods,
+    async atLeast(more) {
+      const goal = made + more;
+      await eventually(
+        () => {
+          if (made < goal && failures.length === 0) throw new Error(`${made} of ${goal} connections were made`);
+        },
+        { timeoutMs: 60_000 },
+      );
+      if (failures.length > 0) throw new Error(`a connection failed: ${failures[0]}`);
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function converse(host: string, port: number): Promise<string> {
+  await using client = await connectRaw({ host, port });
+  const pod = String(await client.take(/\n/)).trim();
+  await client.send('word');
+  await client.take(4);
+  await client.end();
+  const ending = await client.ended;
+  if (ending.kind !== 'end') throw new Error(`ended by ${JSON.stringify(ending)}`);
+  return pod;
+}

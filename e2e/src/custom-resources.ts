@@ -1,0 +1,11 @@
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ControlPlane } from '@weir/testkit';
+
+const folder = fileURLToPath(new URL('../../charts/weir/templates/crds/', import.meta.url));
+
+/** Those of the chart, as `docs/operating.md` says. */
+export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {
+  for (const file of readdirSync(folder)) await kubectl('apply', '-f', `${folder}${file}`);
+  await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+}

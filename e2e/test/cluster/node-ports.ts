@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { eventually } from '@weir/testkit';
+import { echoPods, echoService, namespaceObject, servicePort } from '../../src/cluster/echo-objects.ts';
+import { comesTo, servedWell } from '../../src/cluster/expectations.ts';
+import type { RealFleet } from '../../src/cluster/real-fleet.ts';
+import { addressesIn, conditionIn, statusWhen } from '../../src/kubernetes-objects.ts';
+
+const namespace = 'bypass';
+const path = `${namespace}/echo`;
+const TCP = { name: 'tcp', port: 7600 } as const;
+
+export function nodePorts(fleet: () => RealFleet): void {
+  describe('node ports, and what kube-proxy makes of a Service', () => {
+    let nodePort = 0;
+    let clusterIp = '';
+
+    before(async () => {
+      const { apply } = fleet();
+      await apply(namespaceObject(namespace));
+      const service = echoService({ namespace, ports: [TCP], spec: { allocateLoadBalancerNodePorts: true } });
+      await apply(echoPods({ namespace, replicas: 2 }), service);
+    });
+
+    test('are open beside the proxies on a Service that says nothing of them, and it is told so', async () => {
+      const status = await statusWhen(
+        fleet().cluster,
+        path,
+        (now) => addressesIn(now).length === 2 && conditionIn(now, 'Degraded')?.reason === 'NodePortBypass',
+      );
+      assert.match(conditionIn(status, 'Degraded')?.message ?? '', /allocateLoadBalancerNodePorts/);
+      const text = await fleet().cluster.kubectl('get', 'service', 'echo', '-n', namespace, '-o', 'json');
+      const { spec } = JSON.parse(text) as { spec: { clusterIP: string; ports: { nodePort: number }[] } };
+      nodePort = spec.ports[0]?.nodePort ?? 0;
+      clusterIp = spec.clusterIP;
+      await comesTo(fleet(), TCP, 'answered');
+      await comesTo(fleet(), { port: nodePort }, 'answered');
+      for (const rules of await rulesOfAll(fleet())) assert.ok(rules.includes(`tcp . ${nodePort} :`));
+    });
+
+    test('are closed when the Service gives them up, and it goes on being served', async () => {
+      await fleet().change(path, {
+        allocateLoadBalancerNodePorts: false,
+        ports: [{ ...servicePort(TCP), nodePort: 0 }],
+      });
+      await servedWell(fleet(), path);
+      await comesTo(fleet(), { port: nodePort }, 'refused');
+      await comesTo(fleet(), TCP, 'answered');
+      for (const rules of await rulesOfAll(fleet())) assert.ok(!rules.includes(`tcp . ${nodePort} :`));
+    });
+
+    test('the published addresses are not caught by kube-proxy, which knows the cluster IP', async () => {
+      for (const rules of await rulesOfAll(fleet())) {
+        assert.match(rules, new RegExp(`${clusterIp.replaceAll('.', '\\.')} \\. tcp \\. ${TCP.port} :`));
+        for (const address of fleet().addresses) assert.ok(!rules.includes(`${address} . tcp . ${TCP.port} `));
+      }
+    });
+
+    test('kube-proxy would catch them if they were published as virtual addresses', async () => {
+      const { kubectl } = fleet().cluster;
+      const [address = ''] = fleet().addresses;
+      const ingress = [{ ip: address, ipMode: 'VIP' }];
+      const manifest = {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { namespace, name: 'other' },
+        spec: {
+          type: 'LoadBalancer',
+          loadBalancerClass: 'example.test/other',
+          selector: { app: 'echo' },
+          ports: [servicePort({ name: 'tcp', port: 7601 })],
+        },
+      };
+      await fleet().apply(manifest);
+      const patch = JSON.stringify({ status: { loadBalancer: { ingress } } });
+      await kubectl('patch', 'service', 'other', '-n', namespace, '--subresource=status', '--type=merge', '-p', patch);
+      await eventually(async () => {
+        for (const rules of await rulesOfAll(fleet())) assert.ok(rules.includes(`${address} . tcp . 7601 `));
+      });
+      await kubectl('delete', 'service', 'other', '-n', namespace);
+    });
+  });
+}
+
+function rulesOfAll({ cluster }: RealFleet): Promise<string[]> {
+  return Promise.all(cluster.nodes.map((node) => node.packetRules()));
+}

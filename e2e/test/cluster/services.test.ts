@@ -1,0 +1,33 @@
+// Services on a cluster with real nodes: kubelets, containers and kube-proxy, and whatever a tenant may change while clients come.
+import { after, before, describe } from 'node:test';
+import { insideMachine, requireProgram } from '@weir/testkit';
+import { type RealFleet, startRealFleet } from '../../src/cluster/real-fleet.ts';
+import { affinity } from './affinity.ts';
+import { nodePorts } from './node-ports.ts';
+import { portsAndProtocols } from './ports-and-protocols.ts';
+import { rollingUpdates } from './rolling-updates.ts';
+import { scale } from './scale.ts';
+import { sourceRanges } from './source-ranges.ts';
+import { trafficPolicy } from './traffic-policy.ts';
+
+const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes'), ...insideMachine() };
+
+describe('Services on two real nodes', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: RealFleet;
+  before(async () => {
+    fleet = await startRealFleet();
+  });
+  after(() => fleet?.close());
+
+  for (const scenarios of [
+    portsAndProtocols,
+    scale,
+    sourceRanges,
+    affinity,
+    trafficPolicy,
+    nodePorts,
+    rollingUpdates,
+  ]) {
+    scenarios(() => fleet);
+  }
+});

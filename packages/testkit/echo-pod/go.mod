@@ -1,0 +1,3 @@
+module weir.dev/testkit/echo-pod
+
+go 1.26

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { programPath } from '../programs/require-program.ts';
+
+/** The addresses of the cluster: its own machine, in which nobody else is, can always take the same. */
+export const API_SERVER_ADDRESS = '10.250.0.1';
+export const POD_NETWORK = '10.244.0.0/16';
+
+export type Place = {
+  readonly name: string;
+  readonly address: string;
+  readonly podNetwork: string;
+  /** Path of its network namespace. */
+  readonly namespace: string;
+};
+
+export function placesFor(count: number): Place[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `node-${index + 1}`;
+    return {
+      name,
+      address: `10.250.0.${11 + index}`,
+      podNetwork: `10.244.${index + 1}.0/24`,
+      namespace: `/run/netns/${name}`,
+    };
+  });
+}
+
+/** A bridge in the namespace that we are in, with the API server's and the clients' addresses, and each node on a wire of its own. */
+export function layWires(places: readonly Place[], clients: readonly string[]): void {
+  ip([
+    'link set lo up',
+    'link add br0 type bridge',
+    'link set br0 up',
+    ...[API_SERVER_ADDRESS, ...clients].map((address) => `address add ${address}/24 dev br0`),
+  ]);
+  for (const place of places) layWire(place, places);
+}
+
+function layWire(place: Place, all: readonly Place[]): void {
+  const { name, address, podNetwork, namespace } = place;
+  ip([
+    `netns add ${name}`,
+    `link add w-${name} type veth peer name eth0 netns ${name}`,
+    `link set w-${name} master br0 up`,
+    `route add ${podNetwork} via ${address}`,
+  ]);
+  const others = all.filter((other) => other !== place);
+  ip(
+    [
+      'link set lo up',
+      `address add ${address}/24 dev eth0`,
+      'link set eth0 up',
+      `route add default via ${API_SERVER_ADDRESS}`,
+      ...others.map((other) => `route add ${other.podNetwork} via ${other.address}`),
+    ],
+    ['-netns', name],
+  );
+  execFileSync('nsenter', [`--net=${namespace}`, 'sh', '-c', 'echo 1 > /proc/sys/net/ipv4/ip_forward']);
+}
+
+function ip(lines: readonly string[], options: readonly string[] = []): void {
+  execFileSync(programPath('ip'), [...options, '-batch', '-'], {
+    input: `${lines.join('\n')}\n`,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+}

@@ -1,0 +1,101 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { machineName } from '../namespace/inside-machine.ts';
+import { programPath } from '../programs/require-program.ts';
+import { run } from '../programs/run.ts';
+import { type SpawnedProcess, type SpawnOptions, spawnProcess } from '../spawn-process.ts';
+import { type Place, POD_NETWORK } from './network.ts';
+import { cniNetwork, containerdToml, kubeletSettings, type NodeFolders } from './node-settings.ts';
+
+export type ClusterNode = {
+  readonly name: string;
+  readonly address: string;
+  /** Starts a process in the network of the node, as a pod with `hostNetwork` has it. */
+  spawn(options: SpawnOptions): Promise<SpawnedProcess>;
+  /** What kube-proxy, and whoever else, has told the kernel of the node: the text of nft(8). */
+  packetRules(): Promise<string>;
+};
+
+export type RunningNode = ClusterNode & { output(): string; close(): Promise<void> };
+
+/** containerd, kubelet and kube-proxy in the network namespace of a node. Returns before the node is ready. */
+export async function startNode(
+  place: Place,
+  { kubeconfig, directory, images }: { kubeconfig: string; directory: string; images: string },
+): Promise<RunningNode> {
+  const { name, address, namespace } = place;
+  const running: SpawnedProcess[] = [];
+  const inside = (options: SpawnOptions): Promise<SpawnedProcess> => {
+    const { command, args = [], name: title = command } = options;
+    const enter = [`--net=${namespace}`, '--', command, ...args];
+    return spawnProcess({ ...options, command: '/usr/bin/nsenter', args: enter, name: `${title} of ${name}` });
+  };
+  const launch = async (program: Parameters<typeof programPath>[0], args: string[], ready?: RegExp): Promise<void> => {
+    const readyWhen = ready === undefined ? {} : { readyWhen: ready };
+    running.push(
+      await inside({ command: programPath(program), args, name: program, env: environment(), ...readyWhen }),
+    );
+  };
+  const folders = furnish(place, directory);
+  const close = async (): Promise<void> => {
+    // first who would start again what is ended
+    for (const each of running.toReversed()) await each.stop('SIGKILL');
+  };
+  try {
+    await launch(
+      'containerd',
+      ['--config', join(folders.directory, 'containerd.toml')],
+      /containerd successfully booted/,
+    );
+    await run(programPath('ctr'), ['--address', folders.socket, '--namespace', 'k8s.io', 'images', 'import', images]);
+    await launch('kubelet', [
+      `--kubeconfig=${kubeconfig}`,
+      `--config=${join(folders.directory, 'kubelet.json')}`,
+      `--hostname-override=${name}`,
+      `--root-dir=${join(folders.directory, 'kubelet')}`,
+      `--node-ip=${address}`,
+      '--node-labels=role=loadbalancer',
+    ]);
+    await launch('kube-proxy', [
+      `--kubeconfig=${kubeconfig}`,
+      '--proxy-mode=nftables',
+      `--hostname-override=${name}`,
+      `--cluster-cidr=${POD_NETWORK}`,
+      '--conntrack-max-per-core=0',
+    ]);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    name,
+    address,
+    spawn: inside,
+    packetRules: () => run('nsenter', [`--net=${namespace}`, '--', programPath('nft'), 'list', 'ruleset']),
+    output: () => running.map((each) => each.output().slice(-4000)).join('\n'),
+    close,
+  };
+}
+
+function furnish(place: Place, directory: string): NodeFolders {
+  const folders: NodeFolders = {
+    directory: join(directory, place.name),
+    socket: join(directory, place.name, 'containerd.sock'),
+    plugins: dirname(programPath('host-local')),
+    runc: programPath('runc'),
+  };
+  const machine = machineName();
+  if (machine === undefined) throw new Error('nodes are started in a test file that has called insideMachine()');
+  const write = (file: string, text: string): void => writeFileSync(join(folders.directory, file), text);
+  mkdirSync(join(folders.directory, 'cni'), { recursive: true });
+  write('cni/10-pods.conflist', cniNetwork(place, folders));
+  write('containerd.toml', containerdToml(folders));
+  write('kubelet.json', kubeletSettings(place, { ...folders, machine }));
+  return folders;
+}
+
+/** They start each other by name. */
+function environment(): NodeJS.ProcessEnv {
+  const folders = (['containerd-shim-runc-v2', 'runc', 'nft', 'ip'] as const).map((name) => dirname(programPath(name)));
+  return { ...process.env, PATH: [...folders, process.env.PATH, '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) };
+}

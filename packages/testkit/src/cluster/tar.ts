@@ -1,0 +1,39 @@
+export type TarEntry = { readonly path: string; readonly mode: number } & (
+  | { readonly kind: 'file'; readonly data: Uint8Array }
+  | { readonly kind: 'folder' }
+);
+
+const block = 512;
+
+/** A POSIX (ustar) archive of these entries, owned by root; paths of up to 100 bytes. The same entries give the same bytes. */
+export function tar(entries: readonly TarEntry[]): Buffer {
+  return Buffer.concat([...entries.flatMap(withHeader), Buffer.alloc(2 * block)]);
+}
+
+function withHeader(entry: TarEntry): Uint8Array[] {
+  const data = entry.kind === 'file' ? entry.data : new Uint8Array();
+  return [header(entry, data.length), data, Buffer.alloc((block - (data.length % block)) % block)];
+}
+
+function header({ kind, path, mode }: TarEntry, size: number): Buffer {
+  if (Buffer.byteLength(path) > 100) throw new Error(`too long for this archive: ${path}`);
+  const fields = Buffer.alloc(block);
+  const octal = (value: number, at: number, width: number): void => {
+    fields.write(`${value.toString(8).padStart(width - 1, '0')}\0`, at, 'latin1');
+  };
+  fields.write(path, 0);
+  octal(mode, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  octal(size, 124, 12);
+  octal(0, 136, 12);
+  fields.fill(' ', 148, 156); // as which the sum counts its own place
+  fields.write(kind === 'file' ? '0' : '5', 156);
+  fields.write('ustar\x0000', 257, 'latin1');
+  octal(
+    fields.reduce((sum, byte) => sum + byte, 0),
+    148,
+    7,
+  );
+  return fields;
+}
