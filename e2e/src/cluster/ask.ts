@@ -1,7 +1,6 @@
 // A client that asks a pod for its name, and says how that went.
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { connectRaw, type RawClient } from '@weir/testkit';
+import { udpClient } from './udp-client.ts';
 
 export type Answer =
   | { readonly kind: 'answered'; readonly pod: string }
@@ -43,20 +42,12 @@ async function askByTcp({ host, port, from }: Question): Promise<Answer> {
 }
 
 async function askByUdp({ host, port, from }: Question): Promise<Answer> {
-  const socket = createSocket('udp4');
+  await using client = await udpClient({ host, port, from });
   try {
-    socket.bind({ port: 0, ...(from === undefined ? {} : { address: from }) });
-    await once(socket, 'listening');
-    socket.connect(port, host);
-    await once(socket, 'connect');
-    socket.send('?');
-    const [message] = (await once(socket, 'message', { signal: AbortSignal.timeout(2000) })) as [Buffer];
-    return { kind: 'answered', pod: String(message).replace(/ \?$/, '') };
+    const pod = await client.ask();
+    return pod === undefined ? { kind: 'silent' } : { kind: 'answered', pod };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return { kind: 'refused' };
-    if ((error as Error).name === 'AbortError') return { kind: 'silent' };
     throw error;
-  } finally {
-    socket.close();
   }
 }

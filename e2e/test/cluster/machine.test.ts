@@ -10,7 +10,7 @@ describe('a machine within this one', { ...requireMachine(), timeout: 60_000 }, 
     test(`takes all that is in it along when it is ended by ${signal}`, async () => {
       await using folder = temporaryDirectory('machine');
       const { machine, name } = await startInner(folder.path);
-      assert.equal(traces(name).length, 2);
+      assert.ok(traces(name).length >= 2);
       await machine.stop(signal);
       await eventually(() => assert.deepEqual(traces(name), []));
     });
@@ -56,11 +56,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { insideMachine } from '${import.meta.resolve('@weir/testkit')}';
 insideMachine();
-const name = process.env.WEIR_MACHINE;
+const { name } = JSON.parse(process.env.WEIR_MACHINE);
 const tree = existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup';
-mkdirSync(tree + '/' + name + '/node-1', { recursive: true });
+mkdirSync(tree + '/k8s.io');
 const child = spawn('sh', ['-c', ': ' + name + '; sleep 1000; true'], { detached: true, stdio: 'ignore' });
-writeFileSync(tree + '/' + name + '/node-1/cgroup.procs', String(child.pid));
+writeFileSync(tree + '/k8s.io/cgroup.procs', String(child.pid));
 writeFileSync('/var/lib/' + name, 'its own');
 console.log('up ' + name);
 console.log('reads ' + readFileSync('/var/lib/' + name, 'utf8'));
@@ -70,7 +70,7 @@ setInterval(() => {}, 1000);
 
 /** Processes and control groups of the machine that are visible from here. */
 function traces(name: string): string[] {
-  const groups = globSync(`/sys/fs/cgroup/{,*/}${name}`);
+  const groups = globSync(`/sys/fs/cgroup/{,*/}**/${name}`);
   const processes = globSync('/proc/[0-9]*/cmdline').filter((file) => readIfThere(file).includes(`: ${name};`));
   return [...groups, ...processes];
 }

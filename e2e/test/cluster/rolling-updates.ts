@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import { eventually } from '@weir/testkit';
 import { echoPods, echoService, namespaceObject } from '../../src/cluster/echo-objects.ts';
 import { comesTo, servedWell } from '../../src/cluster/expectations.ts';
 import type { RealFleet } from '../../src/cluster/real-fleet.ts';
 import { steadyConnections } from '../../src/cluster/steady-connections.ts';
+import { udpClient } from '../../src/cluster/udp-client.ts';
 
 const namespace = 'rolling';
 const port = 7700;
+const TCP = { name: 'tcp', port } as const;
+const UDP = { name: 'udp', port, protocol: 'UDP' } as const;
 
 export function rollingUpdates(fleet: () => RealFleet): void {
   describe('a rolling update', () => {
@@ -15,13 +19,18 @@ export function rollingUpdates(fleet: () => RealFleet): void {
       await apply(namespaceObject(namespace));
       await apply(
         echoPods({ namespace, replicas: 3, lingerSeconds: 2 }),
-        echoService({ namespace, ports: [{ name: 'tcp', port }] }),
+        echoService({ namespace, ports: [TCP, UDP] }),
       );
       await rolledOut();
       await servedWell(fleet(), `${namespace}/echo`);
-      await comesTo(fleet(), { port }, 'answered');
+      for (const each of [TCP, UDP]) await comesTo(fleet(), each, 'answered');
     });
 
+    const podsOf = async (where: string): Promise<string[]> => {
+      const text = await fleet().cluster.kubectl('get', 'pods', '-n', where, '-o', 'json');
+      const { items } = JSON.parse(text) as { items: { metadata: { name: string } }[] };
+      return items.map(({ metadata }) => metadata.name);
+    };
     const rolledOut = (): Promise<string> =>
       fleet().cluster.kubectl('rollout', 'status', 'deployment/echo', '-n', namespace, '--timeout=120s');
 
@@ -37,6 +46,19 @@ export function rollingUpdates(fleet: () => RealFleet): void {
       await clients.stop();
       assert.deepEqual(clients.failures, []);
       assert.ok(clients.pods.size >= 9, `${clients.pods.size} pods have answered, of three generations of three`);
+    });
+
+    test('moves a UDP client that keeps its port to the new pods', async () => {
+      const [host = ''] = fleet().addresses;
+      await using client = await udpClient({ host, port });
+      const old = await podsOf(namespace);
+      assert.ok(old.includes((await client.ask()) ?? ''));
+      await fleet().cluster.kubectl('rollout', 'restart', 'deployment/echo', '-n', namespace);
+      await rolledOut();
+      await eventually(async () => {
+        const pod = await client.ask();
+        assert.ok(pod !== undefined && !old.includes(pod), `${pod} answers`);
+      });
     });
   });
 }

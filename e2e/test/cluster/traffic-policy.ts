@@ -26,7 +26,10 @@ export function trafficPolicy(fleet: () => RealFleet): void {
       await fleet().change(path, { externalTrafficPolicy: 'Local' });
       const status = await statusWhen(fleet().cluster, path, (now) => conditionIn(now, 'Degraded') !== undefined);
       assert.equal(conditionIn(status, 'Degraded')?.reason, 'SourceAddressNotPreserved');
-      assert.match(conditionIn(status, 'Degraded')?.message ?? '', /weir\.dev\/proxy-protocol/);
+      assert.match(
+        conditionIn(status, 'Degraded')?.message ?? '',
+        /externalTrafficPolicy is Local, but pods see the address of the proxy/,
+      );
       assert.equal(conditionIn(status, 'Accepted')?.status, 'True');
       assert.deepEqual(addressesIn(status), fleet().addresses);
       await comesTo(fleet(), { port }, 'answered');

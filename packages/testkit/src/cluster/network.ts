@@ -55,7 +55,13 @@ function layWire(place: Place, all: readonly Place[]): void {
     ],
     ['-netns', name],
   );
-  execFileSync('nsenter', [`--net=${namespace}`, 'sh', '-c', 'echo 1 > /proc/sys/net/ipv4/ip_forward']);
+  setInside(namespace, 'ip_forward', 1);
+  // the kernel tells a client of only a few refused datagrams per second; here each counts
+  setInside(namespace, 'icmp_ratelimit', 0);
+}
+
+function setInside(namespace: string, name: string, value: number): void {
+  execFileSync('nsenter', [`--net=${namespace}`, 'sh', '-c', `echo ${value} > /proc/sys/net/ipv4/${name}`]);
 }
 
 function ip(lines: readonly string[], options: readonly string[] = []): void {

@@ -53,10 +53,7 @@ state = '${directory}/state'
 `;
 }
 
-export function kubeletSettings(
-  { name, podNetwork }: Place,
-  { directory, socket, machine }: NodeFolders & { machine: string },
-): string {
+export function kubeletSettings({ podNetwork }: Place, { directory, socket }: NodeFolders): string {
   return JSON.stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -67,11 +64,10 @@ export function kubeletSettings(
     podLogsDir: join(directory, 'pod-logs'),
     resolvConf: '',
     failSwapOn: false,
-    // Old control groups still do where memory and CPU of pods need not be enforced. What is made is below our own name.
+    // Old control groups still do where memory and CPU of pods need not be enforced.
     failCgroupV1: false,
     cgroupDriver: 'cgroupfs',
     cgroupsPerQOS: false,
-    cgroupRoot: `/${machine}/${name}`,
     enforceNodeAllocatable: [],
     localStorageCapacityIsolation: false,
     evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },

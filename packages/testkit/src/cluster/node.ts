@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { machineName } from '../namespace/inside-machine.ts';
 import { programPath } from '../programs/require-program.ts';
 import { run } from '../programs/run.ts';
 import { type SpawnedProcess, type SpawnOptions, spawnProcess } from '../spawn-process.ts';
@@ -84,13 +83,11 @@ function furnish(place: Place, directory: string): NodeFolders {
     plugins: dirname(programPath('host-local')),
     runc: programPath('runc'),
   };
-  const machine = machineName();
-  if (machine === undefined) throw new Error('nodes are started in a test file that has called insideMachine()');
   const write = (file: string, text: string): void => writeFileSync(join(folders.directory, file), text);
   mkdirSync(join(folders.directory, 'cni'), { recursive: true });
   write('cni/10-pods.conflist', cniNetwork(place, folders));
   write('containerd.toml', containerdToml(folders));
-  write('kubelet.json', kubeletSettings(place, { ...folders, machine }));
+  write('kubelet.json', kubeletSettings(place, folders));
   return folders;
 }
 

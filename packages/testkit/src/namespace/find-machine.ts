@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 
 /** Whether a machine within this one can be made, in which kubelets run; or why not. */
 export type MachineAnswer =
   | { readonly kind: 'available' }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
-
-export const ownMachine: string = fileURLToPath(new URL('../../bin/own-machine', import.meta.url));
 
 /** A user namespace is not enough: kubelets and containers need control groups and devices of the real root. */
 export function findMachine(): MachineAnswer {
@@ -19,7 +16,7 @@ export function findMachine(): MachineAnswer {
   }
   const overlays =
     'mount -t tmpfs tmpfs /mnt && mkdir /mnt/a /mnt/b /mnt/c && mount -t overlay overlay -o lowerdir=/mnt/a,upperdir=/mnt/b,workdir=/mnt/c /mnt/a';
-  const flags = ['--net', '--mount', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'];
+  const flags = ['--cgroup', '--net', '--mount', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'];
   const attempt = spawnSync('/usr/bin/unshare', [...flags, 'sh', '-c', overlays], { encoding: 'utf8' });
   if (attempt.status !== 0) {
     const reason = attempt.stderr.trim() || `unshare ended with exit code ${attempt.status}`;

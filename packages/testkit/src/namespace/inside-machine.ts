@@ -1,13 +1,21 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { become } from '../become.ts';
 import { leaveOut, type Requirement } from '../programs/require-program.ts';
-import { findMachine, machineSentence, ownMachine } from './find-machine.ts';
+import { type ControlGroup, joinControlGroups } from './control-groups.ts';
+import { findMachine, machineSentence } from './find-machine.ts';
 
-/** The name of the machine, which all that it leaves in the world outside begins with. Set in there only. */
-const name = 'WEIR_MACHINE';
+/** Set in there only. */
+const variable = 'WEIR_MACHINE';
+
+type Machine = {
+  /** Also of its control groups. */
+  readonly name: string;
+  readonly groups: readonly ControlGroup[];
+};
 
 /** Memory that is gone with the machine: whatever tests, kubelets and containers write is here. */
 const scratch = '/run/weir';
@@ -18,8 +26,9 @@ const scratch = '/run/weir';
  * ends. To be called as `insideNamespace` is, and not together with it.
  */
 export function insideMachine(): Requirement {
-  if (machineName() !== undefined) {
-    furnish();
+  const machine = machineAround();
+  if (machine !== undefined) {
+    furnish(machine);
     return {};
   }
   const requirement = requireMachine();
@@ -32,23 +41,40 @@ export function requireMachine(): Requirement {
   return leaveOut(answer.kind === 'missing' ? [machineSentence(answer)] : []);
 }
 
-/** Undefined outside. */
-export function machineName(): string | undefined {
+function machineAround(): Machine | undefined {
+  const text = process.env[variable];
   // its first process, which a test file that merely inherited the variable is not
-  return process.pid === 1 ? process.env[name] : undefined;
+  return process.pid === 1 && text !== undefined ? (JSON.parse(text) as Machine) : undefined;
 }
 
 function enter(): never {
-  const label = `weir-${randomBytes(4).toString('hex')}`;
+  const name = `weir-${randomBytes(4).toString('hex')}`;
+  // before we join them, and in a session of its own: no signal to our group reaches it, nor SIGKILL to us
+  const keeper = spawn(script('remove-control-groups'), [String(process.pid), name], {
+    detached: true,
+    stdio: 'ignore',
+  });
+  keeper.unref();
+  const machine: Machine = { name, groups: joinControlGroups(name) };
   const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  return become([ownMachine, label, ...again], { ...process.env, [name]: label, TMPDIR: join(scratch, 'tmp') });
+  return become([script('own-machine'), ...again], {
+    ...process.env,
+    [variable]: JSON.stringify(machine),
+    TMPDIR: join(scratch, 'tmp'),
+  });
 }
 
-function furnish(): void {
+function script(name: string): string {
+  return fileURLToPath(new URL(`../../bin/${name}`, import.meta.url));
+}
+
+function furnish({ groups }: Machine): void {
   mount('-t', 'tmpfs', 'tmpfs', '/run');
   mkdirSync(join(scratch, 'tmp'), { recursive: true });
   for (const path of ['/etc', '/opt', '/usr/libexec', '/var/lib', '/var/log']) coverByMemory(path);
   hideKernelTunables();
+  // whatever makes control groups at the root makes them below ours
+  for (const { tree, group } of groups) mount('--bind', group, tree);
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
 }
 
