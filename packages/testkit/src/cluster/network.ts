@@ -61,7 +61,7 @@ function layWire(place: Place, all: readonly Place[]): void {
 }
 
 function setInside(namespace: string, name: string, value: number): void {
-  execFileSync('nsenter', [`--net=${namespace}`, 'sh', '-c', `echo ${value} > /proc/sys/net/ipv4/${name}`]);
+  execFileSync('/usr/bin/nsenter', [`--net=${namespace}`, 'sh', '-c', `echo ${value} > /proc/sys/net/ipv4/${name}`]);
 }
 
 function ip(lines: readonly string[], options: readonly string[] = []): void {

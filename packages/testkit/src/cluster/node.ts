@@ -70,7 +70,7 @@ export async function startNode(
     name,
     address,
     spawn: inside,
-    packetRules: () => run('nsenter', [`--net=${namespace}`, '--', programPath('nft'), 'list', 'ruleset']),
+    packetRules: () => run('/usr/bin/nsenter', [`--net=${namespace}`, '--', programPath('nft'), 'list', 'ruleset']),
     output: () => running.map((each) => each.output().slice(-4000)).join('\n'),
     close,
   };
