@@ -23,7 +23,7 @@ const CONNECTIONS = 3;
 const ROUNDS = 5;
 const BYTES = 3_000;
 const SEED = 11;
-const LOST_MS = 5_000;
+const LOST_MS = 15_000;
 
 export async function connectClients({ hosts, tcpPort, udpPort, peersOfVoice }: ClientOptions): Promise<Clients> {
   const stack = new AsyncDisposableStack();

@@ -113,6 +113,7 @@ describe('status of a thousand Services is written once for each change', () => 
     const writes = fleet.api.writes();
     assert.deepEqual([writes.size, [...new Set(writes.values())]], [SERVICES, [1]], 'the others confirm together');
     assert.ok(both.length > 100 && both.length < SERVICES, 'Services stand on different nodes');
+    assert.deepEqual(fleet.api.told(), { Programmed: SERVICES }, 'an Event tells each of its address');
 
     for (let second = 0; second < 12; second += 1) await fleet.live(1, { ...ALL, a: { connections: second } });
     const deaf = (await fleet.reportOf('a')).map((report) => ({ ...report, listening: false }));
@@ -143,6 +144,7 @@ describe('status of a thousand Services is written once for each change', () => 
     fleet.store.faults.comeBack();
     await fleet.live(15, ALL);
     fleet.wereWritten('the store was away', []);
+    assert.deepEqual(fleet.api.told(), {}, 'addresses that come and go while it is served are no news');
     assert.equal(fleet.api.conflicts, 0);
   });
 
@@ -157,8 +159,11 @@ describe('status of a thousand Services is written once for each change', () => 
     };
     await scale(5);
     fleet.wereWritten('more endpoints', []);
+    fleet.api.told();
     await scale(0);
     fleet.wereWritten('none', ['uid-s7']);
+    await fleet.live(60, ALL);
+    assert.deepEqual(fleet.api.told(), { NoReadyEndpoints: 1 }, 'it is not told each turn');
     await scale(3);
     fleet.wereWritten('some again', ['uid-s7']);
 
