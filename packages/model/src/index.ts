@@ -20,6 +20,7 @@ export { type Cidr, canonicalAddress, isSpecialAddress, isWithin, parseCidr } fr
 export type { Client } from './match/client.ts';
 export * from './match/hosts.ts';
 export { ipv6Bytes } from './match/ipv6-bytes.ts';
+export type { ListenerRoutes } from './match/listener-routes.ts';
 export { createMatcher, endpointKey, holdersOf, type Matcher, patchMatcher } from './match/matcher.ts';
 export * from './match/refusal.ts';
 export * from './match/route.ts';

@@ -46,13 +46,16 @@ export function compileHosts<T>(hosts: Iterable<readonly [host: string, owner: T
   const owners = new Map<string, T>();
   for (const [host, owner] of hosts) if (!owners.has(host)) owners.set(host, owner);
   return {
-    find(name) {
-      const host = (name.endsWith('.') ? name.slice(0, -1) : name).toLowerCase();
-      // A client has no wildcard to ask for.
-      if (host.startsWith('*')) return undefined;
-      const exact = owners.get(host);
-      const dot = host.indexOf('.');
-      return exact !== undefined || dot < 1 ? exact : owners.get(`*${host.slice(dot)}`);
-    },
+    find: (name) => findHost(owners, name),
   };
+}
+
+/** What the name that a client sent belongs to, of owners by host: as `HostTable.find`. */
+export function findHost<T>(owners: ReadonlyMap<string, T>, name: string): T | undefined {
+  const host = (name.endsWith('.') ? name.slice(0, -1) : name).toLowerCase();
+  // A client has no wildcard to ask for.
+  if (host.startsWith('*')) return undefined;
+  const exact = owners.get(host);
+  const dot = host.indexOf('.');
+  return exact !== undefined || dot < 1 ? exact : owners.get(`*${host.slice(dot)}`);
 }

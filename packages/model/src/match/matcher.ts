@@ -13,16 +13,20 @@ import {
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Cidr, isWithin, parseCidr } from './cidr.ts';
-import { type ListenerKey, listenerKey, type Route } from './route.ts';
+import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
+import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
 
 export interface Matcher {
   readonly node: string;
-  readonly routes: ReadonlyMap<ListenerKey, Route>;
+  readonly routes: ReadonlyMap<RouteKey, Route>;
+  /** What is listened to, each with those of the routes that are of it. */
+  readonly listeners: ReadonlyMap<ListenerKey, ListenerRoutes>;
 }
 
 /** Kept beside `routes` so that a change finds what it touches without a search. */
 interface Index extends Matcher {
-  readonly routes: Map<ListenerKey, Route>;
+  readonly routes: Map<RouteKey, Route>;
+  readonly listeners: Map<ListenerKey, PatchedListenerRoutes>;
   readonly entries: Map<string, Entry>;
   /** By Service UID. */
   readonly parts: Map<string, ServiceParts>;
@@ -38,7 +42,14 @@ interface ServiceParts {
 
 /** The routes of one node's listeners. */
 export function createMatcher(table: RoutingTable, node: string): Matcher {
-  const index: Index = { node, routes: new Map(), entries: new Map(), parts: new Map(), zone: null };
+  const index: Index = {
+    node,
+    routes: new Map(),
+    listeners: new Map(),
+    entries: new Map(),
+    parts: new Map(),
+    zone: null,
+  };
   patchMatcher(
     index,
     [...table.entries.values()].map((entry) => ({ kind: 'put', entry })),
@@ -46,23 +57,23 @@ export function createMatcher(table: RoutingTable, node: string): Matcher {
   return index;
 }
 
-/** Makes the changes in place, in O(change); returns the keys of the listeners whose route appeared, changed or went. */
-export function patchMatcher(matcher: Matcher, changes: readonly Change[]): ListenerKey[] {
+/** Makes the changes in place, in O(change); returns the keys of the routes that appeared, changed or went. */
+export function patchMatcher(matcher: Matcher, changes: readonly Change[]): RouteKey[] {
   const index = matcher as Index;
   const touched = new Set<string>();
-  const gone = new Map<ListenerKey, string>();
+  const gone = new Map<RouteKey, string>();
   const zone = zoneAfter(changes, index);
   if (zone !== index.zone) for (const uid of index.parts.keys()) touched.add(uid);
   index.zone = zone;
   for (const change of changes) {
     const old = index.entries.get(idOf(change));
-    if (old?.kind === 'listener') gone.set(listenerKey(old), old.service);
+    if (old?.kind === 'listener') gone.set(routeKey(old), old.service);
     if (old !== undefined) touched.add(unlink(index, old));
     if (change.kind === 'put') touched.add(link(index, change.entry));
   }
-  const changed = new Set<ListenerKey>();
+  const changed = new Set<RouteKey>();
   for (const [key, service] of gone) {
-    if (index.routes.get(key)?.service.uid === service && index.routes.delete(key)) changed.add(key);
+    if (index.routes.get(key)?.service.uid === service && removeRoute(index, key)) changed.add(key);
   }
   for (const uid of touched) for (const key of recompile(index, uid)) changed.add(key);
   return [...changed].sort();
@@ -127,24 +138,38 @@ function partsOf(index: Index, uid: string): ServiceParts {
   return parts;
 }
 
-function recompile(index: Index, uid: string): ListenerKey[] {
+function recompile(index: Index, uid: string): RouteKey[] {
   const parts = index.parts.get(uid);
   if (parts === undefined) return [];
   const { service } = parts;
   // Once for all of its listeners: it may have thousands, each with chunks of its own.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
-  const keys: ListenerKey[] = [];
+  const keys: RouteKey[] = [];
   for (const listener of parts.listeners.values()) {
-    const key = listenerKey(listener);
+    const key = routeKey(listener);
     keys.push(key);
     if (service?.settings)
-      index.routes.set(
-        key,
-        routeFor(listener, service, { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [] }),
-      );
-    else index.routes.delete(key);
+      putRoute(index, routeFor(listener, service, { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [] }));
+    else removeRoute(index, key);
   }
   return keys;
+}
+
+function putRoute({ routes, listeners }: Index, route: Route): void {
+  routes.set(route.key, route);
+  const key = listenerKeyOf(route.key);
+  const listener = listeners.get(key) ?? new PatchedListenerRoutes();
+  listeners.set(key, listener);
+  listener.put(route);
+}
+
+/** Whether there was one. */
+function removeRoute({ routes, listeners }: Index, route: RouteKey): boolean {
+  const key = listenerKeyOf(route);
+  const listener = listeners.get(key);
+  listener?.remove(route);
+  if (listener?.isEmpty === true) listeners.delete(key);
+  return routes.delete(route);
 }
 
 function routeFor(
@@ -155,7 +180,7 @@ function routeFor(
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
   return {
-    key: listenerKey(listener),
+    key: routeKey(listener),
     listener,
     service,
     settings,

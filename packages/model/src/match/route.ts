@@ -4,7 +4,7 @@ import type { Client } from './client.ts';
 
 /** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
 export interface Route {
-  readonly key: ListenerKey;
+  readonly key: RouteKey;
   readonly listener: ListenerEntry;
   readonly service: ServiceEntry;
   readonly settings: ServiceSettings;
@@ -25,6 +25,19 @@ export function expectsClientHello({ settings, listener }: Pick<Route, 'settings
 
 /** `TCP/192.0.2.7/443`: what a proxy can bind once. */
 export type ListenerKey = string;
+
+/** What tells routes apart: the key of the listener, and behind it, where Services share that, the UID of the Service. */
+export type RouteKey = string;
+
+export function routeKey(listener: ListenerEntry): RouteKey {
+  const key = listenerKey(listener);
+  return listener.shared === true ? `${key}/${listener.service}` : key;
+}
+
+/** The key of the listener that a route is of. */
+export function listenerKeyOf(route: RouteKey): ListenerKey {
+  return route.split('/', 3).join('/');
+}
 
 export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
   return `${listener.protocol}/${listener.address}/${listener.port}`;

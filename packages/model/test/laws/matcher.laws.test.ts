@@ -8,8 +8,10 @@ import {
   entriesOf,
   heldFor,
   isWithin,
+  type ListenerEntry,
   listenerId,
   listenerKey,
+  type Matcher,
   NOTHING_HELD,
   type Protocol,
   parseCidr,
@@ -17,10 +19,13 @@ import {
   type RoutingTable,
   refusalFor,
   type Snapshot,
+  Translator,
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
+import { snapshotOf } from '../build/snapshot.ts';
 import { snapshots } from './arbitrary.ts';
+import { nodeSets, settings, steps } from './history.ts';
 
 const histories = fc.array(snapshots, { minLength: 1, maxLength: 5 }).map(tablesOf);
 
@@ -33,12 +38,35 @@ function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
   return tables;
 }
 
+/** In which Services share a port. */
+const sharing = fc.array(steps, { minLength: 1, maxLength: 8 }).map((history) => {
+  const translator = new Translator(settings, NOTHING_HELD);
+  let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+  return history.map((step) => {
+    snapshot = step(snapshot);
+    return translator.next(snapshot).table;
+  });
+});
+
+const NAMES = ['x.shop.example', 'y.shop.example', 'z.shop.example', 'a.x.shop.example', 'other.example', 'nobody'];
+
+const listenersOf = ({ listeners }: Matcher): unknown[] =>
+  [...listeners]
+    .map(([key, listener]) => ({
+      key,
+      alone: listener.alone?.key,
+      isShared: listener.isShared,
+      shares: [...listener.shares.keys()].sort(),
+      names: NAMES.map((name) => listener.find(name)?.key),
+    }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+
 const routesOf = (matcher: ReturnType<typeof createMatcher>): unknown[] =>
   [...matcher.routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
 
 test('a matcher that was patched through a history is the one compiled from the last table', () => {
   fc.assert(
-    fc.property(histories, fc.constantFrom('n1', 'n2'), (tables, node) => {
+    fc.property(fc.oneof(histories, sharing), fc.constantFrom('n1', 'n2'), (tables, node) => {
       const patched = createMatcher(EMPTY_TABLE, node);
       let before = EMPTY_TABLE;
       for (const table of tables) {
@@ -48,10 +76,37 @@ test('a matcher that was patched through a history is the one compiled from the 
         for (const key of patched.routes.keys()) assert.ok(changed.has(key) || had.has(key), key);
         before = table;
       }
-      assert.deepEqual(routesOf(patched), routesOf(createMatcher(before, node)));
+      const compiled = createMatcher(before, node);
+      assert.deepEqual(routesOf(patched), routesOf(compiled));
+      assert.deepEqual(listenersOf(patched), listenersOf(compiled));
     }),
+    { numRuns: 200 },
   );
 });
+
+test('whom a name of a shared listener belongs to agrees with a linear search through the table', () => {
+  fc.assert(
+    fc.property(sharing, (tables) => {
+      const table = tables.at(-1) ?? EMPTY_TABLE;
+      for (const listener of createMatcher(table, 'n1').listeners.values()) {
+        for (const name of NAMES)
+          assert.equal(listener.find(name)?.service.uid, ownerOf(table, listener.at, name), name);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function ownerOf(table: RoutingTable, at: ListenerEntry, name: string): string | undefined {
+  const sharers = entriesOf(table, 'listener').filter(
+    (entry) => entry.shared === true && entry.node === at.node && listenerKey(entry) === listenerKey(at),
+  );
+  const owner = (host: string): string | undefined =>
+    sharers.find(({ service: uid }) =>
+      entriesOf(table, 'service').some((entry) => entry.uid === uid && entry.settings?.hosts.includes(host)),
+    )?.service;
+  return owner(name) ?? owner(`*.${name.split('.').slice(1).join('.')}`);
+}
 
 /** A connection that arrived: the listener's side and the client's address. */
 interface Arrival {

@@ -16,6 +16,7 @@ import {
   type Route,
   type RoutingTable,
   serviceId,
+  sharedListenerId,
   stepsFor,
   tableOf,
 } from '@weir/model';
@@ -23,6 +24,7 @@ import fc from 'fast-check';
 
 const UIDS = ['a', 'b', 'c', 'd'] as const;
 const PORTS = [1, 2, 3, 4];
+const SHARED = 5;
 
 /** Listeners go from hand to hand, and Services come, go, are refused and change their endpoints. */
 const tables: fc.Arbitrary<RoutingTable> = fc
@@ -30,21 +32,26 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     zone: fc.constantFrom(null, 'z'),
     services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
     holders: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
+    sharers: fc.subarray([...UIDS]),
   })
-  .map(({ zone, services, holders }) => {
+  .map(({ zone, services, holders, sharers }) => {
     const entries: Entry[] = [
       { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone, pool: 'default' },
     ];
     UIDS.forEach((uid, index) => {
       const { state = 0, endpoints = [] } = services[index] ?? {};
       if (state > 0) entries.push(serviceEntry(uid, state));
-      for (const port of PORTS) entries.push(...endpointsEntries(uid, port, endpoints));
+      for (const port of [...PORTS, SHARED]) entries.push(...endpointsEntries(uid, port, endpoints));
     });
     PORTS.forEach((port, index) => {
       const service = holders[index];
       const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port } as const;
       if (service) entries.push({ kind: 'listener', id: listenerId(at), ...at, service });
     });
+    for (const service of sharers) {
+      const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED, service } as const;
+      entries.push({ kind: 'listener', id: sharedListenerId(at), ...at, shared: true });
+    }
     return tableOf(entries);
   });
 

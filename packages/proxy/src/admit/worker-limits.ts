@@ -36,9 +36,9 @@ export class WorkerLimits {
     }
   }
 
-  /** A place for one more connection or flow of this Service, or why there is none. */
-  admit(uid: string): Grant | AdmitRefusal {
-    return admit(this.#byService.get(uid) ?? this.#unlimited, this.#tools);
+  /** A place for one more connection or flow of this Service, or why there is none; null: it is not known of which. */
+  admit(uid: string | null): Grant | AdmitRefusal {
+    return admit((uid === null ? undefined : this.#byService.get(uid)) ?? this.#unlimited, this.#tools);
   }
 
   #budget(row: number): Budget {

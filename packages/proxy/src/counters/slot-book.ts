@@ -156,10 +156,14 @@ export class SlotBook {
     return [...this.totals()].map(({ owner, total }) => readingOf(owner, total));
   }
 
-  /** Connections open now. It is asked with every heartbeat, and reads one cell of each slot. */
+  /**
+   * Connections open now, those included of whom it is not known yet whom they want. It is asked with every heartbeat, and reads
+   * one cell of each slot.
+   */
   active(): number {
     const workers = [...this.#slabs.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
-    let active = 0;
+    let active = this.#unrouted[ACTIVE] as number;
+    for (const cells of workers) active += cellOf(cells, UNROUTED_SLOT, ACTIVE);
     for (const { base, index } of this.#slots.values()) {
       active += base[ACTIVE] as number;
       for (const cells of workers) active += cellOf(cells, index, ACTIVE);

@@ -1,6 +1,6 @@
 // The health of this node's endpoints as the main thread holds it: checks where Services ask for them, and what the
 // workers tell of their connects; the workers are told which endpoints not to choose.
-import { endpointKey, type ListenerKey, type Route } from '@weir/model';
+import { endpointKey, type Route, type RouteKey } from '@weir/model';
 import type { Clock, Timer } from '@weir/runtime';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Order } from '../worker/messages.ts';
@@ -13,7 +13,7 @@ import { PortHealth, type Unhealthy } from './port-health.ts';
 const GAP_MS = 100;
 
 export interface HealthRoomOptions {
-  readonly routes: ReadonlyMap<ListenerKey, Route>;
+  readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
   readonly post: (order: Order) => void;
   readonly random?: () => number;
@@ -28,11 +28,11 @@ export class HealthRoom {
   readonly #options: HealthRoomOptions;
   readonly #checks: CheckBook;
   readonly #ports = new Map<string, PortHealth>();
-  readonly #portOf = new Map<ListenerKey, string>();
+  readonly #portOf = new Map<RouteKey, string>();
   /** To be judged when the gap is over. */
   readonly #stale = new Set<string>();
   /** New listeners of ports, to be told what the others know. */
-  readonly #newcomers = new Set<ListenerKey>();
+  readonly #newcomers = new Set<RouteKey>();
   #gap: Timer | undefined;
   #expiry: Timer | undefined;
 
@@ -42,8 +42,8 @@ export class HealthRoom {
     this.#checks = new CheckBook({ clock, random, make, onTurn: (ports) => this.#doubt(ports) });
   }
 
-  /** Routes of these listeners have changed, and the workers have been told. */
-  settle(keys: readonly ListenerKey[]): void {
+  /** These routes have changed, and the workers have been told. */
+  settle(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
 
@@ -94,7 +94,7 @@ export class HealthRoom {
     this.#checks.close();
   }
 
-  #assign(key: ListenerKey, route: Route | undefined): void {
+  #assign(key: RouteKey, route: Route | undefined): void {
     const before = this.#portOf.get(key);
     const name = route && portName(route);
     if (before !== undefined && before !== name) this.#drop(key, before);
@@ -110,7 +110,7 @@ export class HealthRoom {
     if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#doubt([name]);
   }
 
-  #drop(key: ListenerKey, name: string): void {
+  #drop(key: RouteKey, name: string): void {
     this.#portOf.delete(key);
     this.#newcomers.delete(key);
     const port = this.#ports.get(name);

@@ -6,10 +6,10 @@ import {
   endpointKey,
   isForgotten,
   judgePort,
-  type ListenerKey,
   NEVER_FAILED,
   type PortJudgement,
   type Route,
+  type RouteKey,
   type UnhealthyEndpoint,
 } from '@weir/model';
 import type { ConnectReport } from '../worker/connect-news.ts';
@@ -22,7 +22,7 @@ const ALL_USED: PortJudgement = { unused: [], failing: [], ejected: [], changesA
 
 /** One port of a Service: its listeners have the same endpoints, and one judgement of them. */
 export class PortHealth {
-  readonly listeners: Set<ListenerKey> = new Set();
+  readonly listeners: Set<RouteKey> = new Set();
   /** The last one. */
   judgement: PortJudgement = ALL_USED;
   /** Of the endpoints that it had then. */

@@ -39,7 +39,7 @@ export class HeldPorts {
     let left = CHECKS_EACH_TIME;
     for (const [key, state] of states.all) {
       if (left === 0) return;
-      const at = matcher.routes.get(key)?.listener;
+      const at = matcher.listeners.get(key)?.at;
       if (state.kind !== 'held' || state.checkAt > now || at === undefined || isStillClosing(key)) continue;
       left -= 1;
       void this.#checkOne(key, at);

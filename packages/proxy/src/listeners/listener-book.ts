@@ -1,16 +1,25 @@
 // The listeners of a proxy: plans, does, and reports. Everything that takes time ends in another look at the plan, so
 // that the sockets come to what is wanted whatever changes meanwhile.
-import type { Cutoff, ListenerKey, ListenerReport, Matcher, Route } from '@weir/model';
+import {
+  type Cutoff,
+  type ListenerEntry,
+  type ListenerKey,
+  type ListenerReport,
+  listenerKeyOf,
+  type Matcher,
+  type Route,
+  type RouteKey,
+} from '@weir/model';
 import { backoffMs, type Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
 import { Doors, type DoorsOptions } from './doors.ts';
 import { HeldPorts } from './held-ports.ts';
-import { ReportList, saidOf } from './listener-report.ts';
+import { ReportList, type Said, saidOf } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
 import type { ListenerState, Opening } from './opening.ts';
-import { type ListenerStep, planListeners } from './plan-listeners.ts';
+import { isServing, type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };
@@ -51,7 +60,7 @@ export class ListenerBook {
 
   constructor(options: ListenerBookOptions) {
     this.#options = options;
-    this.#states = new ListenerStates(options.matcher.routes);
+    this.#states = new ListenerStates(options.matcher.listeners);
     this.#checks = new PortChecks(options.probe);
     this.#doors = new Doors(options);
     this.#held = new HeldPorts({
@@ -96,10 +105,11 @@ export class ListenerBook {
     this.#options.onChange();
   }
 
-  /** Brings the sockets of these listeners, by default of all, to what the plan says. */
-  settle(keys?: readonly ListenerKey[]): void {
+  /** Brings the sockets of these listeners, or of those of these routes, by default of all, to what the plan says. */
+  settle(changed?: readonly (ListenerKey | RouteKey)[]): void {
     if (!this.#hasBegun || this.#isClosed) return;
-    for (const key of keys ?? this.#options.matcher.routes.keys()) this.#states.judge(key);
+    const keys = changed && [...new Set(changed.map(listenerKeyOf))];
+    for (const key of keys ?? this.#options.matcher.listeners.keys()) this.#states.judge(key);
     if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
     const { matcher, clock } = this.#options;
     const steps = planListeners({
@@ -110,8 +120,8 @@ export class ListenerBook {
       monotonic: clock.monotonic(),
       ...(keys === undefined ? {} : { keys }),
     });
-    const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.route)] : []));
-    for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.route);
+    const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.at)] : []));
+    for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.at);
     const closing = steps.filter((step) => step.kind === 'close');
     if (openings.length === 0) for (const step of closing) this.#close(step.key);
     else void Promise.all(openings).then(() => this.#settleLater(closing));
@@ -171,22 +181,30 @@ export class ListenerBook {
   reports(): readonly ListenerReport[] {
     const mode = this.#mode;
     if (this.#isClosed || mode.kind === 'silent') return [];
-    return this.#reports.renew(this.#options.matcher.routes.values(), (key) =>
-      mode.kind === 'blocked'
-        ? { bound: false, listening: false, error: mode.reason }
-        : saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) }),
+    return this.#reports.renew(this.#options.matcher.routes.values(), (route) =>
+      mode.kind === 'blocked' ? { bound: false, listening: false, error: mode.reason } : this.#saidOf(route),
     );
   }
 
-  async #open(key: ListenerKey, { listener }: Route): Promise<void> {
-    if (!(await this.#isFree(key, listener))) return;
+  #saidOf(route: Route): Said {
+    const isShared = route.listener.shared === true;
+    // It is asked for each of thousands with every heartbeat.
+    const key = isShared ? listenerKeyOf(route.key) : route.key;
+    const said = saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) });
+    if (!isShared) return said;
+    // Open for the others: its own clients may not be let in all the same.
+    return { ...said, listening: said.listening && isServing(route, this.#cutoffs, this.#options.clock.now()) };
+  }
+
+  async #open(key: ListenerKey, at: ListenerEntry): Promise<void> {
+    if (!(await this.#isFree(key, at))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#states.set(key, { kind: 'open', opening: this.#doors.open(key, listener, resolve) });
+    this.#states.set(key, { kind: 'open', opening: this.#doors.open(key, at, resolve) });
     this.settle([key]);
     await promise;
   }
 
-  async #hold(key: ListenerKey, { listener }: Route): Promise<void> {
+  async #hold(key: ListenerKey, at: ListenerEntry): Promise<void> {
     const state = this.#states.get(key);
     if (state?.kind === 'open') {
       // Our own sockets were there until now: no need to ask whether the port is free.
@@ -194,7 +212,7 @@ export class ListenerBook {
       this.#held.hold(key);
       return;
     }
-    if (!(await this.#isFree(key, listener))) return;
+    if (!(await this.#isFree(key, at))) return;
     this.#held.hold(key);
     this.#failures.delete(key);
     this.#options.onChange();

@@ -1,7 +1,7 @@
-import type { ListenerKey, ListenerReport, Route } from '@weir/model';
+import type { ListenerReport, Route } from '@weir/model';
 import type { ListenerState } from './opening.ts';
 
-type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
+export type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
 
 const SILENT: Said = { bound: false, listening: false, error: null };
 
@@ -29,13 +29,13 @@ export function saidOf(
 export class ReportList {
   #last: readonly ListenerReport[] = [];
 
-  renew(routes: Iterable<Route>, saidFor: (key: ListenerKey) => Said): readonly ListenerReport[] {
+  renew(routes: Iterable<Route>, saidFor: (route: Route) => Said): readonly ListenerReport[] {
     const before = this.#last;
     const reports: ListenerReport[] = [];
     let isSame = true;
-    for (const { key, listener, service } of routes) {
-      const { bound, listening, error } = saidFor(key);
-      const report = { id: listener.id, service: service.uid, bound, listening, error };
+    for (const route of routes) {
+      const { bound, listening, error } = saidFor(route);
+      const report = { id: route.listener.id, service: route.service.uid, bound, listening, error };
       const known = before[reports.length];
       if (known !== undefined && isSameReport(known, report)) reports.push(known);
       else {

@@ -4,12 +4,12 @@ import type { ListenerKey, Matcher } from '@weir/model';
 import type { ListenerState } from './opening.ts';
 
 export class ListenerStates {
-  readonly #routes: Matcher['routes'];
+  readonly #listeners: Matcher['listeners'];
   readonly #states = new Map<ListenerKey, ListenerState>();
   readonly #unsettled = new Set<ListenerKey>();
 
-  constructor(routes: Matcher['routes']) {
-    this.#routes = routes;
+  constructor(listeners: Matcher['listeners']) {
+    this.#listeners = listeners;
   }
 
   get all(): ReadonlyMap<ListenerKey, ListenerState> {
@@ -32,7 +32,7 @@ export class ListenerStates {
 
   /** Its route has come or gone, or its opening was answered. */
   judge(key: ListenerKey): void {
-    if (this.#routes.has(key) && !isSettled(this.#states.get(key))) this.#unsettled.add(key);
+    if (this.#listeners.has(key) && !isSettled(this.#states.get(key))) this.#unsettled.add(key);
     else this.#unsettled.delete(key);
   }
 

@@ -1,6 +1,15 @@
 // Which sockets a proxy should have: pure. A listener without a ready endpoint, or of a Service that is cut off, is held:
-// clients are refused by the kernel, but the port stays the Service's and counts as bound.
-import { type Cutoff, cutoffFor, type ListenerKey, type Matcher, type Route } from '@weir/model';
+// clients are refused by the kernel, but the port stays the Service's and counts as bound. One that several Services share is open
+// as long as one of them has an endpoint, also for those that are cut off: their clients get an alert.
+import {
+  type Cutoff,
+  cutoffFor,
+  type ListenerEntry,
+  type ListenerKey,
+  type ListenerRoutes,
+  type Matcher,
+  type Route,
+} from '@weir/model';
 
 /** What a proxy has of a listener now. */
 export type Present =
@@ -12,8 +21,8 @@ export type Present =
   | { readonly kind: 'failed'; readonly retryAt: number };
 
 export type ListenerStep =
-  | { readonly kind: 'open'; readonly key: ListenerKey; readonly route: Route }
-  | { readonly kind: 'hold'; readonly key: ListenerKey; readonly route: Route }
+  | { readonly kind: 'open'; readonly key: ListenerKey; readonly at: ListenerEntry }
+  | { readonly kind: 'hold'; readonly key: ListenerKey; readonly at: ListenerEntry }
   | { readonly kind: 'keep'; readonly key: ListenerKey }
   | { readonly kind: 'close'; readonly key: ListenerKey };
 
@@ -34,23 +43,30 @@ const ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, hold: 2,
 /** One step for each listener, new ones opened before old ones are closed. */
 export function planListeners(question: ListenerQuestion): ListenerStep[] {
   const { matcher, present } = question;
-  const keys = new Set(question.keys ?? [...matcher.routes.keys(), ...present.keys()]);
+  const keys = new Set(question.keys ?? [...matcher.listeners.keys(), ...present.keys()]);
   return [...keys]
     .flatMap((key) => stepFor(key, question))
     .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || (a.key < b.key ? -1 : 1));
 }
 
 function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }: ListenerQuestion): ListenerStep[] {
-  const route = matcher.routes.get(key);
+  const listener = matcher.listeners.get(key);
   const has = present.get(key);
   if (has?.kind === 'busy') return [{ kind: 'keep', key }];
-  if (route === undefined) return has === undefined ? [] : [{ kind: 'close', key }];
+  if (listener === undefined) return has === undefined ? [] : [{ kind: 'close', key }];
   const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
-  const wanted = isServing(route, cutoffs, now) ? 'open' : 'hold';
+  const wanted = isWanted(listener, cutoffs, now) ? 'open' : 'hold';
   const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'held';
-  return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, route }];
+  return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, at: listener.at }];
 }
 
-function isServing(route: Route, cutoffs: readonly Cutoff[], now: number): boolean {
+function isWanted({ alone, shares }: ListenerRoutes, cutoffs: readonly Cutoff[], now: number): boolean {
+  if (alone !== undefined) return isServing(alone, cutoffs, now);
+  for (const { endpoints } of shares.values()) if (endpoints.length > 0) return true;
+  return false;
+}
+
+/** Whether clients of the Service are let in. */
+export function isServing(route: Route, cutoffs: readonly Cutoff[], now: number): boolean {
   return route.endpoints.length > 0 && cutoffFor(cutoffs, route.service, now) === undefined;
 }

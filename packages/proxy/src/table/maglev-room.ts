@@ -3,10 +3,10 @@
 import {
   endpointKey,
   fillMaglevSlots,
-  type ListenerKey,
   MAGLEV_SLOTS,
   MOST_MAGLEV_ENDPOINTS,
   type Route,
+  type RouteKey,
   usesMaglev,
 } from '@weir/model';
 import type { Clock, Timer } from '@weir/runtime';
@@ -16,13 +16,13 @@ import type { Order } from '../worker/messages.ts';
 const GAP_MS = 100;
 
 interface Ported {
-  readonly listeners: Set<ListenerKey>;
+  readonly listeners: Set<RouteKey>;
   slots: SharedArrayBuffer | undefined;
   computedAt: number;
 }
 
 export interface MaglevRoomOptions {
-  readonly routes: ReadonlyMap<ListenerKey, Route>;
+  readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
   readonly post: (order: Order) => void;
 }
@@ -31,7 +31,7 @@ export class MaglevRoom {
   readonly #options: MaglevRoomOptions;
   /** By Service and port: its listeners have the same endpoints. */
   readonly #ports = new Map<string, Ported>();
-  readonly #portOf = new Map<ListenerKey, string>();
+  readonly #portOf = new Map<RouteKey, string>();
   /** Whose table is older than its endpoints; in the order in which they changed. */
   readonly #stale = new Set<string>();
   #timer: Timer | undefined;
@@ -40,8 +40,8 @@ export class MaglevRoom {
     this.#options = options;
   }
 
-  /** Routes of these listeners have changed, and the workers have been told. */
-  settle(keys: readonly ListenerKey[]): void {
+  /** These routes have changed, and the workers have been told. */
+  settle(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
     this.#schedule();
   }
@@ -56,7 +56,7 @@ export class MaglevRoom {
     this.#stale.clear();
   }
 
-  #assign(key: ListenerKey, route: Route | undefined): void {
+  #assign(key: RouteKey, route: Route | undefined): void {
     const before = this.#portOf.get(key);
     const name = route !== undefined && usesMaglev(route) ? portName(route) : undefined;
     if (before !== undefined && before !== name) this.#drop(key, before);
@@ -72,7 +72,7 @@ export class MaglevRoom {
     this.#stale.add(name);
   }
 
-  #drop(key: ListenerKey, name: string): void {
+  #drop(key: RouteKey, name: string): void {
     this.#portOf.delete(key);
     const port = this.#ports.get(name);
     port?.listeners.delete(key);

@@ -5,12 +5,12 @@ import {
   createMatcher,
   EMPTY_TABLE,
   holdersOf,
-  type ListenerKey,
   type Matcher,
   type NodeEntry,
   nodeId,
   type Position,
   patchMatcher,
+  type RouteKey,
   type RoutingTable,
   type ServiceEntry,
 } from '@weir/model';
@@ -28,8 +28,8 @@ export interface TableRoomOptions {
   readonly slots: SlotBook;
   readonly limits: LimitBook;
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
-  /** Routes of these listeners have changed. */
-  readonly onRoutes: (keys: readonly ListenerKey[]) => void;
+  /** These routes have changed. */
+  readonly onRoutes: (keys: readonly RouteKey[]) => void;
   /** All workers serve as the world has been since then, milliseconds since the epoch. */
   readonly onPropagated: (changedAt: number) => void;
 }

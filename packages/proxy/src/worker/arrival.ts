@@ -1,5 +1,6 @@
 // What must be read of a client before it is known who it is (PROXY header of a load balancer in front) or where it goes
-// (the server name of a ClientHello). Few connections need this stage; those that do belong to their Service already.
+// (the server name of a ClientHello). Few connections need this stage. Those that do belong to their Service already, but where
+// several share the listener: there a client belongs to nobody until it has said whom it wants.
 import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, RECEIVED, SENT } from '../counters/columns.ts';
 import { add, countOutcome } from '../counters/count.ts';
@@ -10,9 +11,9 @@ import type { Member } from '../relay/member.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { SocketAddress, StreamEvents, TcpStream } from '../tcp/transport.ts';
-import { ALERT, type Alert, alertFor, tlsAlert } from '../tls/alert.ts';
+import { type Alert, alertFor, tlsAlert } from '../tls/alert.ts';
 import { type ClientHelloReader, createClientHelloReader } from '../tls/client-hello-reader.ts';
-import type { ServiceGroup } from './service-group.ts';
+import type { CountedMembers } from './service-group.ts';
 
 /** To send all that must be read. */
 const PRELUDE_MS = 10_000;
@@ -28,15 +29,33 @@ export interface ArrivalNeeds {
 export interface ArrivalOptions {
   readonly destination: SocketAddress;
   readonly needs: ArrivalNeeds;
-  readonly group: ServiceGroup;
+  readonly group: CountedMembers;
   /** Its place under the limits: whoever is let in keeps it. */
   readonly grant: Grant;
   readonly wheel: TimeoutWheel<Member>;
-  /** Whether the Service is known by this name; null: the client gives none. */
-  isServed(serverName: string | null): boolean;
+  /** What becomes of a client that asks by TLS, as `arrived.serverName` says. */
+  judge(arrived: Arrived): Verdict;
   /** All was read. The stream is not reading, and belongs to whoever takes it now. */
-  letIn(stream: TcpStream, arrived: Arrived): void;
+  letIn(stream: TcpStream, arrived: Arrived, grant: Grant): void;
   onInternalError(thrown: unknown): void;
+}
+
+/** Whose a client is by its ClientHello; `claim` where it was nobody's. */
+export type Verdict =
+  | { readonly kind: 'in'; readonly claim?: Claim }
+  | {
+      readonly kind: 'refused';
+      readonly outcome: Outcome;
+      /** Undefined: it is reset. */
+      readonly alert: Alert | undefined;
+      readonly claim?: Claim;
+    };
+
+/** By a Service, of a client that was nobody's. */
+export interface Claim {
+  readonly group: CountedMembers;
+  /** Its place under the limits of the Service; absent: it keeps the one that it has. */
+  readonly grant?: Grant;
 }
 
 export class Arrival implements StreamEvents, Member {
@@ -47,7 +66,11 @@ export class Arrival implements StreamEvents, Member {
   memberAt = -1;
   readonly #stream: TcpStream;
   readonly #options: ArrivalOptions;
-  readonly #row: Float64Array;
+  #group: CountedMembers;
+  #row: Float64Array;
+  #grant: Grant;
+  /** Read, and not yet counted: for whom, the ClientHello says. */
+  #uncounted = 0;
   #proxyHeader: ProxyHeaderReader | undefined;
   #clientHello: ClientHelloReader | undefined;
   #arrived: Arrived;
@@ -56,10 +79,12 @@ export class Arrival implements StreamEvents, Member {
   #isOver = false;
 
   constructor(stream: TcpStream, options: ArrivalOptions) {
-    const { needs, group, wheel, destination } = options;
+    const { needs, group, grant, wheel, destination } = options;
     this.#stream = stream;
     this.#options = options;
+    this.#group = group;
     this.#row = group.row;
+    this.#grant = grant;
     this.#proxyHeader = needs.proxyHeader ? createProxyHeaderReader() : undefined;
     this.#clientHello = needs.clientHello ? createClientHelloReader() : undefined;
     this.#arrived = arrivedAt(destination, stream);
@@ -67,10 +92,9 @@ export class Arrival implements StreamEvents, Member {
   }
 
   start(): void {
-    const { group, wheel } = this.#options;
     add(this.#row, ACTIVE, 1);
-    group.members.add(this);
-    wheel.add(this);
+    this.#group.members.add(this);
+    this.#options.wheel.add(this);
     try {
       this.#stream.accept(this);
       this.#stream.readStart();
@@ -81,8 +105,9 @@ export class Arrival implements StreamEvents, Member {
 
   end(outcome: Outcome): void {
     if (this.#isOver) return;
+    this.#countReceived();
     countOutcome(this.#row, this.#farewell ?? outcome);
-    this.#options.grant.release();
+    this.#grant.release();
     this.#leave();
     add(this.#row, ACTIVE, -1);
     this.#stream.reset();
@@ -98,7 +123,7 @@ export class Arrival implements StreamEvents, Member {
     if (this.#isOver || this.#farewell !== undefined) return;
     const rest = this.#proxyHeader === undefined ? bytes : this.#readProxyHeader(this.#proxyHeader, bytes);
     if (rest === undefined) return;
-    add(this.#row, RECEIVED, rest.length);
+    this.#uncounted += rest.length;
     if (this.#clientHello === undefined) this.#letIn(Uint8Array.from(rest));
     else if (rest.length > 0) this.#readClientHello(this.#clientHello, rest);
   }
@@ -140,19 +165,38 @@ export class Arrival implements StreamEvents, Member {
       this.#refuse('bad-client-hello', alertFor(found.why));
       return;
     }
-    const { serverName } = found.hello;
-    if (this.#options.isServed(serverName)) {
-      this.#arrived = { ...this.#arrived, serverName };
-      this.#letIn(reader.bytes);
-    } else this.#refuse('unknown-host', ALERT.unrecognizedName);
+    this.#arrived = { ...this.#arrived, serverName: found.hello.serverName };
+    const verdict = this.#options.judge(this.#arrived);
+    if (verdict.claim !== undefined) this.#joinGroup(verdict.claim);
+    if (verdict.kind === 'in') this.#letIn(reader.bytes);
+    else this.#refuse(verdict.outcome, verdict.alert);
   }
 
-  /** `prelude` was counted when it came. */
+  /** It counts as open of one of the two at each moment: a slot without anything open may become another tenant's. */
+  #joinGroup({ group, grant }: Claim): void {
+    add(group.row, ACTIVE, 1);
+    add(this.#row, ACTIVE, -1);
+    this.#group.members.delete(this);
+    group.members.add(this);
+    this.#group = group;
+    this.#row = group.row;
+    if (grant === undefined) return;
+    this.#grant.release();
+    this.#grant = grant;
+  }
+
+  #countReceived(): void {
+    add(this.#row, RECEIVED, this.#uncounted);
+    this.#uncounted = 0;
+  }
+
+  /** `prelude` is counted by now. */
   #letIn(prelude: Uint8Array): void {
+    this.#countReceived();
     this.#stream.readStop();
     this.#leave();
     try {
-      this.#options.letIn(this.#stream, { ...this.#arrived, prelude });
+      this.#options.letIn(this.#stream, { ...this.#arrived, prelude }, this.#grant);
     } finally {
       // The last: a slot without anything open may become another tenant's, and a drain without any is over.
       add(this.#row, ACTIVE, -1);
@@ -161,6 +205,7 @@ export class Arrival implements StreamEvents, Member {
 
   /** What the client still sends is read and forgotten: unread bytes would make the kernel reset it before it saw the alert. */
   #refuse(outcome: Outcome, alert: Alert | undefined): void {
+    this.#countReceived();
     if (alert === undefined) {
       this.end(outcome);
       return;
@@ -175,9 +220,8 @@ export class Arrival implements StreamEvents, Member {
   }
 
   #leave(): void {
-    const { group, wheel } = this.#options;
     this.#isOver = true;
-    wheel.remove(this);
-    group.members.delete(this);
+    this.#options.wheel.remove(this);
+    this.#group.members.delete(this);
   }
 }

@@ -1,8 +1,8 @@
-import type { ListenerKey } from '@weir/model';
+import type { RouteKey } from '@weir/model';
 
 /** What the connects of one worker to one endpoint of a listener have shown since the last report. */
 export interface ConnectReport {
-  readonly listener: ListenerKey;
+  readonly listener: RouteKey;
   /** As of `endpointKey`. */
   readonly endpoint: string;
   /** One has succeeded after earlier ones had failed. */
@@ -16,29 +16,29 @@ const GAP_MS = 100;
 /** Merges what the main thread must know of connects: it hears of an endpoint, not of each connection that met it. */
 export class ConnectNews {
   readonly #tell: (reports: readonly ConnectReport[]) => void;
-  readonly #pending = new Map<ListenerKey, Map<string, { succeeded: boolean; failures: number }>>();
+  readonly #pending = new Map<RouteKey, Map<string, { succeeded: boolean; failures: number }>>();
   #isTimed = false;
 
   constructor(tell: (reports: readonly ConnectReport[]) => void) {
     this.#tell = tell;
   }
 
-  failed(listener: ListenerKey, endpoint: string): void {
+  failed(listener: RouteKey, endpoint: string): void {
     this.#of(listener, endpoint).failures += 1;
   }
 
-  succeeded(listener: ListenerKey, endpoint: string): void {
+  succeeded(listener: RouteKey, endpoint: string): void {
     const of = this.#of(listener, endpoint);
     of.succeeded = true;
     of.failures = 0;
   }
 
   /** It has left: what is not told yet would count against another one at the same address. */
-  forget(listener: ListenerKey, endpoint: string): void {
+  forget(listener: RouteKey, endpoint: string): void {
     this.#pending.get(listener)?.delete(endpoint);
   }
 
-  #of(listener: ListenerKey, endpoint: string): { succeeded: boolean; failures: number } {
+  #of(listener: RouteKey, endpoint: string): { succeeded: boolean; failures: number } {
     let endpoints = this.#pending.get(listener);
     if (endpoints === undefined) {
       endpoints = new Map();

@@ -1,6 +1,6 @@
 // What the main thread and a worker say to each other. Orders are followed in the order in which they were given,
 // but cut-offs at once.
-import type { Change, Cutoff, ListenerKey, Protocol } from '@weir/model';
+import type { Change, Cutoff, ListenerKey, Protocol, RouteKey } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
@@ -37,11 +37,11 @@ export type Order =
   /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
   | {
       readonly kind: 'maglev';
-      readonly listeners: readonly ListenerKey[];
+      readonly listeners: readonly RouteKey[];
       readonly slots: SharedArrayBuffer | undefined;
     }
   /** These endpoints of the listeners, by `endpointKey`, are not to be chosen while others can be; all others are. */
-  | { readonly kind: 'health'; readonly listeners: readonly ListenerKey[]; readonly unused: readonly string[] }
+  | { readonly kind: 'health'; readonly listeners: readonly RouteKey[]; readonly unused: readonly string[] }
   /** All that are in force, at `now` (milliseconds since the epoch). */
   | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }
   | { readonly kind: 'listen'; readonly door: Door }

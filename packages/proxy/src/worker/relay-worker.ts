@@ -5,7 +5,6 @@ import {
   type Cidr,
   createMatcher,
   EMPTY_TABLE,
-  type ListenerKey,
   type Matcher,
   parseCidr,
   patchMatcher,
@@ -15,6 +14,7 @@ import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
+import { Members } from '../relay/members.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Shaper } from '../shape/shaper.ts';
 import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
@@ -32,7 +32,8 @@ import { Expiring } from './expiring.ts';
 import type { Answer, Door, Order, SentOrder } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { OrderRunner } from './order-runner.ts';
-import { RouteHome } from './route-home.ts';
+import { RouteHomes } from './route-homes.ts';
+import type { CountedMembers } from './service-group.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
 import { TcpDoor, type TcpDoorOptions } from './tcp-door.ts';
@@ -67,7 +68,7 @@ export class RelayWorker {
   readonly #options: RelayWorkerOptions;
   readonly #matcher: Matcher;
   readonly #context: RelayContext;
-  readonly #homes = new Map<ListenerKey, RouteHome>();
+  readonly #homes: RouteHomes;
   readonly #listeners = new Map<number, { close(): void }>();
   readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS);
   readonly #expiring = new Expiring(this.#wheel, (thrown) => this.#options.report('internal', thrown));
@@ -77,6 +78,8 @@ export class RelayWorker {
   readonly #news: ConnectNews;
   #hasDeparted = false;
   readonly #groups: ServiceGroups;
+  /** Who came to a shared listener and has not said yet whom they want. */
+  readonly #strangers: CountedMembers;
   readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
   readonly #tools: BalancerTools;
@@ -86,10 +89,17 @@ export class RelayWorker {
     this.#options = options;
     this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
+    this.#strangers = { members: new Members(), row: this.#groups.rowFor(undefined) };
     this.#limits = new WorkerLimits(options.limits);
     this.#news = new ConnectNews((reports) => options.answer({ kind: 'connects', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
+    this.#homes = new RouteHomes({
+      matcher: this.#matcher,
+      groups: this.#groups,
+      wheel: this.#wheel,
+      home: { departures: this.#departures, tools: this.#tools, news: this.#news },
+    });
     this.#context = {
       transport: options.transport,
       wheel: this.#wheel,
@@ -136,7 +146,7 @@ export class RelayWorker {
       case 'table':
         for (const [uid, slot] of order.slots) this.#groups.assign(uid, slot);
         this.#limits.assign(order.limits ?? []);
-        for (const key of patchMatcher(this.#matcher, order.changes)) this.#refresh(key);
+        this.#homes.follow(patchMatcher(this.#matcher, order.changes));
         return;
       case 'maglev':
         for (const key of order.listeners) this.#homes.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
@@ -164,27 +174,7 @@ export class RelayWorker {
 
   #sever(outcome: Outcome): void {
     for (const group of this.#groups.all()) this.#severing.sever(group.members, outcome);
-  }
-
-  #refresh(key: ListenerKey): void {
-    const route = this.#matcher.routes.get(key);
-    const home = this.#homes.get(key);
-    if (route !== undefined && home?.group.service.uid === route.service.uid) {
-      home.update(route, this.#wheel.now);
-      this.#groups.rename(home.group, route.service);
-      return;
-    }
-    if (route === undefined) this.#homes.delete(key);
-    else {
-      const group = this.#groups.join(route.service);
-      this.#homes.set(
-        key,
-        new RouteHome(route, { group, departures: this.#departures, tools: this.#tools, news: this.#news }),
-      );
-    }
-    if (home === undefined) return;
-    home.leave(this.#wheel.now);
-    this.#groups.leave(home.group);
+    this.#severing.sever(this.#strangers.members, outcome);
   }
 
   #listen(door: Door): void {
@@ -194,8 +184,12 @@ export class RelayWorker {
 
   #tcpDoor(door: Door): TcpDoor {
     const { descriptors, report } = this.#options;
+    const { key } = door;
     return new TcpDoor(listenAt(door), {
       ...this.#listenerNeeds(door),
+      isShared: () => this.#matcher.listeners.get(key)?.isShared === true,
+      homeOf: (serverName) => this.#homes.find(key, serverName),
+      strangers: this.#strangers,
       context: this.#context,
       descriptors,
       trusted: this.#trusted,

@@ -2,11 +2,17 @@ import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
 import type { Member } from '../relay/member.ts';
 import { Members } from '../relay/members.ts';
 
+/** What is open of somebody, and where it is counted. */
+export interface CountedMembers {
+  readonly members: Members<Member>;
+  /** Where new connections are counted. */
+  readonly row: Float64Array;
+}
+
 /** What is open of one Service, under the name by which a Suspension finds them. */
-export class ServiceGroup {
+export class ServiceGroup implements CountedMembers {
   readonly members: Members<Member> = new Members();
   service: ServiceEntry;
-  /** Where new connections are counted. */
   row: Float64Array;
   #isCutOff = false;
 

@@ -7,9 +7,12 @@ import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import { Connection } from '../relay/connection.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
-import { Arrival, type ArrivalNeeds } from './arrival.ts';
+import { ALERT } from '../tls/alert.ts';
+import { Arrival, type ArrivalNeeds, type ArrivalOptions, type Verdict } from './arrival.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
+import { judgeStranger } from './judge-stranger.ts';
 import type { RouteHome } from './route-home.ts';
+import type { CountedMembers } from './service-group.ts';
 
 export interface TcpDoorOptions {
   readonly context: RelayContext;
@@ -17,10 +20,16 @@ export interface TcpDoorOptions {
   readonly descriptors?: DescriptorRoom | undefined;
   /** From these every connection begins with a PROXY header. */
   readonly trusted: readonly Cidr[];
-  /** Whose listener it is now. */
+  /** Whose listener it is now; undefined: nobody's, or not of one alone. */
   home(): RouteHome | undefined;
-  /** A place under the limits for one more connection of this Service, or why there is none. */
-  admit(uid: string): Grant | Outcome;
+  /** Whether several share it now. */
+  isShared(): boolean;
+  /** Of those who share it, who is known by this name; null: the client gives none. */
+  homeOf(serverName: string | null): RouteHome | undefined;
+  /** Those who have not said yet whom they want. */
+  readonly strangers: CountedMembers;
+  /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
+  admit(uid: string | null): Grant | Outcome;
   /** Counted where nobody can be billed. */
   unrouted(): Float64Array;
   onListening(): void;
@@ -66,7 +75,7 @@ export class TcpDoor implements ListenerEvents {
 
   #arrive(stream: TcpStream): void {
     const home = this.#options.home();
-    if (home === undefined) refuse(stream, this.#options.unrouted(), 'no-listener');
+    if (home === undefined) this.#arriveAtShared(stream);
     else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
     else if (this.#options.descriptors?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
     else if (this.#asksWho(home) && stream.remoteAddress === '') refuse(stream, home.group.row, 'client-gone');
@@ -74,6 +83,18 @@ export class TcpDoor implements ListenerEvents {
       const needs = this.#needsOf(stream, home);
       if (needs.proxyHeader || needs.clientHello) this.#receive(stream, home, needs);
       else this.#letIn(stream, home);
+    }
+  }
+
+  #arriveAtShared(stream: TcpStream): void {
+    const { strangers, descriptors, trusted, admit } = this.#options;
+    if (!this.#options.isShared()) refuse(stream, strangers.row, 'no-listener');
+    else if (descriptors?.admits() === false) refuse(stream, strangers.row, 'no-descriptors');
+    else if (trusted.length > 0 && stream.remoteAddress === '') refuse(stream, strangers.row, 'client-gone');
+    else {
+      const grant = admit(null);
+      if (typeof grant === 'string') refuse(stream, strangers.row, grant);
+      else this.#receiveStranger(stream, grant);
     }
   }
 
@@ -88,11 +109,11 @@ export class TcpDoor implements ListenerEvents {
     );
   }
 
-  #needsOf(stream: TcpStream, home: RouteHome): ArrivalNeeds {
+  #needsOf(stream: TcpStream, home: RouteHome | 'shared'): ArrivalNeeds {
     const { trusted } = this.#options;
     return {
       proxyHeader: trusted.length > 0 && isWithin(stream.remoteAddress, trusted),
-      clientHello: expectsClientHello(home.route),
+      clientHello: home === 'shared' || expectsClientHello(home.route),
     };
   }
 
@@ -105,26 +126,50 @@ export class TcpDoor implements ListenerEvents {
 
   /** Something must be read of it first. */
   #receive(stream: TcpStream, home: RouteHome, needs: ArrivalNeeds): void {
-    const { admit, context } = this.#options;
-    const grant = admit(home.group.service.uid);
+    const grant = this.#options.admit(home.group.service.uid);
     if (typeof grant === 'string') {
       refuse(stream, home.group.row, grant);
       return;
     }
+    this.#startArrival(stream, {
+      needs,
+      group: home.group,
+      grant,
+      judge: ({ serverName }) => (home.isServed(serverName) ? { kind: 'in' } : UNKNOWN_HOST),
+      letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
+    });
+  }
+
+  #receiveStranger(stream: TcpStream, grant: Grant): void {
+    const { strangers, homeOf, admit } = this.#options;
+    this.#startArrival(stream, {
+      needs: this.#needsOf(stream, 'shared'),
+      group: strangers,
+      grant,
+      judge: (arrived) => judgeStranger(homeOf(arrived.serverName), arrived, admit),
+      letIn: (_stream, arrived, placed) => this.#letInFound(stream, { arrived, grant: placed }),
+    });
+  }
+
+  #startArrival(stream: TcpStream, given: Pick<ArrivalOptions, 'needs' | 'group' | 'grant' | 'judge' | 'letIn'>): void {
+    const { wheel, onInternalError } = this.#options.context;
     try {
-      new Arrival(stream, {
-        destination: this.#at,
-        needs,
-        group: home.group,
-        grant,
-        wheel: context.wheel,
-        isServed: (serverName) => home.isServed(serverName),
-        letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
-        onInternalError: context.onInternalError,
-      }).start();
+      new Arrival(stream, { ...given, destination: this.#at, wheel, onInternalError }).start();
     } catch (thrown) {
-      grant.release();
+      given.grant.release();
       throw thrown;
+    }
+  }
+
+  /** It was judged just now: whose it is, has not changed since. */
+  #letInFound(stream: TcpStream, placed: Placed): void {
+    try {
+      const home = this.#options.homeOf(placed.arrived.serverName);
+      if (home === undefined) throw new Error('a client is let in to nobody');
+      this.#relay(stream, home, placed);
+    } catch (thrown) {
+      placed.grant.release();
+      this.#fail(stream, thrown);
     }
   }
 
@@ -162,6 +207,8 @@ export class TcpDoor implements ListenerEvents {
     refuse(stream, this.#options.unrouted(), 'internal');
   }
 }
+
+const UNKNOWN_HOST: Verdict = { kind: 'refused', outcome: 'unknown-host', alert: ALERT.unrecognizedName };
 
 /** What has its place under the limits. */
 interface Placed {

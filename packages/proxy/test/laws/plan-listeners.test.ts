@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Cutoff, createMatcher, cutoffFor, type ListenerKey, type Matcher } from '@weir/model';
+import { type Cutoff, createMatcher, cutoffFor, type ListenerKey, listenerKeyOf, type Matcher } from '@weir/model';
 import fc from 'fast-check';
 import { type ListenerStep, type Present, planListeners } from '../../src/listeners/plan-listeners.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
@@ -8,6 +8,8 @@ import { type TestService, tableFor } from '../fixtures/tables.ts';
 const ADDRESS = '127.0.0.1';
 const NOW = 1_000_000;
 const PORTS = [80, 81, 82, 83];
+/** Two Services have it together. */
+const SHARED = 84;
 const keyOf = (port: number): ListenerKey => `${port % 2 === 0 ? 'TCP' : 'UDP'}/${ADDRESS}/${port}`;
 
 const service = (port: number): fc.Arbitrary<TestService> =>
@@ -18,10 +20,15 @@ const service = (port: number): fc.Arbitrary<TestService> =>
     protocol: fc.constant(port % 2 === 0 ? 'TCP' : 'UDP'),
     endpoints: fc.constantFrom([], [{ address: '10.0.0.1', port: 1 }]),
   });
-const services = fc.subarray(PORTS).chain((ports) => fc.tuple(...ports.map(service)) as fc.Arbitrary<TestService[]>);
+const sharers = fc
+  .tuple(service(SHARED), service(SHARED))
+  .map((both) => both.map((each, index): TestService => ({ ...each, name: `s${SHARED}-${index}`, shared: true })))
+  .chain((both) => fc.subarray(both));
+const owners = fc.subarray(PORTS).chain((ports) => fc.tuple(...ports.map(service)) as fc.Arbitrary<TestService[]>);
+const services = fc.tuple(owners, sharers).map((parts) => parts.flat());
 const present = fc
   .dictionary(
-    fc.constantFrom(...PORTS.map(keyOf), keyOf(99)),
+    fc.constantFrom(...PORTS.map(keyOf), keyOf(SHARED), keyOf(99)),
     fc.oneof(
       fc.record({ kind: fc.constantFrom('open' as const, 'held' as const, 'busy' as const) }),
       fc.record({ kind: fc.constant('failed' as const), retryAt: fc.constantFrom(NOW - 1, NOW, NOW + 1) }),
@@ -38,7 +45,7 @@ test('each listener comes to what is wanted of it, and nothing else is touched',
       const matcher = matcherOf(asked.services);
       const steps = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
       const after = new Map(steps.map((step) => [step.key, step.kind]));
-      for (const key of new Set([...matcher.routes.keys(), ...asked.present.keys()])) {
+      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOf), ...asked.present.keys()])) {
         assert.equal(after.get(key), expectedStep(key, matcher, asked), key);
       }
       assert.equal(steps.length, after.size);
@@ -91,10 +98,13 @@ function expectedStep(
 ): string | undefined {
   const state = has.get(key);
   if (state?.kind === 'busy') return 'keep';
-  const route = matcher.routes.get(key);
-  if (route === undefined) return state === undefined ? undefined : 'close';
+  const routes = [...matcher.routes.values()].filter((route) => listenerKeyOf(route.key) === key);
+  if (routes.length === 0) return state === undefined ? undefined : 'close';
   if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
-  const serves = route.endpoints.length > 0 && cutoffFor(inForce, route.service, NOW) === undefined;
+  const serves = routes.some(
+    ({ endpoints, listener, service }) =>
+      endpoints.length > 0 && (listener.shared === true || cutoffFor(inForce, service, NOW) === undefined),
+  );
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
   return state?.kind === 'held' ? 'keep' : 'hold';
 }

@@ -72,16 +72,16 @@ describe('listeners', () => {
       name: `s${at}`,
       port: 1_000 + at,
     }));
-    const { routes, ...rest } = createMatcher(tableFor(NODE, services), 'a');
+    const { listeners, ...rest } = createMatcher(tableFor(NODE, services), 'a');
     let looks = 0;
-    const watched = new Map(routes);
-    watched.values = () => {
+    const watched = new Map(listeners);
+    watched.keys = () => {
       looks += 1;
-      return routes.values();
+      return listeners.keys();
     };
     let answers = 0;
     let settledAfter: number | undefined;
-    const book: ListenerBook = bookOf({ ...rest, routes: watched }, () => {
+    const book: ListenerBook = bookOf({ ...rest, listeners: watched }, () => {
       answers += 1;
       if (answers > 1 && book.isSettled) settledAfter ??= answers;
     });
@@ -117,16 +117,16 @@ describe('listeners', () => {
 
   test('what is wanted anew is not settled before it is there, and what is no longer wanted is waited for by nobody', async () => {
     const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a');
-    const routes = new Map(matcher.routes);
-    const book = bookOf({ ...matcher, routes });
+    const listeners = new Map(matcher.listeners);
+    const book = bookOf({ ...matcher, listeners });
     assert.equal(book.isSettled, false);
     await settled();
     assert.equal(book.isSettled, true);
-    const [[key, route] = assert.fail()] = routes;
-    routes.delete(key);
+    const [[key, routes] = assert.fail()] = listeners;
+    listeners.delete(key);
     book.settle([key]);
     assert.equal(book.isSettled, true);
-    routes.set(key, route);
+    listeners.set(key, routes);
     book.settle([key]);
     assert.equal(book.isSettled, false);
     await settled();

@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { Endpoint } from '@weir/model';
 import { connectRaw, echoServer, eventually } from '@weir/testkit';
 import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
 import type { Transport } from '../../src/tcp/transport.ts';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
+import { loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
+import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
 
 const PASSTHROUGH = { settings: { tlsPassthrough: true, hosts: ['shop.example'] } };
-/** A shared key instead of certificates: nothing here depends on who signs what. */
-const PSK = { ciphers: 'PSK-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' } as const;
-const KEY = Buffer.alloc(16, 7);
 
 test('a client is led by the name that it asks for, and its endpoint ends the TLS', async () => {
   await using backend = await tlsEcho();
@@ -108,34 +103,6 @@ test('port 80 beside it stays plain', async () => {
   assert.equal((await client.take(5)).toString(), 'GET /');
 });
 
-interface TlsEcho extends AsyncDisposable {
-  readonly endpoint: Endpoint;
-  readonly names: string[];
-}
-
-async function tlsEcho(): Promise<TlsEcho> {
-  const names: string[] = [];
-  const sockets = new Set<TLSSocket>();
-  const server = createTlsServer({ ...PSK, pskCallback: () => KEY }, (socket) => {
-    names.push(String((socket as unknown as { servername: unknown }).servername));
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.pipe(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { address, port } = server.address() as AddressInfo;
-  return {
-    endpoint: { address, port },
-    names,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
 /** Tells before a stream of a client is reset. */
 function watchingResets(onReset: () => void): Transport {
   return {
@@ -158,11 +125,4 @@ function watchingResets(onReset: () => void): Transport {
         },
       }),
   };
-}
-
-function tlsClient({ host, port }: LoneWorker, servername: string): TLSSocket {
-  const pskCallback = (): { psk: Buffer; identity: string } => ({ psk: KEY, identity: 'test' });
-  const client = connectTls({ host, port, servername, ...PSK, pskCallback, checkServerIdentity: () => undefined });
-  client.on('error', () => undefined);
-  return client;
 }

@@ -1,0 +1,71 @@
+// The homes of all routes of a worker: kept by Service, so that whatever else changes its connections have what they had.
+import { type ListenerKey, listenerKeyOf, type Matcher, type Route, type RouteKey } from '@weir/model';
+import type { Member } from '../relay/member.ts';
+import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import { RouteHome, type RouteHomeOptions } from './route-home.ts';
+import type { ServiceGroups } from './service-groups.ts';
+
+export interface RouteHomesOptions {
+  readonly matcher: Matcher;
+  readonly groups: Pick<ServiceGroups, 'join' | 'leave' | 'rename'>;
+  readonly wheel: Pick<TimeoutWheel<Member>, 'now'>;
+  /** What each home is made with. */
+  readonly home: Omit<RouteHomeOptions, 'group'>;
+}
+
+export class RouteHomes {
+  readonly #options: RouteHomesOptions;
+  readonly #homes = new Map<RouteKey, RouteHome>();
+
+  constructor(options: RouteHomesOptions) {
+    this.#options = options;
+  }
+
+  get(key: RouteKey): RouteHome | undefined {
+    return this.#homes.get(key);
+  }
+
+  /** Of those who share a listener, the one that is known by this name; null: the client gives none. */
+  find(listener: ListenerKey, serverName: string | null): RouteHome | undefined {
+    const route = serverName === null ? undefined : this.#options.matcher.listeners.get(listener)?.find(serverName);
+    return route && this.#homes.get(route.key);
+  }
+
+  /** These routes of the matcher have come, changed or gone. */
+  follow(keys: readonly RouteKey[]): void {
+    for (const key of keys) this.#carryOver(key);
+    for (const key of keys) this.#refresh(key);
+  }
+
+  /** Who had a listener alone and shares it now, or the other way round, is at home where its connections are. */
+  #carryOver(key: RouteKey): void {
+    const { routes, listeners } = this.#options.matcher;
+    const home = this.#homes.get(key);
+    if (home === undefined || routes.has(key)) return;
+    const next = listeners.get(listenerKeyOf(key))?.routeOf(home.group.service.uid);
+    if (next === undefined || this.#homes.has(next.key)) return;
+    this.#homes.delete(key);
+    this.#homes.set(next.key, home);
+  }
+
+  #refresh(key: RouteKey): void {
+    const { matcher, groups, wheel } = this.#options;
+    const route = matcher.routes.get(key);
+    const home = this.#homes.get(key);
+    if (route !== undefined && home?.group.service.uid === route.service.uid) {
+      home.update(route, wheel.now);
+      groups.rename(home.group, route.service);
+      return;
+    }
+    if (route === undefined) this.#homes.delete(key);
+    else this.#homes.set(key, this.#create(route));
+    if (home === undefined) return;
+    home.leave(wheel.now);
+    groups.leave(home.group);
+  }
+
+  #create(route: Route): RouteHome {
+    const { groups, home } = this.#options;
+    return new RouteHome(route, { ...home, group: groups.join(route.service) });
+  }
+}

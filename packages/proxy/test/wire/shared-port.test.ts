@@ -1,0 +1,219 @@
+// Services of several tenants on one port of one address, told apart by the server name of the ClientHello.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { connectRaw, eventually } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { outcomesOf } from '../fixtures/serving.ts';
+import type { TestService } from '../fixtures/tables.ts';
+import { type TlsEcho, tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
+import { helloOf, serverName } from '../tls/hellos.ts';
+
+const sharing = (name: string, backend: TlsEcho, hosts: readonly string[]): TestService => ({
+  name,
+  namespace: name,
+  port: PORT,
+  endpoints: [backend.endpoint],
+  shared: true,
+  settings: { tlsPassthrough: true, hosts },
+});
+
+interface Shared extends AsyncDisposable {
+  readonly fleet: Fleet;
+  readonly proxy: RunningProxy;
+  readonly shopEcho: TlsEcho;
+  readonly gameEcho: TlsEcho;
+  readonly shop: TestService;
+  readonly game: TestService;
+  /** Asks for a name. */
+  ask(name: string): TLSSocket;
+}
+
+/** shop has `*.shop.example`, game `game.shop.example` and `game.example`. */
+async function shared(): Promise<Shared> {
+  const stack = new AsyncDisposableStack();
+  const fleet = stack.use(await startFleet());
+  const [shopEcho, gameEcho] = [stack.use(await tlsEcho()), stack.use(await tlsEcho())];
+  const shop = sharing('shop', shopEcho, ['*.shop.example']);
+  const game = sharing('game', gameEcho, ['game.shop.example', 'game.example']);
+  await fleet.serve(shop, game);
+  const proxy = await fleet.proxy({ admin: { host: '127.0.0.1', port: 0 } });
+  await proxy.ready;
+  const clients: TLSSocket[] = [];
+  stack.defer(() => {
+    for (const client of clients) client.destroy();
+  });
+  return {
+    fleet,
+    proxy,
+    shopEcho,
+    gameEcho,
+    shop,
+    game,
+    ask(name) {
+      const client = tlsClient({ host: fleet.addressOf(), port: PORT }, name);
+      clients.push(client);
+      return client;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+async function opened(client: TLSSocket): Promise<TLSSocket> {
+  await once(client, 'secureConnect');
+  await echoes(client);
+  return client;
+}
+
+async function echoes(client: TLSSocket): Promise<void> {
+  client.write('hello');
+  const [echoed] = (await once(client, 'data')) as [Buffer];
+  assert.equal(echoed.toString(), 'hello');
+}
+
+/** `secureConnect`, or the code of the error. */
+function outcomeOf(client: TLSSocket): Promise<string> {
+  return new Promise((resolve) => {
+    client.once('secureConnect', () => resolve('secureConnect'));
+    client.once('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)));
+  });
+}
+
+async function refusedWith(client: TLSSocket, code: RegExp): Promise<void> {
+  assert.match(await outcomeOf(client), code);
+}
+
+async function admitted(client: TLSSocket): Promise<void> {
+  assert.equal(await outcomeOf(client), 'secureConnect');
+}
+
+function countOf(proxy: RunningProxy, name: string): ReturnType<RunningProxy['view']>['services'][number] {
+  return proxy.view().services.find((service) => service.name === name) ?? assert.fail(`no ${name}`);
+}
+
+async function unroutedOf({ adminAddress }: RunningProxy): Promise<{ received: number; sent: number }> {
+  assert.ok(adminAddress);
+  const answer = await fetch(`http://${adminAddress.host}:${adminAddress.port}/metrics`);
+  const text = await answer.text();
+  const countedOf = (direction: string): number =>
+    Number(new RegExp(`^weir_unrouted_bytes_total\\{direction="${direction}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  return { received: countedOf('received'), sent: countedOf('sent') };
+}
+
+test('two tenants have one port of one address, each the clients that ask for its names, and each is counted alone', async () => {
+  await using world = await shared();
+  const { proxy, shopEcho, gameEcho, ask } = world;
+  const buyer = await opened(ask('eu.shop.example'));
+  await opened(ask('GAME.example'));
+  await opened(ask('game.shop.example'));
+  assert.deepEqual(shopEcho.names, ['eu.shop.example']);
+  assert.deepEqual(gameEcho.names, ['GAME.example', 'game.shop.example']);
+  await eventually(() => assert.equal(countOf(proxy, 'shop').active, 1));
+  assert.equal(countOf(proxy, 'game').active, 2);
+  const { receivedBytes } = countOf(proxy, 'shop').counters;
+  assert.ok(receivedBytes >= buyer.bytesWritten, `${receivedBytes} of ${buyer.bytesWritten}`);
+  for (const { bound, listening } of proxy.view().listeners) assert.deepEqual([bound, listening], [true, true]);
+  assert.equal(proxy.view().listeners.length, 2);
+});
+
+test('a name that nobody has, or none, is answered by an alert, and counted to nobody', async () => {
+  await using world = await shared();
+  const { fleet, proxy, ask } = world;
+  for (const name of ['a.eu.shop.example', '']) await refusedWith(ask(name), /UNRECOGNIZED_NAME/);
+  const before = await unroutedOf(proxy);
+  const hello = helloOf({ extensions: [serverName('other.example')] });
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send(hello);
+  assert.deepEqual([...(await client.take(7))], [21, 3, 3, 0, 2, 2, 112]);
+  await client.end();
+  await eventually(async () => {
+    const { received, sent } = await unroutedOf(proxy);
+    assert.deepEqual([received - before.received, sent - before.sent], [hello.length, 7]);
+  });
+  for (const name of ['shop', 'game']) {
+    assert.deepEqual(outcomesOf(proxy, name), {});
+    assert.equal(countOf(proxy, name).counters.receivedBytes, 0);
+  }
+});
+
+test('one that is suspended loses what is open, and gets alerts; the others never notice', async () => {
+  await using world = await shared();
+  const { fleet, proxy, ask } = world;
+  const gamer = await opened(ask('game.example'));
+  const buyer = await opened(ask('eu.shop.example'));
+  const lost = new Promise((resolve) => gamer.once('close', resolve));
+  await fleet.cutOff({ kind: 'tenant', tenant: 'game' });
+  await lost;
+  await refusedWith(ask('game.example'), /ACCESS_DENIED/);
+  await echoes(buyer);
+  await opened(ask('us.shop.example'));
+  await eventually(() => assert.deepEqual(outcomesOf(proxy, 'game'), { 'cut-off': 2 }));
+  const [game, shop] = ['game', 'shop'].map((name) =>
+    proxy.view().listeners.find(({ service }) => service === `uid-${name}-${name}`),
+  );
+  assert.deepEqual([game?.bound, game?.listening, shop?.bound, shop?.listening], [true, false, true, true]);
+});
+
+test('other hosts for one of them touch no connection, and hold for the next ones', async () => {
+  await using world = await shared();
+  const { fleet, shop, game, gameEcho, ask } = world;
+  const gamer = await opened(ask('game.example'));
+  const buyer = await opened(ask('eu.shop.example'));
+  await fleet.serve(shop, sharing('game', gameEcho, ['play.example']));
+  await eventually(() => admitted(ask('play.example')));
+  await refusedWith(ask('game.example'), /UNRECOGNIZED_NAME/);
+  await opened(ask('game.shop.example'));
+  assert.ok(world.shopEcho.names.includes('game.shop.example'), 'it is the wildcard that is left');
+  await Promise.all([echoes(gamer), echoes(buyer)]);
+  await fleet.serve(game);
+  await eventually(() => refusedWith(ask('eu.shop.example'), /UNRECOGNIZED_NAME/));
+  await echoes(gamer);
+});
+
+test('one without endpoints gets alerts while others have some, and without any the port is closed', async () => {
+  await using world = await shared();
+  const { fleet, proxy, shop, game, ask } = world;
+  await fleet.serve({ ...shop, endpoints: [] }, game);
+  await eventually(() => refusedWith(ask('eu.shop.example'), /INTERNAL_ERROR/));
+  await opened(ask('game.example'));
+  await fleet.serve({ ...shop, endpoints: [] }, { ...game, endpoints: [] });
+  await eventually(() => refusedWith(ask('game.example'), /ECONNREFUSED/));
+  for (const { bound, listening } of proxy.view().listeners) assert.deepEqual([bound, listening], [true, false]);
+  await fleet.serve(shop, game);
+  await eventually(async () => assert.ok(proxy.view().listeners.every(({ listening }) => listening)));
+  await opened(ask('eu.shop.example'));
+});
+
+test('limits and source ranges are those of the Service that is asked for', async () => {
+  await using world = await shared();
+  const { fleet, proxy, shop, game, ask } = world;
+  fleet.limit('game', { connections: 1 });
+  await fleet.serve({ ...shop, settings: { ...shop.settings, sourceRanges: ['192.0.2.0/24'] } }, game);
+  await eventually(() => refusedWith(ask('eu.shop.example'), /ACCESS_DENIED/));
+  await opened(ask('game.example'));
+  await refusedWith(ask('game.example'), /ECONNRESET/);
+  await eventually(() => assert.equal(outcomesOf(proxy, 'game')?.['connection-limit'], 1));
+});
+
+test('who had a port alone and shares it from now on keeps its connections', async () => {
+  await using world = await shared();
+  const { fleet, proxy, shop, game, ask } = world;
+  await fleet.serve({ ...shop, shared: false, settings: { ...shop.settings, drainTimeoutMs: 1 } });
+  await eventually(() => assert.equal(proxy.view().listeners.length, 1));
+  const buyer = await opened(ask('eu.shop.example'));
+  await fleet.serve({ ...shop, settings: { ...shop.settings, drainTimeoutMs: 1 } }, game);
+  await eventually(() => admitted(ask('game.example')));
+  await echoes(buyer);
+});
+
+test('what says nothing at a shared port is nobody’s, and is ended with the proxy', async () => {
+  await using world = await shared();
+  const { fleet, proxy } = world;
+  await using silent = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await silent.send(Buffer.of(0x16, 3));
+  await proxy.close({ drainMs: 0 });
+  assert.equal((await silent.ended).kind, 'error');
+});
