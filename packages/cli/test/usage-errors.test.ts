@@ -14,6 +14,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['translate -f . --node edge', /'edge' is invalid\. Use NAME=ADDRESS, such as edge-1=192\.0\.2\.10/],
   ['translate -f . --node a=1.2.3', /Use NAME=ADDRESS/],
   ['translate -f . --node a=127.0.0.1 --node a=127.0.0.2', /Node "a" is given twice/],
+  ['translate -f . --shared-ports 443,22', /'443,22' is invalid.*each item: a TCP port .* the nodes do not need/],
   ['get', /missing required argument 'kind'/],
   ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],
   ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],
