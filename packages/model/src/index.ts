@@ -25,6 +25,15 @@ export { createMatcher, endpointKey, holdersOf, type Matcher, patchMatcher } fro
 export * from './match/refusal.ts';
 export * from './match/route.ts';
 export * from './match/steps.ts';
+export {
+  ADDRESSES_ANNOTATION,
+  EXCLUDED_LABEL,
+  isExcludedNode,
+  isLabelledNode,
+  type NodeAddresses,
+  nodeAddressesOf,
+  nodePoolOf,
+} from './node-rules.ts';
 export * from './policy.ts';
 export * from './port-range.ts';
 export * from './precedence.ts';

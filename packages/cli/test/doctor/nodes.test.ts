@@ -71,3 +71,16 @@ test('ProxySourceAddresses: what NetworkPolicies have to let in, through overlay
   assert.equal(severity, 'ok');
   assert.match(message, /: 10\.0\.0\.1, 10\.244\.1\.0, 10\.0\.0\.2, 10\.244\.2\.0, fd00:2::$/);
 });
+
+test('a node counts as translation has it: addresses may come from the annotation alone, an empty pool is the default one', () => {
+  const annotations = { 'weir.dev/addresses': '192.0.2.7' };
+  const annotated = node('x', '', {
+    internalIPs: [],
+    annotations,
+    labels: { role: 'loadbalancer', 'weir.dev/pool': '' },
+  });
+  const nodes = known([a, annotated]);
+  assert.deepEqual(found('NodeAddresses', { nodes }).severity, 'ok');
+  assert.deepEqual(found('LoadBalancingNodes', { nodes }).message, '2 nodes: a, x');
+  assert.deepEqual(found('NodePools', { nodes }).message, 'default: a, x');
+});

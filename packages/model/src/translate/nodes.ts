@@ -1,14 +1,17 @@
-import { canonicalAddress } from '../match/cidr.ts';
-import { DEFAULT_POOL } from '../policy.ts';
+import {
+  ADDRESSES_ANNOTATION,
+  canonicalAddresses,
+  isExcludedNode,
+  isLabelledNode,
+  nodeAddressesOf,
+  nodePoolOf,
+} from '../node-rules.ts';
 import type { Problem } from '../problem.ts';
 import { subjectFor } from '../problem.ts';
 import type { Absence, NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
 import { type NodeEntry, nodeId } from '../table/entry.ts';
 
-const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const ZONE = 'topology.kubernetes.io/zone';
-const ADDRESSES = 'weir.dev/addresses';
-const POOL = 'weir.dev/pool';
 
 export interface Nodes {
   /** Sorted by name. */
@@ -24,9 +27,7 @@ export interface Nodes {
 /** The nodes that carry proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
 export function nodesFor(snapshot: Snapshot): Nodes {
   const problems: Problem[] = [];
-  const carrying = snapshot.nodes.filter(
-    (node) => node.labels.role === 'loadbalancer' && !Object.hasOwn(node.labels, EXCLUDED),
-  );
+  const carrying = snapshot.nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node));
   const entries = carrying
     .map((node) => entryFor(node, problems))
     .filter((node) => node.bindAddresses.length > 0)
@@ -67,20 +68,16 @@ function lostProblem(name: string): Problem {
 }
 
 function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
-  const annotated = (Object.hasOwn(node.annotations, ADDRESSES) ? (node.annotations[ADDRESSES] ?? '') : '')
-    .split(',')
-    .map((text) => text.trim())
-    .filter((text) => text !== '');
-  for (const text of annotated.filter((address) => canonicalAddress(address) === undefined)) {
+  const { bind: bindAddresses, wrong } = nodeAddressesOf(node);
+  for (const text of wrong) {
     problems.push({
       code: 'InvalidAnnotation',
       subject: subjectFor('Node', node),
       severity: 'error',
       heals: false,
-      message: `annotation ${ADDRESSES}: "${text}" is not an IP address; the others of the node are used`,
+      message: `annotation ${ADDRESSES_ANNOTATION}: "${text}" is not an IP address; the others of the node are used`,
     });
   }
-  const bindAddresses = addressesOf([...node.internalIPs, ...annotated]);
   if (bindAddresses.length === 0) {
     problems.push({
       code: 'NoNodes',
@@ -91,14 +88,10 @@ function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
     });
   }
   const zone = Object.hasOwn(node.labels, ZONE) ? (node.labels[ZONE] ?? null) : null;
-  const pool = (Object.hasOwn(node.labels, POOL) && node.labels[POOL]) || DEFAULT_POOL;
-  const external = addressesOf(node.externalIPs);
+  const pool = nodePoolOf(node);
+  const external = canonicalAddresses(node.externalIPs);
   const publishedAddresses = external.length > 0 ? external : bindAddresses;
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
-}
-
-function addressesOf(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts.map(canonicalAddress).filter((address): address is string => address !== undefined))].sort();
 }
 
 /** The addresses of a node that a Service binds: those of its IP families; a directory may leave the families out. */

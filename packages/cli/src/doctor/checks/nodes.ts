@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf } from '@weir/model';
 import type { Facts, NodeFact } from '../facts.ts';
 import { error, ok, unchecked, type Verdict, warning } from '../finding.ts';
 import { labelledNodes, usableNodes, whyLeftOut } from '../fleet-nodes.ts';
@@ -44,18 +44,16 @@ function notReady({ name, isReady }: NodeFact): string | undefined {
   return isReady ? undefined : `${name} is not ready (kubectl describe node ${name})`;
 }
 
-const ADDRESSES = 'weir.dev/addresses';
-
 export function nodeAddresses({ nodes }: Facts): Verdict {
   if (nodes.kind === 'unknown') return unchecked(nodes);
   const labelled = labelledNodes(nodes.value);
   const wrong = labelled.flatMap((node) =>
-    annotated(node)
-      .filter((text) => isIP(text) === 0)
-      .map((text) => `${node.name}: annotation ${ADDRESSES}: "${text}" is not an IP address`),
+    nodeAddressesOf(node).wrong.map(
+      (text) => `${node.name}: annotation ${ADDRESSES_ANNOTATION}: "${text}" is not an IP address`,
+    ),
   );
   const without = labelled
-    .filter((node) => node.internalIPs.length === 0)
+    .filter((node) => nodeAddressesOf(node).bind.length === 0)
     .map(
       ({ name }) => `${name} has no InternalIP, so nothing is bound there (the kubelet or its cloud provider sets it)`,
     );
@@ -64,19 +62,12 @@ export function nodeAddresses({ nodes }: Facts): Verdict {
   return ok('every labelled node has an address to bind');
 }
 
-function annotated({ annotations }: NodeFact): string[] {
-  const texts = (annotations[ADDRESSES] ?? '').split(',').map((text) => text.trim());
-  return texts.filter((text) => text !== '');
-}
-
 const POOL = 'weir.dev/pool';
-/** What nodes without label are in. */
-const DEFAULT_POOL = 'default';
 
 export function nodePools(facts: Facts): Verdict {
   const { nodes, policies, services } = facts;
   if (nodes.kind === 'unknown') return unchecked(nodes);
-  const members = Map.groupBy(usableNodes(nodes.value), ({ labels }) => labels[POOL] ?? DEFAULT_POOL);
+  const members = Map.groupBy(usableNodes(nodes.value), nodePoolOf);
   const wishes: { pool: string; by: string }[] = [];
   if (policies.kind === 'known') {
     for (const { name, pools } of policies.value)
