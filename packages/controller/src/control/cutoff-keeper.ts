@@ -52,13 +52,14 @@ export class CutoffKeeper {
       await store.put(cutoff);
       log.info({ suspension: cutoff.name, target: cutoff.target }, 'cut-off put in force');
     }
-    await this.#adopt([...state.cutoffs, ...plan.put], wanted);
+    const adopted = await this.#adopt([...state.cutoffs, ...plan.put], wanted);
+    const deleted = plan.missing.filter(({ uid }) => errands.isGone(uid));
     for (const cutoff of plan.expired) await this.#lift(cutoff, 'its time is over');
-    for (const cutoff of plan.missing) {
-      if (errands.isGone(cutoff.uid)) await this.#lift(cutoff, 'its Suspension was deleted');
-    }
+    for (const cutoff of deleted) await this.#lift(cutoff, 'its Suspension was deleted');
     if (!state.complete) await store.complete();
-    this.#take(await store.read());
+    const written = plan.put.length + adopted + plan.expired.length + deleted.length;
+    // The table waits for this: mostly there is nothing to do, and nothing to be read again.
+    this.#take(state.complete && written === 0 ? state : await store.read());
     errands.take({
       missing: plan.missing.filter(({ uid }) => !errands.isGone(uid)),
       over: wanted.filter((cutoff) => !isInForce(cutoff, clock.now())),
@@ -88,12 +89,14 @@ export class CutoffKeeper {
     this.#timer = end === null ? undefined : clock.setTimeout(onEnd, end - clock.now());
   }
 
-  /** First the Suspension's, then away with the request's: so that it never lapses. */
-  async #adopt(cutoffs: readonly Cutoff[], wanted: readonly Cutoff[]): Promise<void> {
+  /** First the Suspension's, then away with the request's: so that it never lapses. Returns how many. */
+  async #adopt(cutoffs: readonly Cutoff[], wanted: readonly Cutoff[]): Promise<number> {
     const { store, errands, log } = this.#options;
+    let adopted = 0;
     for (const request of cutoffs.filter(({ origin }) => origin.kind === 'store')) {
       const made = errands.madeFrom(request);
       if (made === undefined) continue;
+      adopted += 1;
       // What the source says of it may be newer, and is in the store by now.
       if (!wanted.some(({ uid }) => uid === made.uid)) await store.put(made);
       await store.remove(request.uid);
@@ -102,6 +105,7 @@ export class CutoffKeeper {
         'a cut-off that was made in the store is a Suspension now',
       );
     }
+    return adopted;
   }
 
   async #lift(cutoff: Cutoff, why: string): Promise<void> {

@@ -8,7 +8,7 @@ const LAST_CHANGE_TRIGGER = 'endpoints.kubernetes.io/last-change-trigger-time';
  */
 export function changeTriggerOf(raw: unknown): number | undefined {
   const { metadata } = raw as {
-    readonly metadata?: { readonly annotations?: Readonly<Record<string, unknown>> | null };
+    readonly metadata?: { readonly annotations?: Readonly<Record<string, unknown>> | null } | null;
   };
   const text = metadata?.annotations?.[LAST_CHANGE_TRIGGER];
   return typeof text === 'string' ? parseTimestamp(text) : undefined;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SliceObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import type { MemoryStore } from '@weir/store';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { changeTriggerOf } from '../../src/snapshot/change-trigger.ts';
 import { KindCache } from '../../src/watch/kubernetes/kind-cache.ts';
 import { WATCHED_KINDS } from '../../src/watch/kubernetes/kinds.ts';
 import { serviceObject } from '../fixtures/fake-source.ts';
@@ -64,6 +65,27 @@ describe('what is published tells since when the world has been so', () => {
   });
 });
 
+test('a change waits for one look at the cut-offs, when none of them is new', async (context) => {
+  let reads = 0;
+  let readsAtPublish: number | undefined;
+  const store = createMemoryStore({
+    onChange(part) {
+      if (part === 'table') readsAtPublish = reads;
+    },
+  });
+  const { source, pass } = await startWorld(context, { store });
+  await pass(500);
+  const read = store.cutoffs.read.bind(store.cutoffs);
+  store.cutoffs.read = () => {
+    reads += 1;
+    return read();
+  };
+  readsAtPublish = undefined;
+  source.set({ services: [] });
+  await pass(10);
+  assert.equal(readsAtPublish, 1);
+});
+
 describe('a slice tells when its pods changed', () => {
   test('in its annotation, where that is new, else it is when the watch told of it', () => {
     const { cache, clock, changes } = slices();
@@ -93,6 +115,17 @@ describe('a slice tells when its pods changed', () => {
     cache.put(slice('a', '10.0.0.1', secondsAgo(clock, 1)));
     assert.deepEqual(changes, []);
   });
+});
+
+test('the time of a trigger is read to the millisecond, however many digits it has', () => {
+  const trigger = (text: unknown): number | undefined =>
+    changeTriggerOf({ metadata: { annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text } } });
+  assert.equal(trigger('2023-11-14T22:13:20.123456789Z'), 1_700_000_000_123);
+  assert.equal(trigger('2023-11-14T22:13:20Z'), 1_700_000_000_000);
+  for (const text of ['', '2023', '1700000000', 5, null]) assert.equal(trigger(text), undefined);
+  for (const raw of [{}, { metadata: null }, { metadata: { annotations: null } }]) {
+    assert.equal(changeTriggerOf(raw), undefined);
+  }
 });
 
 function lastRevision(store: MemoryStore) {
