@@ -12,9 +12,9 @@ import {
 
 const page = readFileSync(new URL('../../../docs/reasons.md', import.meta.url), 'utf8');
 
-/** By heading of the second level, those of the third, and how many words stand under each. */
-function sections(): Map<string, Map<string, number>> {
-  const found = new Map<string, Map<string, number>>();
+/** By heading of the second level, those of the third, and what stands under each. */
+function sections(): Map<string, Map<string, string>> {
+  const found = new Map<string, Map<string, string>>();
   for (const part of page.split(/^## /m).slice(1)) {
     const [title = '', ...entries] = part.split(/^### /m);
     found.set(
@@ -22,7 +22,7 @@ function sections(): Map<string, Map<string, number>> {
       new Map(
         entries.map((entry) => {
           const [name = '', ...text] = entry.split('\n');
-          return [name, text.join(' ').split(/\s+/).filter(Boolean).length];
+          return [name, text.join(' ').trim()];
         }),
       ),
     );
@@ -46,6 +46,11 @@ test('every reason has an entry in its section, and no entry is of a reason that
   }
 });
 
-test('every entry says something', () => {
-  for (const entries of sections().values()) for (const [name, words] of entries) assert.ok(words >= 8, name);
+test('every entry says what it means, and in a sentence of its own what to do', () => {
+  for (const entries of sections().values()) {
+    for (const [name, text] of entries) {
+      const sentences = text.split(/[.:]\s/).filter((sentence) => sentence.trim() !== '');
+      assert.ok(text.split(/\s+/).length >= 8 && (sentences.length >= 2 || name === 'Accepted'), name);
+    }
+  }
 });
