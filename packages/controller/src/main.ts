@@ -93,6 +93,7 @@ await runProcess('weir-controller', () => {
         namespace: namespace ?? 'weir-system',
         clock,
         log,
+        metrics,
       });
       health.add('source', 'ready', () =>
         controller.isSynced ? undefined : 'the API server has not been read in full yet',

@@ -3,6 +3,13 @@ export type { ClusterNode } from './cluster/node.ts';
 export { type Cluster, type ClusterOptions, startCluster } from './cluster/start-cluster.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
+export {
+  type ApiProxy,
+  type Behaviour,
+  type ProxiedAnswer,
+  type ProxiedRequest,
+  startApiProxy,
+} from './fixtures/api-proxy.ts';
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './fixtures/control-plane.ts';
 export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
 export { freePort } from './free-port.ts';

@@ -40,6 +40,8 @@ export class FleetKeeper {
   #memory: FleetViews | undefined;
   #told: readonly unknown[] = [];
   #views: readonly ServiceView[] = [];
+  /** Aborts when the lead is lost. */
+  #lead = new AbortController();
 
   constructor({ heartbeats, sink, clock }: { heartbeats: HeartbeatStore; sink: StatusSink; clock: Clock }) {
     this.#heartbeats = heartbeats;
@@ -64,6 +66,8 @@ export class FleetKeeper {
 
   /** Another leads, listens and publishes: what it published will be read from the Services. */
   forget(): void {
+    this.#lead.abort();
+    this.#lead = new AbortController();
     this.#liveness = new Liveness();
     this.#absences = new Absences();
     this.#memory = undefined;
@@ -72,8 +76,11 @@ export class FleetKeeper {
   }
 
   async keep(decided: Decided, signal: AbortSignal): Promise<void> {
+    const { signal: lead } = this.#lead;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
+    // What was forgotten meanwhile stays so: what is remembered from here on would be of the lead that is over.
+    if (lead.aborted) return;
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
     this.#noteAbsences(decided.snapshot, now);
@@ -82,12 +89,24 @@ export class FleetKeeper {
     // The views are the same list until one is another.
     if (facts.every((fact, index) => fact === this.#told[index])) return;
     this.#told = [];
-    if ((await this.#sink.write(this.#views, signal)) === 'done') this.#told = facts;
+    const outcome = await this.#tell(signal, (until) => this.#sink.write(this.#views, until));
+    if (outcome === 'done' && !lead.aborted) this.#told = facts;
   }
 
   /** The store has not been reached since this process leads: who is new shall read at least that. */
   async keepUndecided(snapshot: Snapshot, signal: AbortSignal): Promise<void> {
-    await this.#sink.writeUndecided(undecidedViewsFor(snapshot), signal);
+    await this.#tell(signal, (until) => this.#sink.writeUndecided(undecidedViewsFor(snapshot), until));
+  }
+
+  /** Ends with the lead, which is no failure; then undefined. */
+  async #tell<T>(signal: AbortSignal, write: (until: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const { signal: lead } = this.#lead;
+    try {
+      return await write(AbortSignal.any([signal, lead]));
+    } catch (error) {
+      if (lead.aborted && !signal.aborted) return undefined;
+      throw error;
+    }
   }
 
   #noteAbsences({ nodes }: Snapshot, now: number): void {

@@ -1,16 +1,26 @@
 import { type Decided, type FleetSettings, isInForce, type Problem, type Snapshot } from '@weir/model';
-import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
+import {
+  type Clock,
+  createLoop,
+  createMetrics,
+  errorMessage,
+  type Logger,
+  type Loop,
+  type LoopOptions,
+} from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
+import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
 import type { StatusSink } from '../status/status-sink.ts';
 import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
 import type { UsageArchive } from '../usage/usage-archive.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
 import type { Source } from '../watch/source.ts';
+import { addControllerMetrics, type ControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
-import { TableKeeper } from './table-keeper.ts';
+import { TableKeeper, type TableOutcome } from './table-keeper.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
 
 export interface ControllerOptions {
@@ -27,6 +37,8 @@ export interface ControllerOptions {
   readonly archive?: UsageArchive;
   /** Default: a Suspension whose `until` passed stays where it is, and a cut-off that was made in the store stays there. */
   readonly suspensions?: SuspensionWriter;
+  /** Default: nobody reads any. */
+  readonly metrics?: ControllerMetrics;
 }
 
 export interface Controller {
@@ -49,7 +61,9 @@ const ACCOUNT = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as 
 /** Source to store, and back to the Services. One loop decides and publishes, the others run beside it; closing closes neither end. */
 export function startController(options: ControllerOptions): Controller {
   const { source, store, log, clock, leader = ALWAYS_LEADER } = options;
-  const table = new TableKeeper({ store: store.table, log: log.child({ part: 'table' }) });
+  const metrics = options.metrics ?? addControllerMetrics(createMetrics(), clock);
+  const writing = storeInTheLead(store, leader);
+  const table = new TableKeeper({ store: writing.table, log: log.child({ part: 'table' }) });
   const errands = new SuspensionErrands({
     source,
     writer: options.suspensions,
@@ -60,7 +74,7 @@ export function startController(options: ControllerOptions): Controller {
   });
   const cutoffs = new CutoffKeeper({
     source,
-    store: store.cutoffs,
+    store: writing.cutoffs,
     clock,
     log: log.child({ part: 'cutoffs' }),
     onEnd: () => decide.trigger(),
@@ -69,7 +83,7 @@ export function startController(options: ControllerOptions): Controller {
   });
   const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
   const usage = new UsageKeeper({
-    store: store.usage,
+    store: writing.usage,
     heartbeats: store.heartbeats,
     archive: options.archive,
     clock,
@@ -90,6 +104,7 @@ export function startController(options: ControllerOptions): Controller {
     ...LOOP,
     clock,
     onError(error, next) {
+      metrics.publishRetried();
       tellUndecided(error, next);
       // Nobody has listened yet when the store is away from the start.
       listen.trigger();
@@ -97,35 +112,42 @@ export function startController(options: ControllerOptions): Controller {
     async run(signal) {
       await source.synced(signal);
       if (!leader.isLeader) return follow();
-      snapshot = snapshotFor(source, options.settings, fleet);
-      const changedAt = unpublished.take();
-      // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
-      // table can be made of it must be possible to cut off.
-      const cutOff = cutoffs.keep(snapshot).finally(() => ask.trigger());
-      await cutOff.catch(() => undefined);
-      if (!(await publish(snapshot, changedAt))) return follow();
-      await cutOff;
+      const outcome = await untilLost(() => metrics.timed('table', decideAndPublish));
+      if (outcome === 'lead-lost') return follow();
       listen.trigger();
     },
   });
-  /** False: another leads. */
-  const publish = async (from: Snapshot, changedAt: number | undefined): Promise<boolean> => {
+  const decideAndPublish = async (): Promise<void> => {
+    snapshot = snapshotFor(source, options.settings, fleet);
+    const changedAt = unpublished.take();
+    // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
+    // table can be made of it must be possible to cut off.
+    const cutOff = cutoffs.keep(snapshot).finally(() => ask.trigger());
+    await cutOff.catch(() => undefined);
+    await publish(snapshot, changedAt);
+    await cutOff;
+  };
+  const publish = async (from: Snapshot, changedAt: number | undefined): Promise<void> => {
     const wasLeading = table.isLeading;
-    let outcome = await table.keep(from, changedAt).catch((error: unknown) => {
+    const keep = async (since?: number): Promise<TableOutcome> => {
+      const outcome = await table.keep(from, since);
+      metrics.published(RESULTS[outcome]);
+      return outcome;
+    };
+    let outcome = await keep(changedAt).catch((error: unknown) => {
       unpublished.add(changedAt);
       throw error;
     });
     if (outcome === 'not-leader') {
       await leader.recheck();
-      if (!leader.isLeader) return false;
-      outcome = await table.keep(from);
+      if (!leader.isLeader) throw new LeadLost();
+      outcome = await keep();
       if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
     }
     if (!wasLeading || outcome === 'new-epoch') {
       fleet?.grace();
       account.trigger();
     }
-    return true;
   };
 
   const listen: Loop = createLoop({
@@ -136,7 +158,8 @@ export function startController(options: ControllerOptions): Controller {
       const { translation } = table;
       if (!leader.isLeader || snapshot === undefined) return;
       if (translation === undefined) {
-        if (store.connection !== 'ready') await fleet?.keepUndecided(snapshot, signal);
+        const from = snapshot;
+        if (store.connection !== 'ready') await untilLost(async () => fleet?.keepUndecided(from, signal));
         return;
       }
       if (!(await isIntact(table, cutoffs))) {
@@ -144,7 +167,8 @@ export function startController(options: ControllerOptions): Controller {
         decide.trigger();
       }
       const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
-      await fleet?.keep({ table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted }, signal);
+      const decided = { table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted };
+      await untilLost(() => metrics.timed('status', async () => fleet?.keep(decided, signal)));
       if (fleet !== undefined && fleet.absent !== snapshot.absent) decide.trigger();
       if (fleet?.isSomebodyWaiting) soon.start();
     },
@@ -153,7 +177,9 @@ export function startController(options: ControllerOptions): Controller {
     ...ERRANDS,
     clock,
     onError: () => undefined, // told already, each once
-    run: (signal) => (leader.isLeader ? errands.run(signal) : undefined),
+    async run(signal) {
+      if (leader.isLeader) await untilLost(() => metrics.timed('suspensions', () => errands.run(signal)));
+    },
   });
   const account: Loop = createLoop({
     ...ACCOUNT,
@@ -161,7 +187,8 @@ export function startController(options: ControllerOptions): Controller {
     onError: tellFailure(log, 'the ledger is not looked after; it is tried again'),
     async run() {
       const { translation } = table;
-      if (leader.isLeader && translation !== undefined) await usage.keep(translation.table);
+      if (!leader.isLeader || translation === undefined) return;
+      await untilLost(() => metrics.timed('ledger', () => usage.keep(translation.table)));
     },
   });
   const soon = oneTimer(clock, FLEET_WHILE_WAITING_MS, () => listen.trigger());
@@ -171,7 +198,12 @@ export function startController(options: ControllerOptions): Controller {
       unpublished.add(changedAt);
       decide.trigger();
     }),
-    leader.onChange(() => decide.trigger()),
+    leader.onChange(() => {
+      // At once: when it is won again before the loop has run, another may have led in between.
+      if (!leader.isLeader) follow();
+      decide.trigger();
+    }),
+    metrics.follow(leader),
     store.onConnection((state) => {
       if (state !== 'ready') return;
       table.recheck();
@@ -193,6 +225,13 @@ export function startController(options: ControllerOptions): Controller {
     },
   };
 }
+
+const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
+  published: 'published',
+  'new-epoch': 'published',
+  unchanged: 'empty',
+  'not-leader': 'fenced',
+};
 
 function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): Snapshot {
   return Object.freeze({ ...source.snapshot(), settings, ...(fleet && { absent: fleet.absent }) });

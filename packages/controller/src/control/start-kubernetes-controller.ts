@@ -1,16 +1,18 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { FleetSettings } from '@weir/model';
-import type { Clock, Logger } from '@weir/runtime';
+import { type Clock, createMetrics, type Logger, type Metrics } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { KubeApi } from '../kubernetes/kube-api.ts';
 import { standForElection } from '../leader/lease-election.ts';
+import { apiInTheLead } from '../leader/only-in-the-lead.ts';
 import { PolicyStatusKeeper } from '../policy/policy-status-keeper.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
 import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import { addControllerMetrics } from './controller-metrics.ts';
 import { type Controller, startController } from './start-controller.ts';
 
 export interface KubernetesControllerOptions {
@@ -24,6 +26,8 @@ export interface KubernetesControllerOptions {
   readonly log: Logger;
   /** Of this process among its replicas; default: host and process. */
   readonly identity?: string;
+  /** Default: nobody reads any. */
+  readonly metrics?: Metrics;
 }
 
 export interface KubernetesController extends Controller {
@@ -36,17 +40,8 @@ export interface KubernetesController extends Controller {
 export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
   const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
   const identity = options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
-  const api = new KubeApi(kubeConfig);
-  const events = new EventWriter({ api, clock, log: log.child({ part: 'events' }), instance: identity });
-  const status = new KubernetesStatus({ api, events, clock, log: log.child({ part: 'status' }) });
-  const policies = new PolicyStatusKeeper({ api, settings, clock, log: log.child({ part: 'policies' }) });
-  const source = openKubernetesSource({
-    api,
-    clock,
-    log: log.child({ part: 'watch' }),
-    onService: (key, raw) => status.note(key, raw),
-    onPolicy: (key, raw) => policies.note(key, raw),
-  });
+  const metrics = addControllerMetrics(options.metrics ?? createMetrics(), clock);
+  const api = new KubeApi(kubeConfig, { onAnswer: metrics.api });
   const leader = standForElection({
     api,
     namespace,
@@ -55,8 +50,20 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'leader' }),
   });
-  const suspensions = new KubernetesSuspensions({ api });
-  const archive = new KubernetesUsage({ api, log: log.child({ part: 'usage' }) });
+  const writing = apiInTheLead(api, leader);
+  const events = new EventWriter({ api: writing, clock, log: log.child({ part: 'events' }), instance: identity });
+  const status = new KubernetesStatus({ api: writing, events, clock, log: log.child({ part: 'status' }) });
+  const policies = new PolicyStatusKeeper({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
+  const source = openKubernetesSource({
+    api,
+    clock,
+    log: log.child({ part: 'watch' }),
+    onService: (key, raw) => status.note(key, raw),
+    onPolicy: (key, raw) => policies.note(key, raw),
+    observer: metrics.watch,
+  });
+  const suspensions = new KubernetesSuspensions({ api: writing });
+  const archive = new KubernetesUsage({ api: writing, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
     store,
@@ -67,6 +74,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     status,
     archive,
     suspensions,
+    metrics,
   });
   policies.start({ source, leader });
   return {

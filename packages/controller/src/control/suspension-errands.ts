@@ -1,6 +1,7 @@
 import { type Cutoff, isInForce } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { CutoffStore } from '@weir/store';
+import { LeadLost } from '../leader/only-in-the-lead.ts';
 import { forEachOf } from '../status/for-each-of.ts';
 import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
 import type { Source } from '../watch/source.ts';
@@ -116,6 +117,7 @@ export class SuspensionErrands {
       this.#failing.delete(cutoff.uid);
       return undefined;
     } catch (error) {
+      if (error instanceof LeadLost) throw error;
       const level = this.#failing.has(cutoff.uid) ? 'debug' : 'warn';
       this.#failing.add(cutoff.uid);
       this.#options.log[level]({ suspension: cutoff.name, reason: errorMessage(error) }, what);

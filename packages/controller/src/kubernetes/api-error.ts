@@ -16,26 +16,42 @@ export type ApiErrorCode =
   /** Any other refusal: asking again the same way is of no use. */
   | 'REFUSED';
 
+interface ApiErrorOptions {
+  readonly cause?: unknown;
+  readonly missing?: string;
+  readonly retryAfterMs?: number;
+}
+
 /** The API server failing or refusing; its own words are in the message. */
 export class ApiError extends WeirError<ApiErrorCode> {
   /** Of a 404: the name of the object that does not exist; undefined when the kind itself is unknown. */
   readonly missing: string | undefined;
+  /** Of a server that says when to come again (429, 503): in how many milliseconds. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(
-    code: ApiErrorCode,
-    message: string,
-    options: { readonly cause?: unknown; readonly missing?: string } = {},
-  ) {
+  constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
     super(code, message, options);
     this.missing = options.missing;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 
 /** The error of an answer that is none of success. */
-export function apiErrorFor(what: string, statusCode: number, body: string): ApiError {
-  const status = readStatus(body);
-  const message = `${what}: ${status.message ?? `HTTP ${statusCode}`}`;
-  return new ApiError(codeFor(statusCode), message, status.name === undefined ? {} : { missing: status.name });
+export function apiErrorFor(what: string, head: AnswerHead, body: string): ApiError {
+  const { statusCode = 0 } = head;
+  const { message = `HTTP ${statusCode}`, name } = readStatus(body);
+  const retryAfter = Number(head.headers['retry-after']);
+  return new ApiError(codeFor(statusCode), `${what}: ${message}`, {
+    ...(name !== undefined && { missing: name }),
+    // A date is allowed, too; the API server sends seconds.
+    ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),
+  });
+}
+
+/** As of `http.IncomingMessage`. */
+interface AnswerHead {
+  readonly statusCode?: number | undefined;
+  readonly headers: { readonly 'retry-after'?: string | undefined };
 }
 
 export function codeFor(statusCode: number): ApiErrorCode {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
+import { TLSSocket } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { errorMessage } from '@weir/runtime';
 import { ApiError } from './api-error.ts';
@@ -14,6 +15,8 @@ export interface RawRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
+  /** As of `ApiRequest`. */
+  readonly beforeSending?: () => void;
 }
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername'] as const;
@@ -34,7 +37,7 @@ export class Connection {
   }
 
   /** Resolves with the head of the answer; rejects with `ApiError` AWAY when there is none. */
-  async send({ method, path, headers, body, signal }: RawRequest): Promise<http.IncomingMessage> {
+  async send({ method, path, headers, body, signal, beforeSending }: RawRequest): Promise<http.IncomingMessage> {
     const options = await this.#options();
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
     const request = (this.#server.protocol === 'http:' ? http : https).request({
@@ -49,7 +52,17 @@ export class Connection {
     });
     request.once('response', resolve);
     request.once('error', (error) => reject(signal.aborted ? signal.reason : this.#away(error)));
-    request.end(body);
+    if (beforeSending === undefined) request.end(body);
+    else
+      whenConnected(request, () => {
+        try {
+          beforeSending();
+          request.end(body);
+        } catch (error) {
+          reject(error);
+          request.destroy();
+        }
+      });
     return promise;
   }
 
@@ -93,4 +106,13 @@ export class Connection {
       cause: error,
     });
   }
+}
+
+/** What is written to a request before is sent by itself as soon as it is connected, whenever that is. */
+function whenConnected(request: http.ClientRequest, then: () => void): void {
+  request.once('socket', (socket) => {
+    if (socket instanceof TLSSocket && !request.reusedSocket) socket.once('secureConnect', then);
+    else if (socket.connecting) socket.once('connect', then);
+    else then();
+  });
 }

@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { WeirError } from '@weir/runtime';
 import { ApiError, apiErrorFor } from './api-error.ts';
 import { Connection } from './connection.ts';
 
@@ -14,6 +15,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** Called in the turn in which the request leaves; what it throws is what `request` rejects with, and nothing was sent. */
+  readonly beforeSending?: () => void;
 }
 
 export interface WatchRequest {
@@ -25,14 +28,18 @@ export interface WatchRequest {
   onEvent(type: string, object: Json): void;
 }
 
+/** Told of each request: its method, `WATCH` for the opening of a watch, and the status of the answer; undefined: there was none. */
+export type AnswerObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
+
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
 
-export interface KubeApiTimes {
+export interface KubeApiOptions {
   /** In which an answer must be there; of a watch its head. */
   readonly timeoutMs?: number;
   /** How long a watch may say nothing before it is asked for again. */
   readonly silenceMs?: number;
+  readonly onAnswer?: AnswerObserver;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -44,9 +51,12 @@ export class KubeApi {
   readonly #connection: Connection;
   readonly #timeoutMs: number;
   readonly #silenceMs: number;
+  readonly #onAnswer: AnswerObserver;
 
-  constructor(config: KubeConfig, { timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: KubeApiTimes = {}) {
+  constructor(config: KubeConfig, options: KubeApiOptions = {}) {
+    const { timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS, onAnswer = () => undefined } = options;
     this.#connection = new Connection(config);
+    this.#onAnswer = onAnswer;
     this.#timeoutMs = timeoutMs;
     this.#silenceMs = silenceMs;
   }
@@ -55,23 +65,30 @@ export class KubeApi {
     return this.#connection.server;
   }
 
-  async request({ method, path, query, body, contentType, timeoutMs, signal }: ApiRequest): Promise<Json> {
+  async request(asked: ApiRequest): Promise<Json> {
+    const { method, path, query, body, contentType, timeoutMs, signal, beforeSending } = asked;
     const limit = new Limit(timeoutMs ?? this.#timeoutMs, signal);
     const what = `${method} ${path}`;
+    let code: number | undefined;
     try {
       const response = await this.#connection.send({
         method,
         path: `${path}${queryText(query)}`,
         headers: body === undefined ? {} : { 'content-type': contentType ?? 'application/json' },
         ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(beforeSending !== undefined && { beforeSending }),
         signal: limit.signal,
       });
       const text = await textOf(response);
       const { statusCode = 0 } = response;
-      if (statusCode < 200 || statusCode > 299) throw apiErrorFor(what, statusCode, text);
+      code = statusCode;
+      this.#onAnswer(method, code);
+      if (statusCode < 200 || statusCode > 299) throw apiErrorFor(what, response, text);
       return JSON.parse(text) as Json;
     } catch (error) {
-      throw this.#inWords(error, { what, limit, signal });
+      const failure = this.#inWords(error, { what, limit, signal });
+      if (code === undefined && failure instanceof ApiError) this.#onAnswer(method, undefined);
+      throw failure;
     } finally {
       limit.clear();
     }
@@ -86,6 +103,7 @@ export class KubeApi {
     const limit = new Limit(this.#timeoutMs, signal);
     const what = `WATCH ${path}`;
     let isOpen = false;
+    let code: number | undefined;
     try {
       const fullPath = `${path}${queryText({ ...query, watch: 'true', allowWatchBookmarks: 'true' })}`;
       const response = await this.#connection.send({
@@ -94,7 +112,9 @@ export class KubeApi {
         headers: {},
         signal: limit.signal,
       });
-      if (response.statusCode !== 200) throw apiErrorFor(what, response.statusCode ?? 0, await textOf(response));
+      code = response.statusCode;
+      this.#onAnswer('WATCH', code);
+      if (code !== 200) throw apiErrorFor(what, response, await textOf(response));
       isOpen = true;
       limit.renew(this.#silenceMs);
       onOpen();
@@ -105,7 +125,9 @@ export class KubeApi {
       }
     } catch (error) {
       if (isOpen && limit.isOver && !signal.aborted) return;
-      throw this.#inWords(error, { what, limit, signal });
+      const failure = this.#inWords(error, { what, limit, signal });
+      if (code === undefined && failure instanceof ApiError) this.#onAnswer('WATCH', undefined);
+      throw failure;
     } finally {
       limit.clear();
     }
@@ -121,7 +143,7 @@ export class KubeApi {
   ): unknown {
     if (signal?.aborted) return signal.reason;
     if (limit.isOver) return new ApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
-    if (error instanceof ApiError) return error;
+    if (error instanceof WeirError) return error;
     return new ApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
   }
 }

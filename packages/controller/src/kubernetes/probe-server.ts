@@ -27,7 +27,7 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
     });
     const { statusCode = 0, headers } = response;
     const text = Buffer.concat(await response.toArray()).toString('utf8');
-    if (statusCode !== 200) throw apiErrorFor('GET /version', statusCode, text);
+    if (statusCode !== 200) throw apiErrorFor('GET /version', response, text);
     const date = Date.parse(headers.date ?? '');
     return { server: connection.server, version: versionIn(text), date: Number.isNaN(date) ? undefined : date };
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Whether this controller leads. Winning an election is not enough to write the table: the store fences by a token of its own. */
 export interface Leadership {
+  /** Right at any moment, also just after this process stood still for a while and no timer has run yet. */
   readonly isLeader: boolean;
   /** Told of each change of `isLeader`; returns the way to stop. */
   onChange(listener: () => void): () => void;

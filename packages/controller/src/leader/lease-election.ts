@@ -41,6 +41,8 @@ export class LeaseElection implements Leadership {
   #lastRound: Promise<void> = Promise.resolve();
   #observation: Observation | undefined;
   #isLeader = false;
+  /** On a clock that never jumps. */
+  #leadsUntil = Number.NEGATIVE_INFINITY;
   /** Ends the lead in time, whatever requests are under way: an API server that hangs answers too late to tell. */
   #deadline: Timer | undefined;
   #holder: string | undefined;
@@ -63,8 +65,9 @@ export class LeaseElection implements Leadership {
     });
   }
 
+  /** By the clock: of a process that was stopped for a minute answers are handled before its timers are. */
   get isLeader(): boolean {
-    return this.#isLeader;
+    return this.#isLeader && this.#options.clock.monotonic() < this.#leadsUntil;
   }
 
   start(): void {
@@ -85,7 +88,7 @@ export class LeaseElection implements Leadership {
     await this.#lastRound;
     this.#deadline?.cancel();
     this.#listeners.clear();
-    if (!this.#isLeader) return;
+    if (!this.isLeader) return;
     this.#isLeader = false;
     // When it fails the next one waits out the Lease.
     await this.#release().catch(() => undefined);
@@ -101,6 +104,8 @@ export class LeaseElection implements Leadership {
   async #round(): Promise<void> {
     const { clock, identity, log } = this.#options;
     const startedAt = clock.monotonic();
+    // Whoever listens hears that it was lost, also when it is won again before the timer has run.
+    if (!this.isLeader) this.#set(false);
     const lease = await this.#read();
     this.#observation = lease && observe(this.#observation, lease.spec, clock.monotonic());
     const step = planElection(this.#observation, { identity, now: clock.now(), monotonic: clock.monotonic() });
@@ -125,7 +130,8 @@ export class LeaseElection implements Leadership {
   #leadFrom(renewedAt: number): void {
     const { clock } = this.#options;
     this.#deadline?.cancel();
-    const leftMs = renewedAt + RENEW_DEADLINE_MS - clock.monotonic();
+    this.#leadsUntil = renewedAt + RENEW_DEADLINE_MS;
+    const leftMs = this.#leadsUntil - clock.monotonic();
     this.#deadline = clock.setTimeout(() => this.#set(false), leftMs);
     this.#set(leftMs > 0);
   }

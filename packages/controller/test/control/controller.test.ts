@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { type Cutoff, entriesOf, minuteOf, monthOf } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
-import type { Leadership } from '../../src/leader/leadership.ts';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
+import { givenLead } from '../fixtures/leadership.ts';
 import { served, startWorld } from '../fixtures/world.ts';
 
 describe('the table', () => {
@@ -92,25 +92,8 @@ test('the ledger of a wiped store goes on from what the controller remembers', a
 });
 
 describe('a controller that does not lead', () => {
-  function leadership(isLeader: boolean): Leadership & { set(isLeader: boolean): void } {
-    const listeners = new Set<() => void>();
-    return {
-      isLeader,
-      onChange(listener) {
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
-      },
-      recheck: async () => undefined,
-      close: async () => undefined,
-      set(this: { isLeader: boolean }, value) {
-        this.isLeader = value;
-        for (const listener of listeners) listener();
-      },
-    };
-  }
-
   test('writes nothing until it does', async (context) => {
-    const leader = leadership(false);
+    const leader = givenLead(false);
     const { store, pass } = await startWorld(context, { leader });
     await pass(2_000);
     assert.deepEqual(await served(store), ['nothing']);
@@ -120,7 +103,7 @@ describe('a controller that does not lead', () => {
   });
 
   test('steps back when another has claimed the store after it', async (context) => {
-    const leader = leadership(true);
+    const leader = givenLead();
     leader.recheck = async () => leader.set(false);
     const { store, source, pass, controller } = await startWorld(context, { leader });
     await store.table.claimLeader();

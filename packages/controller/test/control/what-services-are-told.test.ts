@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceView } from '@weir/model';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
+import { givenLead } from '../fixtures/leadership.ts';
 import { heartbeat, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
 
 describe('what Services are told', () => {
@@ -94,20 +95,10 @@ describe('what Services are told', () => {
   });
 
   test('comes from the Services again when a controller leads a second time: another has told them meanwhile', async (context) => {
-    const listeners = new Set<() => void>();
-    const leader = {
-      isLeader: true,
-      onChange: (listener: () => void) => {
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
-      },
-      recheck: async () => undefined,
-      close: async () => undefined,
-    };
+    const leader = givenLead();
     const world = await told(context, { leader });
     const lead = async (isLeader: boolean): Promise<void> => {
-      leader.isLeader = isLeader;
-      for (const listener of listeners) listener();
+      leader.set(isLeader);
       await world.pass(100);
     };
     await live(world, 15, [a, b]);

@@ -5,7 +5,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { type ControlPlane, eventually as eventuallyWithin, requireProgram, startControlPlane } from '@weir/testkit';
 import type { ApiError } from '../../src/kubernetes/api-error.ts';
-import { KubeApi, type KubeApiTimes } from '../../src/kubernetes/kube-api.ts';
+import { KubeApi, type KubeApiOptions } from '../../src/kubernetes/kube-api.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 import { reflect } from '../../src/watch/kubernetes/reflector.ts';
 import { startRelay } from '../fixtures/relay.ts';
@@ -68,7 +68,7 @@ interface Watching extends AsyncDisposable {
   readonly failures: () => readonly string[];
 }
 
-function watch(config: KubeConfig, times: KubeApiTimes): Watching {
+function watch(config: KubeConfig, times: KubeApiOptions): Watching {
   const api = new KubeApi(config, times);
   const closing = new AbortController();
   const names: string[] = [];

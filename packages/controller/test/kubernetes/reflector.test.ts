@@ -22,6 +22,7 @@ async function play(
   const clock = new ManualClock();
   const heard: string[] = [];
   const asked: string[] = [];
+  const counted: string[] = [];
   const listAnswers = [...lists];
   const watchAnswers = [...watches];
   const closing = new AbortController();
@@ -68,6 +69,11 @@ async function play(
     clock,
     log: silentLogger(),
     random: () => 0,
+    observer: {
+      ended: (reason: string) => void counted.push(reason),
+      listed: (which: string) => void counted.push(which),
+      stale: () => void counted.push('stale'),
+    },
   };
   const running = reflect(options, closing.signal);
   context.after(async () => {
@@ -76,7 +82,7 @@ async function play(
     assert.equal(clock.timers, 0);
   });
   await clock.advance(0);
-  return { clock, asked, heard, objects: () => [...objects].sort() };
+  return { clock, asked, heard, counted, objects: () => [...objects].sort() };
 }
 
 describe('watching a kind', () => {
@@ -153,15 +159,87 @@ describe('watching a kind', () => {
     assert.deepEqual(heard, ['AWAY', 'FORBIDDEN', 'well']);
   });
 
-  test('begins anew after a few failures from one version: the server may have been restored from a backup', async (context) => {
+  test('begins anew after a few failures from one version', async (context) => {
     const fail: Watch = () => {
       throw new ApiError('AWAY', 'Too large resource version');
     };
     const { asked, clock } = await play(context, {
-      lists: [list([], { resourceVersion: '900' }), list([], { resourceVersion: '5' })],
+      lists: [list([], { resourceVersion: '900' }), list([], { resourceVersion: '901' })],
       watches: [fail, fail, fail, fail, fail],
     });
     await clock.advance(10_000);
-    assert.deepEqual(asked, ['list 500', ...Array(5).fill('watch 900'), 'list 500', 'watch 5']);
+    assert.deepEqual(asked, ['list 500', ...Array(5).fill('watch 900'), 'list 500', 'watch 901']);
+  });
+
+  test('does not take a list that is older than what it knows, until the server has caught up', async (context) => {
+    const { asked, clock, objects, heard, counted } = await play(context, {
+      lists: [
+        list(['a'], { resourceVersion: '7' }),
+        list([], { continue: 'next', resourceVersion: '9' }),
+        list(['a'], { resourceVersion: '9' }),
+        list(['b'], { resourceVersion: '10' }),
+      ],
+      watches: [
+        ({ onOpen, onEvent }) => {
+          onOpen();
+          onEvent('ADDED', object('b', '10'));
+          throw new ApiError('GONE', 'too old');
+        },
+      ],
+    });
+    assert.deepEqual(
+      [objects(), heard],
+      [
+        ['a', 'b'],
+        ['well', 'AWAY'],
+      ],
+    );
+    await clock.advance(1_000);
+    assert.deepEqual(asked, ['list 500', 'watch 7', 'list 500', 'list 500', 'list 500', 'watch 10']);
+    assert.deepEqual([objects(), heard], [['b'], ['well', 'AWAY', 'well']]);
+    assert.deepEqual(counted, ['first', 'gone', 'stale', 'stale', 'again']);
+  });
+
+  test('compares versions as numbers, and what is no number not at all', async (context) => {
+    const gone: Watch = () => {
+      throw new ApiError('GONE', 'too old');
+    };
+    const { asked, counted } = await play(context, {
+      lists: [
+        list([], { resourceVersion: '999' }),
+        list([], { resourceVersion: '1000' }),
+        list([], { resourceVersion: 'x7' }),
+      ],
+      watches: [({ onOpen }) => Promise.resolve(onOpen()).then(() => gone(undefined as never)), gone],
+    });
+    assert.deepEqual(asked.slice(0, 4), ['list 500', 'watch 999', 'list 500', 'watch 1000']);
+    assert.ok(!counted.includes('stale'));
+  });
+
+  test('takes what is older after two minutes: the server was restored from a backup', async (context) => {
+    const { asked, clock, objects } = await play(context, {
+      lists: [
+        list(['a', 'b'], { resourceVersion: '900' }),
+        ...Array<Json>(1_000).fill(list(['a'], { resourceVersion: '5' })),
+      ],
+      watches: [
+        () => {
+          throw new ApiError('GONE', 'too old');
+        },
+      ],
+    });
+    await clock.advance(119_000);
+    assert.deepEqual(objects(), ['a', 'b']);
+    await clock.advance(2_000);
+    assert.deepEqual([objects(), asked.at(-1)], [['a'], 'watch 5']);
+  });
+
+  test('does not ask a server that is busy before the time that it names', async (context) => {
+    const busy = new ApiError('AWAY', 'too many requests', { retryAfterMs: 4_000 });
+    const { asked, clock } = await play(context, { lists: [busy, list([], { resourceVersion: '1' })] });
+    await clock.advance(3_999);
+    assert.deepEqual(asked, ['list 500']);
+    await clock.advance(1);
+    assert.deepEqual(asked, ['list 500', 'list 500', 'watch 1']);
   });
 });

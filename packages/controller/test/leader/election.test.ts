@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { ManualClock, silentLogger, wait } from '@weir/runtime';
 import { ApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
-import { LEASE_MS, observe, planElection, released } from '../../src/leader/election.ts';
+import { LEASE_MS, observe, planElection, RENEW_DEADLINE_MS, released } from '../../src/leader/election.ts';
 import { type LeaseElection, standForElection } from '../../src/leader/lease-election.ts';
 
 describe('the plan of an election', () => {
@@ -84,6 +84,29 @@ test('to look again while a round is under way does not lose the lead that it wi
   await clock.advance(100);
   await looked;
   assert.deepEqual(changes, [true]);
+});
+
+test('a process that stood still does not lead from the moment in which it goes on, before any timer has run', async (context) => {
+  const clock = new ManualClock();
+  let stoodStillMs = 0;
+  const ownClock = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic() + stoodStillMs,
+    setTimeout: clock.setTimeout.bind(clock),
+  };
+  const lease = new FakeLeases();
+  const options = { api: lease, namespace: 'n', name: 'l', log: silentLogger() };
+  const election = standForElection({ ...options, identity: 'a', clock: ownClock });
+  context.after(() => election.close());
+  await clock.advance(10);
+  const changes: boolean[] = [];
+  election.onChange(() => changes.push(election.isLeader));
+  assert.equal(election.isLeader, true);
+  stoodStillMs = RENEW_DEADLINE_MS;
+  assert.deepEqual([election.isLeader, changes], [false, []]);
+  // It still holds the Lease, and takes up the lead again; whoever listens hears of both, since another may have held it in between.
+  await election.recheck();
+  assert.deepEqual([election.isLeader, changes], [true, [false, true]]);
 });
 
 /** Closing asks, and the answer takes its time. */

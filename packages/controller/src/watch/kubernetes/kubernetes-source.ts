@@ -6,7 +6,7 @@ import type { Source, SourceSnapshot } from '../source.ts';
 import { FailureLog } from './failure-log.ts';
 import { KindCache } from './kind-cache.ts';
 import { WATCHED_KINDS, type WatchedKind } from './kinds.ts';
-import { reflect } from './reflector.ts';
+import { reflect, type WatchObserver } from './reflector.ts';
 
 export interface KubernetesSourceOptions {
   readonly api: KubeApi;
@@ -16,6 +16,7 @@ export interface KubernetesSourceOptions {
   readonly onService?: (key: string, raw: Json | undefined) => void;
   /** The same of TenantPolicies. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
+  readonly observer?: WatchObserver;
 }
 
 /** Begins to watch; `synced` tells when everything is there. An API server that is away is waited for. */
@@ -61,7 +62,7 @@ export class KubernetesSource implements Source {
   }
 
   start(): void {
-    const { api, clock, log } = this.#options;
+    const { api, clock, log, observer } = this.#options;
     const failures = new FailureLog(log, api.server);
     this.#reflectors = (Object.keys(this.#caches) as WatchedKind[]).map((kind) => {
       const { path, query, resource } = WATCHED_KINDS[kind];
@@ -79,7 +80,7 @@ export class KubernetesSource implements Source {
           cache.failed(error);
         },
       };
-      return reflect({ api, path, query, target, clock, log }, this.#closing.signal);
+      return reflect({ api, path, query, target, clock, log, ...(observer && { observer }) }, this.#closing.signal);
     });
   }
 

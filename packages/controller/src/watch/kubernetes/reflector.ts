@@ -3,6 +3,7 @@
 import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import { ApiError, codeFor } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
+import { NewestVersion } from './newest-version.ts';
 
 /** Whoever keeps the objects. */
 export interface ReflectorTarget {
@@ -15,6 +16,16 @@ export interface ReflectorTarget {
   failed(error: ApiError | undefined): void;
 }
 
+/** Told of what is worth counting. */
+export interface WatchObserver {
+  /** A watch that had begun ended: by the server or for its silence, because it went too far back, or by any other error. */
+  ended(reason: 'closed' | 'gone' | 'error'): void;
+  /** The kind was read in full. */
+  listed(which: 'first' | 'again'): void;
+  /** An answer was not used because it was older than what had been read before. */
+  stale(): void;
+}
+
 export interface ReflectorOptions {
   readonly api: Pick<KubeApi, 'request' | 'watch'>;
   readonly path: string;
@@ -24,6 +35,8 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
+  /** Default: nobody counts. */
+  readonly observer?: WatchObserver;
 }
 
 const PAGE = 500;
@@ -48,6 +61,8 @@ class Reflector {
   readonly #random: () => number;
   /** Where to go on watching; undefined: list first. */
   #version: string | undefined;
+  readonly #newest = new NewestVersion();
+  #isListed = false;
   #failures = 0;
 
   constructor(options: ReflectorOptions, signal: AbortSignal) {
@@ -63,6 +78,7 @@ class Reflector {
       try {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
+        this.#options.observer?.ended('closed');
         await this.#pause(SHORTEST_WATCH_MS - (clock.monotonic() - startedAt));
       } catch (error) {
         if (!this.#signal.aborted) await this.#pause(this.#fail(error));
@@ -80,6 +96,7 @@ class Reflector {
     const failure =
       error instanceof ApiError ? error : new ApiError('AWAY', `${path} cannot be read`, { cause: error });
     this.#failures += 1;
+    if (this.#version !== undefined) this.#options.observer?.ended(failure.code === 'GONE' ? 'gone' : 'error');
     if (failure.code === 'GONE') {
       log.debug({ path, version: this.#version }, 'the history does not go back so far: listing again');
       this.#version = undefined;
@@ -88,7 +105,8 @@ class Reflector {
     target.failed(failure);
     const isAway = failure.code === 'AWAY';
     if (!isAway || this.#failures % TRIES_FROM_ONE_VERSION === 0) this.#version = undefined;
-    return backoffMs(this.#failures, { ...(isAway ? RETRY_MS : REFUSED_RETRY_MS), random: this.#random });
+    const backoff = backoffMs(this.#failures, { ...(isAway ? RETRY_MS : REFUSED_RETRY_MS), random: this.#random });
+    return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, RETRY_MS.maxMs));
   }
 
   #works(): void {
@@ -114,15 +132,30 @@ class Reflector {
         continue;
       }
       const { items, metadata } = page as { items?: readonly Json[] | null; metadata?: ListMeta };
+      this.#refuseStale(metadata?.resourceVersion);
       for (const item of items ?? []) target.put(item);
       if (metadata?.continue) {
         paging = { limit: String(PAGE), continue: metadata.continue };
         continue;
       }
       target.listed();
+      this.#options.observer?.listed(this.#isListed ? 'again' : 'first');
+      this.#isListed = true;
       this.#works();
       return metadata?.resourceVersion ?? '0';
     }
+  }
+
+  /** Before anything of it is taken. A server that lags catches up, or somebody takes it away. */
+  #refuseStale(version: string | undefined): void {
+    const { path, clock, observer } = this.#options;
+    const verdict = this.#newest.take(version, clock.monotonic());
+    if (verdict.kind === 'fresh') return;
+    observer?.stale();
+    throw new ApiError(
+      'AWAY',
+      `${path}: the API server lags: it answers as of version ${version}, and version ${verdict.newest} was read before`,
+    );
   }
 
   async #watch(from: string): Promise<void> {
@@ -139,7 +172,9 @@ class Reflector {
           failure = errorOf(object, path);
           return;
         }
-        this.#version = (object.metadata as ListMeta | undefined)?.resourceVersion ?? this.#version;
+        const { resourceVersion } = (object.metadata ?? {}) as ListMeta;
+        this.#version = resourceVersion ?? this.#version;
+        this.#newest.saw(resourceVersion);
         if (type === 'DELETED') target.deleted(object);
         else if (type === 'ADDED' || type === 'MODIFIED') target.put(object);
       },

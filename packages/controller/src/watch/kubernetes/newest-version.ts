@@ -1,0 +1,37 @@
+/** A server that lags does so for seconds. One that was restored from a backup does not come back to where it was: from then on it is taken. */
+const RESTORED_AFTER_MS = 120_000;
+
+export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; readonly newest: bigint };
+
+/**
+ * The newest version that was read of one kind: of several API servers behind one address one may lag, and what it says must not undo
+ * what another one said. Versions of one kind are integers that only go up (a promise of Kubernetes since 1.35, and so before); what
+ * is none is always fresh.
+ */
+export class NewestVersion {
+  #newest: bigint | undefined;
+  /** On a clock that never jumps. */
+  #staleSince: number | undefined;
+
+  saw(version: string | undefined): void {
+    const number = numberOf(version);
+    if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;
+  }
+
+  /** Whether a list of this version may be used; then it is seen. `now`: milliseconds of a clock that never jumps. */
+  take(version: string | undefined, now: number): Freshness {
+    const number = numberOf(version);
+    if (number !== undefined && this.#newest !== undefined && number < this.#newest) {
+      this.#staleSince ??= now;
+      if (now - this.#staleSince < RESTORED_AFTER_MS) return { kind: 'stale', newest: this.#newest };
+      this.#newest = number;
+    }
+    this.#staleSince = undefined;
+    this.saw(version);
+    return { kind: 'fresh' };
+  }
+}
+
+function numberOf(version: string | undefined): bigint | undefined {
+  return version !== undefined && /^\d+$/.test(version) ? BigInt(version) : undefined;
+}

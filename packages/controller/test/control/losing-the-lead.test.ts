@@ -1,0 +1,113 @@
+// Whatever waits for an answer when the lead goes must not act on it: another leads by then.
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import type { ServiceView } from '@weir/model';
+import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
+import { givenLead } from '../fixtures/leadership.ts';
+import { heartbeat, served, startWorld } from '../fixtures/world.ts';
+
+/** A function that answers when `open` is called; `asked` resolves with the first call. */
+function held<A extends unknown[], R>(call: (...args: A) => Promise<R>) {
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  return {
+    asked: asked.promise,
+    open: gate.resolve,
+    async call(...args: A): Promise<R> {
+      asked.resolve();
+      await gate.promise;
+      return call(...args);
+    },
+  };
+}
+
+async function startLeading(context: TestContext) {
+  const leader = givenLead();
+  const told: (readonly string[])[] = [];
+  const signals: AbortSignal[] = [];
+  const status = {
+    observed: 0,
+    async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done'> {
+      told.push(views.map(({ addresses }) => addresses.join() || '-'));
+      signals.push(signal);
+      return 'done';
+    },
+    writeUndecided: async () => undefined,
+  };
+  const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services: [serviceObject('web')] });
+  const world = await startWorld(context, { leader, status, source });
+  await world.pass(300);
+  assert.deepEqual(told, [['-']]);
+  return { ...world, leader, told, signals };
+}
+
+describe('a controller that loses the lead', () => {
+  for (const [what, isWonAgain] of [
+    ['', false],
+    [', also when it has won it again by then', true],
+  ] as const) {
+    test(`while it asks for the proxies tells nobody what it would have told${what}`, async (context) => {
+      const { store, leader, told, pass } = await startLeading(context);
+      const { list } = store.heartbeats;
+      const slow = held(list.bind(store.heartbeats));
+      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
+      store.heartbeats.list = slow.call;
+      await pass(1_000);
+      await slow.asked;
+      leader.set(false);
+      if (isWonAgain) leader.set(true);
+      const before = told.length;
+      slow.open();
+      await new Promise(setImmediate);
+      assert.equal(told.length, before);
+      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
+      await pass(2_000);
+      assert.deepEqual(told.slice(before), isWonAgain ? [['10.0.0.1']] : []);
+    });
+  }
+
+  test('while it tells the Services stops telling them', async (context) => {
+    const { leader, signals } = await startLeading(context);
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [false],
+    );
+    leader.set(false);
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true],
+    );
+  });
+
+  test('while it reads the store puts no cut-off in force, writes no table, and does not claim it', async (context) => {
+    const { store, source, leader, pass } = await startLeading(context);
+    const slow = held(store.cutoffs.read.bind(store.cutoffs));
+    const [meta, cutoffs] = [await store.table.meta(), await store.cutoffs.read()];
+    store.cutoffs.read = slow.call;
+    source.set({ services: [], suspensions: [suspensionObject('stop')] });
+    await pass(10);
+    await slow.asked;
+    leader.set(false);
+    slow.open();
+    await pass(5_000);
+    assert.deepEqual([await store.table.meta(), await store.cutoffs.read()], [meta, cutoffs]);
+    leader.set(true);
+    await pass(100);
+    assert.deepEqual([await served(store), (await store.cutoffs.read()).cutoffs.length], [[], 1]);
+  });
+
+  test('and wins it again at once starts from what the Services say: another may have led in between', async (context) => {
+    const { store, source, leader, told, pass } = await startLeading(context);
+    for (let second = 0; second < 15; second += 1) {
+      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
+      await pass(1_000);
+    }
+    await pass(5_000);
+    assert.deepEqual(told.at(-1), ['10.0.0.1'], 'the last address stays');
+    source.set({ services: [serviceObject('web', { publishedIPs: [] })] });
+    leader.set(false);
+    leader.set(true);
+    await pass(4_000);
+    assert.deepEqual(told.at(-1), ['-'], 'what it told itself is not remembered');
+  });
+});

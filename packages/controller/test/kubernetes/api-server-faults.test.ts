@@ -1,0 +1,261 @@
+// A real API server, and in front of it whatever can go wrong on the way.
+import assert from 'node:assert/strict';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import { entriesOf, type Position } from '@weir/model';
+import { createMetrics, type Metrics } from '@weir/runtime';
+import {
+  type ApiProxy,
+  eventually as eventuallyWithin,
+  type ProxiedAnswer,
+  type ProxiedRequest,
+  requireProgram,
+} from '@weir/testkit';
+import {
+  addNode,
+  beatFor,
+  type Cluster,
+  namespace,
+  type Running,
+  service,
+  startCluster,
+  startDetour,
+  startRunning,
+} from '../fixtures/cluster.ts';
+
+const KINDS_WATCHED = 7;
+const SERVICES = '/api/v1/services';
+const EXPIRED = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } };
+
+const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
+  eventuallyWithin(assertion, { timeoutMs: 40_000 });
+
+describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster();
+    await addNode(cluster, 'a', '10.1.0.1');
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  test('is away until the lead is lost, and comes back, writes no table, status or Event when nothing changed', async (context) => {
+    const { proxy, running, web, metric } = await serving(context, cluster, 'away');
+    proxy.behave(async () => 'cut');
+    proxy.cut();
+    await eventually(async () => {
+      await beatFor(running.store, 'a');
+      assert.equal(running.controller.isLeader, false);
+    });
+    assert.equal(await metric('weir_controller_leader'), 0);
+    assert.deepEqual(await running.store.table.meta(), web.meta, 'what is served stays');
+    assert.ok((await metric('weir_controller_watch_restarts_total{reason="error"}')) >= KINDS_WATCHED);
+    const from = proxy.requests.length;
+    proxy.behave(async () => 'through');
+    await eventually(async () => {
+      await beatFor(running.store, 'a');
+      assert.ok(running.controller.translation());
+    });
+    await settled(running, proxy);
+    const writes = proxy.requests.slice(from).filter(({ method, path }) => method !== 'GET' && !isLease(path));
+    assert.deepEqual(
+      writes.map(({ method, path }) => `${method} ${path}`),
+      [],
+    );
+    assert.deepEqual(withoutLeader(await running.store.table.meta()), withoutLeader(web.meta));
+    assert.equal(await versionOf(cluster, 'away'), web.version);
+    assert.equal(await metric('weir_controller_publishes_total{result="published"}'), web.publishes);
+    assert.equal(await metric('weir_controller_leader_changes_total'), 3);
+  });
+
+  test('has forgotten the history of a watch is listed again: what changed meanwhile is known, and the rest is not published again', async (context) => {
+    const { proxy, running, web, metric } = await serving(context, cluster, 'gone');
+    proxy.endWatches(EXPIRED);
+    await eventually(async () => assert.equal(await metric('weir_controller_relists_total'), KINDS_WATCHED));
+    await running.controller.idle();
+    assert.equal(await metric('weir_controller_watch_restarts_total{reason="gone"}'), KINDS_WATCHED);
+    assert.deepEqual(await running.store.table.meta(), web.meta);
+    assert.equal(await versionOf(cluster, 'gone'), web.version);
+
+    const gap = Promise.withResolvers<void>();
+    proxy.behave(async () => {
+      await gap.promise;
+      return 'through';
+    });
+    proxy.endWatches(EXPIRED);
+    await cluster.kubectl('delete', 'service', '-n', 'gone', 'web');
+    await cluster.apply(service('api', 'gone', 401));
+    gap.resolve();
+    await eventually(async () => assert.deepEqual(await served(running, 'gone'), ['api']));
+    assert.equal((await running.store.table.meta())?.epoch, web.meta?.epoch);
+  });
+
+  test('refuses a status because somebody changed the Service is given the right one, once', async (context) => {
+    const { proxy, running, metric } = await serving(context, cluster, 'conflict');
+    const change = Promise.withResolvers<void>();
+    let statuses = 0;
+    proxy.behave(async ({ method, path }) => {
+      if (method !== 'PATCH' || !path.endsWith('/conflict/services/late/status')) return 'through';
+      statuses += 1;
+      await change.promise;
+      return 'through';
+    });
+    await cluster.apply(service('late', 'conflict', 411));
+    await eventually(() => assert.equal(statuses, 1));
+    await cluster.kubectl('annotate', 'service', '-n', 'conflict', 'late', 'weir.dev/nodes=0');
+    change.resolve();
+    await eventually(async () => {
+      await beatFor(running.store, 'a');
+      assert.deepEqual(await saidBy(cluster, 'conflict', 'late'), {
+        Accepted: 'InvalidAnnotation',
+        Programmed: 'Programmed',
+      });
+    });
+    assert.ok((await metric('weir_controller_api_conflicts_total')) >= 1);
+    assert.equal(running.controller.problems().filter(({ subject }) => subject.includes('conflict/')).length > 0, true);
+  });
+
+  test('throttles is not asked before the time that it names, and everything goes on after that', async (context) => {
+    const { proxy, running, web, metric } = await serving(context, cluster, 'throttled');
+    const busy = { status: 429, headers: { 'retry-after': '2' }, body: '{"message": "too many requests"}' };
+    const asked: number[] = [];
+    proxy.behave(async ({ path, isWatch }) => {
+      if (isLease(path)) return 'through';
+      if (path === SERVICES && isWatch) asked.push(performance.now());
+      return asked.length >= 3 ? 'through' : busy;
+    });
+    proxy.endWatches();
+    await cluster.apply(service('late', 'throttled', 421));
+    await eventually(async () => assert.deepEqual(await served(running, 'throttled'), ['late', 'web']));
+    const [first = 0, second = 0, third = 0] = asked;
+    assert.ok(second - first >= 1_990 && third - second >= 1_990, `asked at ${asked.join(', ')}`);
+    assert.ok((await metric('weir_controller_api_throttled_total')) >= 2);
+    assert.equal((await metric('weir_controller_api_requests_total{verb="watch",code_class="4xx"}')) >= 2, true);
+    assert.equal((await running.store.table.meta())?.epoch, web.meta?.epoch);
+    assert.equal(await versionOf(cluster, 'throttled'), web.version);
+  });
+
+  test('lags, and lists what was before, undoes nothing, and is listened to when it has caught up', async (context) => {
+    const old = new Map<string, ProxiedAnswer>();
+    const { proxy, running, metric } = await serving(context, cluster, 'stale', async (request, through) => {
+      const answer = await through(request);
+      if (isList(request)) old.set(request.path, answer);
+      return answer;
+    });
+    // All of it is newer than those lists: a Service with its port and status, and one that gave its port away.
+    await cluster.apply(service('new', 'stale', 431));
+    await programmed(cluster, running, 'stale', 'new');
+    const before = { meta: await running.store.table.meta(), version: await versionOf(cluster, 'stale', 'new') };
+    assert.deepEqual(await served(running, 'stale'), ['new', 'web']);
+
+    const from = proxy.requests.length;
+    proxy.behave(async (request) => (isList(request) ? (old.get(request.path) ?? 'through') : 'through'));
+    proxy.endWatches(EXPIRED);
+    const servicesAsked = () => proxy.requests.slice(from).filter((each) => each.path === SERVICES).length;
+    await eventually(async () => {
+      await beatFor(running.store, 'a');
+      assert.ok(servicesAsked() >= 3, 'it asks again');
+      assert.ok((await metric('weir_controller_stale_reads_total')) >= 3);
+    });
+    await running.controller.idle();
+    await settled(running, proxy);
+    assert.deepEqual(await running.store.table.meta(), before.meta);
+    assert.equal(await versionOf(cluster, 'stale', 'new'), before.version);
+
+    await cluster.kubectl('delete', 'service', '-n', 'stale', 'new');
+    proxy.behave(async () => 'through');
+    await eventually(async () => assert.deepEqual(await served(running, 'stale'), ['web']));
+    assert.equal((await running.store.table.meta())?.epoch, before.meta?.epoch);
+  });
+});
+
+const isLease = (path: string): boolean => path.includes('/leases');
+const isList = ({ method, path, isWatch }: ProxiedRequest): boolean =>
+  method === 'GET' && !isWatch && path === SERVICES;
+
+type Through = (request: ProxiedRequest) => Promise<ProxiedAnswer>;
+
+/** A controller behind a proxy, and one Service that it has published and told. */
+async function serving(
+  context: TestContext,
+  cluster: Cluster,
+  name: string,
+  lists?: (request: ProxiedRequest, through: Through) => Promise<ProxiedAnswer>,
+) {
+  const { proxy, kubeConfig } = await startDetour(cluster);
+  context.after(() => proxy.close());
+  if (lists !== undefined)
+    proxy.behave(async (request) => (isList(request) ? lists(request, proxy.forward) : 'through'));
+  await cluster.apply(namespace(name), service('web', name, 400));
+  const metrics = createMetrics();
+  const running = startRunning(cluster, { kubeConfig, metrics });
+  context.after(async () => {
+    await running[Symbol.asyncDispose]();
+    await cluster.kubectl('delete', 'namespace', name, '--wait=false');
+  });
+  await programmed(cluster, running, name, 'web');
+  await settled(running, proxy);
+  const metric = (series: string): Promise<number> => valueIn(metrics, series);
+  return {
+    proxy,
+    running,
+    metric,
+    web: {
+      meta: await running.store.table.meta(),
+      version: await versionOf(cluster, name),
+      publishes: await metric('weir_controller_publishes_total{result="published"}'),
+    },
+  };
+}
+
+async function programmed(cluster: Cluster, running: Running, namespace: string, name: string): Promise<void> {
+  await eventually(async () => {
+    await beatFor(running.store, 'a');
+    assert.equal((await saidBy(cluster, namespace, name)).Programmed, 'Programmed');
+  });
+}
+
+/** Nothing more is asked or written but what goes on for ever: Leases, and watches that are begun again. */
+async function settled({ store }: Running, proxy: ApiProxy): Promise<void> {
+  const count = (): number => proxy.requests.filter(({ path, isWatch }) => !isWatch && !isLease(path)).length;
+  const leases = (): number => proxy.requests.filter(({ path }) => isLease(path)).length;
+  await eventually(async () => {
+    const before = count();
+    const renewals = leases();
+    // A renewal takes two requests, every 2 s: longer than a look at the proxies, and than what was under way.
+    await eventually(async () => {
+      await beatFor(store, 'a');
+      assert.ok(leases() >= renewals + 2);
+    });
+    assert.equal(count(), before);
+  });
+}
+
+async function served({ store }: Running, namespace: string): Promise<string[]> {
+  const copy = await store.table.read();
+  const services = copy === undefined ? [] : entriesOf(copy.table, 'service');
+  return services.flatMap((each) => (each.namespace === namespace ? [each.name] : [])).sort();
+}
+
+interface ServiceJson {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly status: { readonly conditions?: readonly { readonly type: string; readonly reason: string }[] };
+}
+
+async function versionOf(cluster: Cluster, namespace: string, name = 'web'): Promise<string> {
+  return (await cluster.get<ServiceJson>('service', '-n', namespace, name)).metadata.resourceVersion;
+}
+
+async function saidBy(cluster: Cluster, namespace: string, name: string): Promise<Record<string, string>> {
+  const { status } = await cluster.get<ServiceJson>('service', '-n', namespace, name);
+  const said = (status.conditions ?? []).map(({ type, reason }) => [type.replace('weir.dev/', ''), reason] as const);
+  return Object.fromEntries(said.filter(([type]) => type !== 'Degraded'));
+}
+
+async function valueIn(metrics: Metrics, series: string): Promise<number> {
+  const line = (await metrics.render()).split('\n').find((each) => each.startsWith(`${series} `));
+  assert.ok(line, `there is no series ${series}`);
+  return Number(line.slice(series.length + 1));
+}
+
+function withoutLeader(meta: (Position & { readonly leader: number }) | undefined): unknown {
+  return { ...meta, leader: 0 };
+}

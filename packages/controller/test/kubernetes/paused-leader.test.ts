@@ -1,0 +1,144 @@
+// A leader that stands still (a virtual machine that is moved, a node that swaps) does not know that it did when it goes on.
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { entriesOf } from '@weir/model';
+import { silentLogger, systemClock } from '@weir/runtime';
+import { type CutoffState, openRedisStore, type Store } from '@weir/store';
+import { eventually as eventuallyWithin, type ProxiedRequest, requireProgram, startRedis } from '@weir/testkit';
+import { addNode, beatFor, type Cluster, namespace, service, startCluster, startDetour } from '../fixtures/cluster.ts';
+import { startControllerProcess } from '../fixtures/controller-process.ts';
+
+/** More than are written at once, so that the one that wakes is in the middle of them. */
+const SERVICES = Array.from({ length: 20 }, (_, index) => `s${index}`);
+const WRITERS = 8;
+const FLEET = 'paused';
+
+const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWithin(assertion, { timeoutMs: 60_000 });
+
+describe(
+  'two controllers',
+  requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'redis-server'),
+  () => {
+    test('a leader that was paused while another took over writes nothing when it wakes, steps down, and may lead again', async (context) => {
+      await using cluster = await startCluster();
+      await using redis = await startRedis();
+      await using detour = await startDetour(cluster);
+      const { proxy } = detour;
+      const store = await openRedisStore({ url: redis.url, fleet: FLEET, log: silentLogger(), clock: systemClock });
+      context.after(() => store.close());
+      await addNode(cluster, 'a', '10.1.0.1');
+      await cluster.apply(namespace('shop'), suspension('stop'));
+      const common = { redisUrl: redis.url, fleet: FLEET };
+      await using first = await startControllerProcess({ ...common, name: 'first', kubeConfig: detour.kubeConfig });
+      await eventually(async () => {
+        assert.ok(await first.isLeader());
+        assert.deepEqual(cutOff(await store.cutoffs.read()), ['stop']);
+      });
+      await using second = await startControllerProcess({ ...common, name: 'second', kubeConfig: cluster.kubeConfig });
+      await eventually(async () => assert.ok(await second.isReady()));
+
+      // It is stopped in the middle of telling the Services: of what it sent the answers wait for it.
+      const held = Promise.withResolvers<void>();
+      proxy.behave(async (request) => {
+        if (isStatusWrite(request)) await held.promise;
+        return 'through';
+      });
+      await cluster.apply(...SERVICES.map((name, index) => service(name, 'shop', 200 + index)));
+      await eventually(async () => {
+        assert.deepEqual(await served(store), [...SERVICES].sort());
+        assert.ok(proxy.requests.filter(isStatusWrite).length >= WRITERS);
+      });
+      first.process.signal('SIGSTOP');
+      await cluster.kubectl('delete', 'service', '-n', 'shop', 's0');
+      await cluster.kubectl('delete', 'suspension', 'stop');
+      await cluster.apply(service('late', 'shop', 300));
+      keepBeating(context, store);
+      await eventually(async () => assert.ok(await second.isLeader()));
+      const names = [...SERVICES.slice(1), 'late'].sort();
+      const before = await eventually(async () => {
+        assert.deepEqual(await served(store), names);
+        assert.deepEqual(cutOff(await store.cutoffs.read()), []);
+        const written = await everythingWritten(cluster, store);
+        assert.deepEqual(written.programmed, names);
+        return written;
+      });
+
+      const heardBefore = proxy.requests.length;
+      held.resolve();
+      first.process.signal('SIGCONT');
+      const since = () => proxy.requests.slice(heardBefore);
+      await eventually(async () => {
+        assert.equal(await first.isLeader(), false);
+        assert.equal(await first.metric('weir_controller_leader_changes_total'), 2);
+        const looks = since().filter(({ path }) => path.includes('/leases/'));
+        assert.ok(looks.length >= 2, 'it looks who leads, again and again');
+      });
+      assert.deepEqual(
+        since().flatMap(({ method, path }) => (method === 'GET' ? [] : [`${method} ${path}`])),
+        [],
+      );
+      assert.deepEqual(await everythingWritten(cluster, store), before);
+      assert.equal(await first.metric('weir_controller_leader'), 0);
+      assert.equal(await second.metric('weir_controller_leader'), 1);
+
+      await second.process.stop();
+      await cluster.apply(service('later', 'shop', 301));
+      await eventually(async () => {
+        assert.deepEqual(await served(store), [...names, 'later'].sort());
+        assert.deepEqual((await everythingWritten(cluster, store)).programmed, [...names, 'later'].sort());
+      });
+    });
+  },
+);
+
+const isStatusWrite = ({ method, path }: ProxiedRequest): boolean => method === 'PATCH' && path.endsWith('/status');
+
+const cutOff = ({ cutoffs }: CutoffState): string[] => cutoffs.map(({ name }) => name);
+
+const suspension = (name: string): object => ({
+  apiVersion: 'weir.dev/v1alpha1',
+  kind: 'Suspension',
+  metadata: { name },
+  spec: { target: { type: 'Tenant', tenant: 'nobody' } },
+});
+
+/** The proxy of node `a` binds whatever it is given. */
+function keepBeating(context: TestContext, store: Store): void {
+  const timer = setInterval(() => void beatFor(store, 'a').catch(() => undefined), 500);
+  context.after(() => clearInterval(timer));
+}
+
+async function served(store: Store): Promise<string[]> {
+  const copy = await store.table.read();
+  return copy === undefined
+    ? []
+    : entriesOf(copy.table, 'service')
+        .map(({ name }) => name)
+        .sort();
+}
+
+interface Written {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** All that a controller writes, and nothing that changes otherwise. */
+async function everythingWritten(cluster: Cluster, store: Store) {
+  const { items } = await cluster.get<{ items: readonly Written[] }>(
+    'services,events.events.k8s.io,tenantusages,tenantpolicies,suspensions',
+    '-A',
+  );
+  const isProgrammed = ({ status }: Written): boolean =>
+    (status?.conditions ?? []).some((each) => each.type === 'weir.dev/Programmed' && each.status === 'True');
+  const { sequence } = await store.cutoffs.read();
+  return {
+    objects: items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`).sort(),
+    programmed: items
+      .filter(isProgrammed)
+      .map(({ metadata }) => metadata.name)
+      .sort(),
+    table: await store.table.meta(),
+    cutoffs: sequence,
+  };
+}
