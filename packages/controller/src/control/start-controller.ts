@@ -19,6 +19,7 @@ import type { Source } from '../watch/source.ts';
 import { addControllerMetrics, type ControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
+import { oneTimer } from './one-timer.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
 import { TableKeeper, type TableOutcome } from './table-keeper.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
@@ -91,7 +92,11 @@ export function startController(options: ControllerOptions): Controller {
   });
   let snapshot: Snapshot | undefined;
   const unpublished = new UnpublishedChange();
+  /** Changes with every lead. */
+  let lead = {};
+  let currentFor: object | undefined;
   const follow = (): void => {
+    lead = {};
     unpublished.take();
     table.follow();
     errands.forget();
@@ -111,6 +116,11 @@ export function startController(options: ControllerOptions): Controller {
     },
     async run(signal) {
       await source.synced(signal);
+      while (leader.isLeader && currentFor !== lead) {
+        const refreshed = lead;
+        await source.refresh?.(signal);
+        currentFor = refreshed;
+      }
       if (!leader.isLeader) return follow();
       const outcome = await untilLost(() => metrics.timed('table', decideAndPublish));
       if (outcome === 'lead-lost') return follow();
@@ -252,18 +262,5 @@ function tellFailure(log: Logger, message: string): LoopOptions['onError'] {
     const fields = { reason: errorMessage(error), retryInMs };
     if (failures === 1) log.warn(fields, message);
     else log.debug(fields, message);
-  };
-}
-
-function oneTimer(clock: Clock, ms: number, then: () => void): { start(): void; cancel(): void } {
-  let timer: ReturnType<Clock['setTimeout']> | undefined;
-  return {
-    start() {
-      timer ??= clock.setTimeout(() => {
-        timer = undefined;
-        then();
-      }, ms);
-    },
-    cancel: () => timer?.cancel(),
   };
 }

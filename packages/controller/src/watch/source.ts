@@ -8,6 +8,11 @@ export interface Source {
   readonly kind: 'kubernetes' | 'directory';
   /** Resolves once everything there is has been read; rejects when `signal` aborts, or when it can never be. */
   synced(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves once the snapshot is at least as new as anything that somebody else may have seen before this call: whoever leads anew
+   * must not take back what the last leader decided from newer objects. Absent where nothing is ever behind.
+   */
+  refresh?(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;
   /**
    * Told that the snapshot is another one, and since when the world has been so (milliseconds since the epoch; undefined: not

@@ -168,6 +168,31 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     await eventually(async () => assert.deepEqual(await served(running, 'stale'), ['heir']));
     assert.equal((await running.store.table.meta())?.epoch, before.meta?.epoch);
   });
+
+  test('tells a follower nothing any more, over watches that stay open, has it read everything before it leads', async (context) => {
+    const { running: first, web } = await serving(context, cluster, 'behind');
+    const { proxy, kubeConfig } = await startDetour(cluster);
+    context.after(() => proxy.close());
+    const { store, fleet } = first;
+    const metrics = createMetrics();
+    const second = startRunning(cluster, { kubeConfig, store, fleet, metrics });
+    context.after(() => second[Symbol.asyncDispose]());
+    const watches = 'weir_controller_api_requests_total{verb="watch",code_class="2xx"}';
+    await eventually(async () => assert.equal(await valueIn(metrics, watches), KINDS_WATCHED));
+    proxy.freezeWatches();
+    await cluster.apply(service('new', 'behind', 441));
+    await programmed(cluster, first, 'behind', 'new');
+    const before = await store.table.meta();
+    assert.notEqual(before?.revision, web.meta?.revision);
+
+    await first.controller.close();
+    await eventually(async () => {
+      await beatFor(store, 'a');
+      assert.ok(second.controller.translation());
+    });
+    assert.deepEqual(await served(second, 'behind'), ['new', 'web']);
+    assert.deepEqual(withoutLeader(await store.table.meta()), withoutLeader(before));
+  });
 });
 
 const isLease = (path: string): boolean => path.includes('/leases');

@@ -26,6 +26,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   #failure: ApiError | undefined;
   #unlisted: Set<string> | undefined;
   #isListed = false;
+  #isCurrent = false;
 
   constructor(options: KindOptions<K>, hooks: KindCacheHooks) {
     this.#options = options;
@@ -36,6 +37,15 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   get isSynced(): boolean {
     if (this.#isListed) return true;
     return !this.#options.isNeeded && (this.#failure?.code === 'NOT_FOUND' || this.#failure?.code === 'FORBIDDEN');
+  }
+
+  /** Read in full since `expire`, or nobody lets us: then it stays as it is. One that is only away is waited for. */
+  get isCurrent(): boolean {
+    return this.#isCurrent || (this.#failure !== undefined && this.#failure.code !== 'AWAY');
+  }
+
+  expire(): void {
+    this.#isCurrent = false;
   }
 
   list(): readonly WatchedObjects[K][] {
@@ -54,9 +64,10 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   listed(): void {
     for (const key of this.#unlisted ?? []) this.#remove(key);
     this.#unlisted = undefined;
-    const isFirst = !this.#isListed;
+    const isAwaited = !this.#isCurrent;
     this.#isListed = true;
-    if (isFirst) this.#hooks.changed();
+    this.#isCurrent = true;
+    if (isAwaited) this.#hooks.changed();
   }
 
   put(raw: Json): void {

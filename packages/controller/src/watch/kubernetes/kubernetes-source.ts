@@ -6,6 +6,7 @@ import type { Source, SourceSnapshot } from '../source.ts';
 import { FailureLog } from './failure-log.ts';
 import { KindCache } from './kind-cache.ts';
 import { WATCHED_KINDS, type WatchedKind } from './kinds.ts';
+import { NewestVersion } from './newest-version.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
 
 export interface KubernetesSourceOptions {
@@ -29,6 +30,9 @@ export function openKubernetesSource(options: KubernetesSourceOptions): Kubernet
 /** How many deletions are remembered: a cut-off is lifted within a moment of its Suspension's. */
 const REMEMBERED_DELETIONS = 10_000;
 
+/** Lists that began so shortly ago are not made again: at a start everything has just been read. */
+const FRESH_MS = 2_000;
+
 /** For the confirmation of a deletion; it is asked for again. */
 const CONFIRM_MS = 5_000;
 
@@ -39,11 +43,17 @@ export class KubernetesSource implements Source {
   readonly #caches: { readonly [K in WatchedKind]: KindCache<K> };
   readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #deletedSuspensions = new Set<string>();
+  readonly #newest = new Map<WatchedKind, NewestVersion>();
   #reflectors: readonly Promise<void>[] = [];
+  /** Ends the reflectors, so that others may begin. */
+  #watching = new AbortController();
+  #beganAt = Number.NEGATIVE_INFINITY;
+  readonly #failures: FailureLog;
   #snapshot: SourceSnapshot | undefined;
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
+    this.#failures = new FailureLog(options.log, options.api.server);
     const cache = <K extends WatchedKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): KindCache<K> =>
       new KindCache(WATCHED_KINDS[kind], {
         clock: options.clock,
@@ -63,7 +73,9 @@ export class KubernetesSource implements Source {
 
   start(): void {
     const { api, clock, log, observer } = this.#options;
-    const failures = new FailureLog(log, api.server);
+    this.#beganAt = clock.monotonic();
+    this.#watching = new AbortController();
+    const signal = AbortSignal.any([this.#closing.signal, this.#watching.signal]);
     this.#reflectors = (Object.keys(this.#caches) as WatchedKind[]).map((kind) => {
       const { path, query, resource } = WATCHED_KINDS[kind];
       const cache: KindCache<WatchedKind> = this.#caches[kind];
@@ -76,11 +88,13 @@ export class KubernetesSource implements Source {
           cache.deleted(object);
         },
         failed: (error: ApiError | undefined) => {
-          failures.note(resource, error);
+          this.#failures.note(resource, error);
           cache.failed(error);
         },
       };
-      return reflect({ api, path, query, target, clock, log, ...(observer && { observer }) }, this.#closing.signal);
+      const newest = this.#newest.get(kind) ?? new NewestVersion();
+      this.#newest.set(kind, newest);
+      return reflect({ api, path, query, target, clock, log, newest, ...(observer && { observer }) }, signal);
     });
   }
 
@@ -89,19 +103,22 @@ export class KubernetesSource implements Source {
   }
 
   synced(signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const check = (): void => {
-      if (this.isSynced) resolve();
-    };
-    const stop = this.onChange(check);
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    check();
-    return promise.finally(() => {
-      stop();
-      signal.removeEventListener('abort', abort);
-    });
+    return this.#until(() => this.isSynced, signal);
+  }
+
+  /**
+   * A watch may be behind, or dead without a word for a while, and does not know it: a list asks for what is true now. Reads everything
+   * once more.
+   */
+  async refresh(signal: AbortSignal): Promise<void> {
+    if (this.#options.clock.monotonic() - this.#beganAt >= FRESH_MS) {
+      const caches = Object.values(this.#caches);
+      for (const cache of caches) cache.expire();
+      this.#watching.abort();
+      await Promise.all(this.#reflectors);
+      if (!this.#closing.signal.aborted) this.start();
+    }
+    await this.#until(() => Object.values(this.#caches).every((cache) => cache.isCurrent), signal);
   }
 
   snapshot(): SourceSnapshot {
@@ -145,6 +162,22 @@ export class KubernetesSource implements Source {
     this.#closing.abort();
     this.#listeners.clear();
     await Promise.all(this.#reflectors);
+  }
+
+  #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const check = (): void => {
+      if (isSo()) resolve();
+    };
+    const stop = this.onChange(check);
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    check();
+    return promise.finally(() => {
+      stop();
+      signal.removeEventListener('abort', abort);
+    });
   }
 
   #changed(changedAt: number | undefined): void {

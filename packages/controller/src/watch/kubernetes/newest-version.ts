@@ -13,6 +13,11 @@ export class NewestVersion {
   /** On a clock that never jumps. */
   #staleSince: number | undefined;
 
+  /** Something was read at all. */
+  get isKnown(): boolean {
+    return this.#newest !== undefined;
+  }
+
   saw(version: string | undefined): void {
     const number = numberOf(version);
     if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;

@@ -37,6 +37,8 @@ export interface ReflectorOptions {
   readonly random?: () => number;
   /** Default: nobody counts. */
   readonly observer?: WatchObserver;
+  /** Of whoever reflected the same kind before. */
+  readonly newest?: NewestVersion;
 }
 
 const PAGE = 500;
@@ -61,14 +63,14 @@ class Reflector {
   readonly #random: () => number;
   /** Where to go on watching; undefined: list first. */
   #version: string | undefined;
-  readonly #newest = new NewestVersion();
-  #isListed = false;
+  readonly #newest: NewestVersion;
   #failures = 0;
 
   constructor(options: ReflectorOptions, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
     this.#random = options.random ?? Math.random;
+    this.#newest = options.newest ?? new NewestVersion();
   }
 
   async run(): Promise<void> {
@@ -116,7 +118,8 @@ class Reflector {
 
   /** The version to watch from. A list whose pages expire on the way is begun again in one piece. */
   async #list(): Promise<string> {
-    const { api, path, query, target } = this.#options;
+    const { api, path, query, target, observer } = this.#options;
+    const which = this.#newest.isKnown ? 'again' : 'first';
     let paging: Record<string, string> = { limit: String(PAGE) };
     target.listing();
     for (;;) {
@@ -139,8 +142,7 @@ class Reflector {
         continue;
       }
       target.listed();
-      this.#options.observer?.listed(this.#isListed ? 'again' : 'first');
-      this.#isListed = true;
+      observer?.listed(which);
       this.#works();
       return metadata?.resourceVersion ?? '0';
     }
