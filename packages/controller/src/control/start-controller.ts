@@ -1,13 +1,5 @@
 import { type Decided, type FleetSettings, isInForce, type Problem, type Snapshot } from '@weir/model';
-import {
-  type Clock,
-  createLoop,
-  createMetrics,
-  errorMessage,
-  type Logger,
-  type Loop,
-  type LoopOptions,
-} from '@weir/runtime';
+import { type Clock, createLoop, createMetrics, type Logger, type Loop } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
@@ -22,6 +14,7 @@ import { FleetKeeper } from './fleet-keeper.ts';
 import { oneTimer } from './one-timer.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
 import { TableKeeper, type TableOutcome } from './table-keeper.ts';
+import { tellFailure } from './tell-failure.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
 
 export interface ControllerOptions {
@@ -254,13 +247,4 @@ async function isIntact(table: TableKeeper, cutoffs: CutoffKeeper): Promise<bool
   } catch {
     return true;
   }
-}
-
-/** Once, and then only for whoever looks closely. */
-function tellFailure(log: Logger, message: string): LoopOptions['onError'] {
-  return (error, { failures, retryInMs }) => {
-    const fields = { reason: errorMessage(error), retryInMs };
-    if (failures === 1) log.warn(fields, message);
-    else log.debug(fields, message);
-  };
 }
