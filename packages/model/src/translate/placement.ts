@@ -14,6 +14,7 @@ import { bindAddressesFor } from './nodes.ts';
 import { conflictMessage, type TakenPort } from './placement-text.ts';
 import { claimKey, portKey } from './port-key.ts';
 import { type HostQuestion, isSharedByFleet, type PortModes, takenHosts } from './shared-ports.ts';
+import { placeOf } from './taken-ports.ts';
 
 export interface Placement {
   readonly listeners: readonly ListenerEntry[];
@@ -129,7 +130,7 @@ function holderOn(node: NodeEntry, port: ServicePort, request: Asking): string |
   if (!isShared && isSharedByFleet(port, fleet) && !holding.has(node.name))
     return 'the fleet, which shares it by host names';
   for (const listener of listenersFor(node, port, request)) {
-    const place = listenerId(listener);
+    const place = placeOf(listener);
     const others = isShared ? [] : taken.sharersOf(place);
     for (const uid of [taken.holderOf(place) ?? service.uid, ...others])
       if (uid !== service.uid) return holderText(uid);

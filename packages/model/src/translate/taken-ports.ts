@@ -10,7 +10,7 @@ interface Taken {
 }
 
 export class TakenPorts {
-  /** By place (`listenerId`), the UID of the Service that has it alone. */
+  /** By place (`placeOf`), the UID of the Service that has it alone. */
   readonly #holders = new Map<string, string>();
   /** By place, the UIDs of those who share it. */
   readonly #sharers = new Map<string, Set<string>>();
@@ -48,7 +48,7 @@ export class TakenPorts {
     if (listeners.length === 0) return;
     this.#taken.set(uid, { listeners, hosts });
     for (const listener of listeners) {
-      const place = listenerId(listener);
+      const place = placeOf(listener);
       if (listener.shared === true) addTo(this.#sharers, place, uid);
       else this.#holders.set(place, uid);
     }
@@ -63,12 +63,17 @@ export class TakenPorts {
     if (before === undefined) return;
     this.#taken.delete(uid);
     for (const listener of before.listeners) {
-      const place = listenerId(listener);
+      const place = placeOf(listener);
       if (listener.shared === true) removeFrom(this.#sharers, place, uid);
       else if (this.#holders.get(place) === uid) this.#holders.delete(place);
     }
     for (const claim of claimsOf(before).keys()) removeFrom(this.#claimants, claim, uid);
   }
+}
+
+/** What tells places apart, of whoever has or shares them. */
+export function placeOf(listener: ListenerEntry): string {
+  return listener.shared === true ? listenerId(listener) : listener.id;
 }
 
 const NOTHING: Taken = { listeners: [], hosts: [] };

@@ -18,23 +18,12 @@ import { Doors, type DoorsOptions } from './doors.ts';
 import { HeldPorts } from './held-ports.ts';
 import { ReportList, type Said, saidOf } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
+import type { Mode } from './mode.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { isServing, type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };
-
-/** What may be opened at all. */
-type Mode =
-  | { readonly kind: 'serving' }
-  /** Another proxy listens where it says, and is about to close. */
-  | { readonly kind: 'beside'; readonly others: ReadonlySet<ListenerKey> }
-  /** A successor is opening its listeners beside ours: nothing of ours changes meanwhile. */
-  | { readonly kind: 'frozen' }
-  /** Nothing is open: another proxy serves this node. */
-  | { readonly kind: 'blocked'; readonly reason: string }
-  /** Nothing is open, and nothing is said: a drain, or a proxy that has handed over. */
-  | { readonly kind: 'silent' };
 
 export interface ListenerBookOptions extends DoorsOptions {
   readonly matcher: Matcher;
