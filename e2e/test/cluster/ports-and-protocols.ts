@@ -8,54 +8,70 @@ import { addressesIn, type ServiceStatus, statusWhen } from '../../src/kubernete
 
 const namespace = 'ports';
 const path = `${namespace}/echo`;
-const KEPT: PortSpec = { name: 'kept', port: 7100 };
+/** Not touched by any change of the others. */
+const TCP = { name: 'tcp', port: 7100 } as const;
+const UDP = { name: 'udp', port: 7101, protocol: 'UDP' } as const;
 
 export function portsAndProtocols(fleet: () => RealFleet): void {
   describe('type, ports and protocols', () => {
     const change = (ports: readonly PortSpec[]): Promise<void> =>
-      fleet().change(path, { ports: [KEPT, ...ports].map(servicePort) });
+      fleet().change(path, { ports: [TCP, UDP, ...ports].map(servicePort) });
+
+    const bothCome = async (kind: 'answered' | 'refused'): Promise<void> => {
+      for (const each of [TCP, UDP]) await comesTo(fleet(), each, kind);
+    };
 
     before(async () => {
       const { apply } = fleet();
       await apply(namespaceObject(namespace));
-      await apply(echoPods({ namespace, replicas: 2 }), echoService({ namespace, ports: [KEPT] }));
+      await apply(echoPods({ namespace, replicas: 2 }), echoService({ namespace, ports: [TCP, UDP] }));
     });
 
     test('a Service is served on both nodes', async () => {
       const status = await servedWell(fleet(), path);
       for (const ingress of status.loadBalancer?.ingress ?? []) {
         assert.equal(ingress.ipMode, 'Proxy');
-        assert.deepEqual(ingress.ports, [{ port: 7100, protocol: 'TCP' }]);
       }
-      await comesTo(fleet(), { port: 7100 }, 'answered');
-      await staysAt(fleet(), { port: 7100, protocol: 'UDP' }, 'refused');
+      assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP']);
+      await bothCome('answered');
+      await staysAt(fleet(), { ...TCP, protocol: 'UDP' }, 'refused');
+      await staysAt(fleet(), { ...UDP, protocol: 'TCP' }, 'refused');
     });
 
     test('one that becomes a ClusterIP is given up, and back as a LoadBalancer it has its addresses again', async () => {
       await fleet().change(path, { type: 'ClusterIP', allocateLoadBalancerNodePorts: null });
       await statusWhen(fleet().cluster, path, hasNothing);
-      await comesTo(fleet(), { port: 7100 }, 'refused');
+      await bothCome('refused');
       await fleet().change(path, { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
       await servedWell(fleet(), path);
-      await comesTo(fleet(), { port: 7100 }, 'answered');
+      await bothCome('answered');
     });
 
-    test('a port that gets another number moves there, and the Service’s other port notices nothing', async () => {
-      await using clients = steadyConnections({ hosts: fleet().addresses, port: KEPT.port, clients: 4 });
-      await change([{ name: 'moved', port: 7110 }]);
-      await comesTo(fleet(), { port: 7110 }, 'answered');
-      await change([{ name: 'moved', port: 7111 }]);
-      await comesTo(fleet(), { port: 7111 }, 'answered');
-      await comesTo(fleet(), { port: 7110 }, 'refused');
-      assert.deepEqual(portsIn(await servedWell(fleet(), path)), ['7100/TCP', '7111/TCP']);
+    test('ports that get other numbers move there, and clients of the other ports notice nothing', async () => {
+      await using clients = steadyConnections({ hosts: fleet().addresses, port: TCP.port, clients: 4 });
+      const moved = (port: number): PortSpec[] => [
+        { name: 'moved-tcp', port },
+        { name: 'moved-udp', port: port + 10, protocol: 'UDP' },
+      ];
+      const movedCome = async (port: number, kind: 'answered' | 'refused'): Promise<void> => {
+        for (const each of moved(port)) await comesTo(fleet(), each, kind);
+      };
+      await change(moved(7110));
+      await movedCome(7110, 'answered');
+      await change(moved(7111));
+      await movedCome(7111, 'answered');
+      await movedCome(7110, 'refused');
+      const status = await statusWhen(fleet().cluster, path, (now) => portsIn(now).includes('7111/TCP'));
+      assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP', '7111/TCP', '7121/UDP']);
+      assert.deepEqual(addressesIn(status), fleet().addresses);
       await clients.atLeast(50);
       await clients.stop();
       assert.deepEqual(clients.failures, []);
     });
 
     test('a port turns from TCP to UDP, is both on one number, and TCP alone again', async () => {
-      const tcp = { name: 'tcp', port: 7120 } as const;
-      const udp = { name: 'udp', port: 7120, protocol: 'UDP' } as const;
+      const tcp = { name: 'turned-tcp', port: 7130 } as const;
+      const udp = { name: 'turned-udp', port: 7130, protocol: 'UDP' } as const;
       const comeTo = async (expected: { tcp: 'answered' | 'refused'; udp: 'answered' | 'refused' }): Promise<void> => {
         await comesTo(fleet(), tcp, expected.tcp);
         await comesTo(fleet(), udp, expected.udp);
@@ -66,8 +82,8 @@ export function portsAndProtocols(fleet: () => RealFleet): void {
       await comeTo({ tcp: 'refused', udp: 'answered' });
       await change([tcp, udp]);
       await comeTo({ tcp: 'answered', udp: 'answered' });
-      const both = await statusWhen(fleet().cluster, path, (now) => portsIn(now).length === 3);
-      assert.deepEqual(portsIn(both), ['7100/TCP', '7120/TCP', '7120/UDP']);
+      const both = await statusWhen(fleet().cluster, path, (now) => portsIn(now).length === 4);
+      assert.deepEqual(portsIn(both), ['7100/TCP', '7101/UDP', '7130/TCP', '7130/UDP']);
       await change([tcp]);
       await comeTo({ tcp: 'answered', udp: 'refused' });
     });

@@ -28,7 +28,7 @@ export function trafficPolicy(fleet: () => RealFleet): void {
       assert.equal(conditionIn(status, 'Degraded')?.reason, 'SourceAddressNotPreserved');
       assert.match(
         conditionIn(status, 'Degraded')?.message ?? '',
-        /externalTrafficPolicy is Local, but pods see the address of the proxy/,
+        /not of the client.*weir\.dev\/proxy-protocol/,
       );
       assert.equal(conditionIn(status, 'Accepted')?.status, 'True');
       assert.deepEqual(addressesIn(status), fleet().addresses);

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
 import { parseArguments } from '../src/test-run/arguments.ts';
 import { leftOutVariable } from '../src/test-run/reporter.ts';
+import { testFiles } from '../src/test-run/test-files.ts';
 
 describe('the arguments of npm test', () => {
   test('choose the end-to-end tests by their first word alone', () => {
@@ -20,6 +21,13 @@ describe('the arguments of npm test', () => {
       flags: ['--test-name-pattern=lua', '--test-only', '--test-shard=1/2'],
     });
   });
+});
+
+test('tests on real nodes are for those who ask for end-to-end tests', () => {
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const onNodes = 'e2e/test/cluster/services.test.ts';
+  assert.ok(testFiles(root, { suite: 'e2e', filters: [] }).includes(onNodes));
+  assert.deepEqual(testFiles(root, { suite: 'all', filters: [onNodes] }), []);
 });
 
 test('what was left out is said once more just before the summary, which is last', async () => {

@@ -27,13 +27,13 @@ export const goBuilds: Readonly<Record<GoBuild, About>> = {
   'kubernetes-node': {
     folder: 'kubernetes',
     version: '1.36.3',
-    effort: 'about 200 Go modules, then 3 to 8 minutes of compiling on two cores, once',
+    effort: 'about 200 Go modules, then 4 to 10 minutes of compiling on two cores, once',
     versionVariables: kubernetesVersion,
   },
   containerd: {
     folder: 'containerd',
     version: '2.4.2',
-    effort: 'about 150 Go modules, then 2 to 4 minutes of compiling on two cores, once',
+    effort: 'about 150 Go modules, then 3 to 10 minutes of compiling on two cores, once',
     tags: ['no_btrfs', 'no_zfs', 'no_devmapper'],
     alongside: [`${plugins}/main/bridge`, `${plugins}/main/loopback`],
   },
