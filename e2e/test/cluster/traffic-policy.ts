@@ -26,10 +26,7 @@ export function trafficPolicy(fleet: () => RealFleet): void {
       await fleet().change(path, { externalTrafficPolicy: 'Local' });
       const status = await statusWhen(fleet().cluster, path, (now) => conditionIn(now, 'Degraded') !== undefined);
       assert.equal(conditionIn(status, 'Degraded')?.reason, 'SourceAddressNotPreserved');
-      assert.match(
-        conditionIn(status, 'Degraded')?.message ?? '',
-        /not of the client.*weir\.dev\/proxy-protocol/,
-      );
+      assert.match(conditionIn(status, 'Degraded')?.message ?? '', /not of the client.*weir\.dev\/proxy-protocol/);
       assert.equal(conditionIn(status, 'Accepted')?.status, 'True');
       assert.deepEqual(addressesIn(status), fleet().addresses);
       await comesTo(fleet(), { port }, 'answered');
