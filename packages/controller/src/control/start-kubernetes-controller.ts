@@ -52,7 +52,13 @@ export function startKubernetesController(options: KubernetesControllerOptions):
   });
   const writing = apiInTheLead(api, leader);
   const events = new EventWriter({ api: writing, clock, log: log.child({ part: 'events' }), instance: identity });
-  const status = new KubernetesStatus({ api: writing, events, clock, log: log.child({ part: 'status' }) });
+  const status = new KubernetesStatus({
+    api: writing,
+    events,
+    loadBalancerClass: settings.loadBalancerClass,
+    clock,
+    log: log.child({ part: 'status' }),
+  });
   const policies = new PolicyStatusKeeper({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
   const source = openKubernetesSource({
     api,

@@ -13,6 +13,8 @@ import { StatusWriter } from './status-writer.ts';
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly events: EventWriter;
+  /** Of this fleet. What stands on Services of another class was said by another fleet. Absent: there is no other. */
+  readonly loadBalancerClass?: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -149,7 +151,15 @@ export class KubernetesStatus implements StatusSink {
   }
 
   async #clear(key: string, facts: ServiceFacts): Promise<Told> {
-    return isLeftover(facts) ? this.#apply(key, facts, NOTHING) : { kind: 'settled', facts };
+    return isLeftover(facts) && !this.#isOfAnotherFleet(facts)
+      ? this.#apply(key, facts, NOTHING)
+      : { kind: 'settled', facts };
+  }
+
+  /** The class of a Service cannot be changed. */
+  #isOfAnotherFleet({ loadBalancerClass }: ServiceFacts): boolean {
+    const { loadBalancerClass: ours } = this.#options;
+    return ours !== undefined && loadBalancerClass !== null && loadBalancerClass !== ours;
   }
 
   async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<Told> {

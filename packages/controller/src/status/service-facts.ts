@@ -10,6 +10,7 @@ export interface ServiceFacts {
   readonly name: string;
   readonly resourceVersion: string;
   readonly type: string;
+  readonly loadBalancerClass: string | null;
   readonly deleting: boolean;
   readonly ingress: readonly IngressFacts[];
   /** Only ours. */
@@ -45,6 +46,7 @@ export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
     type,
+    loadBalancerClass: spec?.loadBalancerClass ?? null,
     deleting: metadata.deletionTimestamp !== undefined,
     ingress: status?.loadBalancer?.ingress ?? [],
     conditions,
@@ -60,7 +62,7 @@ interface RawService {
     readonly resourceVersion: string;
     readonly deletionTimestamp?: string;
   };
-  readonly spec?: { readonly type?: string };
+  readonly spec?: { readonly type?: string; readonly loadBalancerClass?: string };
   readonly status?: {
     readonly loadBalancer?: { readonly ingress?: readonly IngressFacts[] };
     readonly conditions?: readonly ConditionFacts[];

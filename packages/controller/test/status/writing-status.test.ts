@@ -28,11 +28,12 @@ class FakeApi {
   };
 }
 
-function sink(options: { api?: FakeApi; clock?: ManualClock } = {}) {
+function sink(options: { api?: FakeApi; clock?: ManualClock; loadBalancerClass?: string } = {}) {
   const { api = new FakeApi(), clock = new ManualClock() } = options;
   const log = silentLogger();
   const events = new EventWriter({ api, clock, log, instance: 'test' });
-  const status = new KubernetesStatus({ api, events, clock, log });
+  const { loadBalancerClass } = options;
+  const status = new KubernetesStatus({ api, events, clock, log, ...(loadBalancerClass && { loadBalancerClass }) });
   const { signal } = new AbortController();
   return { api, clock, status, write: (...views: ServiceView[]) => status.write(views, signal) };
 }
@@ -113,6 +114,18 @@ describe('writing status', () => {
       api.applied.map((each) => each.body?.status),
       [{}],
     );
+  });
+
+  test('leaves alone what another fleet says of a Service of its class', async () => {
+    const { api, status, write } = sink({ loadBalancerClass: 'weir.dev/weir' });
+    const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
+    const left = raw({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions });
+    status.note('theirs', { ...left, spec: { type: 'LoadBalancer', loadBalancerClass: 'weir.dev/edge' } });
+    await write();
+    assert.equal(api.applied.length, 0);
+    status.note('ours', { ...left, spec: { type: 'LoadBalancer', loadBalancerClass: 'weir.dev/weir' } });
+    await write();
+    assert.equal(api.applied.length, 1);
   });
 
   test('does not ask again for just what the API server refused', async () => {
