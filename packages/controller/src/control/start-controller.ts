@@ -1,4 +1,4 @@
-import { type Decided, type FleetSettings, isInForce, type Problem, type Snapshot } from '@weir/model';
+import { type Decided, type FleetSettings, isInForce, type Problem } from '@weir/model';
 import { type Clock, createLoop, createMetrics, type Logger, type Loop } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
@@ -13,7 +13,7 @@ import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
 import { oneTimer } from './one-timer.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
-import { TableKeeper, type TableOutcome } from './table-keeper.ts';
+import { type ReadSnapshot, TableKeeper, type TableOutcome } from './table-keeper.ts';
 import { tellFailure } from './tell-failure.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
 
@@ -83,7 +83,7 @@ export function startController(options: ControllerOptions): Controller {
     clock,
     log: log.child({ part: 'usage' }),
   });
-  let snapshot: Snapshot | undefined;
+  let snapshot: ReadSnapshot | undefined;
   const unpublished = new UnpublishedChange();
   /** Changes with every lead. */
   let lead = {};
@@ -130,7 +130,7 @@ export function startController(options: ControllerOptions): Controller {
     await publish(snapshot, changedAt);
     await cutOff;
   };
-  const publish = async (from: Snapshot, changedAt: number | undefined): Promise<void> => {
+  const publish = async (from: ReadSnapshot, changedAt: number | undefined): Promise<void> => {
     const wasLeading = table.isLeading;
     const keep = async (since?: number): Promise<TableOutcome> => {
       const outcome = await table.keep(from, since);
@@ -236,7 +236,7 @@ const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
   'not-leader': 'fenced',
 };
 
-function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): Snapshot {
+function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): ReadSnapshot {
   return Object.freeze({ ...source.snapshot(), settings, ...(fleet && { absent: fleet.absent }) });
 }
 

@@ -1,6 +1,11 @@
 import { type Decided, EMPTY_TABLE, heldFor, type RoutingTable, type Snapshot, Translator } from '@weir/model';
 import type { Logger } from '@weir/runtime';
 import { isSamePosition, TablePublisher, type TableStore } from '@weir/store';
+import { isAnythingServed, type StandIns, standInsFor, withStandIns } from '../snapshot/stand-ins.ts';
+import type { SourceSnapshot } from '../watch/source.ts';
+
+/** A snapshot, and what of it could not be read. */
+export type ReadSnapshot = Snapshot & Pick<SourceSnapshot, 'unread'>;
 
 export type TableOutcome = 'published' | 'new-epoch' | 'unchanged' | 'not-leader';
 
@@ -15,6 +20,8 @@ export class TableKeeper {
   /** Remembers what was decided, so that a change costs what it touches; none while another leads. */
   #translator: Translator | undefined;
   #translation: Decided | undefined;
+  /** The same while any kind is unread. */
+  #standIns: StandIns | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
     this.#publisher = new TablePublisher({ store });
@@ -36,6 +43,7 @@ export class TableKeeper {
     this.#isLeading = false;
     this.#translator = undefined;
     this.#translation = undefined;
+    this.#standIns = undefined;
   }
 
   /** The connection was lost: what the store holds is looked at before the next change. */
@@ -55,10 +63,10 @@ export class TableKeeper {
    * Rejects when the store is away; then come again. `changedAt`: since when the world has been as the snapshot says, milliseconds
    * since the epoch. Of what is found on taking the lead that is not known: we did not see it change.
    */
-  async keep(snapshot: Snapshot, changedAt?: number): Promise<TableOutcome> {
+  async keep(snapshot: ReadSnapshot, changedAt?: number): Promise<TableOutcome> {
     const wasLeading = this.#isLeading;
     if (!wasLeading) await this.#lead();
-    const { table } = this.#translate(snapshot);
+    const { table } = this.#translate(this.#completed(snapshot));
     const outcome = await this.#publisher.publish(table, wasLeading ? changedAt : undefined);
     if (outcome.kind === 'not-leader') {
       const why = outcome.leader === 0 ? 'the store was wiped' : 'another controller led after us';
@@ -82,6 +90,22 @@ export class TableKeeper {
     this.#translation = translator.next(snapshot);
     this.#translator = translator;
     return this.#translation;
+  }
+
+  /** With what the table in force tells of kinds that may not be read. */
+  #completed(snapshot: ReadSnapshot): Snapshot {
+    const { unread } = snapshot;
+    if (unread === undefined || unread.size === 0) {
+      this.#standIns = undefined;
+      return snapshot;
+    }
+    if (this.#base === undefined && isAnythingServed(snapshot)) {
+      throw new Error(
+        `Services have addresses, so proxies serve them, and nothing tells how: the store has no table, and the right is missing to list ${[...unread].join(', ')}`,
+      );
+    }
+    this.#standIns ??= standInsFor(this.#base ?? EMPTY_TABLE, snapshot.pods);
+    return withStandIns(snapshot, unread, this.#standIns);
   }
 
   async #lead(): Promise<void> {

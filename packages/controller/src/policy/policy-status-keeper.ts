@@ -88,6 +88,8 @@ export class PolicyStatusKeeper {
   }
 
   async #keep(snapshot: SourceSnapshot, signal: AbortSignal): Promise<void> {
+    // Nobody knows whom they cover: what they say is better than "nobody".
+    if (snapshot.unread?.has('Namespace')) return;
     const views = this.#viewsOf(snapshot);
     const noted = [...this.#facts];
     const problems = policyProblemsFor([...this.#facts.values()], snapshot.problems);

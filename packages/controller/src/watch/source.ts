@@ -1,7 +1,11 @@
 import type { Cutoff, CutoffOrigin, Snapshot } from '@weir/model';
+import type { ReplaceableKind } from '../snapshot/stand-ins.ts';
 
 /** What a source knows: a snapshot but for the fleet's settings, which are configuration. */
-export type SourceSnapshot = Omit<Snapshot, 'settings'>;
+export interface SourceSnapshot extends Omit<Snapshot, 'settings'> {
+  /** Kinds that were never read, for want of a right; their lists are empty. Absent: none. */
+  readonly unread?: ReadonlySet<ReplaceableKind>;
+}
 
 /** Where the objects come from: an API server, or files. It caches; whoever is told of a change reads the whole snapshot. */
 export interface Source {

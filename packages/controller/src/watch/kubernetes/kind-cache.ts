@@ -15,6 +15,9 @@ export interface KindCacheHooks {
   raw?(key: string, object: Json | undefined): void;
 }
 
+/** Rights that are granted just now reach an API server one after the other: then waiting is better than standing in. */
+const TIMES_FORBIDDEN = 3;
+
 /** The objects of one kind, projected. What cannot be read any more is kept as it was. */
 export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #options: KindOptions<K>;
@@ -27,16 +30,27 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   #unlisted: Set<string> | undefined;
   #isListed = false;
   #isCurrent = false;
+  #timesForbidden = 0;
 
   constructor(options: KindOptions<K>, hooks: KindCacheHooks) {
     this.#options = options;
     this.#hooks = hooks;
   }
 
-  /** Read in full at least once, or known not to be there. */
+  /** Read in full at least once, or known to be such that one can go on without. */
   get isSynced(): boolean {
-    if (this.#isListed) return true;
-    return !this.#options.isNeeded && (this.#failure?.code === 'NOT_FOUND' || this.#failure?.code === 'FORBIDDEN');
+    return this.#isListed || this.isUnread || this.#isNone;
+  }
+
+  /** Never read, and something else has to stand in for it. */
+  get isUnread(): boolean {
+    return !this.#isListed && this.#options.whenForbidden === 'table' && this.#timesForbidden >= TIMES_FORBIDDEN;
+  }
+
+  get #isNone(): boolean {
+    const { isOurs, whenForbidden } = this.#options;
+    const code = this.#failure?.code;
+    return (isOurs && code === 'NOT_FOUND') || (whenForbidden === 'none' && code === 'FORBIDDEN');
   }
 
   /** Read in full since `expire`, or nobody lets us: then it stays as it is. One that is only away is waited for. */
@@ -88,9 +102,11 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   }
 
   failed(error: ApiError | undefined): void {
-    const before = this.#failure?.message;
+    const before = { message: this.#failure?.message, isUnread: this.isUnread };
     this.#failure = error;
-    if (before !== error?.message) this.#hooks.changed();
+    if (error === undefined) this.#timesForbidden = 0;
+    else if (error.code === 'FORBIDDEN') this.#timesForbidden += 1;
+    if (before.message !== error?.message || before.isUnread !== this.isUnread) this.#hooks.changed();
   }
 
   #remove(key: string): void {

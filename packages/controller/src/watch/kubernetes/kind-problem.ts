@@ -1,37 +1,35 @@
 import type { Problem } from '@weir/model';
 import type { ApiError } from '../../kubernetes/api-error.ts';
-
-interface Kind {
-  readonly resource: string;
-  readonly isNeeded: boolean;
-}
+import type { KindOptions, WatchedKind } from './kinds.ts';
 
 /** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
-export function problemFor({ resource, isNeeded }: Kind, error: ApiError): readonly Problem[] {
-  const meanwhile = isNeeded
-    ? 'until then nothing new is served, and what is served stays as it was last known'
-    : 'until then everything else is served as if there were none';
+export function problemFor(
+  { resource, isOurs, meanwhile }: Pick<KindOptions<WatchedKind>, 'resource' | 'isOurs' | 'meanwhile'>,
+  error: ApiError,
+): readonly Problem[] {
   switch (error.code) {
     case 'NOT_FOUND':
       return [
         problem('MissingCustomResource', resource, [
-          `the API server does not know ${resource}; ${meanwhile}.`,
-          isNeeded
-            ? 'Weir needs Kubernetes 1.30 or later: kubectl version'
-            : 'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/',
+          `the API server does not know ${resource}; until then ${isOurs ? 'everything is served as if there were none' : meanwhile}.`,
+          isOurs
+            ? 'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/'
+            : 'Weir needs Kubernetes 1.30 or later: kubectl version',
         ]),
       ];
     case 'FORBIDDEN':
     case 'UNAUTHORIZED':
       return [
         problem('Forbidden', resource, [
-          `${error.message}; ${meanwhile}.`,
+          `${error.message}; until then ${meanwhile}.`,
           `The controller needs get, list and watch, as kubectl apply -f charts/weir/templates/controller/role.yaml grants; to see what it has: kubectl auth can-i list ${resource} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':
       return [
-        problem('Forbidden', resource, [`the API server refuses to list ${resource}: ${error.message}; ${meanwhile}`]),
+        problem('Forbidden', resource, [
+          `the API server refuses to list ${resource}: ${error.message}; until then ${meanwhile}`,
+        ]),
       ];
     default:
       return [];

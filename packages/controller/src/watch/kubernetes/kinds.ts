@@ -33,11 +33,15 @@ export interface KindOptions<K extends WatchedKind> {
   readonly resource: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** One of our custom resources, which may not be installed yet: then there are none. */
+  readonly isOurs: boolean;
   /**
-   * Without it nothing can be decided: what is served stays as it is. The others are ours, and may not be installed yet; their
-   * absence reads as "none".
+   * A controller that starts without the right to read it waits, since nothing can be decided; or takes what the table in force tells
+   * of it; or takes it that there are none.
    */
-  readonly isNeeded: boolean;
+  readonly whenForbidden: 'wait' | 'table' | 'none';
+  /** What that means, to be said after "until then". */
+  readonly meanwhile: string;
   project(raw: unknown): Projection<WatchedObjects[K]>;
   /** When it was caused to change, as the object says itself, milliseconds since the epoch. */
   triggerOf?(raw: unknown): number | undefined;
@@ -51,16 +55,37 @@ export const WATCHED_KINDS: { readonly [K in WatchedKind]: KindOptions<K> } = {
     resource: 'namespaces',
     path: '/api/v1/namespaces',
     query: ALL,
-    isNeeded: true,
+    isOurs: false,
+    whenForbidden: 'table',
+    meanwhile:
+      'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
     project: projectNamespace,
   },
-  Node: { resource: 'nodes', path: '/api/v1/nodes', query: ALL, isNeeded: true, project: projectNode },
-  Service: { resource: 'services', path: '/api/v1/services', query: ALL, isNeeded: true, project: projectService },
+  Node: {
+    resource: 'nodes',
+    path: '/api/v1/nodes',
+    query: ALL,
+    isOurs: false,
+    whenForbidden: 'table',
+    meanwhile: 'Services are placed on the nodes that served before, as they were',
+    project: projectNode,
+  },
+  Service: {
+    resource: 'services',
+    path: '/api/v1/services',
+    query: ALL,
+    isOurs: false,
+    whenForbidden: 'wait',
+    meanwhile: 'nothing new is served, and what is served stays as it was last known',
+    project: projectService,
+  },
   EndpointSlice: {
     resource: 'endpointslices.discovery.k8s.io',
     path: '/apis/discovery.k8s.io/v1/endpointslices',
     query: { labelSelector: SERVICE_NAME_LABEL },
-    isNeeded: true,
+    isOurs: false,
+    whenForbidden: 'table',
+    meanwhile: 'Services keep the endpoints that they had, and new ones get none',
     project: projectSlice,
     triggerOf: changeTriggerOf,
   },
@@ -68,21 +93,28 @@ export const WATCHED_KINDS: { readonly [K in WatchedKind]: KindOptions<K> } = {
     resource: 'pods',
     path: '/api/v1/pods',
     query: { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' },
-    isNeeded: true,
+    isOurs: false,
+    whenForbidden: 'table',
+    meanwhile: 'endpoints that served before go on, and others are used only where allowedEndpointCIDRs has them',
     project: projectPod,
   },
   TenantPolicy: {
     resource: 'tenantpolicies.weir.dev',
     path: `${WEIR_API}/tenantpolicies`,
     query: ALL,
-    isNeeded: false,
+    isOurs: true,
+    whenForbidden: 'table',
+    meanwhile:
+      'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
     project: projectTenantPolicy,
   },
   Suspension: {
     resource: 'suspensions.weir.dev',
     path: `${WEIR_API}/suspensions`,
     query: ALL,
-    isNeeded: false,
+    isOurs: true,
+    whenForbidden: 'none',
+    meanwhile: 'what is cut off stays so, and new Suspensions are not seen',
     project: projectSuspension,
   },
 };

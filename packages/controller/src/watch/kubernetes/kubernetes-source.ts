@@ -2,6 +2,7 @@ import type { Cutoff, CutoffOrigin } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import { ApiError } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
+import { REPLACEABLE_KINDS, type ReplaceableKind } from '../../snapshot/stand-ins.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { FailureLog } from './failure-log.ts';
 import { KindCache } from './kind-cache.ts';
@@ -131,6 +132,7 @@ export class KubernetesSource implements Source {
       policies: this.#caches.TenantPolicy.list(),
       suspensions: this.#caches.Suspension.list(),
       problems: Object.freeze(Object.values(this.#caches).flatMap((cache) => cache.problems())),
+      unread: this.#unread(),
     });
     return this.#snapshot;
   }
@@ -178,6 +180,10 @@ export class KubernetesSource implements Source {
       stop();
       signal.removeEventListener('abort', abort);
     });
+  }
+
+  #unread(): ReadonlySet<ReplaceableKind> {
+    return new Set(REPLACEABLE_KINDS.filter((kind) => this.#caches[kind].isUnread));
   }
 
   #changed(changedAt: number | undefined): void {

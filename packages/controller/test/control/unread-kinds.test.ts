@@ -1,0 +1,48 @@
+// A controller that starts without the right to read a kind, and a store that tells something of what it was, or nothing.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
+import { served, startWorld } from '../fixtures/world.ts';
+
+const nodes = [nodeObject('a', '10.0.0.1')];
+const unread = new Set(['Node'] as const);
+
+describe('a kind that was never read', () => {
+  test('is as the table in force has it, until it is read', async (context) => {
+    const first = await startWorld(context, { source: new FakeSource({ nodes, services: [serviceObject('web')] }) });
+    const listeners = async (): Promise<readonly string[]> =>
+      [...((await first.store.table.read())?.table.entries.keys() ?? [])].filter((id) => id.startsWith('listener/'));
+    const before = await listeners();
+    assert.equal(before.length, 1);
+    await first.controller.close();
+    const source = new FakeSource({ unread, services: [serviceObject('web')] });
+    const { pass } = await startWorld(context, { source, store: first.store, clock: first.clock });
+    assert.deepEqual(await listeners(), before);
+    source.set({ services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')] });
+    await pass(10);
+    assert.equal((await listeners()).length, 2);
+    source.set({ unread: new Set(), nodes: [] });
+    await pass(10);
+    assert.deepEqual(await listeners(), []);
+  });
+
+  test('is none where no table is, and nothing was ever served', async (context) => {
+    const source = new FakeSource({ unread, services: [serviceObject('web')] });
+    const { store } = await startWorld(context, { source });
+    assert.deepEqual(await served(store), ['web']);
+  });
+
+  test('is waited for where no table is and Services have addresses: an empty one would take them out', async (context) => {
+    const web = serviceObject('web', { publishedIPs: ['10.0.0.1'] });
+    const source = new FakeSource({ unread, services: [web] });
+    const { store, pass } = await startWorld(context, { source });
+    assert.deepEqual(await served(store), ['nothing']);
+    source.set({ unread: new Set(), nodes });
+    await pass(2_000);
+    assert.deepEqual(await served(store), ['web']);
+  });
+});
+
+function port(number: number): ReturnType<typeof serviceObject>['ports'][number] {
+  return { name: null, port: number, protocol: 'TCP', appProtocol: null, nodePort: null };
+}
