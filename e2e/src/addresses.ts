@@ -4,7 +4,12 @@ export const NODES = ['node-1', 'node-2', 'node-3'] as const;
 export type NodeName = (typeof NODES)[number];
 
 export const nodeAddress = (node: NodeName): string => `10.250.0.1${node.at(-1)}`;
+export const nodeAddress6 = (node: NodeName): string => `fd00:250::1${node.at(-1)}`;
 export const podAddress = (number: number): string => `10.244.0.${number}`;
+export const podAddress6 = (number: number): string => `fd00:244::${number}`;
+export const SERVICE_CIDRS = ['10.96.0.0/16', 'fd00:96::/112'] as const;
+/** Nobody's: an endpoint there is of no pod. */
+export const FOREIGN_ADDRESS = '172.20.0.1';
 
 const PODS = 20;
 
@@ -12,4 +17,12 @@ export const ALL_ADDRESSES: readonly string[] = [
   API_SERVER,
   ...NODES.map(nodeAddress),
   ...Array.from({ length: PODS }, (_, i) => podAddress(i + 1)),
+];
+
+/** For a fleet of both families. */
+export const DUAL_STACK_ADDRESSES: readonly string[] = [
+  ...ALL_ADDRESSES,
+  FOREIGN_ADDRESS,
+  ...NODES.map(nodeAddress6),
+  podAddress6(1),
 ];

@@ -12,7 +12,7 @@ import {
   startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
-import { API_SERVER, NODES, type NodeName, nodeAddress } from './addresses.ts';
+import { API_SERVER, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
 import { applyCustomResources } from './custom-resources.ts';
 
 export interface Fleet extends AsyncDisposable {
@@ -21,21 +21,48 @@ export interface Fleet extends AsyncDisposable {
   readonly consoleUrl: string;
   /** The `weir` command against this fleet; returns what it printed on stdout. */
   weir(...args: string[]): Promise<string>;
-  restartController(): Promise<void>;
+  /** What `weir get problems` tells. */
+  problems(): Promise<readonly FleetProblem[]>;
+  /** With other settings from now on, if any are given. */
+  restartController(settings?: Settings): Promise<void>;
+  stopController(): Promise<void>;
+  startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
   /** The end of what each process wrote, for a test that fails. */
   output(): string;
   close(): Promise<void>;
 }
 
+export interface FleetProblem {
+  readonly code: string;
+  readonly subject: string;
+  readonly message: string;
+}
+
+type Settings = Readonly<Record<string, string>>;
+
+export interface FleetOptions {
+  /** Of the controller, by the name of the environment variable. */
+  readonly settings?: Settings;
+  /** False: the cluster has none, until `applyCustomResources`. */
+  readonly customResources?: boolean;
+  /** Nodes and Services may have addresses of both families. */
+  readonly dualStack?: boolean;
+}
+
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 type Part = 'controller' | 'console' | NodeName;
 
-export async function startFleet(): Promise<Fleet> {
+export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
+  const { customResources = true, dualStack = false } = options;
+  let { settings = {} } = options;
   const state = temporaryDirectory('fleet');
-  const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER }), startRedis()]);
-  await prepare(cluster);
+  const networks = dualStack ? { serviceCidrs: SERVICE_CIDRS } : {};
+  const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER, ...networks }), startRedis()]);
+  if (customResources) await applyCustomResources(cluster);
+  for (const name of NODES)
+    await addNode(cluster, name, dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)]);
   // Two nodes are the default, and clients are to meet all three.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<Part, SpawnedProcess>();
@@ -47,10 +74,12 @@ export async function startFleet(): Promise<Fleet> {
     KUBECONFIG: cluster.kubeconfig,
   };
   const start = async (part: Part, adminPort: number): Promise<void> => {
-    running.set(part, await startPart(part, { common, consoleAt, admin: `127.0.0.1:${adminPort}`, state: state.path }));
+    const admin = `127.0.0.1:${adminPort}`;
+    running.set(part, await startPart(part, { common, consoleAt, admin, state: state.path, settings }));
   };
+  const stop = async (part: Part): Promise<void> => void (await running.get(part)?.stop('SIGTERM'));
   const restart = async (part: Part): Promise<void> => {
-    await running.get(part)?.stop('SIGTERM');
+    await stop(part);
     await start(part, await freePort());
   };
   for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
@@ -64,7 +93,16 @@ export async function startFleet(): Promise<Fleet> {
     redis,
     consoleUrl: `http://${consoleAt}`,
     weir: (...args) => runWeir(args, `http://${consoleAt}`),
-    restartController: () => restart('controller'),
+    async problems() {
+      const text = await runWeir(['get', 'problems', '-o', 'json'], `http://${consoleAt}`, PROBLEM_FOUND);
+      return (JSON.parse(text) as { items: readonly FleetProblem[] }).items;
+    },
+    restartController: (change) => {
+      settings = change ?? settings;
+      return restart('controller');
+    },
+    stopController: () => stop('controller'),
+    startController: async () => start('controller', await freePort()),
     restartProxy: restart,
     output: () => [...running].map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
     close,
@@ -73,14 +111,11 @@ export async function startFleet(): Promise<Fleet> {
 }
 
 /** Nodes are objects made by hand: there is no kubelet. */
-async function prepare(cluster: ControlPlane): Promise<void> {
-  await applyCustomResources(cluster);
-  for (const name of NODES) {
-    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
-    await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
-    const status = { addresses: [{ type: 'InternalIP', address: nodeAddress(name) }] };
-    await cluster.kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
-  }
+async function addNode({ kubectl }: ControlPlane, name: NodeName, addresses: readonly string[]): Promise<void> {
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
+  await kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
+  const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
+  await kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
 }
 
 interface PartOptions {
@@ -88,9 +123,10 @@ interface PartOptions {
   readonly consoleAt: string;
   readonly admin: string;
   readonly state: string;
+  readonly settings: Settings;
 }
 
-function startPart(part: Part, { common, consoleAt, admin, state }: PartOptions): Promise<SpawnedProcess> {
+function startPart(part: Part, { common, consoleAt, admin, state, settings }: PartOptions): Promise<SpawnedProcess> {
   const folder = part === 'controller' || part === 'console' ? part : 'proxy';
   const own: Record<Part, Readonly<Record<string, string>>> = {
     controller: {
@@ -98,6 +134,8 @@ function startPart(part: Part, { common, consoleAt, admin, state }: PartOptions)
       WEIR_NAMESPACE: 'kube-system',
       WEIR_ADMIN: admin,
       WEIR_DEFAULT_TENANT_POLICY: join(state, 'default-policy.yaml'),
+      WEIR_SERVICE_CIDRS: SERVICE_CIDRS.join(','),
+      ...settings,
     },
     console: { WEIR_CONSOLE: consoleAt },
     'node-1': proxyEnvironment('node-1', admin, state),
@@ -116,7 +154,9 @@ function proxyEnvironment(node: NodeName, admin: string, state: string): Record<
   return { WEIR_NODE: node, WEIR_WORKERS: '1', WEIR_ADMIN: admin, WEIR_STATE: `${state}/${node}` };
 }
 
-async function runWeir(args: readonly string[], server: string): Promise<string> {
+const PROBLEM_FOUND = 1;
+
+async function runWeir(args: readonly string[], server: string, alsoFine = 0): Promise<string> {
   const command = await spawnProcess({
     command: process.execPath,
     args: [`${root}packages/cli/bin/weir.js`, ...args],
@@ -125,6 +165,7 @@ async function runWeir(args: readonly string[], server: string): Promise<string>
     mayExit: true,
   });
   const { code } = await command.exited;
-  if (code !== 0) throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
+  if (code !== 0 && code !== alsoFine)
+    throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
   return command.stdout();
 }

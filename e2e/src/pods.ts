@@ -1,6 +1,6 @@
 // Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
 import { type ControlPlane, type CountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
-import { NODES, podAddress } from './addresses.ts';
+import { NODES, podAddress, podAddress6 } from './addresses.ts';
 
 export interface PodOptions {
   readonly namespace: string;
@@ -9,9 +9,17 @@ export interface PodOptions {
   /** Which of the pod addresses it has. */
   readonly number: number;
   readonly port: number;
+  /** Default IPv4. */
+  readonly family?: 'IPv4' | 'IPv6';
+  /** Default: it is as soon as it is there. */
+  readonly ready?: boolean;
 }
 
-export type Pod<Server> = PodOptions & { readonly server: Server; remove(): Promise<void> };
+export type Pod<Server> = PodOptions & {
+  readonly server: Server;
+  remove(): Promise<void>;
+  setReady(is: boolean): Promise<void>;
+};
 
 /** The pods of one test file; their servers go with `close`. */
 export class Pods {
@@ -23,11 +31,18 @@ export class Pods {
   }
 
   async http(options: PodOptions): Promise<Pod<HttpBackend>> {
-    return this.#run(options, await httpBackend({ host: podAddress(options.number), port: options.port }));
+    return this.#run(options, await httpBackend({ host: addressOf(options), port: options.port }));
   }
 
   async echo(options: PodOptions): Promise<Pod<CountingServer>> {
-    return this.#run(options, await echoServer({ host: podAddress(options.number), port: options.port }));
+    return this.#run(options, await echoServer({ host: addressOf(options), port: options.port }));
+  }
+
+  /** A server that is in no pod. */
+  async echoAt(where: { readonly host: string; readonly port: number }): Promise<CountingServer> {
+    const server = await echoServer(where);
+    this.#servers.push(server);
+    return server;
   }
 
   async close(): Promise<void> {
@@ -40,12 +55,16 @@ export class Pods {
   }
 }
 
+function addressOf({ number, family }: PodOptions): string {
+  return family === 'IPv6' ? podAddress6(number) : podAddress(number);
+}
+
 async function makeReady<Server extends { close(): Promise<void> }>(
   cluster: ControlPlane,
   pod: PodOptions & { server: Server },
 ): Promise<Pod<Server>> {
   const { namespace, name, labels } = pod;
-  const ip = podAddress(pod.number);
+  const ip = addressOf(pod);
   const object = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -57,8 +76,17 @@ async function makeReady<Server extends { close(): Promise<void> }>(
     },
   };
   await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(object) });
-  await setStatus(cluster, pod, { phase: 'Running', podIP: ip, podIPs: [{ ip }], conditions: [ready(true)] });
-  return { ...pod, remove: () => removeKindly(cluster, pod) };
+  await setStatus(cluster, pod, {
+    phase: 'Running',
+    podIP: ip,
+    podIPs: [{ ip }],
+    conditions: [ready(pod.ready ?? true)],
+  });
+  return {
+    ...pod,
+    remove: () => removeKindly(cluster, pod),
+    setReady: (is) => setStatus(cluster, pod, { conditions: [ready(is)] }),
+  };
 }
 
 /** As a kubelet does it: unready, so that nobody new comes, and terminating; the server answers those who are connected. */

@@ -1,0 +1,45 @@
+// What clients of a Service see, one connection at a time.
+import assert from 'node:assert/strict';
+import { connectRaw, type EventuallyOptions, eventually } from '@weir/testkit';
+
+const SOON: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
+
+interface From {
+  /** The address that the client has. */
+  readonly from?: string;
+}
+
+/** The port answers at each address, soon. */
+export async function answers(hosts: readonly string[], port: number, { from }: From = {}): Promise<void> {
+  for (const host of hosts) await eventually(() => echoOnce(host, port, from), SOON);
+}
+
+/** Whoever connects is refused at each address, soon: there is no listener. */
+export async function refuses(hosts: readonly string[], port: number): Promise<void> {
+  for (const host of hosts) {
+    await eventually(() => assert.rejects(connectRaw({ host, port }), { code: 'ECONNREFUSED' }), SOON);
+  }
+}
+
+/** The client is sent away without a byte, soon: there is a listener, and it is not for him. */
+export async function sendsAway(hosts: readonly string[], port: number, { from }: From): Promise<void> {
+  for (const host of hosts) {
+    await eventually(async () => {
+      await using client = await connectRaw({ host, port, ...(from !== undefined && { localAddress: from }) });
+      await client
+        .send('hello')
+        .then(() => client.end())
+        .catch(() => undefined);
+      await client.ended;
+      assert.equal(client.received, 0);
+    }, SOON);
+  }
+}
+
+async function echoOnce(host: string, port: number, from: string | undefined): Promise<void> {
+  await using client = await connectRaw({ host, port, ...(from !== undefined && { localAddress: from }) });
+  await client.send('hello');
+  assert.equal((await client.take(5)).toString(), 'hello');
+  await client.end();
+  assert.deepEqual(await client.ended, { kind: 'end' });
+}

@@ -1,0 +1,334 @@
+// The fields of a Service, as their user writes and changes them with kubectl, on a real API server.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import {
+  DUAL_STACK_ADDRESSES,
+  FOREIGN_ADDRESS,
+  NODES,
+  nodeAddress,
+  nodeAddress6,
+  podAddress,
+} from '../src/addresses.ts';
+import { answers, refuses, sendsAway } from '../src/clients.ts';
+import { type Fleet, startFleet } from '../src/fleet.ts';
+import { addressesIn, conditionIn, type ServiceStatus, serviceStatus, statusWhen } from '../src/kubernetes-objects.ts';
+import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
+import { type PodOptions, Pods } from '../src/pods.ts';
+
+const ADDRESSES = NODES.map(nodeAddress);
+const ADDRESSES6 = NODES.map(nodeAddress6);
+
+const requirement = {
+  ...requireProgram('redis', 'kubernetes'),
+  ...insideNamespace({ addresses: DUAL_STACK_ADDRESSES }),
+};
+
+describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: Fleet;
+  let pods: Pods;
+  const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
+  const apply = (...items: readonly object[]): Promise<string> =>
+    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const patch = (path: string, change: object): Promise<string> => {
+    const [space = '', name = ''] = path.split('/');
+    return kubectl('patch', 'service', name, '-n', space, '--type=merge', '-p', JSON.stringify(change));
+  };
+  const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
+    statusWhen(fleet.cluster, path, isRight);
+  const degraded = (status: ServiceStatus): string => conditionIn(status, 'Degraded')?.message ?? '';
+  const published = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
+    when(path, (now) => addressesIn(now).join() === [...addresses].sort().join());
+  let numbers = 0;
+  const pod = (path: string, change: Partial<PodOptions> = {}): PodOptions => {
+    const [space = '', app = ''] = path.split('/');
+    numbers += 1;
+    return { namespace: space, name: `${app}-${numbers}`, labels: { app }, number: numbers, port: 8080, ...change };
+  };
+
+  before(async () => {
+    fleet = await startFleet({ dualStack: true, settings: { WEIR_CLASSLESS: 'false' } });
+    pods = new Pods(fleet.cluster);
+  });
+  after(async () => {
+    await pods?.close();
+    await fleet?.close();
+  });
+
+  test('is served if it names the class; others are left alone, until the fleet takes those of no class, too', async () => {
+    await apply(
+      namespace('classes'),
+      loadBalancer('classes/ours', { loadBalancerClass: 'weir.dev/weir', ports: [{ port: 1001 }] }),
+      loadBalancer('classes/plain', { ports: [{ port: 1002 }] }),
+      loadBalancer('classes/foreign', { loadBalancerClass: 'example.com/other', ports: [{ port: 1003 }] }),
+      loadBalancer('classes/ignored', { ports: [{ port: 1004 }] }, { annotations: { 'weir.dev/ignore': 'true' } }),
+    );
+    await published('classes/ours', ADDRESSES);
+    const untouched = async (...names: string[]): Promise<void> => {
+      for (const name of names)
+        assert.deepEqual(await serviceStatus(fleet.cluster, `classes/${name}`), { loadBalancer: {} });
+    };
+    await untouched('plain', 'foreign', 'ignored');
+    await fleet.restartController({ WEIR_CLASSLESS: 'true' });
+    await published('classes/plain', ADDRESSES);
+    await untouched('foreign', 'ignored');
+    await kubectl('annotate', 'service', 'ignored', '-n', 'classes', 'weir.dev/ignore-');
+    await published('classes/ignored', ADDRESSES);
+    await kubectl('delete', 'namespace', 'classes', '--wait=false');
+  });
+
+  test('changes its type, its ports and their names while it is there', async () => {
+    await apply(
+      namespace('edits'),
+      loadBalancer('edits/web', { type: 'ClusterIP', ports: [{ name: 'a', port: 1010, targetPort: 'main' }] }),
+    );
+    await pods.echo(pod('edits/web'));
+    await patch('edits/web', { spec: { type: 'LoadBalancer' } });
+    await published('edits/web', ADDRESSES);
+    await answers(ADDRESSES, 1010);
+    await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1010, targetPort: 'main' }] } });
+    await answers(ADDRESSES, 1010);
+    await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1011, targetPort: 'main' }] } });
+    await answers(ADDRESSES, 1011);
+    await refuses(ADDRESSES, 1010);
+    const status = await when('edits/web', (now) => now.loadBalancer?.ingress?.[0]?.ports?.[0]?.port === 1011);
+    assert.deepEqual(addressesIn(status), ADDRESSES);
+    await patch('edits/web', { spec: { type: 'NodePort' } });
+    await refuses(ADDRESSES, 1011);
+    assert.deepEqual(await serviceStatus(fleet.cluster, 'edits/web'), { loadBalancer: {} });
+  });
+
+  test('is cleaned up when it is deleted while no controller runs, and its port is free for the next', async () => {
+    await apply(namespace('away'), loadBalancer('away/old', { ports: [{ port: 1020, targetPort: 'main' }] }));
+    await pods.echo(pod('away/old'));
+    await published('away/old', ADDRESSES);
+    await answers(ADDRESSES, 1020);
+    await fleet.stopController();
+    await kubectl('delete', 'service', 'old', '-n', 'away');
+    await answers(ADDRESSES, 1020);
+    await fleet.startController();
+    await refuses(ADDRESSES, 1020);
+    await apply(loadBalancer('away/new', { ports: [{ port: 1020, targetPort: 'main' }] }));
+    await pods.echo(pod('away/new'));
+    await published('away/new', ADDRESSES);
+    await answers(ADDRESSES, 1020);
+  });
+
+  test('has pods whose named port is another number each, in several slices, and an address of two slices once', async () => {
+    await apply(
+      namespace('slices'),
+      loadBalancer('slices/web', { ports: [{ name: 'main', port: 1030, targetPort: 'main' }] }),
+    );
+    const first = await pods.echo(pod('slices/web', { port: 8080 }));
+    const second = await pods.echo(pod('slices/web', { port: 9090 }));
+    await apply(slice('slices/web', [podAddress(first.number)], { ports: [{ name: 'main', port: 8080 }] }));
+    const { items } = JSON.parse(
+      await kubectl('get', 'endpointslices', '-n', 'slices', '-l', 'kubernetes.io/service-name=web', '-o', 'json'),
+    ) as { items: readonly unknown[] };
+    assert.equal(items.length, 3);
+    await eventually(
+      async () => {
+        await answers(ADDRESSES, 1030);
+        assert.ok(first.server.received > 0 && second.server.received > 0);
+      },
+      { timeoutMs: 20_000 },
+    );
+    await eventually(async () => assert.deepEqual(await endpointsOf('slices', 'web'), { ready: 2, total: 2 }), {
+      timeoutMs: 10_000,
+    });
+  });
+
+  test('uses pods that are not ready if it says so, and those that terminate while there are no others', async () => {
+    await apply(namespace('readiness'), loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }));
+    const slow = await pods.echo(pod('readiness/web', { ready: false }));
+    const none = await when('readiness/web', (now) => addressesIn(now).length === 3);
+    assert.match(degraded(none), /no endpoint is ready|no EndpointSlice/i);
+    await refuses(ADDRESSES, 1040);
+    await patch('readiness/web', { spec: { publishNotReadyAddresses: true } });
+    await answers(ADDRESSES, 1040);
+    await patch('readiness/web', { spec: { publishNotReadyAddresses: false } });
+    await refuses(ADDRESSES, 1040);
+    await slow.setReady(true);
+    await answers(ADDRESSES, 1040);
+    // It still answers, and says so: better than nobody.
+    await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
+    await eventually(async () => {
+      const conditions = await kubectl(
+        'get',
+        'endpointslices',
+        '-n',
+        'readiness',
+        '-o',
+        'jsonpath={.items[*].endpoints[*].conditions}',
+      );
+      assert.match(conditions, /"ready":false,"serving":true,"terminating":true/);
+    });
+    await answers(ADDRESSES, 1040);
+    const fresh = await pods.echo(pod('readiness/web'));
+    await eventually(
+      async () => {
+        const before = slow.server.received;
+        const had = fresh.server.received;
+        await answers(ADDRESSES, 1040);
+        assert.deepEqual([slow.server.received, fresh.server.received > had], [before, true]);
+      },
+      { timeoutMs: 15_000 },
+    );
+  });
+
+  test('without selector reaches only what its tenant may, and never nodes or cluster IPs', async () => {
+    const own = await pods.echo(pod('outside/own', { namespace: 'edits' }));
+    const foreign = await pods.echoAt({ host: FOREIGN_ADDRESS, port: 8080 });
+    await apply(
+      namespace('outside', { team: 'outside' }),
+      loadBalancer('outside/db', { selector: null, ports: [{ port: 1050 }] }),
+      slice('outside/db', [FOREIGN_ADDRESS, podAddress(own.number), nodeAddress('node-1'), '10.96.0.1']),
+    );
+    const status = await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'False');
+    const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
+    assert.equal(reason, 'EndpointForbidden');
+    assert.match(message, new RegExp(`${FOREIGN_ADDRESS} is not of a pod of this namespace`));
+    assert.match(message, new RegExp(`${nodeAddress('node-1')} is the address of a node`));
+    assert.match(message, /10\.96\.0\.1 is in the range of the cluster IPs/);
+    await refuses(ADDRESSES, 1050);
+    await apply(tenantPolicy('outside', { allowedEndpointCIDRs: ['0.0.0.0/1', '172.20.0.0/16'] }));
+    await answers(ADDRESSES, 1050);
+    assert.ok(own.server.received + foreign.received > 0);
+    const still = await when('outside/db', (now) => !/of a pod/.test(conditionIn(now, 'Accepted')?.message ?? ''));
+    assert.match(conditionIn(still, 'Accepted')?.message ?? '', /address of a node/);
+    await apply(slice('outside/db', [FOREIGN_ADDRESS]));
+    await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'True');
+    await answers(ADDRESSES, 1050);
+  });
+
+  test('lets in the networks of its source ranges, of the field before the annotation, as they are now', async () => {
+    const [mine, other] = [podAddress(19), podAddress(20)];
+    const legacy = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+    await apply(
+      namespace('ranges'),
+      loadBalancer(
+        'ranges/web',
+        { ports: [{ port: 1060, targetPort: 'main' }] },
+        { annotations: { [legacy]: `${mine}/32` } },
+      ),
+    );
+    await pods.echo(pod('ranges/web'));
+    await answers(ADDRESSES, 1060, { from: mine });
+    await sendsAway(ADDRESSES, 1060, { from: other });
+    await patch('ranges/web', { spec: { loadBalancerSourceRanges: [` ${other}/32 `, '192.168.0.0/16'] } });
+    await sendsAway(ADDRESSES, 1060, { from: mine });
+    await answers(ADDRESSES, 1060, { from: other });
+    await patch('ranges/web', {
+      spec: { loadBalancerSourceRanges: null },
+      metadata: { annotations: { [legacy]: null } },
+    });
+    await answers(ADDRESSES, 1060, { from: mine });
+    await answers(ADDRESSES, 1060, { from: other });
+  });
+
+  test('keeps a client at one pod when affinity is switched on while it serves', async () => {
+    await apply(namespace('affinity'), loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }));
+    const both = [await pods.echo(pod('affinity/web')), await pods.echo(pod('affinity/web'))];
+    await eventually(
+      async () => {
+        await answers(ADDRESSES, 1070);
+        assert.ok(both.every(({ server }) => server.received > 0));
+      },
+      { timeoutMs: 15_000 },
+    );
+    await patch('affinity/web', {
+      spec: { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } },
+    });
+    await eventually(
+      async () => {
+        const before = both.map(({ server }) => server.received);
+        for (let turn = 0; turn < 5; turn++) await answers([nodeAddress('node-1')], 1070, { from: podAddress(20) });
+        const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
+        assert.equal(met.length, 1);
+      },
+      { timeoutMs: 15_000 },
+    );
+  });
+
+  test('is told of node ports, and that the client’s address is not kept, and no longer when that is over', async () => {
+    await apply(
+      namespace('wishes'),
+      loadBalancer('wishes/web', {
+        ports: [{ port: 1080 }],
+        externalTrafficPolicy: 'Local',
+        internalTrafficPolicy: 'Local',
+      }),
+    );
+    const status = await when('wishes/web', (now) => /node ports/.test(degraded(now)));
+    assert.match(
+      degraded(status),
+      /externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy/,
+    );
+    const bare = [
+      { op: 'replace', path: '/spec/externalTrafficPolicy', value: 'Cluster' },
+      { op: 'replace', path: '/spec/allocateLoadBalancerNodePorts', value: false },
+      { op: 'remove', path: '/spec/ports/0/nodePort' },
+    ];
+    await kubectl('patch', 'service', 'web', '-n', 'wishes', '--type=json', '-p', JSON.stringify(bare));
+    await when('wishes/web', (now) => !/node ports|Local/.test(degraded(now)));
+    assert.equal(
+      await kubectl('get', 'service', 'web', '-n', 'wishes', '-o', 'jsonpath={.spec.internalTrafficPolicy}'),
+      'Local',
+    );
+  });
+
+  test('with a wrong annotation serves on as before, is told which, and follows when it is corrected', async () => {
+    await apply(namespace('wrong'), loadBalancer('wrong/web', { ports: [{ port: 1090, targetPort: 'main' }] }));
+    await pods.echo(pod('wrong/web'));
+    await published('wrong/web', ADDRESSES);
+    await kubectl('annotate', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=many');
+    const status = await when('wrong/web', (now) => conditionIn(now, 'Accepted')?.status === 'False');
+    assert.match(
+      conditionIn(status, 'Accepted')?.message ?? '',
+      /weir\.dev\/nodes: "many" is not allowed; use a whole number/,
+    );
+    assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
+    await answers(ADDRESSES, 1090);
+    await eventually(
+      async () => assert.match(await kubectl('describe', 'service', 'web', '-n', 'wrong'), /InvalidAnnotation.*"many"/),
+      { timeoutMs: 10_000 },
+    );
+    await kubectl('annotate', '--overwrite', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=1');
+    const after_ = await when('wrong/web', (now) => addressesIn(now).length === 1);
+    assert.equal(conditionIn(after_, 'Accepted')?.status, 'True');
+    await apply(
+      loadBalancer('wrong/never', { ports: [{ port: 1091 }] }, { annotations: { 'weir.dev/nodes': 'many' } }),
+    );
+    const never = await when('wrong/never', (now) => conditionIn(now, 'Accepted')?.status === 'False');
+    assert.deepEqual(addressesIn(never), []);
+  });
+
+  test('of both families has addresses of both, and gives up those of one that it leaves', async () => {
+    await apply(
+      namespace('families'),
+      loadBalancer('families/both', {
+        ipFamilyPolicy: 'RequireDualStack',
+        ports: [{ port: 1100, targetPort: 'main' }],
+      }),
+      loadBalancer('families/six', { ipFamilies: ['IPv6'], ports: [{ port: 1101, targetPort: 'main' }] }),
+    );
+    await pods.echo(pod('families/both'));
+    await pods.echo(pod('families/six', { number: 1, family: 'IPv6' }));
+    await published('families/both', [...ADDRESSES, ...ADDRESSES6]);
+    await answers([...ADDRESSES, ...ADDRESSES6], 1100);
+    await published('families/six', ADDRESSES6);
+    await answers(ADDRESSES6, 1101);
+    await refuses(ADDRESSES, 1101);
+    await patch('families/both', { spec: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'] } });
+    await published('families/both', ADDRESSES);
+    await refuses(ADDRESSES6, 1100);
+    await answers(ADDRESSES, 1100);
+  });
+
+  async function endpointsOf(space: string, name: string): Promise<unknown> {
+    const { items } = JSON.parse(await fleet.weir('get', 'services', '-o', 'json')) as {
+      items: readonly { namespace: string; name: string; endpoints: unknown }[];
+    };
+    return items.find((item) => item.namespace === space && item.name === name)?.endpoints;
+  }
+});
