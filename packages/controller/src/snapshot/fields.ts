@@ -178,5 +178,10 @@ function shown(value: unknown): string {
   if (isAbsent(value)) return 'empty';
   // JSON has no .nan and .inf, and would call them null.
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
-  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN - 1)}…`;
+  return shortened(text, LONGEST_SHOWN);
+}
+
+/** Not within a character: half of one would come back from an API server as another, and what it stands in look changed. */
+export function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -1,5 +1,5 @@
 import { type Problem, subjectFor, truncate } from '@weir/model';
-import { Fields } from './fields.ts';
+import { Fields, shortened } from './fields.ts';
 
 /** What an object of the source became. `object` is undefined when it is invalid: then a problem of severity `error` says why. */
 export interface Projection<T> {
@@ -29,12 +29,8 @@ export function project<T extends object>(kind: string, raw: unknown, read: (fie
 export function subjectOf(kind: string, raw: unknown): string {
   const metadata = new Fields(raw, []).object('metadata');
   const namespace = metadata.text('namespace');
-  const name = shortened(metadata.text('name') ?? '(no name)');
-  return subjectFor(kind, namespace === null ? { name } : { name, namespace: shortened(namespace) });
-}
-
-function shortened(name: string): string {
-  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}…`;
+  const name = shortened(metadata.text('name') ?? '(no name)', LONGEST_NAME);
+  return subjectFor(kind, namespace === null ? { name } : { name, namespace: shortened(namespace, LONGEST_NAME) });
 }
 
 function invalid(subject: string, message: string): Problem {

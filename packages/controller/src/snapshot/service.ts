@@ -41,7 +41,7 @@ function readPorts(spec: Fields, { required }: { readonly required: boolean }): 
   const numbers = new Set<string>();
   const ports = items.map((item) => {
     const port = readPort(item);
-    if (port.name === null && items.length > 1) item.missing('name', 'a name for each port when there are several');
+    if (!item.has('name') && items.length > 1) item.missing('name', 'a name for each port when there are several');
     if (port.name !== null && names.has(port.name)) item.wrong('name', 'another name: two ports have this one');
     // A wrong number is read as the lowest one allowed: it is no double of anything.
     const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;

@@ -53,6 +53,25 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
       assert.ok(subject.length < 400 && message.length < 1_200, subject.slice(0, 80));
   });
 
+  test('names in every script are refused in well-formed words, and what stands in annotations is taken as it is', () => {
+    const half = '\ud83d';
+    const annotations = { 'weir.dev/algorithm': `${'🐟'.repeat(60)}${half}` };
+    const { objects, problems } = read(
+      objectOf('Service', 'a/web', ports({ name: 'p🐟', port: 80 }, { name: `x${'🐟'.repeat(100)}${half}`, port: 81 })),
+      objectOf('Service', 'a/rtl\u202e', ports({ port: 80 })),
+      {
+        ...objectOf('Service', 'a/note', ports({ port: 80 })),
+        metadata: { namespace: 'a', name: 'note', annotations },
+      },
+      objectOf('Service', 'a/many', ports(...numbers(1_000).map((i) => ({ name: `p${i}`, port: i + 1 })))),
+      good,
+    );
+    assert.deepEqual([...objects.keys()].sort(), ['Service a/many', 'Service a/note', 'Service b/good']);
+    assert.equal(problems.length, 3);
+    for (const { message } of problems) assert.ok(message.isWellFormed() && message.length < 400, message);
+    assert.match(problems[0]?.message ?? '', /^spec\.ports\[0\]\.name is "p🐟"; use lower-case letters/u);
+  });
+
   test('labels called as parts of every JavaScript object are labels like others', () => {
     const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as object;
     const { objects, problems } = read({
