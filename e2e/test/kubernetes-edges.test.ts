@@ -87,13 +87,15 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     );
     for (const path of ['less/a', 'less/b']) await served(path);
     await apply(tenantPolicy('less', { limits: { services: 1 }, allowedPorts: [2011] }));
-    const over = await when('less/a', (now) => /has 2 of 1 services/.test(conditionIn(now, 'Degraded')?.message ?? ''));
-    assert.match(conditionIn(over, 'Degraded')?.message ?? '', /port 2010\/TCP is no longer allowed for tenant "less"/);
+    const over = await when('less/a', (now) =>
+      /2 of 1 load balancers of tenant "less" are in use/.test(conditionIn(now, 'Degraded')?.message ?? ''),
+    );
+    assert.match(conditionIn(over, 'Degraded')?.message ?? '', /2010\/TCP is no longer allowed for tenant "less"/);
     for (const path of ['less/a', 'less/b']) assert.deepEqual(addressesIn(await served(path)), ADDRESSES);
     await apply(loadBalancer('less/c', { ports: [{ port: 2011 }] }));
     assert.match(await refusal('less/c'), /QuotaExceeded: 2 of 1 load balancers .*\(a, b\)/);
     await kubectl('delete', 'service', 'a', '-n', 'less');
-    await when('less/b', (now) => !/of 1 services/.test(conditionIn(now, 'Degraded')?.message ?? ''));
+    await when('less/b', (now) => !/of 1 load balancers/.test(conditionIn(now, 'Degraded')?.message ?? ''));
     const [, line = ''] = (await kubectl('get', 'tenantpolicy', 'less')).split('\n');
     assert.match(line, /^less +0 +\d+ +1 +1 +0 +1 /);
     assert.match(await kubectl('describe', 'tenantpolicy', 'less'), /Tenant Count: +1/);
