@@ -20,7 +20,7 @@ export const REFUSALS = [
   'bad-client-hello',
   /** The server name of its ClientHello is none of the Service's. */
   'unknown-host',
-  /** PROXY header or ClientHello did not come whole in time, or the client closed before. */
+  /** PROXY header or ClientHello did not come whole in time (at a shared port: before many others came), or the client closed before. */
   'prelude-timeout',
   'prelude-incomplete',
   /** It had reset before it was taken, and nobody can be asked any more who it was. */

@@ -1,8 +1,15 @@
+/** What is open of somebody; whoever goes through it sees those that are in it then, and they may leave meanwhile. */
+export interface MemberBook<T> extends Iterable<T> {
+  readonly size: number;
+  add(item: T): unknown;
+  delete(item: T): unknown;
+}
+
 /**
  * What is open of one Service. Not a Set: one that thousands enter and leave each second is made anew again and again, and its
  * former tables keep those who have left alive until the old generation is collected, which costs more than relaying them.
  */
-export class Members<T extends Placed> implements Iterable<T> {
+export class Members<T extends Placed> implements MemberBook<T> {
   readonly #items: T[] = [];
 
   get size(): number {

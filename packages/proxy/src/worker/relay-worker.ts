@@ -14,7 +14,6 @@ import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
-import { Members } from '../relay/members.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Shaper } from '../shape/shaper.ts';
 import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
@@ -33,9 +32,9 @@ import type { Answer, Door, Order, SentOrder } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { OrderRunner } from './order-runner.ts';
 import { RouteHomes } from './route-homes.ts';
-import type { CountedMembers } from './service-group.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
+import { Strangers } from './strangers.ts';
 import { TcpDoor, type TcpDoorOptions } from './tcp-door.ts';
 
 const WHEEL_SLOTS = 128;
@@ -79,7 +78,7 @@ export class RelayWorker {
   #hasDeparted = false;
   readonly #groups: ServiceGroups;
   /** Who came to a shared listener and has not said yet whom they want. */
-  readonly #strangers: CountedMembers;
+  readonly #strangers: Strangers;
   readonly #limits: WorkerLimits;
   readonly #trusted: readonly Cidr[];
   readonly #tools: BalancerTools;
@@ -89,7 +88,7 @@ export class RelayWorker {
     this.#options = options;
     this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
-    this.#strangers = { members: new Members(), row: this.#groups.rowFor(undefined) };
+    this.#strangers = new Strangers(this.#groups.rowFor(undefined));
     this.#limits = new WorkerLimits(options.limits);
     this.#news = new ConnectNews((reports) => options.answer({ kind: 'connects', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);

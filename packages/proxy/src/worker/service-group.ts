@@ -1,10 +1,10 @@
 import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
 import type { Member } from '../relay/member.ts';
-import { Members } from '../relay/members.ts';
+import { type MemberBook, Members } from '../relay/members.ts';
 
 /** What is open of somebody, and where it is counted. */
 export interface CountedMembers {
-  readonly members: Members<Member>;
+  readonly members: MemberBook<Member>;
   /** Where new connections are counted. */
   readonly row: Float64Array;
 }

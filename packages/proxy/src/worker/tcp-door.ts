@@ -12,7 +12,7 @@ import { Arrival, type ArrivalNeeds, type ArrivalOptions, type Verdict } from '.
 import type { DescriptorRoom } from './descriptor-room.ts';
 import { judgeStranger } from './judge-stranger.ts';
 import type { RouteHome } from './route-home.ts';
-import type { CountedMembers } from './service-group.ts';
+import type { Strangers } from './strangers.ts';
 
 export interface TcpDoorOptions {
   readonly context: RelayContext;
@@ -27,7 +27,7 @@ export interface TcpDoorOptions {
   /** Of those who share it, who is known by this name; null: the client gives none. */
   homeOf(serverName: string | null): RouteHome | undefined;
   /** Those who have not said yet whom they want. */
-  readonly strangers: CountedMembers;
+  readonly strangers: Strangers;
   /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
   admit(uid: string | null): Grant | Outcome;
   /** Counted where nobody can be billed. */
@@ -92,6 +92,7 @@ export class TcpDoor implements ListenerEvents {
     else if (descriptors?.admits() === false) refuse(stream, strangers.row, 'no-descriptors');
     else if (trusted.length > 0 && stream.remoteAddress === '') refuse(stream, strangers.row, 'client-gone');
     else {
+      strangers.makeRoom();
       const grant = admit(null);
       if (typeof grant === 'string') refuse(stream, strangers.row, grant);
       else this.#receiveStranger(stream, grant);

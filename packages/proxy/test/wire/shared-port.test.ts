@@ -1,6 +1,7 @@
 // Services of several tenants on one port of one address, told apart by the server name of the ClientHello.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { connectRaw, eventually } from '@weir/testkit';
@@ -216,4 +217,34 @@ test('what says nothing at a shared port is nobody’s, and is ended with the pr
   await silent.send(Buffer.of(0x16, 3));
   await proxy.close({ drainMs: 0 });
   assert.equal((await silent.ended).kind, 'error');
+});
+
+test('clients that say nothing make room for others, the first of them first, and nobody who says whom he wants is kept out', async () => {
+  await using world = await shared();
+  const { fleet, proxy, ask } = world;
+  const before = await opened(ask('eu.shop.example'));
+  const silent: Socket[] = [];
+  let left = 0;
+  const join = async (): Promise<void> => {
+    const socket = connect({ host: fleet.addressOf(), port: PORT });
+    silent.push(socket);
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        left += 1;
+      });
+    socket.resume();
+    await once(socket, 'connect');
+  };
+  const most = 1_024 * proxy.view().workers;
+  try {
+    while (silent.length < most + 400) await Promise.all(Array.from({ length: 200 }, join));
+    await eventually(() => assert.ok(left >= silent.length - most, `${left} of ${silent.length} have made room`));
+    assert.equal(silent[0]?.destroyed, true);
+    assert.equal(silent.at(-1)?.destroyed, false);
+    await opened(ask('game.example'));
+    await echoes(before);
+  } finally {
+    for (const socket of silent) socket.destroy();
+  }
 });
