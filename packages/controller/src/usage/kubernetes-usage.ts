@@ -13,6 +13,8 @@ const PAGE = '500';
 export class KubernetesUsage implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #log: Logger;
+  /** By namespace, the version that this process wrote or read last: what is held up on its way must not undo what a later leader wrote. */
+  readonly #versions = new Map<string, string>();
 
   constructor({ api, log }: { readonly api: Pick<KubeApi, 'request'>; readonly log: Logger }) {
     this.#api = api;
@@ -25,6 +27,7 @@ export class KubernetesUsage implements UsageArchive {
     do {
       const page = await this.#page(from);
       for (const item of page.items) {
+        this.#noteVersion(item);
         const usage = readTenantUsage(item);
         if (usage !== undefined) found.push(usage);
         else this.#log.warn({ object: nameOf(item) }, 'a TenantUsage cannot be read and is left out');
@@ -36,13 +39,7 @@ export class KubernetesUsage implements UsageArchive {
 
   async write({ namespace, status }: TenantUsage): Promise<Archived> {
     try {
-      await this.#api.request({
-        method: 'PATCH',
-        path: pathOf(namespace),
-        query: { fieldManager: FIELD_MANAGER, force: 'true' },
-        contentType: SERVER_SIDE_APPLY,
-        body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata: { name: NAME, namespace }, status },
-      });
+      await this.#apply({ namespace, status });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 'AWAY') throw error;
       return isGoing(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
@@ -50,7 +47,36 @@ export class KubernetesUsage implements UsageArchive {
     return { kind: 'written' };
   }
 
+  /** Somebody who edits the object may have changed it; whoever leads, which is asked again as this leaves, has the last word. */
+  async #apply(usage: TenantUsage): Promise<void> {
+    const version = this.#versions.get(usage.namespace);
+    this.#versions.delete(usage.namespace);
+    try {
+      this.#noteVersion(await this.#patch(usage, version));
+    } catch (error) {
+      if (version === undefined || !(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
+      this.#noteVersion(await this.#patch(usage, undefined));
+    }
+  }
+
+  #patch({ namespace, status }: TenantUsage, resourceVersion: string | undefined): Promise<Json> {
+    const metadata = { name: NAME, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
+    return this.#api.request({
+      method: 'PATCH',
+      path: pathOf(namespace),
+      query: { fieldManager: FIELD_MANAGER, force: 'true' },
+      contentType: SERVER_SIDE_APPLY,
+      body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata, status },
+    });
+  }
+
+  #noteVersion(item: Json): void {
+    const { namespace, resourceVersion } = (item.metadata ?? {}) as { namespace?: string; resourceVersion?: string };
+    if (namespace !== undefined && resourceVersion !== undefined) this.#versions.set(namespace, resourceVersion);
+  }
+
   async remove(namespace: string): Promise<void> {
+    this.#versions.delete(namespace);
     try {
       await this.#api.request({ method: 'DELETE', path: pathOf(namespace) });
     } catch (error) {

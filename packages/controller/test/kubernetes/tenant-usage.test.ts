@@ -4,6 +4,7 @@ import { silentLogger } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
+import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
 import type { Archived } from '../../src/usage/usage-archive.ts';
 import { type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
 
@@ -46,6 +47,46 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
       await using _next = startRunning(cluster, { fleet: 'limited', store: first.store });
       await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, written));
     }
+  });
+
+  test('is written by who leads, whoever edited it; what was held up on its way undoes nothing', async () => {
+    const api = new KubeApi(cluster.kubeConfig);
+    const sent: string[] = [];
+    /** Between the first write of `held` and its next another one writes. */
+    const archives = ['held', 'later', 'read'].map((name) => {
+      const request: KubeApi['request'] = (options) => {
+        const { metadata } = (options.body ?? {}) as { metadata?: { resourceVersion?: string } };
+        if (options.method === 'PATCH')
+          sent.push(`${name} ${metadata?.resourceVersion === undefined ? 'any' : 'of its version'}`);
+        return api.request(options);
+      };
+      return new KubernetesUsage({ api: { request }, log: silentLogger() });
+    });
+    const [held, later, read] = archives as [KubernetesUsage, KubernetesUsage, KubernetesUsage];
+    const usage = (second: number): TenantUsage => ({
+      namespace: 'versions',
+      status: { updatedAt: new Date(second * 1000).toISOString(), months: [], lives: [] },
+    });
+    await cluster.apply(namespace('versions'));
+    for (const [archive, second] of [
+      [held, 1],
+      [held, 2],
+      [later, 3],
+      [held, 4],
+    ] as const) {
+      assert.deepEqual(await archive.write(usage(second)), { kind: 'written' });
+    }
+    await read.read();
+    await read.write(usage(5));
+    assert.deepEqual(sent, [
+      'held any',
+      'held of its version',
+      'later any',
+      'held of its version',
+      'held any',
+      'read of its version',
+    ]);
+    api.close();
   });
 
   test('that cannot be written is either of a namespace that is gone, or refused with the reason', async () => {
