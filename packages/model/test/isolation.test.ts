@@ -1,8 +1,8 @@
 // What one tenant writes must not reach another: beside the laws, what went wrong once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entriesOf, heldFor, NOTHING_HELD, translate } from '@weir/model';
-import { node, pod, policy, port, service, slice, snapshotOf } from './build/snapshot.ts';
+import { entriesOf, heldFor, NOTHING_HELD, OPEN_GRANTS, translate } from '@weir/model';
+import { namespace, node, pod, policy, port, service, slice, snapshotOf, team } from './build/snapshot.ts';
 
 test('a Service whose tenant is in dispute goes on, gets nothing new past the limits, and learns nothing of another', () => {
   const [one, two] = [service('a/one'), service('b/two', { ports: [port(81)] })];
@@ -20,6 +20,24 @@ test('a Service whose tenant is in dispute goes on, gets nothing new past the li
     statuses.map(({ nodes }) => nodes),
     [['n1'], ['n1']],
   );
+});
+
+test('a Service whose tenant comes into dispute goes on with endpoints that its policy allows, and no others', () => {
+  const networks = { ...OPEN_GRANTS, allowedEndpointCIDRs: ['172.16.0.0/12'] };
+  const gold = { kind: 'name', name: 'gold' } as const;
+  const late = policy('late', { namespaceSelector: team('late'), tenantFrom: gold, grants: networks });
+  const first = policy('first', { priority: 9, namespaceSelector: team('first'), tenantFrom: gold });
+  const given = {
+    settings: { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } } as const,
+    namespaces: [namespace('first', { team: 'first' }), namespace('late', { team: 'late' })],
+    services: [service('late/db')],
+    slices: [slice('late/db', ['172.16.0.9', '203.0.113.9'])],
+  };
+  const before = translate(snapshotOf({ ...given, policies: [late] }), NOTHING_HELD);
+  const { table, statuses } = translate(snapshotOf({ ...given, policies: [late, first] }), heldFor(before.table));
+  assert.equal(statuses[0]?.accepted.reason, 'TenantConflict');
+  const endpoints = entriesOf(table, 'endpoints').flatMap((entry) => entry.endpoints.map(({ address }) => address));
+  assert.deepEqual(endpoints, ['172.16.0.9']);
 });
 
 test('a source range without end is refused at once, and does not travel in the table of the fleet', () => {

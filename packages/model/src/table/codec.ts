@@ -126,7 +126,15 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     accepted: VERDICT,
     degraded: listOf(VERDICT),
     settings: nullOr(SETTINGS),
-    ports: listOf(shaped({ name: nullOr(isText), port: isPort, protocol: isText, error: nullOr(VERDICT) })),
+    ports: listOf(
+      shaped({
+        name: nullOr(isText),
+        port: isPort,
+        protocol: isText,
+        error: nullOr(VERDICT),
+        formerName: optional(nullOr(isText)),
+      }),
+    ),
     pool: nullOr(isText),
     nodes: listOf(isText),
   },

@@ -63,6 +63,8 @@ export interface PortEntry {
   readonly protocol: string;
   /** Why this port of an otherwise good Service is not served. */
   readonly error: Verdict<RefusalReason> | null;
+  /** While its slices still have it under another name, after it was renamed: that one. */
+  readonly formerName?: string | null;
 }
 
 /** (address, protocol, port) on a node: the unit that is owned. */

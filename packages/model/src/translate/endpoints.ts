@@ -27,10 +27,10 @@ export function endpointsFor(
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
   // Once for all ports: a Service may have thousands, in as many slices.
-  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, nameOf) }));
+  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, namedKey) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
-    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(nameOf(port)) ?? []));
+    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(namedKey(port)) ?? []));
     const trusted = found.filter(({ endpoint }) => {
       const objection = mayUse(service.namespace, endpoint.address);
       if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
@@ -42,7 +42,7 @@ export function endpointsFor(
 }
 
 /** A port of a slice belongs to the Service port of the same name; its number may differ from pod to pod. */
-function nameOf({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
+export function namedKey({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
   return `${protocol}/${name ?? ''}`;
 }
 

@@ -16,8 +16,8 @@ export interface HeldService {
   readonly settings: ServiceSettings;
   readonly tenant: string;
   readonly pool: string;
-  /** Keys (`portKey`) of the ports that were served, also while no node was there to serve them. */
-  readonly ports: ReadonlySet<string>;
+  /** The ports that were served, also while no node was there to serve them. */
+  readonly ports: ServedPorts;
 }
 
 export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
@@ -36,6 +36,10 @@ export function heldFor(table: RoutingTable): Held {
   return { listeners, services };
 }
 
-export function servedPorts(ports: readonly PortEntry[]): ReadonlySet<string> {
-  return new Set(ports.filter(({ error }) => error === null).map(portKey));
+/** By key (`portKey`), the name under which slices had the port last. */
+export type ServedPorts = ReadonlyMap<string, string | null>;
+
+export function servedPorts(ports: readonly PortEntry[]): ServedPorts {
+  const served = ports.filter(({ error }) => error === null);
+  return new Map(served.map((port) => [portKey(port), port.formerName === undefined ? port.name : port.formerName]));
 }

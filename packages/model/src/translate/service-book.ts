@@ -74,10 +74,12 @@ export class ServiceBook {
       known.service = service;
       return known;
     }
+    const held = this.#held.get(uid);
     const record: ServiceRecord = {
       uid,
       service,
-      held: this.#held.get(uid),
+      held,
+      ports: held?.ports ?? new Map(),
       membership: undefined,
       decision: undefined,
       tenant: null,

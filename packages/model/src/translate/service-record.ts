@@ -2,7 +2,7 @@ import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';
 import type { Decision } from './decision.ts';
-import { type HeldService, servedPorts } from './held.ts';
+import { type HeldService, type ServedPorts, servedPorts } from './held.ts';
 import type { Membership } from './tenancy.ts';
 
 /** All that is known of one Service that Weir takes, and what was last decided about it. */
@@ -16,6 +16,8 @@ export interface ServiceRecord {
   decision: Decision | undefined;
   /** Of the decision. */
   tenant: string | null;
+  /** As they were served last. */
+  ports: ServedPorts;
   /** Its part of the table. */
   entries: readonly Entry[];
 }

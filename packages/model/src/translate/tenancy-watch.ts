@@ -5,7 +5,10 @@ import { Claims, type Membership, type Tenancy, type Tenant, tenancyFor } from '
 
 /** Who is whose tenant, made anew only when namespaces or policies change; tenants stay the same objects until they do. */
 export class TenancyWatch {
-  #tenancy: Tenancy = { tenants: new Map(), membershipOf: () => ({ kind: 'disputed', message: '' }) };
+  #tenancy: Tenancy = {
+    tenants: new Map(),
+    membershipOf: () => ({ kind: 'disputed', message: '', allowedEndpointCIDRs: [] }),
+  };
   readonly #claims = new Claims();
   #before: Snapshot | undefined;
   /** How many Services each namespace has: one that only Services mention exists as well. */
@@ -48,7 +51,7 @@ export class TenancyWatch {
 
 export function isSameMembership(a: Membership | undefined, b: Membership): boolean {
   if (a?.kind === 'tenant' && b.kind === 'tenant') return a.tenant === b.tenant;
-  return a?.kind === 'disputed' && b.kind === 'disputed' && a.message === b.message;
+  return a?.kind === 'disputed' && b.kind === 'disputed' && isSame(a, b);
 }
 
 function keepingSame(tenancy: Tenancy, before: ReadonlyMap<string, Tenant>): Tenancy {

@@ -15,7 +15,12 @@ export interface Tenant {
 
 export type Membership =
   | { readonly kind: 'tenant'; readonly tenant: Tenant }
-  | { readonly kind: 'disputed'; readonly message: string };
+  | {
+      readonly kind: 'disputed';
+      readonly message: string;
+      /** Of the policy that selects the namespace, whose tenant it may not be: what is served goes on, with all of its endpoints. */
+      readonly allowedEndpointCIDRs: readonly string[];
+    };
 
 export interface Tenancy {
   /** By name. */
@@ -82,7 +87,7 @@ export function tenancyFor(snapshot: Snapshot, known: Claims = new Claims()): Te
     tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits, grants: owner.spec.grants });
   }
   const memberships = new Map(claims.map((claim) => [claim.namespace, membershipFor(claim, owners, tenants)]));
-  const unknown: Membership = { kind: 'disputed', message: 'the namespace does not exist' };
+  const unknown: Membership = { kind: 'disputed', message: 'the namespace does not exist', allowedEndpointCIDRs: [] };
   return { tenants, membershipOf: (namespace) => memberships.get(namespace) ?? unknown };
 }
 
@@ -122,16 +127,19 @@ function membershipFor(
 ): Membership {
   const { tenant: name, policy } = claim;
   const tenant = name === undefined ? undefined : tenants.get(name);
+  const { allowedEndpointCIDRs } = policy.spec.grants;
   if (tenant === undefined) {
     const label = policy.spec.tenantFrom.kind === 'label' ? policy.spec.tenantFrom.label : '';
     return {
       kind: 'disputed',
+      allowedEndpointCIDRs,
       message: `namespace "${claim.namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`,
     };
   }
   if (owners.get(tenant.name) !== policy) {
     return {
       kind: 'disputed',
+      allowedEndpointCIDRs,
       message: `tenant "${tenant.name}" of namespace "${claim.namespace}" already belongs to another TenantPolicy of higher priority; ask the operator to give one of the two another tenant name`,
     };
   }

@@ -5,7 +5,7 @@ import type { FleetSettings, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { changedIn } from './changed-in.ts';
 import { Decider } from './decider.ts';
-import type { Held } from './held.ts';
+import { type Held, servedPorts } from './held.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
 import { entriesFor, outcomeFor } from './outcomes.ts';
 import { ProblemBook } from './problem-book.ts';
@@ -155,7 +155,8 @@ export class Translator {
     for (const record of records) {
       if (record.decision === undefined) continue;
       const excess = this.#excess.get(record.tenant ?? '');
-      const outcome = outcomeFor(record.decision, { slices: this.#slices, mayUse, excess });
+      const outcome = outcomeFor(record.decision, { slices: this.#slices, mayUse, excess, before: record.ports });
+      record.ports = outcome.settings === null ? new Map() : servedPorts(outcome.ports);
       const after = entriesFor(outcome);
       replacements.push({ before: record.entries, after });
       record.entries = after;

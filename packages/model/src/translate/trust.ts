@@ -85,8 +85,7 @@ export class Trust {
 
   #allowed(namespace: string, tenancy: Tenancy): readonly Cidr[] {
     const membership = tenancy.membershipOf(namespace);
-    if (membership.kind !== 'tenant') return [];
-    const texts = membership.tenant.grants.allowedEndpointCIDRs;
+    const { allowedEndpointCIDRs: texts } = membership.kind === 'tenant' ? membership.tenant.grants : membership;
     const networks = this.#networks.get(texts) ?? parsed(texts);
     this.#networks.set(texts, networks);
     return networks;

@@ -59,6 +59,15 @@ const hostSteps: fc.Arbitrary<Step> = fc
     const numbered = ports.map((number) => port(number, { name: `${number}-TCP` }));
     return { ...before, services: put(before.services, service(path, { annotations, createdAt, ports: numbered })) };
   });
+/** Its slices follow later, or never. */
+const renamingSteps: fc.Arbitrary<Step> = fc
+  .record({ index: fc.nat(20), names: fc.constantFrom(['80-TCP', '81-TCP'], ['81-TCP', '80-TCP'], ['new', 'newer']) })
+  .map(({ index, names }) => (before) => {
+    const renamed = before.services[index % Math.max(1, before.services.length)];
+    if (renamed === undefined) return before;
+    const ports = renamed.ports.map((each, at) => ({ ...each, name: names[at] ?? each.name }));
+    return { ...before, services: put(before.services, { ...renamed, ports }) };
+  });
 const leaving: fc.Arbitrary<Step> = fc
   .nat(20)
   .map((index) => (before) => ({ ...before, services: without(before.services, index) }));
@@ -151,6 +160,7 @@ const suspensionSteps: fc.Arbitrary<Step> = fc
 export const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: serviceSteps },
   { weight: 4, arbitrary: hostSteps },
+  { weight: 2, arbitrary: renamingSteps },
   { weight: 2, arbitrary: leaving },
   { weight: 3, arbitrary: sliceSteps },
   sliceLeaving,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entriesOf, type Translation } from '@weir/model';
+import { entriesOf, type ServiceObject, type SliceObject, type Translation } from '@weir/model';
 import { pod, port, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { endpointsOf, fresh, portsOf, reasonOf } from '../build/translation.ts';
+import { endpointsOf, fresh, next, portsOf, reasonOf } from '../build/translation.ts';
 
 describe('endpoints', () => {
   test('slices are merged, and an address that stands in two is one endpoint of the matcher', () => {
@@ -31,6 +31,40 @@ describe('endpoints', () => {
     assert.deepEqual(used(ready, leaving, sick), ['10.0.0.1:8080']);
     assert.deepEqual(used(leaving, sick), ['10.0.0.2:8080']);
     assert.deepEqual(used(sick), []);
+  });
+
+  describe('of a port that is renamed', () => {
+    const named = (...names: readonly string[]): readonly SliceObject[] => [
+      slice('a/web', ['10.0.0.1'], { ports: names.map((name, i) => ({ name, port: 8080 + i, protocol: 'TCP' })) }),
+    ];
+    const web = (ports: readonly (string | null)[], more: Partial<ServiceObject> = {}): ServiceObject =>
+      service('a/web', { ports: ports.map((name, i) => port(80 + i, { name })), ...more });
+    const before = fresh({ services: [web(['http'])], slices: named('http') });
+
+    test('are those of its old name until the slices have the new one, however often they change meanwhile', () => {
+      const renamed = next(before, { services: [web(['web'])], slices: named('http') });
+      assert.deepEqual(endpointsOf(renamed), ['10.0.0.1:8080']);
+      const again = next(renamed, { services: [web(['www'])], slices: named('http', 'other') });
+      assert.deepEqual(endpointsOf(again), ['10.0.0.1:8080']);
+      const followed = next(again, { services: [web(['www'])], slices: named('other', 'www') });
+      assert.deepEqual(endpointsOf(followed), ['10.0.0.1:8081']);
+      assert.deepEqual(endpointsOf(next(followed, { services: [web(['www'])], slices: named('http') })), []);
+    });
+
+    test('are not those of a name that another of its ports has now', () => {
+      const after = next(before, { services: [web(['new', 'http'])], slices: named('http') });
+      assert.deepEqual(
+        entriesOf(after.table, 'endpoints').map(({ port: number }) => number),
+        [81],
+      );
+    });
+
+    test('are none where slices are made by hand, and none for who was never served under the old name', () => {
+      const own = { hasSelector: false };
+      const byHand = fresh({ services: [web(['http'], own)], slices: named('http') });
+      assert.deepEqual(endpointsOf(next(byHand, { services: [web(['web'], own)], slices: named('http') })), []);
+      assert.deepEqual(endpointsOf(fresh({ services: [web(['web'])], slices: named('http') })), []);
+    });
   });
 
   test('carry the zone that their slice names', () => {
