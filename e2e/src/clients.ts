@@ -14,6 +14,25 @@ export async function answers(hosts: readonly string[], port: number, { from }: 
   for (const host of hosts) await eventually(() => echoOnce(host, port, from), SOON);
 }
 
+/** The port answers at each address all the time until `act` is done; returns how many times. */
+export async function answersMeanwhile(
+  hosts: readonly string[],
+  port: number,
+  act: () => Promise<unknown>,
+): Promise<number> {
+  let isDone = false;
+  let answered = 0;
+  const acting = act().finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    for (const host of hosts) await echoOnce(host, port, undefined);
+    answered += hosts.length;
+  }
+  await acting;
+  return answered;
+}
+
 /** Whoever connects is refused at each address, soon: there is no listener. */
 export async function refuses(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {

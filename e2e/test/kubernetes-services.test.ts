@@ -10,7 +10,7 @@ import {
   nodeAddress6,
   podAddress,
 } from '../src/addresses.ts';
-import { answers, refuses, sendsAway } from '../src/clients.ts';
+import { answers, answersMeanwhile, refuses, sendsAway } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import { addressesIn, conditionIn, type ServiceStatus, serviceStatus, statusWhen } from '../src/kubernetes-objects.ts';
 import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
@@ -86,8 +86,13 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await patch('edits/web', { spec: { type: 'LoadBalancer' } });
     await published('edits/web', ADDRESSES);
     await answers(ADDRESSES, 1010);
-    await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1010, targetPort: 'main' }] } });
-    await answers(ADDRESSES, 1010);
+    const slices = ['endpointslice', '-n', 'edits', '-l', 'kubernetes.io/service-name=web'];
+    await answersMeanwhile(ADDRESSES, 1010, async () => {
+      for (const name of ['c', 'd', 'e', 'f', 'b']) {
+        await patch('edits/web', { spec: { ports: [{ name, port: 1010, targetPort: 'main' }] } });
+        await kubectl('wait', `--for=jsonpath={.ports[0].name}=${name}`, ...slices);
+      }
+    });
     await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1011, targetPort: 'main' }] } });
     await answers(ADDRESSES, 1011);
     await refuses(ADDRESSES, 1010);
