@@ -44,7 +44,7 @@ export class ProcessOutput {
   }
 
   async shows(what: RegExp | ((output: string) => boolean), options: { timeoutMs?: number } = {}): Promise<void> {
-    const { timeoutMs = 10_000 } = options;
+    const { timeoutMs = 30_000 } = options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const fail = (why: string): void => reject(new Error(`${this.#name} ${why}:\n${this.tail}`));
     const check = (): void => {

@@ -35,7 +35,7 @@ export type SpawnedProcess = AsyncDisposable & {
 };
 
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
-  const { command, args = [], name = command, readyWhen, readyTimeoutMs = 20_000 } = options;
+  const { command, args = [], name = command, readyWhen, readyTimeoutMs = 60_000 } = options;
   const [program, programArguments] = endingWithUs('KILL', command, args);
   const child = spawn(program, programArguments, {
     cwd: options.cwd,

@@ -20,15 +20,18 @@ test('a CPU profile of a worker is taken while it relays, by nobody but the own 
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   assert.equal(statSync(socketPath).mode & 0o777, 0o600);
   await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
-  const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
-  let rounds = 0;
-  const over = profiled.then(() => true);
-  while (!(await Promise.race([over, echo(client)]))) rounds += 1;
-  const { status, body } = await profiled;
-  assert.equal(status, 200);
-  assert.ok(rounds > 0);
-  const profile = JSON.parse(body) as { nodes: { callFrame: { functionName: string } }[]; endTime: number };
-  assert.ok(profile.nodes.some(({ callFrame }) => callFrame.functionName === 'onData'));
+  // A profile is samples: of a worker that hardly ran they may have missed what it did.
+  await eventually(async () => {
+    const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
+    let rounds = 0;
+    const over = profiled.then(() => true);
+    while (!(await Promise.race([over, echo(client)]))) rounds += 1;
+    const { status, body } = await profiled;
+    assert.equal(status, 200);
+    assert.ok(rounds > 0);
+    const profile = JSON.parse(body) as { nodes: { callFrame: { functionName: string } }[] };
+    assert.ok(profile.nodes.some(({ callFrame }) => callFrame.functionName === 'onData'));
+  });
 });
 
 test('what is asked for wrongly is told, and a drain ends the proxy in good order', async () => {
