@@ -8,6 +8,8 @@ export const nodeAddress6 = (node: NodeName): string => `fd00:250::1${node.at(-1
 export const podAddress = (number: number): string => `10.244.0.${number}`;
 export const podAddress6 = (number: number): string => `fd00:244::${number}`;
 export const SERVICE_CIDRS = ['10.96.0.0/16', 'fd00:96::/112'] as const;
+/** A further one that a node may bind. */
+export const EXTRA_ADDRESS = '10.250.0.21';
 /** Nobody's: an endpoint there is of no pod. */
 export const FOREIGN_ADDRESS = '172.20.0.1';
 

@@ -28,6 +28,9 @@ export interface Fleet extends AsyncDisposable {
   stopController(): Promise<void>;
   startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
+  /** Ends as if its machine lost power. */
+  killProxy(node: NodeName): Promise<void>;
+  startProxy(node: NodeName): Promise<void>;
   /** The end of what each process wrote, for a test that fails. */
   output(): string;
   close(): Promise<void>;
@@ -104,6 +107,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     stopController: () => stop('controller'),
     startController: async () => start('controller', await freePort()),
     restartProxy: restart,
+    killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
+    startProxy: async (node) => start(node, await freePort()),
     output: () => [...running].map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
     close,
     [Symbol.asyncDispose]: close,
