@@ -1,0 +1,145 @@
+// What the nodes of the fleet, their proxies and Redis do to Services, as their users see it; with kubectl, on a real API server.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import { ALL_ADDRESSES, EXTRA_ADDRESS, NODES, nodeAddress } from '../src/addresses.ts';
+import { answers } from '../src/clients.ts';
+import { type Fleet, startFleet } from '../src/fleet.ts';
+import { addressesIn, conditionIn, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
+import { loadBalancer, namespace, tenantPolicy } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
+
+const ADDRESSES = NODES.map(nodeAddress);
+const SHARED_PORT = 8443;
+const SLOW = { timeoutMs: 30_000, intervalMs: 200 };
+
+const requirement = {
+  ...requireProgram('redis', 'kubernetes'),
+  ...insideNamespace({ addresses: [...ALL_ADDRESSES, EXTRA_ADDRESS] }),
+};
+
+describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: Fleet;
+  let pods: Pods;
+  const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
+  const apply = (...items: readonly object[]): Promise<string> =>
+    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
+    statusWhen(fleet.cluster, path, isRight);
+  const served = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
+    when(path, (now) => addressesIn(now).join() === addresses.join());
+  const reasonOf = (status: ServiceStatus, type: string): string => conditionIn(status, type)?.reason ?? '';
+  const refusal = async (path: string): Promise<string> => {
+    const status = await when(path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
+    const { reason, message } = conditionIn(status, 'Accepted') ?? {};
+    return `${reason}: ${message}`;
+  };
+
+  before(async () => {
+    fleet = await startFleet({ settings: { WEIR_SHARED_PORTS: String(SHARED_PORT) } });
+    pods = new Pods(fleet.cluster);
+    await apply(
+      namespace('shop', { team: 'shop' }),
+      loadBalancer('shop/web', { ports: [{ port: 3001, targetPort: 'main' }] }),
+    );
+    await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
+    await served('shop/web', ADDRESSES);
+  });
+  after(async () => {
+    await pods?.close();
+    await fleet?.close();
+  });
+
+  test('loses the address of a proxy that dies, and has it again when that is back', async () => {
+    await fleet.killProxy('node-2');
+    await served('shop/web', [ADDRESSES[0] ?? '', ADDRESSES[2] ?? '']);
+    await answers([ADDRESSES[0] ?? '', ADDRESSES[2] ?? ''], 3001);
+    await fleet.startProxy('node-2');
+    await served('shop/web', ADDRESSES);
+    await answers(ADDRESSES, 3001);
+  });
+
+  test('keeps its addresses when all proxies die at once, and who is new then is told that none confirms', async () => {
+    for (const node of NODES) await fleet.killProxy(node);
+    await eventually(async () => {
+      const text = await fleet.weir('get', 'proxies', '-o', 'json');
+      const { items } = JSON.parse(text) as { items: readonly { readonly state: string }[] };
+      assert.deepEqual(
+        items.map(({ state }) => state),
+        NODES.map(() => 'Silent'),
+      );
+    }, SLOW);
+    await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
+    await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
+    await served('shop/web', ADDRESSES);
+    for (const node of NODES) await fleet.startProxy(node);
+    await served('shop/later', ADDRESSES);
+    await answers(ADDRESSES, 3001);
+  });
+
+  test('has further addresses of a node while its annotation names them', async () => {
+    await kubectl('annotate', 'node', 'node-1', `weir.dev/addresses=${EXTRA_ADDRESS}`);
+    await served('shop/web', [...ADDRESSES, EXTRA_ADDRESS].sort());
+    await answers([EXTRA_ADDRESS], 3001);
+    await kubectl('annotate', 'node', 'node-1', 'weir.dev/addresses-');
+    await served('shop/web', ADDRESSES);
+  });
+
+  test('keeps its good ports when it asks for one that is taken, and reads which one that is', async () => {
+    await apply(namespace('rival'), loadBalancer('rival/first', { ports: [{ port: 3002 }] }));
+    await served('rival/first', ADDRESSES);
+    await apply(
+      loadBalancer('shop/web', {
+        ports: [
+          { name: 'good', port: 3001, targetPort: 'main' },
+          { name: 'taken', port: 3002, targetPort: 'main' },
+        ],
+      }),
+    );
+    const status = await when('shop/web', (now) => reasonOf(now, 'Accepted') === 'PortConflict');
+    assert.doesNotMatch(conditionIn(status, 'Accepted')?.message ?? '', /rival/);
+    const ports = (await when('shop/web', (now) => now.loadBalancer?.ingress?.[0]?.ports?.length === 2)).loadBalancer
+      ?.ingress?.[0]?.ports;
+    assert.deepEqual(
+      ports?.map(({ port, error }) => [port, error]),
+      [
+        [3001, undefined],
+        [3002, 'weir.dev/PortConflict'],
+      ],
+    );
+    await answers(ADDRESSES, 3001);
+    await kubectl('delete', 'service', 'first', '-n', 'rival');
+    await when('shop/web', (now) => reasonOf(now, 'Accepted') === 'Accepted');
+    await answers(ADDRESSES, 3002);
+  });
+
+  test('shares a port of the fleet by the hosts that its tenant may have, and only by those', async () => {
+    const shared = (path: string, hosts?: string): object =>
+      loadBalancer(
+        path,
+        { ports: [{ port: SHARED_PORT, targetPort: 'main' }] },
+        hosts === undefined ? {} : { annotations: { 'weir.dev/tls-passthrough': 'true', 'weir.dev/hosts': hosts } },
+      );
+    await apply(
+      namespace('game', { team: 'game' }),
+      tenantPolicy('game', { allowedHosts: ['*.game.example'] }),
+      tenantPolicy('shop', { allowedHosts: ['*.shop.example', 'play.game.example'] }),
+      shared('game/first', 'play.game.example'),
+    );
+    await served('game/first', ADDRESSES);
+    await apply(
+      shared('shop/till', 'till.shop.example'),
+      shared('shop/late', 'play.game.example'),
+      shared('shop/other', 'bank.example'),
+      shared('shop/all'),
+    );
+    await served('shop/till', ADDRESSES);
+    const late = await refusal('shop/late');
+    assert.match(late, /^HostConflict: .*play\.game\.example.*another tenant/);
+    assert.doesNotMatch(late, /first/);
+    assert.match(await refusal('shop/other'), /^HostNotAllowed: .*bank\.example.*TenantPolicy "shop"/);
+    assert.match(await refusal('shop/all'), /^PortReserved: .*8443\/TCP is shared by host names/);
+    await kubectl('delete', 'service', 'first', '-n', 'game');
+    await served('shop/late', ADDRESSES);
+  });
+});
