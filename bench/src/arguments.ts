@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type ControlOptions, parseControlArguments } from './control/arguments.ts';
 import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
+import { wholeOption } from './option-values.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/arguments.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
 import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
@@ -31,7 +32,7 @@ export type L4Options = CommonOptions & {
 
 const benchmarks = ['l4', 'fairness'] as const;
 const all = [...benchmarks, 'control', 'propagation', 'soak'].join(', ');
-const most = { pairs: 100, seconds: 30 };
+const ranges = { pairs: { least: 1, most: 100 }, seconds: { least: 1, most: 30 } };
 const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
   l4: ['weir', 'haproxy', 'nginx', 'envoy'],
   fairness: ['weir', 'haproxy'],
@@ -69,8 +70,8 @@ function commandFor(args: readonly string[]): Command {
   if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${all}`);
   if (others[0] !== undefined) throw new Error(`"${others[0]}" is too much`);
   const common = {
-    pairs: parseWhole('pairs', values.pairs),
-    seconds: parseWhole('seconds', values.seconds),
+    pairs: wholeOption('pairs', values.pairs, ranges.pairs),
+    seconds: wholeOption('seconds', values.seconds, ranges.seconds),
     subjects:
       values.subjects === undefined ? defaultSubjects[name] : parseList('subjects', values.subjects, isSubjectName),
     isByDefault: values.subjects === undefined,
@@ -94,14 +95,6 @@ function l4OptionsFor({
     ...(chosen === undefined ? {} : { only: scenarioNames.filter((name) => chosen.includes(name)) }),
     ...(profile === undefined ? {} : { profile }),
   };
-}
-
-function parseWhole(option: keyof typeof most, text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1 || value > most[option]) {
-    throw new Error(`--${option} is "${text}"; use a whole number from 1 to ${most[option]}`);
-  }
-  return value;
 }
 
 const listed = { subjects: subjectNames, only: scenarioNames } as const;

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { type ControlScenario, controlScenarios, isControlScenario } from './scenario-name.ts';
+import { namesOption, wholeOption, wholeOptions } from '../option-values.ts';
+import { type ControlScenario, controlScenarios } from './scenario-name.ts';
 
 export type ControlOptions = {
   /** How many Services, ascending; each is a run of its own. */
@@ -36,31 +37,14 @@ export function parseControlArguments(
   });
   if (values.help) return { kind: 'help' };
   if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
-  const services = values.services.split(',').map((text) => parseWhole('services', text.trim()));
-  const only = values.only === undefined ? undefined : parseScenarios(values.only);
+  const only = values.only === undefined ? undefined : namesOption('only', values.only, controlScenarios);
   return {
     kind: 'control',
     options: {
-      services: [...new Set(services)].sort((a, b) => a - b),
-      followers: parseWhole('followers', values.followers),
-      rounds: parseWhole('rounds', values.rounds),
+      services: wholeOptions('services', values.services, ranges.services),
+      followers: wholeOption('followers', values.followers, ranges.followers),
+      rounds: wholeOption('rounds', values.rounds, ranges.rounds),
       ...(only === undefined ? {} : { only }),
     },
   };
-}
-
-function parseWhole(option: keyof typeof ranges, text: string): number {
-  const { least, most } = ranges[option];
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new Error(`--${option} is "${text}"; use a whole number from ${least} to ${most}`);
-  }
-  return value;
-}
-
-function parseScenarios(text: string): ControlScenario[] {
-  const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !isControlScenario(name));
-  if (wrong !== undefined) throw new Error(`--only names "${wrong}"; use some of ${controlScenarios.join(', ')}`);
-  return controlScenarios.filter((name) => names.includes(name));
 }

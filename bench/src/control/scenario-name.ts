@@ -12,7 +12,3 @@ export type ControlScenario = keyof typeof controlScenarioTexts;
 export type ChangeScenario = Exclude<ControlScenario, 'start'>;
 
 export const controlScenarios: readonly ControlScenario[] = Object.keys(controlScenarioTexts) as ControlScenario[];
-
-export function isControlScenario(name: string): name is ControlScenario {
-  return Object.hasOwn(controlScenarioTexts, name);
-}

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { isPropagationSource, type PropagationSource, propagationSources } from './source-name.ts';
+import { namesOption, wholeOption, wholeOptions } from '../option-values.ts';
+import { type PropagationSource, propagationSources } from './source-name.ts';
 
 export type PropagationOptions = {
   /** How many Services, ascending; each is a run of its own. */
@@ -34,31 +35,15 @@ export function parsePropagationArguments(
   });
   if (values.help) return { kind: 'help' };
   if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
-  const services = values.services.split(',').map((text) => parseWhole('services', text.trim()));
   return {
     kind: 'propagation',
     options: {
-      services: [...new Set(services)].sort((a, b) => a - b),
-      changes: parseWhole('changes', values.changes),
-      sources: values.source === undefined ? propagationSources : parseSources(values.source),
+      services: wholeOptions('services', values.services, ranges.services),
+      changes: wholeOption('changes', values.changes, ranges.changes),
+      sources:
+        values.source === undefined ? propagationSources : namesOption('source', values.source, propagationSources),
       isByDefault: values.source === undefined,
       ...(values.profile === undefined ? {} : { profile: values.profile }),
     },
   };
-}
-
-function parseWhole(option: keyof typeof ranges, text: string): number {
-  const { least, most } = ranges[option];
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new Error(`--${option} is "${text}"; use a whole number from ${least} to ${most}`);
-  }
-  return value;
-}
-
-function parseSources(text: string): PropagationSource[] {
-  const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !isPropagationSource(name));
-  if (wrong !== undefined) throw new Error(`--source names "${wrong}"; use some of ${propagationSources.join(', ')}`);
-  return propagationSources.filter((name) => names.includes(name));
 }

@@ -9,7 +9,3 @@ export type PropagationSource = keyof typeof propagationSourceTexts;
 export const propagationSources: readonly PropagationSource[] = Object.keys(
   propagationSourceTexts,
 ) as PropagationSource[];
-
-export function isPropagationSource(name: string): name is PropagationSource {
-  return Object.hasOwn(propagationSourceTexts, name);
-}
