@@ -59,8 +59,8 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await answers(ADDRESSES, 3001);
   });
 
-  test('keeps its addresses when all proxies die at once, and who is new then is told that none confirms', async () => {
-    for (const node of NODES) await fleet.killProxy(node);
+  test('keeps an address when all proxies die, and who is new then is told that none confirms', async () => {
+    await Promise.all(NODES.map((node) => fleet.killProxy(node)));
     await eventually(async () => {
       const text = await fleet.weir('get', 'proxies', '-o', 'json');
       const { items } = JSON.parse(text) as { items: readonly { readonly state: string }[] };
@@ -71,9 +71,12 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     }, SLOW);
     await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
     await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
-    await served('shop/web', ADDRESSES);
+    // All of them if all went silent in one look, and in any case the last.
+    const kept = addressesIn(await when('shop/web', () => true));
+    assert.ok(kept.length > 0 && kept.every((address) => ADDRESSES.includes(address)), kept.join());
     for (const node of NODES) await fleet.startProxy(node);
     await served('shop/later', ADDRESSES);
+    await served('shop/web', ADDRESSES);
     await answers(ADDRESSES, 3001);
   });
 
