@@ -97,6 +97,7 @@ export class TablePublisher {
     const leader = this.#leader;
     assert(leader !== undefined, 'lead() comes before publish()');
     if (this.#inDoubt) {
+      this.#forgetBetween(to);
       const meta = await this.#look();
       if (meta !== undefined && meta.leader !== leader) return this.#step(meta.leader);
     }
@@ -153,6 +154,11 @@ export class TablePublisher {
     this.#written = this.#written.filter(({ position }) => isSamePosition(position, meta));
     this.#inDoubt = false;
     return meta;
+  }
+
+  /** A version that is kept keeps all that come after it until the two are compared: in an outage there is one each second. */
+  #forgetBetween(to: RoutingTable): void {
+    for (const { table } of this.#written) if (table !== undefined) diff(table, to);
   }
 
   #step(leader: number): PublishOutcome {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { encodeEntry, type RoutingTable, tableOf } from '@weir/model';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { apply, EMPTY_TABLE, encodeEntry, type RoutingTable, tableOf } from '@weir/model';
 import type { Publication, TableStore } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
@@ -128,6 +130,24 @@ describe('publishing the table', () => {
     }
   });
 
+  test('of versions that came and went while the store was away none is kept', async () => {
+    const store = createMemoryStore();
+    const publisher = new TablePublisher({ store: store.table });
+    await publisher.lead();
+    let table = apply(EMPTY_TABLE, [put('a')]);
+    await publisher.publish(table);
+    store.faults.goAway();
+    const versions: WeakRef<object>[] = [];
+    for (let version = 1; version <= 20; version += 1) {
+      table = apply(table, [put('a', version)]);
+      versions.push(new WeakRef(table.entries));
+      await assert.rejects(publisher.publish(table), { code: 'AWAY' });
+    }
+    const kept = (): number => versions.filter((version) => version.deref() !== undefined).length;
+    assert.ok(await isCollected(() => kept() <= 2), `${kept()} are kept beside the one that was sent and the last`);
+    assert.equal(table.entries.size, 1);
+  });
+
   test('when no answer came, it looks whether the store took it, and writes only what is missing', async () => {
     for (const isTaken of [true, false]) {
       const store = createMemoryStore();
@@ -201,4 +221,17 @@ function overriding(store: TableStore, over: Partial<TableStore>): TableStore {
     revisions: (options) => store.revisions(options),
     ...over,
   };
+}
+
+/** What a WeakRef refers to stays for the turn in which it was made or read. */
+async function isCollected(isGone: () => boolean): Promise<boolean> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    await new Promise(setImmediate);
+    collect();
+    await new Promise(setImmediate);
+    if (isGone()) return true;
+  }
+  return false;
 }
