@@ -34,14 +34,16 @@ export class HeardListeners {
   /** Reads what is not known yet; undefined: nothing was known, or it changed while it was read. */
   async #changes(key: string, root: string, before: Heard | undefined): Promise<Heard | undefined> {
     if (before === undefined) return undefined;
-    const digests = digestsOf(await this.#connection.call((redis) => redis.hget(key, 'digests')));
+    const text = await this.#connection.call((redis) => redis.hget(key, 'digests'));
+    const digests = digestsOf(text);
     if (digests === undefined) return undefined;
     const missing = digests.flatMap((digest, index) => (before.chunks.has(digest) ? [] : [index]));
-    const answers = await this.#connection.call((redis) =>
-      redis.hmget(key, 'root', ...missing.map((index) => `chunk:${index}`)),
+    const [rootNow, textNow, ...chunks] = await this.#connection.call((redis) =>
+      redis.hmget(key, 'root', 'digests', ...missing.map((index) => `chunk:${index}`)),
     );
-    if (answers[0] !== root) return undefined;
-    const texts = new Map(missing.map((index, nth) => [index, answers[nth + 1]]));
+    // Both: it may have said something else in between, and now the same as before again.
+    if (rootNow !== root || textNow !== text) return undefined;
+    const texts = new Map(missing.map((index, nth) => [index, chunks[nth]]));
     return heardOf(root, digests, (digest, index) => before.chunks.get(digest) ?? reportsOf(texts.get(index)));
   }
 
