@@ -52,6 +52,7 @@ export * from './table/entry.ts';
 export * from './table/table.ts';
 export * from './translate/cutoffs.ts';
 export * from './translate/held.ts';
+export { isOwned } from './translate/owned.ts';
 export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export { type Decided, Translator } from './translate/translator.ts';
 export * from './usage/counters.ts';

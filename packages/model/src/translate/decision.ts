@@ -13,7 +13,7 @@ import type { Placement } from './placement.ts';
 import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
-import { modesFor, wantsFor } from './shared-ports.ts';
+import { isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, sentences } from './text.ts';
@@ -57,10 +57,12 @@ function decideOnce(service: ServiceObject, context: DecisionContext): Decision 
   const { fleet, held, taken } = context;
   const parsed = settingsFor(service);
   const asked = parsed.kind === 'settings' ? parsed.settings.hosts : [];
-  const hosts = [...new Set([...asked, ...(held?.settings.hosts ?? [])])];
+  const has = held?.settings.hosts ?? [];
   const listeners = taken.listenersOf(service.uid);
-  const wants = wantsFor(service.ports, modesFor(service, { fleet, hosts, listeners, isGranted: true }), hosts);
-  return { ...judge(service, parsed, context), wants };
+  const modes = modesFor(service, { fleet, hosts: [...asked, ...has], listeners, isGranted: true });
+  // All of them are looked through with every change of somebody else.
+  const claimed = new Set([asked, has].filter((hosts) => !isTooMany(hosts)).flat());
+  return { ...judge(service, parsed, context), wants: wantsFor(service.ports, modes, [...claimed]) };
 }
 
 function judge(service: ServiceObject, parsed: ParsedSettings, context: DecisionContext): Verdicts {
@@ -69,9 +71,12 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const asked = parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : undefined;
   const objection = objectionTo(membership, parsed) ?? (tenant && refusalOf(service, asked, { tenant, ...context }));
   const settings = (objection === undefined ? asked : held?.settings) ?? null;
-  const hosts = settings?.hosts ?? [];
+  // Of one that is refused whole its ports are judged by what it asks for, as far as that can be read.
+  const meant = settings ?? asked;
+  const hosts = meant?.hosts ?? [];
   const listeners = context.taken.listenersOf(service.uid);
-  const modes = modesFor(service, { fleet: context.fleet, hosts, listeners, isGranted: objection === undefined });
+  const isGranted = objection === undefined;
+  const modes = meant ? modesFor(service, { fleet: context.fleet, hosts, listeners, isGranted }) : NO_MODES;
   const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, hosts, modes, ...context });
   if (tenant === undefined || badPorts === undefined || settings === null) {
     if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
@@ -95,6 +100,8 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
     context,
   );
 }
+
+const NO_MODES: PortModes = new Map();
 
 function objectionTo(membership: Membership, parsed: ParsedSettings): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };

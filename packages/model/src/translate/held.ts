@@ -36,7 +36,7 @@ export function heldFor(table: RoutingTable): Held {
   return { listeners, services };
 }
 
-/** By key (`portKey`), the name under which slices had the port last. */
+/** By key (`portKey`), the name under which slices had the port last; of what was just decided (`grantedTo`), the name that it has now. */
 export type ServedPorts = ReadonlyMap<string, string | null>;
 
 export function servedPorts(ports: readonly PortEntry[]): ServedPorts {

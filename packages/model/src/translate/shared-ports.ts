@@ -17,6 +17,11 @@ export type PortModes = ReadonlyMap<ServicePort, PortMode>;
 /** Each costs memory on every proxy, and a tenant can write a quarter of a megabyte of them. */
 const MOST_HOSTS = 100;
 
+/** Of more it gets none, whatever others give up. */
+export function isTooMany(hosts: readonly string[]): boolean {
+  return hosts.length > MOST_HOSTS;
+}
+
 /** Whether a port belongs to the fleet, and Services have only shares of it. */
 export function isSharedByFleet({ port, protocol }: ServicePort, { sharedPorts }: FleetSettings): boolean {
   return protocol === 'TCP' && sharedPorts.includes(port);
@@ -79,7 +84,7 @@ export function notAllowedHosts(
   hosts: readonly string[],
   { name, grants, policy }: Tenant,
 ): Verdict<RefusalReason> | undefined {
-  if (hosts.length > MOST_HOSTS) {
+  if (isTooMany(hosts)) {
     const message = `the Service names ${hosts.length} hosts, and has at most ${MOST_HOSTS} on ports that are shared; make several Services of them`;
     return { reason: 'HostNotAllowed', message };
   }

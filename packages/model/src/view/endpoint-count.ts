@@ -1,5 +1,6 @@
 import { endpointKey } from '../match/matcher.ts';
 import type { EndpointsEntry, ServiceEntry } from '../table/entry.ts';
+import { portKey } from '../translate/port-key.ts';
 
 export interface EndpointCount {
   readonly ready: number;
@@ -12,17 +13,13 @@ export function endpointCountOf(
   chunks: Iterable<EndpointsEntry>,
 ): EndpointCount {
   const served = ports.filter(({ error }) => error === null);
-  const byPort = new Map(served.map((port) => [keyOf(port), { ready: new Set<string>(), unready: 0 }]));
+  const byPort = new Map(served.map((port) => [portKey(port), { ready: new Set<string>(), unready: 0 }]));
   for (const chunk of chunks) {
-    const count = byPort.get(keyOf(chunk));
+    const count = byPort.get(portKey(chunk));
     if (count === undefined) continue;
     for (const endpoint of chunk.endpoints) count.ready.add(endpointKey(endpoint));
     count.unready += chunk.unready;
   }
   const counts = [...byPort.values()].map(({ ready, unready }) => ({ ready: ready.size, total: ready.size + unready }));
   return counts.sort((a, b) => a.ready - b.ready || a.total - b.total)[0] ?? { ready: 0, total: 0 };
-}
-
-function keyOf({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
-  return `${protocol}/${port}`;
 }

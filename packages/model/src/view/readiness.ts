@@ -1,6 +1,7 @@
 // Which ports of a Service refuse their clients because no endpoint is in use, and what to say of it. Without figures: they change
 // by themselves, and each change would be news.
 import type { EndpointsEntry, PortEntry, ServiceEntry } from '../table/entry.ts';
+import { portKey } from '../translate/port-key.ts';
 import { portsText } from '../translate/text.ts';
 
 export interface Readiness {
@@ -18,13 +19,13 @@ export function readinessOf(
   const used = new Set<string>();
   const unready = new Set<string>();
   for (const chunk of chunks) {
-    if (chunk.endpoints.length > 0) used.add(keyOf(chunk));
-    else if (chunk.unready > 0) unready.add(keyOf(chunk));
+    if (chunk.endpoints.length > 0) used.add(portKey(chunk));
+    else if (chunk.unready > 0) unready.add(portKey(chunk));
   }
   const ports = service.ports.filter(({ error }) => error === null);
-  const idle = ports.filter((port) => !used.has(keyOf(port)));
+  const idle = ports.filter((port) => !used.has(portKey(port)));
   if (idle.length === 0) return { isServed: ports.length > 0, message: null };
-  const isUnready = idle.some((port) => unready.has(keyOf(port)));
+  const isUnready = idle.some((port) => unready.has(portKey(port)));
   const reason = isUnready ? 'unready' : service.accepted.reason === 'EndpointForbidden' ? 'forbidden' : 'none';
   const isServed = idle.length < ports.length;
   return { isServed, message: messageFor(reason, isServed ? idle : undefined) };
@@ -48,8 +49,4 @@ function messageFor(reason: Reason, ports: readonly PortEntry[] | undefined): st
   const where = ports === undefined ? '' : ` for ${portsText(ports)}`;
   const refused = ports === undefined ? 'clients are refused' : 'clients are refused there';
   return `${WHAT[reason]}${where}, so ${refused}; ${HELP[reason]}`;
-}
-
-function keyOf({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
-  return `${protocol}/${port}`;
 }

@@ -144,6 +144,25 @@ describe('hosts that are not allowed', () => {
     const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`).join();
     assert.match(messageOf(first({ services: [on('a/web', many)] }), 'a/web'), /names 101 hosts, .* at most 100/);
   });
+
+  test('are what is wrong with the port, too, and never that it names none', () => {
+    const wrong = { 'weir.dev/algorithm': 'fastest' };
+    const translation = first({
+      services: [on('a/web', 'shop.example'), on('b/web', 'x.b.example', { more: { annotations: wrong } })],
+    });
+    assert.equal(statusOf(translation, 'a/web').ports[0]?.error?.reason, 'HostNotAllowed');
+    assert.equal(reasonOf(translation, 'b/web'), 'InvalidAnnotation');
+    assert.equal(statusOf(translation, 'b/web').ports[0]?.error, null);
+  });
+
+  test('that are too many keep nobody from what it has, and fewer of them are waited for', () => {
+    const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`);
+    const before = first({ services: [on('a/web', 'h0.shop.example'), on('b/web', 'h1.shop.example')] });
+    const after = then(before, { services: [on('a/web', many.join()), on('b/web', 'h1.shop.example')] });
+    assert.deepEqual(sharersOf(after), sharersOf(before));
+    const fewer = then(after, { services: [on('a/web', 'h0.shop.example, h1.shop.example')] });
+    assert.equal(reasonOf(fewer, 'a/web'), 'Accepted');
+  });
 });
 
 describe('hosts that another Service has', () => {
