@@ -3,6 +3,8 @@ import {
   type Cutoff,
   type Fleet,
   FleetViews,
+  isExcludedNode,
+  isLabelledNode,
   type RoutingTable,
   type ServiceView,
   type Snapshot,
@@ -114,7 +116,7 @@ export class FleetKeeper {
       this.#absences.interrupted();
       return;
     }
-    const carrying = nodes.filter(({ labels }) => labels.role === 'loadbalancer').map(({ name }) => name);
+    const carrying = nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).map(({ name }) => name);
     const heard = new Set(this.#liveness.alive().map(({ node }) => node));
     this.#absences.listened({ nodes: carrying, heard, now });
   }

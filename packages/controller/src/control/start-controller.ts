@@ -131,7 +131,7 @@ export function startController(options: ControllerOptions): Controller {
     await cutOff;
   };
   const publish = async (from: ReadSnapshot, changedAt: number | undefined): Promise<void> => {
-    const wasLeading = table.isLeading;
+    const [wasLeading, leadBefore] = [table.isLeading, lead];
     const keep = async (since?: number): Promise<TableOutcome> => {
       const outcome = await table.keep(from, since);
       metrics.published(RESULTS[outcome]);
@@ -143,7 +143,7 @@ export function startController(options: ControllerOptions): Controller {
     });
     if (outcome === 'not-leader') {
       await leader.recheck();
-      if (!leader.isLeader) throw new LeadLost();
+      if (!leader.isLeader || lead !== leadBefore) throw new LeadLost(); // or won again: another decided in between
       outcome = await keep();
       if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
     }

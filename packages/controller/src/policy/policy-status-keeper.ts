@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FleetSettings, type PolicyView, policyViewsFor } from '@weir/model';
-import { type Clock, createLoop, errorMessage, type Logger, type Loop } from '@weir/runtime';
+import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
+import { tellFailure } from '../control/tell-failure.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import { forEachOf } from '../status/for-each-of.ts';
@@ -59,13 +60,7 @@ export class PolicyStatusKeeper {
     const loop = createLoop({
       ...LOOP,
       clock,
-      onError(error, { failures, retryInMs }) {
-        const fields = { reason: errorMessage(error), retryInMs };
-        log[failures === 1 ? 'warn' : 'debug'](
-          fields,
-          'TenantPolicies are not told what they cover; it is tried again',
-        );
-      },
+      onError: tellFailure(log, 'TenantPolicies are not told what they cover; it is tried again'),
       run: async (signal) => {
         await source.synced(signal);
         if (leader.isLeader) await this.#keep(source.snapshot(), signal);

@@ -28,7 +28,7 @@ export function checkRules(spec: Fields): void {
   const names = new Set<string>();
   for (const rule of rules.slice(0, MOST_RULES)) {
     const name = rule.requiredText('name', DNS_LABEL);
-    if (names.has(name)) rule.wrong('name', 'a name that no other rule of this policy has');
+    if (name !== '' && names.has(name)) rule.wrong('name', 'a name that no other rule of this policy has');
     names.add(name);
     checkRule(rule, limits);
   }

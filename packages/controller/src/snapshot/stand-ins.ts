@@ -4,13 +4,13 @@ import {
   DEFAULT_POOL,
   type EndpointsEntry,
   entriesOf,
+  isOwned,
   type NamespaceObject,
   type NodeEntry,
   type NodeObject,
   type PodObject,
   type RoutingTable,
   type ServiceEntry,
-  type ServiceObject,
   type SliceObject,
   type SlicePort,
   type Snapshot,
@@ -58,10 +58,7 @@ export function withStandIns(
 
 /** Whether a Service of ours has an address: then proxies serve it, though no table tells of it. */
 export function isAnythingServed({ services, settings }: Snapshot): boolean {
-  const isOurs = ({ type, loadBalancerClass }: ServiceObject): boolean =>
-    type === 'LoadBalancer' &&
-    (loadBalancerClass === null ? settings.classless : loadBalancerClass === settings.loadBalancerClass);
-  return services.some((service) => service.publishedIPs.length > 0 && isOurs(service));
+  return services.some((service) => service.publishedIPs.length > 0 && isOwned(service, settings));
 }
 
 const ZONE = 'topology.kubernetes.io/zone';

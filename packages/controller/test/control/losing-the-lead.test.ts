@@ -96,6 +96,24 @@ describe('a controller that loses the lead', () => {
     assert.deepEqual([await served(store), (await store.cutoffs.read()).cutoffs.length], [[], 1]);
   });
 
+  test('while it writes the table, and wins it again by then, does not write it over what another decided', async (context) => {
+    const { store, source, leader, pass } = await startLeading(context);
+    const slow = held(store.table.publish.bind(store.table));
+    store.table.publish = slow.call;
+    source.set({ services: [serviceObject('old')] });
+    await pass(10);
+    await slow.asked;
+    leader.set(false);
+    await store.table.claimLeader();
+    source.refresh = async () => source.set({ services: [serviceObject('new')] });
+    leader.set(true);
+    const before = store.table.content.revisions.length;
+    slow.open();
+    await pass(5_000);
+    assert.deepEqual(await served(store), ['new']);
+    assert.equal(store.table.content.revisions.length, before + 1);
+  });
+
   test('and wins it again at once starts from what the Services say: another may have led in between', async (context) => {
     const { store, source, leader, told, pass } = await startLeading(context);
     for (let second = 0; second < 15; second += 1) {

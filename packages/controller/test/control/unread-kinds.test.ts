@@ -32,6 +32,14 @@ describe('a kind that was never read', () => {
     assert.deepEqual(await served(store), ['web']);
   });
 
+  test('is none, too, where only Services have addresses that are to be left alone', async (context) => {
+    const annotations = { 'weir.dev/ignore': 'true' };
+    const others = serviceObject('others', { publishedIPs: ['10.0.0.1'], annotations });
+    const source = new FakeSource({ unread, services: [others, serviceObject('web')] });
+    const { store } = await startWorld(context, { source });
+    assert.deepEqual(await served(store), ['web']);
+  });
+
   test('is waited for where no table is and Services have addresses: an empty one would take them out', async (context) => {
     const web = serviceObject('web', { publishedIPs: ['10.0.0.1'] });
     const source = new FakeSource({ unread, services: [web] });

@@ -320,6 +320,15 @@ describe('a TenantPolicy', () => {
     });
   }
 
+  test('whose rules have no names is told so of each, and nothing else', () => {
+    const rule = { metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
+    const told = messages(projectTenantPolicy(policy({ rules: [rule, rule] })));
+    assert.deepEqual(
+      told.map((message) => message.split(';')[0]),
+      ['spec.rules[0].name is missing', 'spec.rules[1].name is missing'],
+    );
+  });
+
   test('says of every field that is not enforced that it is not', () => {
     const projection = projectTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
     assert.deepEqual(projection.object?.spec.limits, { services: 1 });

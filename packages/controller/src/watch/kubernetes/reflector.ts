@@ -18,7 +18,7 @@ export interface ReflectorTarget {
 
 /** Told of what is worth counting. */
 export interface WatchObserver {
-  /** A watch that had begun ended: by the server or for its silence, because it went too far back, or by any other error. */
+  /** A watch ended: by the server or for its silence, because it went too far back, or by any other error, also before it was open. */
   ended(reason: 'closed' | 'gone' | 'error'): void;
   /** The kind was read in full. */
   listed(which: 'first' | 'again'): void;
