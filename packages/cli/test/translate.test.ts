@@ -55,6 +55,21 @@ test('ports that are shared are those of the option', async () => {
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
+test('a node that is kept out is not one of those that a Service could be on', async () => {
+  await using files = manifests();
+  const node = (name: string, address: string, labels: object = {}): object => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { role: 'loadbalancer', ...labels } },
+    status: { addresses: [{ type: 'InternalIP', address }] },
+  });
+  const excluded = { 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
+  files.write('nodes.yaml', node('a', '192.0.2.1'), node('b', '192.0.2.2', excluded));
+  files.write('shop.yaml', service('web'), slice('web', 18_080));
+  const { json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  assert.deepEqual(codesOf(json.problems), []);
+});
+
 test('a document that is wrong is named by file and line, and hides nothing else', async () => {
   await using files = manifests();
   files.write('good.yaml', service('web'), slice('web', 1));

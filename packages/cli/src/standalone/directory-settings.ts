@@ -1,4 +1,4 @@
-import { DEFAULT_SETTINGS, type FleetSettings, type NodeObject } from '@weir/model';
+import { DEFAULT_SETTINGS, type FleetSettings, isExcludedNode, isLabelledNode, type NodeObject } from '@weir/model';
 
 /**
  * How a fleet of a directory is run. On a laptop one node is all there is, and no Service shall be called degraded for it: a
@@ -8,7 +8,7 @@ export function directorySettings(
   nodes: readonly NodeObject[],
   { classless, sharedPorts }: Pick<FleetSettings, 'classless' | 'sharedPorts'>,
 ): FleetSettings {
-  const carrying = nodes.filter(({ labels }) => labels.role === 'loadbalancer').length;
+  const carrying = nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).length;
   const nodesPerService = Math.max(1, Math.min(carrying, DEFAULT_SETTINGS.nodesPerService));
   return { ...DEFAULT_SETTINGS, classless, sharedPorts, nodesPerService };
 }
