@@ -219,6 +219,13 @@ const admitsAll = (): boolean => true;
 
 function admissionFor(ranges: readonly string[]): Route['admits'] {
   if (ranges.length === 0) return admitsAll;
+  const known = ADMISSIONS.get(ranges);
+  if (known !== undefined) return known;
   const networks = ranges.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
-  return ({ address }) => isWithin(address, networks);
+  const admits: Route['admits'] = ({ address }) => isWithin(address, networks);
+  ADMISSIONS.set(ranges, admits);
+  return admits;
 }
+
+/** Of the list of a Service, once for all its routes: a tenant can write thousands of ranges, and thousands of ports. */
+const ADMISSIONS = new WeakMap<readonly string[], Route['admits']>();

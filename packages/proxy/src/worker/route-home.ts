@@ -197,5 +197,11 @@ export class RouteHome implements ConnectionHome {
 }
 
 function hostsOf({ settings: { hosts } }: Route): HostTable<true> | undefined {
-  return hosts.length === 0 ? undefined : compileHosts(hosts.map((host) => [host, true]));
+  if (hosts.length === 0) return undefined;
+  const table = HOST_TABLES.get(hosts) ?? compileHosts(hosts.map((host) => [host, true]));
+  HOST_TABLES.set(hosts, table);
+  return table;
 }
+
+/** Of the list of a Service, once for all its homes: a tenant can write tens of thousands of hosts, and thousands of ports. */
+const HOST_TABLES = new WeakMap<readonly string[], HostTable<true>>();
