@@ -50,6 +50,11 @@ export interface TableStore {
   /** The whole table at one position; undefined while there is none that is whole ("away", never "empty"). */
   read(): Promise<TableCopy | undefined>;
   /**
+   * What there is of a table that is not whole, as of no moment: a leader ended while it wrote. Not to be served: it only tells the next
+   * one what that had granted. Undefined: nothing.
+   */
+  remains(): Promise<RoutingTable | undefined>;
+  /**
    * The revisions after `after`, in order, as they are published. Throws `StoreError` GAP when what comes next was not
    * published on top of the last one given (trimmed, wiped, rolled back, new epoch): read the whole again. Throws AWAY
    * when the store is: come again with the same position. Ends when `signal` aborts.

@@ -1,8 +1,9 @@
-import { type Decided, EMPTY_TABLE, heldFor, type RoutingTable, type Snapshot, Translator } from '@weir/model';
+import { type Decided, EMPTY_TABLE, type RoutingTable, type Snapshot, Translator } from '@weir/model';
 import type { Logger } from '@weir/runtime';
 import { isSamePosition, TablePublisher, type TableStore } from '@weir/store';
 import { isAnythingServed, type StandIns, standInsFor, withStandIns } from '../snapshot/stand-ins.ts';
 import type { SourceSnapshot } from '../watch/source.ts';
+import { heldFrom } from './held-from.ts';
 
 /** A snapshot, and what of it could not be read. */
 export type ReadSnapshot = Snapshot & Pick<SourceSnapshot, 'unread'>;
@@ -16,6 +17,8 @@ export class TableKeeper {
   readonly #log: Logger;
   /** The last table that was in force: what it granted is held. */
   #base: RoutingTable | undefined;
+  /** What a leader had written of the next one when it ended; undefined: all of it, or nothing. */
+  #remains: RoutingTable | undefined;
   #isLeading = false;
   /** Remembers what was decided, so that a change costs what it touches; none while another leads. */
   #translator: Translator | undefined;
@@ -78,13 +81,14 @@ export class TableKeeper {
       return 'not-leader';
     }
     this.#base = table;
+    this.#remains = undefined;
     if (outcome.kind === 'unchanged') return 'unchanged';
     this.#log.info({ position: outcome.position, entries: table.entries.size }, 'routing table published');
     return outcome.newEpoch ? 'new-epoch' : 'published';
   }
 
   #translate(snapshot: Snapshot): Decided {
-    const translator = this.#translator ?? new Translator(snapshot.settings, heldFor(this.#base ?? EMPTY_TABLE));
+    const translator = this.#translator ?? new Translator(snapshot.settings, heldFrom(this.#base, this.#remains));
     // Whatever it throws on: it may have remembered half of it.
     this.#translator = undefined;
     this.#translation = translator.next(snapshot);
@@ -110,6 +114,7 @@ export class TableKeeper {
 
   async #lead(): Promise<void> {
     const copy = await this.#publisher.lead();
+    this.#remains = copy === undefined ? await this.#store.remains() : undefined;
     this.#base = copy?.table ?? this.#base;
     this.#isLeading = true;
     this.#log.info({ position: copy?.position ?? null }, 'leading');

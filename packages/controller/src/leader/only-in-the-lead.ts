@@ -40,6 +40,7 @@ export function storeInTheLead(
       publish: only((publication) => table.publish(publication)),
       meta: () => table.meta(),
       read: () => table.read(),
+      remains: () => table.remains(),
       revisions: (options) => table.revisions(options),
     },
     cutoffs: {

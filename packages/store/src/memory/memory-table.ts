@@ -93,6 +93,12 @@ export class MemoryTable implements TableStore {
     return { table, position, unreadable: [] };
   }
 
+  async remains(): Promise<RoutingTable | undefined> {
+    this.#gate.pass();
+    const { entries } = this.content;
+    return entries.size === 0 ? undefined : { entries: new Map(entries) };
+  }
+
   async *revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncGenerator<Revision> {
     let last = after;
     while (!signal.aborted) {

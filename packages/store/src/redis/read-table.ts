@@ -1,4 +1,4 @@
-import { decodeEntry, type Entry, type Position } from '@weir/model';
+import { decodeEntry, type Entry, type Position, type RoutingTable } from '@weir/model';
 import type { TableCopy } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isNext, isSamePosition } from '../position.ts';
@@ -23,6 +23,12 @@ export async function readTable(connection: RedisConnection, keys: Keys): Promis
     if (outcome !== 'again') return outcome;
   }
   throw new StoreError('AWAY', 'the table was begun anew each time that it was read; it is read again');
+}
+
+/** What lies there, whole or not. */
+export async function readRemains(connection: RedisConnection, keys: Keys): Promise<RoutingTable | undefined> {
+  const { entries } = readableOf(await scan(connection, keys));
+  return entries.size === 0 ? undefined : { entries };
 }
 
 async function scan(connection: RedisConnection, keys: Keys): Promise<Map<string, Found>> {
@@ -68,11 +74,16 @@ async function catchUp(
 }
 
 function copyOf(found: ReadonlyMap<string, Found>, position: Position): TableCopy {
+  const { entries, unreadable } = readableOf(found);
+  return { table: { entries }, position, unreadable };
+}
+
+function readableOf(found: ReadonlyMap<string, Found>): { entries: Map<string, Entry>; unreadable: string[] } {
   const entries = new Map<string, Entry>();
   const unreadable: string[] = [];
   for (const [id, entry] of found) {
     if (entry === 'unreadable') unreadable.push(id);
     else entries.set(id, entry);
   }
-  return { table: { entries }, position, unreadable };
+  return { entries, unreadable };
 }

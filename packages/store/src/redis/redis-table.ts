@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { Position } from '@weir/model';
+import type { Position, RoutingTable } from '@weir/model';
 import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Keys } from './keys.ts';
-import { readTable } from './read-table.ts';
+import { readRemains, readTable } from './read-table.ts';
 import { revisionsOf } from './redis-revisions.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
@@ -71,6 +71,10 @@ export class RedisTable implements TableStore {
 
   read(): Promise<TableCopy | undefined> {
     return readTable(this.#connection, this.#keys);
+  }
+
+  remains(): Promise<RoutingTable | undefined> {
+    return readRemains(this.#connection, this.#keys);
   }
 
   revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncIterable<Revision> {

@@ -84,6 +84,17 @@ export function tableContract(subject: Subject): void {
       assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry('a', 1), entry('b', 1)));
     });
 
+    test('tells what there is of one that is not whole, to whoever leads next', async () => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      assert.equal(await store.table.remains(), undefined);
+      const { leader, position: opened } = await leadIn(store);
+      assert.equal(await store.table.remains(), undefined);
+      const whole = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
+      await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
+      assert.deepEqual(contentOf(await store.table.remains()), entriesAsContent(entry('a', 1), entry('b')));
+    });
+
     test('an older leader can neither publish nor open an epoch, and hears who leads', async () => {
       await using world = await subject.open();
       const store = await world.connect();

@@ -218,6 +218,7 @@ function overriding(store: TableStore, over: Partial<TableStore>): TableStore {
     openEpoch: (request) => store.openEpoch(request),
     publish: (publication) => store.publish(publication),
     read: () => store.read(),
+    remains: () => store.remains(),
     revisions: (options) => store.revisions(options),
     ...over,
   };

@@ -1,0 +1,59 @@
+// A leader that ends between the parts of a large change leaves no whole table: what it granted before must not be lost with it.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { entriesOf, type RoutingTable, tableOf } from '@weir/model';
+import type { MemoryStore } from '@weir/store';
+import { heldFrom } from '../../src/control/held-from.ts';
+import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
+import { startWorld } from '../fixtures/world.ts';
+
+const nodes = ['a', 'b', 'c', 'd'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
+const tableIn = async (store: MemoryStore): Promise<RoutingTable> =>
+  (await store.table.read())?.table ?? assert.fail('no whole table');
+const placesIn = async (store: MemoryStore): Promise<readonly string[]> =>
+  entriesOf(await tableIn(store), 'listener').map(({ id, service }) => `${service} ${id}`);
+
+describe('a table of which a leader had written only a part', () => {
+  test('leaves Services where they were, also one that asks for something wrong since', async (context) => {
+    const source = new FakeSource({ nodes: nodes.slice(0, 2), services: [serviceObject('web')] });
+    const first = await startWorld(context, { source });
+    source.set({ nodes });
+    await first.pass(10);
+    const before = await placesIn(first.store);
+    await first.controller.close();
+    const { table } = first.store;
+    const leader = await table.claimLeader();
+    const predecessor = (await table.meta()) ?? assert.fail('nothing was written');
+    await table.publish({ leader, predecessor, id: 'half', changes: [], complete: false });
+    const wrong = serviceObject('web', { annotations: { 'weir.dev/nodes': 'many' } });
+    await startWorld(context, { ...first, source: new FakeSource({ nodes, services: [wrong] }) });
+    assert.deepEqual(await placesIn(first.store), before);
+    const [entry] = entriesOf(await tableIn(first.store), 'service');
+    assert.equal(entry?.accepted.reason, 'InvalidAnnotation');
+  });
+
+  test('counts for the Services that it has, and an older whole one for the others', async (context) => {
+    const one = await startWorld(context, {
+      source: new FakeSource({
+        nodes: nodes.slice(0, 2),
+        services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')],
+      }),
+    });
+    const other = await startWorld(context, {
+      source: new FakeSource({
+        nodes: nodes.slice(2),
+        services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')],
+      }),
+    });
+    const [whole, newer] = [await tableIn(one.store), await tableIn(other.store)];
+    const part = tableOf([...newer.entries.values()].filter(({ id }) => id !== 'service/uid-api'));
+    const held = heldFrom(whole, part);
+    const places = [...held.listeners.values()].map(({ service, node }) => `${service} ${node}`).sort();
+    assert.deepEqual(places, ['uid-api a', 'uid-api b', 'uid-web c', 'uid-web d']);
+    assert.deepEqual([...held.services.keys()].sort(), ['uid-api', 'uid-web']);
+  });
+});
+
+function port(number: number): ReturnType<typeof serviceObject>['ports'][number] {
+  return { name: null, port: number, protocol: 'TCP', appProtocol: null, nodePort: null };
+}
