@@ -171,8 +171,12 @@ export function startController(options: ControllerOptions): Controller {
       }
       const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
       const decided = { table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted };
-      await untilLost(() => metrics.timed('status', async () => fleet?.keep(decided, signal)));
-      if (fleet !== undefined && fleet.absent !== snapshot.absent) decide.trigger();
+      try {
+        await untilLost(() => metrics.timed('status', async () => fleet?.keep(decided, signal)));
+      } finally {
+        // Also where some cannot be told: who is absent was heard before.
+        if (fleet !== undefined && fleet.absent !== snapshot?.absent) decide.trigger();
+      }
       if (fleet?.isSomebodyWaiting) soon.start();
     },
   });

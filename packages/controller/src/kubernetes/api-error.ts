@@ -20,6 +20,7 @@ interface ApiErrorOptions {
   readonly cause?: unknown;
   readonly missing?: string;
   readonly retryAfterMs?: number;
+  readonly status?: number;
 }
 
 /** The API server failing or refusing; its own words are in the message. */
@@ -28,11 +29,14 @@ export class ApiError extends WeirError<ApiErrorCode> {
   readonly missing: string | undefined;
   /** Of a server that says when to come again (429, 503): in how many milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** Of the answer; undefined: there was none. */
+  readonly status: number | undefined;
 
   constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
     super(code, message, options);
     this.missing = options.missing;
     this.retryAfterMs = options.retryAfterMs;
+    this.status = options.status;
   }
 }
 
@@ -42,6 +46,7 @@ export function apiErrorFor(what: string, head: AnswerHead, body: string): ApiEr
   const { message = `HTTP ${statusCode}`, name } = readStatus(body);
   const retryAfter = Number(head.headers['retry-after']);
   return new ApiError(codeFor(statusCode), `${what}: ${message}`, {
+    status: statusCode,
     ...(name !== undefined && { missing: name }),
     // A date is allowed, too; the API server sends seconds.
     ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),

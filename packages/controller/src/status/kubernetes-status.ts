@@ -49,6 +49,8 @@ export class KubernetesStatus implements StatusSink {
   readonly #settled = new Map<string, Settled>();
   /** By the key of the source: since when it waits for its address, on a clock that never jumps. */
   readonly #pending = new Map<string, number>();
+  /** By the key of the source: those that could not be told last time. They come last, or a few would keep all others waiting. */
+  readonly #failed = new Set<string>();
   readonly #writer: StatusWriter;
   #views: readonly ServiceView[] = [];
   #viewOf = new Map<string, ServiceView>();
@@ -72,6 +74,7 @@ export class KubernetesStatus implements StatusSink {
       this.#facts.delete(key);
       this.#settled.delete(key);
       this.#pending.delete(key);
+      this.#failed.delete(key);
     } else {
       this.#facts.set(key, facts);
     }
@@ -86,9 +89,11 @@ export class KubernetesStatus implements StatusSink {
     for (const [key, facts] of this.#facts)
       if (!this.#isSettled(key, facts, viewOf.get(facts.uid), now)) open.push([key, facts]);
     let outcome: 'done' | 'again' = 'done';
-    await forEachOf(open, { at: WRITERS, signal }, async ([key, facts]) => {
+    await forEachOf(this.#failedLast(open), { at: WRITERS, signal }, async ([key, facts]) => {
       const view = viewOf.get(facts.uid);
+      this.#failed.add(key);
       const told = await (view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view));
+      this.#failed.delete(key);
       if (told.kind === 'changed') outcome = 'again';
       else if (told.facts !== undefined && this.#facts.has(key)) {
         const until = told.kind === 'open' ? now + LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
@@ -101,10 +106,18 @@ export class KubernetesStatus implements StatusSink {
   async writeUndecided(views: readonly ServiceView[], signal: AbortSignal): Promise<void> {
     const viewOf = this.#byUid(views);
     const unknown = [...this.#facts].filter(([, facts]) => saysNothing(facts) && viewOf.has(facts.uid));
-    await forEachOf(unknown, { at: WRITERS, signal }, async ([key, facts]) => {
+    await forEachOf(this.#failedLast(unknown), { at: WRITERS, signal }, async ([key, facts]) => {
       const view = viewOf.get(facts.uid);
+      this.#failed.add(key);
       if (view !== undefined) await this.#say(key, facts, view);
+      this.#failed.delete(key);
     });
+  }
+
+  #failedLast(all: readonly [string, ServiceFacts][]): readonly [string, ServiceFacts][] {
+    return this.#failed.size === 0
+      ? all
+      : [...all].sort(([a], [b]) => Number(this.#failed.has(a)) - Number(this.#failed.has(b)));
   }
 
   /** Lists in which few views are others come one after the other, and often the same again. */

@@ -41,7 +41,7 @@ export class KubernetesUsage implements UsageArchive {
     try {
       await this.#apply({ namespace, status });
     } catch (error) {
-      if (!(error instanceof ApiError) || error.code === 'AWAY') throw error;
+      if (!(error instanceof ApiError) || (error.code === 'AWAY' && !isOfOne(error))) throw error;
       return isGoing(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
     }
     return { kind: 'written' };
@@ -99,6 +99,11 @@ export class KubernetesUsage implements UsageArchive {
       throw error;
     }
   }
+}
+
+/** 500 says that this write failed, as with an object too large for etcd or a webhook of its namespace that is down: others may work. */
+function isOfOne({ status }: ApiError): boolean {
+  return status === 500;
 }
 
 function isGoing(error: ApiError): boolean {

@@ -48,6 +48,21 @@ describe('what Services are told', () => {
   const a = heartbeat('a', ['uid-web']);
   const b = heartbeat('b', ['uid-web']);
 
+  test('matters not for who is given up: a proxy that stays away is, also while nobody can be told', async (context) => {
+    const status = {
+      observed: 0,
+      write: () => Promise.reject(new Error('the API server fails')),
+      writeUndecided: async () => undefined,
+    };
+    const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
+    const source = new FakeSource({ nodes, services: [serviceObject('web')] });
+    const world = await startWorld(context, { source, status });
+    await live(world, 320, [a]);
+    assert.ok(
+      world.controller.problems().some(({ code, subject }) => code === 'NoNodes' && /^Node\b.*\bb$/.test(subject)),
+    );
+  });
+
   test('is an address as soon as a proxy has confirmed it, and nothing is written for the same again', async (context) => {
     const world = await told(context);
     await world.pass(300);
