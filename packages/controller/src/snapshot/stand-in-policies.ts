@@ -3,6 +3,7 @@
 import {
   DEFAULT_POOL,
   type EndpointsEntry,
+  OPEN_GRANTS,
   OPEN_POLICY,
   type PodObject,
   type PortRange,
@@ -21,18 +22,25 @@ export interface TenantsInTable {
   readonly pods: readonly PodObject[];
 }
 
-/** One for each tenant that had a policy, of its name, and one that keeps namespaces in dispute there. The default policy is configuration. */
+/** One for each tenant that had a policy, of its name, and for each namespace in dispute one that keeps it there. The default policy is configuration. */
 export function standInPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
   const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
     if (name === null || namespaces.length === 0) return [];
-    const grants = grantsOf(servicesOf.get(tenant) ?? [], table);
+    const own = new Set(namespaces);
+    // A Service in dispute is still of the tenant that it had, who is to get nothing by it.
+    const services = (servicesOf.get(tenant) ?? []).filter(({ namespace }) => own.has(namespace));
+    const grants = grantsOf(services, table);
     return policyOf(name, { ...inNamespaces(namespaces), tenantFrom: { kind: 'name', name: tenant }, limits, grants });
   });
   const disputed = table.services.filter(({ accepted }) => accepted.reason === 'TenantConflict');
-  if (disputed.length === 0) return policies;
-  const namespaces = [...new Set(disputed.map(({ namespace }) => namespace))].sort();
-  return [...policies, policyOf('', { ...inNamespaces(namespaces), tenantFrom: { kind: 'label', label: NO_LABEL } })];
+  const byNamespace = [...Map.groupBy(disputed, ({ namespace }) => namespace)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const tenantFrom = { kind: 'label', label: NO_LABEL } as const;
+  const disputes = byNamespace.map(([namespace, services]) => {
+    const grants = { ...OPEN_GRANTS, allowedEndpointCIDRs: foreignAddresses(services, table) };
+    return policyOf('', { ...inNamespaces([namespace]), tenantFrom, grants });
+  });
+  return [...policies, ...disputes];
 }
 
 /** That no namespace has. */

@@ -208,3 +208,36 @@ test('what a tenant is allowed in place of a policy are single ports and address
     allowedEndpointCIDRs: ['172.16.0.9/32'],
   });
 });
+
+test('a namespace in dispute keeps the endpoints that its policy allows, and its former tenant gets nothing of it', () => {
+  const [gold, rival] = WORLD.policies;
+  assert.ok(gold !== undefined && rival !== undefined);
+  const grants = { ...OPEN_GRANTS, allowedEndpointCIDRs: ['172.16.0.0/12'] };
+  const before: Snapshot = {
+    ...WORLD,
+    namespaces: [...WORLD.namespaces, { ...meta('old'), labels: { team: 'gold' } }],
+    services: [...WORLD.services, service('old/external', { hasSelector: false, ports: [port(null, 9100)] })],
+    slices: [...WORLD.slices, slice('old/external', ['172.16.0.7'])],
+    policies: [
+      { ...gold, spec: { ...gold.spec, limits: {} } },
+      { ...rival, spec: { ...rival.spec, grants } },
+    ],
+  };
+  const disputed: Snapshot = {
+    ...before,
+    namespaces: [...WORLD.namespaces, { ...meta('old'), labels: { team: 'rival' } }],
+  };
+  const table = translate(deepFreeze(disputed), heldFor(translate(deepFreeze(before), NOTHING_HELD).table)).table;
+  const addresses = (of: RoutingTable): readonly string[] =>
+    entriesOf(of, 'endpoints')
+      .flatMap((entry) => (entry.service === 'uid-old-external' ? entry.endpoints : []))
+      .map(({ address }) => address);
+  assert.deepEqual(addresses(table), ['172.16.0.7']);
+  const standIns = standInsFor(table, disputed.pods);
+  const snapshot = withStandIns({ ...disputed, policies: [] }, new Set(['TenantPolicy']), standIns);
+  const after = translate(deepFreeze(snapshot), heldFor(table)).table;
+  assert.deepEqual(gist(after), gist(table));
+  const granted = standIns.policies.find(({ name }) => name === 'gold')?.spec.grants;
+  assert.deepEqual(granted?.allowedEndpointCIDRs, ['172.16.0.9/32']);
+  assert.ok(granted?.allowedPorts?.every(({ from }) => from !== 9100));
+});

@@ -40,6 +40,7 @@ export class Quota {
     const used = this.#of(tenant);
     used.services.set(service.uid, { service, ports });
     used.ports += ports;
+    used.named = undefined;
     this.#tenantOf.set(service.uid, tenant);
   }
 
@@ -50,6 +51,7 @@ export class Quota {
     const used = this.#of(tenant);
     used.ports -= used.services.get(uid)?.ports ?? 0;
     used.services.delete(uid);
+    used.named = undefined;
     this.#tenantOf.delete(uid);
   }
 
@@ -69,7 +71,7 @@ export class Quota {
   }
 
   #of(tenant: string): Used {
-    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0 };
+    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, named: undefined };
     this.#byTenant.set(tenant, used);
     return used;
   }
@@ -80,6 +82,8 @@ interface Used {
   readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
   /** Of all of them. */
   ports: number;
+  /** What messages call them, until there are others: a tenant may have thousands, and thousands that are refused for them. */
+  named: { readonly by: Tenant; readonly text: string } | undefined;
 }
 
 function servicesMessage(tenant: Tenant, used: Used): string {
@@ -120,6 +124,11 @@ function askFor(tenant: Tenant): string {
  * somebody else's: it is not named.
  */
 function names(tenant: Tenant, used: Used): string {
+  if (used.named?.by !== tenant) used.named = { by: tenant, text: namesOf(tenant, used) };
+  return used.named.text;
+}
+
+function namesOf(tenant: Tenant, used: Used): string {
   const own = new Set(tenant.namespaces);
   const services = [...used.services.values()]
     .map(({ service }) => service)
