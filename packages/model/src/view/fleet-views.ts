@@ -7,7 +7,7 @@ import { changedIn } from '../translate/changed-in.ts';
 import type { Fleet } from './fleet.ts';
 import { NodeReports } from './node-reports.ts';
 import { readinessOf } from './readiness.ts';
-import { type ServiceView, viewFor } from './service-view.ts';
+import { type ServiceView, type ViewWorld, viewFor } from './service-view.ts';
 import { TableIndex } from './table-index.ts';
 
 /** A view of each Service of the table, sorted by namespace and name. */
@@ -28,7 +28,7 @@ export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
   };
   const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
   const before = fleet.previous.get(entry.uid) ?? [];
-  return viewFor({ ...part, entry, cutoff, before }, { ...fleet, nodes: table.nodes, reports });
+  return viewFor({ ...part, entry, cutoff, before }, worldOf(fleet, table, reports));
 }
 
 export class FleetViews {
@@ -36,6 +36,8 @@ export class FleetViews {
   readonly #reports = new NodeReports();
   /** By Service UID. */
   readonly #views = new Map<string, ServiceView>();
+  /** UIDs of those that are published at nodes which they no longer hold, while they move. */
+  readonly #moving = new Set<string>();
   #cutoffs: readonly Cutoff[] = [];
   #isReachable = false;
   #isSettling = false;
@@ -51,6 +53,7 @@ export class FleetViews {
     for (const uid of this.#touchedBy(fleet)) {
       const before = this.#views.get(uid);
       const view = this.#viewOf(uid, before, fleet);
+      this.#noteMove(uid, view);
       if (view === before) continue;
       if (view === undefined) this.#views.delete(uid);
       else this.#views.set(uid, view);
@@ -63,7 +66,7 @@ export class FleetViews {
   }
 
   #touchedBy(fleet: Fleet): Iterable<string> {
-    const { services, nodes } = this.#table.update(fleet.table);
+    const { services, nodes, places } = this.#table.update(fleet.table);
     const reported = this.#reports.update(fleet.heartbeats);
     const cutoffs = this.#setCutoffs(fleet);
     const isSettling = fleet.settling ?? false;
@@ -71,7 +74,7 @@ export class FleetViews {
     this.#isReachable = fleet.reachable;
     this.#isSettling = isSettling;
     if (isFlag) return new Set([...this.#table.uids(), ...this.#views.keys()]);
-    const dirty = new Set([...services, ...reported]);
+    const dirty = new Set([...services, ...reported, ...this.#movingFrom(places)]);
     if (nodes.length === 0 && cutoffs.length === 0) return dirty;
     for (const uid of this.#table.uids()) {
       const entry = this.#table.entryOf(uid);
@@ -80,6 +83,23 @@ export class FleetViews {
       if (isCutOff || this.#isAt(entry, nodes)) dirty.add(uid);
     }
     return dirty;
+  }
+
+  /** Another may have come to hold their ports at one of these nodes. */
+  #movingFrom(places: ReadonlySet<string>): string[] {
+    const isAt = ({ addresses }: ServiceView, name: string): boolean =>
+      this.#table.nodes.get(name)?.publishedAddresses.some((address) => addresses.includes(address)) === true;
+    return [...this.#moving].filter((uid) => {
+      const view = this.#views.get(uid);
+      return view !== undefined && [...places].some((name) => isAt(view, name));
+    });
+  }
+
+  #noteMove(uid: string, view: ServiceView | undefined): void {
+    const own = this.#table.entryOf(uid)?.nodes ?? [];
+    const held = own.flatMap((name) => this.#table.nodes.get(name)?.publishedAddresses ?? []);
+    if (view?.addresses.some((address) => !held.includes(address)) === true) this.#moving.add(uid);
+    else this.#moving.delete(uid);
   }
 
   /** Returns those that are in force now and were not, or were and are not. */
@@ -106,10 +126,14 @@ export class FleetViews {
     if (part === undefined) return undefined;
     const addresses = before?.addresses ?? fleet.previous.get(uid) ?? [];
     const cutoff = cutoffFor(this.#cutoffs, part.entry, fleet.now);
-    const world = { ...fleet, nodes: this.#table.nodes, reports: this.#reports };
+    const world = worldOf(fleet, this.#table, this.#reports);
     const view = viewFor({ ...part, cutoff, before: addresses }, world);
     return isSame(before, view) ? before : view;
   }
+}
+
+function worldOf(fleet: Fleet, table: TableIndex, reports: NodeReports): ViewWorld {
+  return { ...fleet, nodes: table.nodes, isHeld: (place) => table.isHeld(place), reports };
 }
 
 /** A list in order, with some of it put in place of others, or gone (undefined), and some new. */

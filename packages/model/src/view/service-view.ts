@@ -1,7 +1,7 @@
 import type { Cutoff } from '../cutoff.ts';
 import type { ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
-import type { ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
+import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry } from '../table/entry.ts';
 import { type Condition, conditionsFor } from './condition.ts';
 import type { EndpointCount } from './endpoint-count.ts';
 import type { Fleet } from './fleet.ts';
@@ -51,6 +51,8 @@ export interface ViewSubject {
 /** What all views are made of. */
 export interface ViewWorld extends Pick<Fleet, 'reachable' | 'settling'> {
   readonly nodes: ReadonlyMap<string, NodeEntry>;
+  /** A Service holds this place on a node. */
+  readonly isHeld: (place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
   readonly reports: NodeReports;
 }
 
@@ -94,12 +96,9 @@ function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined
  * Published: the addresses of the nodes whose proxy has confirmed every port. An address that works is never cleared:
  * when no proxy confirms now, those of before stay as long as the Service holds their nodes.
  */
-function addressesFor(
-  subject: ViewSubject,
-  ports: readonly PortView[],
-  { nodes, reachable, settling }: ViewWorld,
-): readonly string[] {
+function addressesFor(subject: ViewSubject, ports: readonly PortView[], world: ViewWorld): readonly string[] {
   const { entry } = subject;
+  const { nodes, reachable, settling } = world;
   if (entry.settings === null) return [];
   const published = (node: string): readonly string[] => {
     const bound = ports.filter((port) => port.node === node);
@@ -118,8 +117,24 @@ function addressesFor(
   const known = settling === true ? [...live, ...held] : live.length > 0 ? live : held;
   if (known.length > 0 || entry.nodes.length === 0) return sortedUnique(known);
   // It moves: until its new nodes have confirmed, the old addresses are better than none. Those of others were never ours.
-  const ours = new Set([...nodes.values()].flatMap(({ publishedAddresses }) => publishedAddresses));
-  return sortedUnique([...before].filter((address) => ours.has(address)));
+  const kept = [...before].filter((address) => {
+    const at = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
+    return at.length > 0 && !at.some((node) => isTakenOver(entry, node, address, world));
+  });
+  return sortedUnique(kept);
+}
+
+/** One of the ports that the Service had at this address is another's by now: clients would reach that one. */
+function isTakenOver(entry: ServiceEntry, node: NodeEntry, published: string, { isHeld }: ViewWorld): boolean {
+  const bound = node.bindAddresses.filter((address) => isIPv6(address) === isIPv6(published));
+  return entry.ports.some(
+    ({ port, protocol }) =>
+      isProtocol(protocol) && bound.some((address) => isHeld({ node: node.name, address, protocol, port })),
+  );
+}
+
+function isProtocol(protocol: string): protocol is Protocol {
+  return protocol === 'TCP' || protocol === 'UDP';
 }
 
 /** Published are addresses of the families that the Service binds. */

@@ -1,4 +1,11 @@
-import type { EndpointsEntry, Entry, ListenerEntry, NodeEntry, ServiceEntry } from '../table/entry.ts';
+import {
+  type EndpointsEntry,
+  type Entry,
+  type ListenerEntry,
+  listenerId,
+  type NodeEntry,
+  type ServiceEntry,
+} from '../table/entry.ts';
 import { idsBetween } from '../table/entry-map.ts';
 import { EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 import { type EndpointCount, endpointCountOf } from './endpoint-count.ts';
@@ -19,7 +26,11 @@ export interface TableNews {
   readonly services: ReadonlySet<string>;
   /** As they were and as they are. */
   readonly nodes: readonly NodeEntry[];
+  /** Names of the nodes on which a port came, went or changed hands. */
+  readonly places: ReadonlySet<string>;
 }
+
+type Place = Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>;
 
 interface Entries {
   service: ServiceEntry | undefined;
@@ -35,6 +46,8 @@ export class TableIndex {
   /** By Service UID. */
   readonly #services = new Map<string, Entries>();
   readonly #nodes = new Map<string, NodeEntry>();
+  /** How many Services share a place, by the id that its listener would have alone. */
+  readonly #shares = new Map<string, number>();
 
   get nodes(): ReadonlyMap<string, NodeEntry> {
     return this.#nodes;
@@ -67,6 +80,12 @@ export class TableIndex {
     return this.#services.get(uid)?.service;
   }
 
+  /** A Service, or several that share it, holds this place. */
+  isHeld(place: Place): boolean {
+    const id = listenerId(place);
+    return this.#table.entries.has(id) || this.#shares.has(id);
+  }
+
   /** Undefined: the table does not know such a Service. */
   partOf(uid: string): TablePart | undefined {
     const entries = this.#services.get(uid);
@@ -82,6 +101,7 @@ export class TableIndex {
   }
 
   #put(entry: Entry): void {
+    if (entry.kind === 'listener' && entry.shared === true) this.#share(entry, 1);
     if (entry.kind === 'service') this.#of(entry.uid).service = entry;
     else if (entry.kind === 'listener') this.#of(entry.service).listeners.set(entry.id, entry);
     else if (entry.kind === 'endpoints') this.#of(entry.service).endpoints.set(entry.id, entry);
@@ -90,6 +110,7 @@ export class TableIndex {
 
   #remove(entry: Entry): void {
     if (entry.kind === 'node') this.#nodes.delete(entry.name);
+    if (entry.kind === 'listener' && entry.shared === true) this.#share(entry, -1);
     const uid = serviceOf(entry);
     const entries = uid === undefined ? undefined : this.#services.get(uid);
     if (uid === undefined || entries === undefined) return;
@@ -99,6 +120,13 @@ export class TableIndex {
     else if (entry.kind === 'endpoints') entries.endpoints.delete(entry.id);
     const isEmpty = entries.service === undefined && entries.listeners.size === 0 && entries.endpoints.size === 0;
     if (isEmpty) this.#services.delete(uid);
+  }
+
+  #share(place: Place, more: 1 | -1): void {
+    const id = listenerId(place);
+    const shares = (this.#shares.get(id) ?? 0) + more;
+    if (shares === 0) this.#shares.delete(id);
+    else this.#shares.set(id, shares);
   }
 
   /** To be changed. */
@@ -117,12 +145,14 @@ export class TableIndex {
 function newsOf(changed: readonly Entry[]): TableNews {
   const services = new Set<string>();
   const nodes: NodeEntry[] = [];
+  const places = new Set<string>();
   for (const entry of changed) {
     const uid = serviceOf(entry);
     if (uid !== undefined) services.add(uid);
     if (entry.kind === 'node') nodes.push(entry);
+    if (entry.kind === 'listener') places.add(entry.node);
   }
-  return { services, nodes };
+  return { services, nodes, places };
 }
 
 function serviceOf(entry: Entry): string | undefined {

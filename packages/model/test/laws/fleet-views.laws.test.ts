@@ -1,12 +1,16 @@
 // What Services are told step by step equals what they are told when everything is looked at, over random histories.
 import assert from 'node:assert/strict';
+import { isIPv6 } from 'node:net';
 import { test } from 'node:test';
 import {
   type Cutoff,
+  entriesOf,
   type Fleet,
   FleetViews,
   type Heartbeat,
   NOTHING_HELD,
+  type NodeEntry,
+  type RoutingTable,
   type ServiceView,
   type Snapshot,
   serviceViewsFor,
@@ -157,7 +161,12 @@ test('step by step is the same as looking at everything', () => {
         const views = memory.next({ ...fleet, previous: previousFor(present.snapshot, []) });
         full = serviceViewsFor({ ...fleet, previous: previousFor(present.snapshot, full) });
         assert.deepEqual(views, full);
-        for (const { state, addresses } of full) seen.add(`${state} ${addresses.length > 0}`);
+        for (const view of full) {
+          seen.add(`${view.state} ${view.addresses.length > 0}`);
+          const others = othersAt(view, table);
+          assert.deepEqual(others, [], `an address of ${view.uid} leads to another`);
+          if (isMoving(view, table)) seen.add('moving');
+        }
         old = table;
       }
     }),
@@ -170,8 +179,38 @@ test('step by step is the same as looking at everything', () => {
     'Refused false',
     'Suspended false',
     'Suspended true',
+    'moving',
   ]);
 });
+
+/** It is published at a node that it no longer holds. */
+function isMoving({ uid, addresses }: ServiceView, table: RoutingTable): boolean {
+  const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
+  return nodesAt(addresses, table).some(({ name }) => entry?.nodes.includes(name) === false);
+}
+
+/** Listeners of others in places that clients of the Service are sent to, at nodes that it no longer holds. */
+function othersAt({ uid, addresses }: ServiceView, table: RoutingTable): string[] {
+  const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
+  const left = nodesAt(addresses, table).filter(({ name }) => entry?.nodes.includes(name) === false);
+  return entriesOf(table, 'listener')
+    .filter(({ node, port, protocol, address, service: holder }) => {
+      const isThere = left.some(({ name, publishedAddresses }) =>
+        publishedAddresses.some(
+          (each) => name === node && addresses.includes(each) && isIPv6(each) === isIPv6(address),
+        ),
+      );
+      const isOurs = entry?.ports.some((each) => each.port === port && each.protocol === protocol);
+      return holder !== uid && isThere && isOurs === true;
+    })
+    .map(({ id }) => id);
+}
+
+function nodesAt(addresses: readonly string[], table: RoutingTable): NodeEntry[] {
+  return entriesOf(table, 'node').filter(({ publishedAddresses }) =>
+    publishedAddresses.some((address) => addresses.includes(address)),
+  );
+}
 
 const SERVICES = { services: [service('a/web'), service('b/api')], slices: [slice('a/web', ['10.0.0.1'])] };
 
