@@ -127,11 +127,11 @@ describe('the state of a Service', () => {
   });
 
   test('a Service that moves is no longer published where another holds one of its ports by now', () => {
-    const moves = service('a/web', { annotations: { 'weir.dev/nodes': '1' } });
+    const moves = service('a/web', { annotations: { 'weir.dev/nodes': '1' }, createdAt: 1 });
     const chosen = entriesOf(fleetOf({ ...SERVED, services: [moves] }).table, 'service')[0]?.nodes[0];
     const [left, address] = chosen === 'n1' ? ['n2', '203.0.113.2'] : ['n1', '192.0.2.1'];
     const published = (number: number): readonly string[] | undefined => {
-      const other = service('b/api', { ports: [port(number)], annotations: { 'weir.dev/nodes': '2' }, createdAt: 9 });
+      const other = service('b/api', { ports: [port(number)], annotations: { 'weir.dev/nodes': '2' }, createdAt: 2 });
       const fleet = fleetOf({ ...SERVED, services: [moves, other] }, { previous: new Map([['uid-a-web', [address]]]) });
       const isThere = entriesOf(fleet.table, 'listener').some(
         ({ service, node }) => service === 'uid-b-api' && node === left,

@@ -10,6 +10,7 @@ import {
   type Heartbeat,
   NOTHING_HELD,
   type NodeEntry,
+  OPEN_GRANTS,
   type RoutingTable,
   type ServiceView,
   type Snapshot,
@@ -17,7 +18,7 @@ import {
   Translator,
 } from '@weir/model';
 import fc from 'fast-check';
-import { pod, service, slice, snapshotOf } from '../build/snapshot.ts';
+import { node, pod, port, service, slice, snapshotOf } from '../build/snapshot.ts';
 import { nodeSets, type Step, settings, steps } from './history.ts';
 
 /** How the fleet is now, but for its table; proxies by node and life. */
@@ -257,4 +258,24 @@ test('a change for one Service leaves the views of others the same objects', () 
   );
   const heartbeats = fleet.heartbeats.map((each) => ({ ...each, listeners: listeners ?? [] }));
   assert.deepEqual(isOther({ ...fleet, heartbeats }), [true, false], 'what a proxy reports');
+});
+
+test('when a port changes hands, a Service that is still published there while it moves is looked at again', () => {
+  const grants = { ...OPEN_GRANTS, pools: ['default', 'edge'] };
+  const open = { ...settings, defaultPolicy: { ...settings.defaultPolicy, grants } };
+  const nodes = [
+    node('n1', '192.0.2.1'),
+    node('e1', '192.0.2.9', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } }),
+  ];
+  const translator = new Translator(open, NOTHING_HELD);
+  const memory = new FleetViews();
+  const addressesAfter = (services: Snapshot['services']): readonly string[] => {
+    const fleet = fleetOf(snapshotOf({ settings: open, nodes, services }), translator);
+    return memory.next(fleet).find(({ uid }) => uid === 'uid-a-web')?.addresses ?? [];
+  };
+  const moved = service('a/web', { annotations: { 'weir.dev/pool': 'edge' } });
+  assert.deepEqual(addressesAfter([service('a/web')]), ['192.0.2.1']);
+  assert.deepEqual(addressesAfter([moved]), ['192.0.2.1']);
+  assert.deepEqual(addressesAfter([moved, service('b/api', { ports: [port(81)] })]), ['192.0.2.1']);
+  assert.deepEqual(addressesAfter([moved, service('b/api')]), []);
 });
