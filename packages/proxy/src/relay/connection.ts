@@ -105,6 +105,14 @@ export class Connection implements StreamEvents, Member, PacedReader {
     else this.#guarded(() => this.#tryNext('connect-timeout'));
   }
 
+  /** Nothing of the client was sent yet: where there is another endpoint, it need not wait for one that may be gone. */
+  onEndpointLeft(): void {
+    if (this.#isEnded || this.#isConnected) return;
+    this.#guarded(() => {
+      if (this.#home.choose(this.#arrived.client, this.#tried) !== undefined) this.#tryNext('connect-failed');
+    });
+  }
+
   onConnect(stream: TcpStream): void {
     if (stream !== this.#endpoint || this.#isEnded || this.#load === undefined) return;
     this.#isConnected = true;

@@ -121,6 +121,9 @@ export class Flow implements Member, UdpPeer, UdpUpstreamEvents {
     if (this.#leaveFailed() && kept !== undefined) this.#send(kept);
   }
 
+  /** The next datagram of the client moves it. */
+  onEndpointLeft(): void {}
+
   onExpired(): void {
     this.end('idle-timeout');
   }

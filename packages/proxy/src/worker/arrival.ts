@@ -117,6 +117,8 @@ export class Arrival implements StreamEvents, Member {
     this.end('prelude-timeout');
   }
 
+  onEndpointLeft(): void {}
+
   onConnect(): void {}
 
   onData(_stream: TcpStream, bytes: Uint8Array): void {

@@ -73,7 +73,7 @@ export class RelayWorker {
   readonly #expiring = new Expiring(this.#wheel, (thrown) => this.#options.report('internal', thrown));
   readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
   readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
-  readonly #departures = new Departures(this.#severing);
+  readonly #departures = new Departures(this.#severing, (thrown) => this.#options.report('internal', thrown));
   readonly #news: ConnectNews;
   #hasDeparted = false;
   readonly #groups: ServiceGroups;

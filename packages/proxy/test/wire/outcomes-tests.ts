@@ -54,6 +54,22 @@ export function outcomeTests(workerEntry?: URL): void {
     await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 2 }));
   });
 
+  test('an endpoint that does not answer is given up as soon as it has left the Service', async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using deaf = await deafEndpoint();
+    await using backend = await echoServer();
+    const settings = { connectTimeoutMs: 60_000 };
+    const proxy = await serving(fleet, web([deaf.endpoint], { settings }));
+    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await client.send('hello');
+    await eventually(() => assert.equal(proxy.view().services[0]?.counters.connections, 1));
+    await fleet.serve(web([endpointOf(backend)], { settings }));
+    assert.equal((await client.take(5)).toString(), 'hello');
+    await client.end();
+    await client.ended;
+    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 1 }));
+  });
+
   test('a client whose only endpoint does not answer is reset', async () => {
     await using fleet = await startFleet({ workerEntry });
     await using deaf = await deafEndpoint();

@@ -6,7 +6,7 @@ import { Departures } from '../../src/worker/departures.ts';
 import { Severing } from '../../src/worker/severing.ts';
 
 test('when many endpoints are due, what is open of their Service is gone through once, and only theirs is ended', () => {
-  const departures = new Departures(new Severing((thrown) => assert.fail(String(thrown))));
+  const departures = departuresOf();
   const loads = Array.from({ length: 100 }, (_, index) => loadAt(`10.0.0.${index}`));
   const staying = loadAt('10.0.1.1');
   const ended: string[] = [];
@@ -28,6 +28,38 @@ test('when many endpoints are due, what is open of their Service is gone through
   assert.deepEqual([passes, ended.length, ended.at(-1)], [2, 100, '10.0.0.99']);
 });
 
+test('who goes to an endpoint that left hears of it once, all of them in one pass, others do not', async () => {
+  const departures = departuresOf();
+  const [a, b, idle, back, staying] = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4', '10.0.0.5'].map(loadAt);
+  assert.ok(a && b && idle && back && staying);
+  idle.active = 0;
+  const told: string[] = [];
+  const { promise: isTold, resolve } = Promise.withResolvers<void>();
+  const open = [staying, back, b, a].map((load) => ({
+    ...memberAt(load, []),
+    onEndpointLeft() {
+      told.push(load.endpoint.address);
+      if (load === a) resolve();
+    },
+  }));
+  let passes = 0;
+  const members = {
+    [Symbol.iterator]() {
+      passes += 1;
+      return open.values();
+    },
+  };
+  for (const load of [a, b, idle, back]) departures.add(load, { service: 'u', members, dueAt: 10 });
+  departures.remove(back);
+  await isTold;
+  assert.deepEqual([told, passes], [['10.0.0.2', '10.0.0.1'], 1]);
+});
+
+function departuresOf(): Departures {
+  const onThrow = (thrown: unknown): void => assert.fail(String(thrown));
+  return new Departures(new Severing(onThrow), onThrow);
+}
+
 function loadAt(address: string): EndpointLoad {
   return { ...createLoad({ address, port: 80 }), active: 1 };
 }
@@ -41,5 +73,6 @@ function memberAt(load: EndpointLoad, ended: string[]): Member {
     memberAt: -1,
     end: () => void ended.push(load.endpoint.address),
     onExpired: () => undefined,
+    onEndpointLeft: () => undefined,
   };
 }

@@ -34,6 +34,7 @@ function silent(onExpired: (member: Member) => void): Member & { deadline: numbe
     memberAt: -1,
     load: undefined,
     end: () => undefined,
+    onEndpointLeft: () => undefined,
     onExpired() {
       onExpired(this);
     },
