@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { backoffMs, type Clock, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../connection-status.ts';
@@ -7,6 +6,7 @@ import { isOwnMistake, storeErrorFor } from './fault.ts';
 import { checkRequirements } from './requirements.ts';
 import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 import type { RedisTarget } from './target.ts';
+import { optionsFor } from './target-options.ts';
 
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
@@ -175,27 +175,7 @@ export class RedisConnection {
 
   #redisOptions() {
     const { target, timeoutMs } = this.#options;
-    const { host, port, username, password, db, tls } = target;
-    return {
-      host,
-      port,
-      db,
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
-      ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
-      protocol: 2 as const,
-      lazyConnect: true,
-      connectTimeout: timeoutMs,
-      // for the handshake; calls have their own, a little shorter
-      commandTimeout: timeoutMs + 100,
-      disconnectTimeout: 100,
-      // what was sent and not answered is decided by the caller: nothing is sent twice, nothing waits
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      // `#greet` asks more
-      enableReadyCheck: false,
-      disableClientInfo: true,
-    };
+    // The handshake has a limit of its own; calls have theirs, a little shorter.
+    return { ...optionsFor(target, timeoutMs), commandTimeout: timeoutMs + 100 };
   }
 }

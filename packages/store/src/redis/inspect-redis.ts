@@ -1,10 +1,10 @@
 // A look at a Redis, also at one that Weir would refuse: what is there, and what is wrong with it, is for others to decide.
-import { isIP } from 'node:net';
 import type { Secret } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { StoreError } from '../error.ts';
 import { storeErrorFor } from './fault.ts';
-import { parseTarget, type RedisTarget } from './target.ts';
+import { parseTarget } from './target.ts';
+import { optionsFor } from './target-options.ts';
 
 export interface RedisInspection {
   /** Host and port, without the password. */
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 5_000;
 /** Connects once, asks, and is gone. Rejects with `StoreError`: AWAY when nobody answers in time, else REFUSED. */
 export async function inspectRedis(url: Secret | string): Promise<RedisInspection> {
   const target = parseTarget(url);
-  const redis = new Redis(optionsFor(target));
+  const redis = new Redis({ ...optionsFor(target, TIMEOUT_MS), retryStrategy: () => null });
   let lastError: unknown;
   redis.on('error', (error) => {
     lastError = error;
@@ -66,25 +66,4 @@ function readSave(answer: unknown): boolean | undefined {
 
 function millisecondsOf(seconds: number | string | undefined, micros: number | string | undefined): number {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-}
-
-function optionsFor({ host, port, username, password, db, tls }: RedisTarget) {
-  return {
-    host,
-    port,
-    db,
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
-    protocol: 2 as const,
-    lazyConnect: true,
-    connectTimeout: TIMEOUT_MS,
-    commandTimeout: TIMEOUT_MS,
-    disconnectTimeout: 100,
-    retryStrategy: () => null,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    enableReadyCheck: false,
-    disableClientInfo: true,
-  };
 }
