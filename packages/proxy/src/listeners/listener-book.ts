@@ -10,7 +10,7 @@ import {
   type Route,
   type RouteKey,
 } from '@weir/model';
-import { backoffMs, type Clock } from '@weir/runtime';
+import type { Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';
 import { bindError } from './bind-error.ts';
@@ -22,8 +22,7 @@ import type { Mode } from './mode.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { isServing, type ListenerStep, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
-
-const RETRY = { minMs: 1_000, maxMs: 15_000 };
+import { Retries } from './retries.ts';
 
 export interface ListenerBookOptions extends DoorsOptions {
   readonly matcher: Matcher;
@@ -38,7 +37,7 @@ export class ListenerBook {
   readonly #checks: PortChecks;
   readonly #states: ListenerStates;
   readonly #held: HeldPorts;
-  readonly #failures = new Map<ListenerKey, number>();
+  readonly #retries: Retries;
   readonly #doors: Doors;
   readonly #reports = new ReportList();
   #cutoffs: readonly Cutoff[] = [];
@@ -51,6 +50,7 @@ export class ListenerBook {
     this.#options = options;
     this.#states = new ListenerStates(options.matcher.listeners);
     this.#checks = new PortChecks(options.probe);
+    this.#retries = new Retries(options.clock);
     this.#doors = new Doors(options);
     this.#held = new HeldPorts({
       ...options,
@@ -203,7 +203,7 @@ export class ListenerBook {
     }
     if (!(await this.#isFree(key, at))) return;
     this.#held.hold(key);
-    this.#failures.delete(key);
+    this.#retries.forget(key);
     this.#options.onChange();
     this.settle([key]);
   }
@@ -222,10 +222,7 @@ export class ListenerBook {
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {
-    const failures = (this.#failures.get(key) ?? 0) + 1;
-    this.#failures.set(key, failures);
-    const retryAt = this.#options.clock.monotonic() + backoffMs(failures, { ...RETRY, random: Math.random });
-    this.#states.set(key, { kind: 'failed', retryAt, error: bindError(code, at) });
+    this.#states.set(key, { kind: 'failed', retryAt: this.#retries.after(key), error: bindError(code, at) });
     this.#options.onChange();
     this.settle([key]);
   }
@@ -234,7 +231,7 @@ export class ListenerBook {
     const state = this.#states.get(key);
     if (state?.kind === 'open') this.#doors.shut(state.opening);
     this.#states.delete(key);
-    this.#failures.delete(key);
+    this.#retries.forget(key);
   }
 
   #closeAll(): void {
@@ -248,7 +245,7 @@ export class ListenerBook {
   #answered(opening: Opening | undefined): void {
     if (opening === undefined) return;
     this.#states.judge(opening.door.key);
-    if (opening.isConfirmed) this.#failures.delete(opening.door.key);
+    if (opening.isConfirmed) this.#retries.forget(opening.door.key);
     this.#options.onChange();
   }
 }
