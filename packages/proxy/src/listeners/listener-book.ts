@@ -20,7 +20,7 @@ import { ReportList, type Said, saidOf } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
 import type { Mode } from './mode.ts';
 import type { ListenerState, Opening } from './opening.ts';
-import { isServing, type ListenerStep, planListeners } from './plan-listeners.ts';
+import { isServing, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
 import { Retries } from './retries.ts';
 
@@ -113,7 +113,7 @@ export class ListenerBook {
     for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.at);
     const closing = steps.filter((step) => step.kind === 'close');
     if (openings.length === 0) for (const step of closing) this.#close(step.key);
-    else void Promise.all(openings).then(() => this.#settleLater(closing));
+    else void Promise.all(openings).then(() => this.settle(closing.map((step) => step.key)));
     if (steps.some((step) => step.kind !== 'keep')) this.#options.onChange();
   }
 
@@ -236,10 +236,6 @@ export class ListenerBook {
 
   #closeAll(): void {
     for (const key of [...this.#states.all.keys()]) this.#close(key);
-  }
-
-  #settleLater(steps: readonly ListenerStep[]): void {
-    if (steps.length > 0) this.settle(steps.map((step) => step.key));
   }
 
   #answered(opening: Opening | undefined): void {
