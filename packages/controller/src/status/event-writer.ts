@@ -1,13 +1,21 @@
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { ApiError, type ApiErrorCode } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { microTime } from '../leader/election.ts';
 import type { ServiceEvent } from './service-event.ts';
 
 /** An Event lives for an hour: what lasts is told again before it is gone. */
 const RENEW_MS = 30 * 60_000;
+/** What an API server that is busy or away did not take. */
+const AGAIN_MS = 60_000;
 
-/** Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. */
+/** What would be refused in a minute, too. */
+const LASTING: ReadonlySet<string> = new Set<ApiErrorCode>(['FORBIDDEN', 'UNAUTHORIZED', 'NOT_FOUND', 'REFUSED']);
+
+/**
+ * Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. Of
+ * what lasts that is made up for a minute later: `kubectl describe` would say nothing of it for half an hour.
+ */
 export class EventWriter {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #clock: Clock;
@@ -53,6 +61,8 @@ export class EventWriter {
       await this.#api.request({ method: 'PATCH', path, query, body, contentType: SERVER_SIDE_APPLY });
       this.#isRefused = false;
     } catch (error) {
+      if (!(error instanceof ApiError && LASTING.has(error.code)))
+        this.#toldAt.set(event.name, this.#clock.monotonic() - RENEW_MS + AGAIN_MS);
       if (!this.#isRefused)
         this.#log.warn({ reason: errorMessage(error), event: event.name }, 'an Event could not be written');
       this.#isRefused = true;

@@ -13,9 +13,14 @@ class FakeApi {
   readonly applied: ApiRequest[] = [];
   readonly events = new Map<string, Json>();
   failure: ApiError | undefined;
+  eventFailure: ApiError | undefined;
+  /** How often it was asked about Events. */
+  eventRequests = 0;
 
   request = async (request: ApiRequest): Promise<Json> => {
     if (request.path.includes('/events/')) {
+      this.eventRequests += 1;
+      if (this.eventFailure !== undefined) throw this.eventFailure;
       if (request.method === 'PATCH') this.events.set(request.path, request.body as Json);
       const found = this.events.get(request.path);
       if (found === undefined) throw new ApiError('NOT_FOUND', 'none', { missing: 'event' });
@@ -205,6 +210,39 @@ describe('writing status', () => {
     await clock.advance(31 * 60_000);
     await next.write(no);
     assert.deepEqual(counts(), [3]);
+  });
+
+  test('tells of a refused Service a minute later when the API server was busy, and not half an hour', async () => {
+    const { api, clock, status, write } = sink();
+    const no = view({ addresses: [], ports: [], conditions: [refused] });
+    status.note('web', raw());
+    api.eventFailure = new ApiError('AWAY', 'too many requests');
+    await write(no);
+    await clock.advance(31_000);
+    await write(no);
+    assert.equal(api.eventRequests, 1, 'never at once');
+    api.eventFailure = undefined;
+    await clock.advance(31_000);
+    await write(no);
+    assert.equal(api.events.size, 1);
+    await clock.advance(5 * 60_000);
+    await write(no);
+    assert.equal(api.eventRequests, 3, 'and then it was told');
+  });
+
+  test('asks once in half an hour for an Event that may not be written', async () => {
+    const { api, clock, status, write } = sink();
+    const no = view({ addresses: [], ports: [], conditions: [refused] });
+    status.note('web', raw());
+    api.eventFailure = new ApiError('FORBIDDEN', 'events is forbidden');
+    for (let minute = 0; minute < 29; minute++) {
+      await write(no);
+      await clock.advance(60_000);
+    }
+    assert.equal(api.eventRequests, 1);
+    await clock.advance(2 * 60_000);
+    await write(no);
+    assert.equal(api.eventRequests, 2);
   });
 
   test('tells why a Service has been pending for half a minute, and renews it; not of one that gets its address at once', async () => {
