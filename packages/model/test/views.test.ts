@@ -78,6 +78,23 @@ describe('the state of a Service', () => {
     }
   });
 
+  test('of a family without an ExternalIP the InternalIP is published', () => {
+    const [outside, inside] = ['203.0.113.3', '2001:db8::3'];
+    const nodes = [node('n3', '192.0.2.3', { internalIPs: ['192.0.2.3', inside], externalIPs: [outside] })];
+    for (const [ipFamilies, addresses] of [
+      [['IPv6'], [inside]],
+      [['IPv4'], [outside]],
+      [
+        ['IPv4', 'IPv6'],
+        [inside, outside],
+      ],
+    ] as const) {
+      const fleet = fleetOf({ nodes, services: [service('a/web', { ipFamilies })] });
+      const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n3')] }));
+      assert.deepEqual([view.state, view.addresses], ['Programmed', addresses]);
+    }
+  });
+
   test('a node that could not bind one of the ports is not published', () => {
     const fleet = fleetOf({ services: [service('a/web', { ports: [port(80), port(443)] })] });
     const partly = heartbeatOf(fleet, 'n1');

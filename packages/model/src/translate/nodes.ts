@@ -89,9 +89,18 @@ function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
   }
   const zone = Object.hasOwn(node.labels, ZONE) ? (node.labels[ZONE] ?? null) : null;
   const pool = nodePoolOf(node);
-  const external = canonicalAddresses(node.externalIPs);
-  const publishedAddresses = external.length > 0 ? external : bindAddresses;
+  const publishedAddresses = publishedOf(bindAddresses, canonicalAddresses(node.externalIPs));
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
+}
+
+/** Of each family those from outside, if any: a node may have one of IPv4 and be reached by IPv6 as it is. */
+function publishedOf(bound: readonly string[], external: readonly string[]): readonly string[] {
+  const isIPv6 = (address: string): boolean => address.includes(':');
+  const ofFamily = (family: boolean): readonly string[] => {
+    const outside = external.filter((address) => isIPv6(address) === family);
+    return outside.length > 0 ? outside : bound.filter((address) => isIPv6(address) === family);
+  };
+  return [...ofFamily(false), ...ofFamily(true)].sort();
 }
 
 /** The addresses of a node that a Service binds: those of its IP families; a directory may leave the families out. */
