@@ -3,13 +3,18 @@ import type { Fields, TextFormat } from './fields.ts';
 import { DNS_LABEL, parseTimestamp, TIMESTAMP } from './formats.ts';
 
 export const WEIR_PREFIX = 'weir.dev/';
-const LEGACY_SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+/** Of others: what Kubernetes itself has for Services, beside their fields. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  'service.beta.kubernetes.io/load-balancer-source-ranges',
+  'service.kubernetes.io/topology-mode',
+  'service.kubernetes.io/topology-aware-hints',
+]);
 
 const UID: TextFormat = { allowed: 'the UID that the API server gives', matches: (text) => text !== '' };
 
 /**
- * The metadata that Weir reads. Labels only where `labels` asks for them, annotations only its own and the one it
- * honours for old manifests: the caches hold every Service of
+ * The metadata that Weir reads. Labels only where `labels` asks for them, annotations only its own and the few of
+ * Kubernetes that it honours: the caches hold every Service of
  * the cluster, and what tools write into the others is many times larger than the rest.
  */
 export function readMeta(fields: Fields, options: { readonly name: TextFormat; readonly labels: boolean }): ObjectMeta {
@@ -32,6 +37,6 @@ export function readNamespacedMeta(fields: Fields, options: { readonly name: Tex
 }
 
 function annotationsRead(all: Readonly<Record<string, string>>): Record<string, string> {
-  const isRead = (key: string): boolean => key.startsWith(WEIR_PREFIX) || key === LEGACY_SOURCE_RANGES;
+  const isRead = (key: string): boolean => key.startsWith(WEIR_PREFIX) || FOREIGN.has(key);
   return Object.fromEntries(Object.entries(all).filter(([key]) => isRead(key)));
 }

@@ -61,9 +61,12 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
   const addresses = item.texts('addresses', format);
   if (!item.has('addresses')) item.missing('addresses', 'a list of addresses');
   const conditions = item.object('conditions');
+  const [hint] = item.object('hints').objects('forZones');
+  const hintedZone = hint?.text('name') || undefined;
   return Object.freeze({
     addresses: Object.freeze(addresses),
     zone: item.text('zone') || null,
+    ...(hintedZone !== undefined && { hintedZone }),
     ready: conditions.boolean('ready', true),
     serving: conditions.boolean('serving', conditions.boolean('ready', true)),
     terminating: conditions.boolean('terminating', false),

@@ -115,7 +115,12 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
   const [some] = all;
   if (first === undefined || some === undefined) return [];
   const zones = new Map(all.map(({ address, zone }) => [address, zone ?? null]));
-  const endpoints = [...zones].map(([address, zone]) => ({ addresses: [address], zone, ...READY }));
+  const endpoints = [...zones].map(([address, zone]) => ({
+    addresses: [address],
+    zone,
+    ...(zone !== null && { hintedZone: zone }),
+    ...READY,
+  }));
   const addressType = some.address.includes(':') ? 'IPv6' : 'IPv4';
   const name = sliceNameOf(first);
   const { namespace, name: serviceName } = service;

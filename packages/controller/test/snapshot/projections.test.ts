@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { projectNode } from '../../src/snapshot/node.ts';
 import { projectPod } from '../../src/snapshot/pod.ts';
 import { projectService } from '../../src/snapshot/service.ts';
-import { projectSlice } from '../../src/snapshot/slice.ts';
 import { projectSuspension } from '../../src/snapshot/suspension.ts';
 import { projectTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
 import { RULE_CASES } from '../fixtures/policy-rules.ts';
@@ -44,9 +43,10 @@ describe('a Service', () => {
   });
 
   test('keeps of its annotations only those that Weir reads', () => {
-    const annotations = { 'weir.dev/nodes': '3', 'kubectl.kubernetes.io/last-applied-configuration': '{…}' };
+    const read = { 'weir.dev/nodes': '3', 'service.kubernetes.io/topology-mode': 'Auto' };
+    const annotations = { ...read, 'kubectl.kubernetes.io/last-applied-configuration': '{…}' };
     const { object } = projectService(service({ ports: [{ port: 80 }] }, { annotations }));
-    assert.deepEqual(object?.annotations, { 'weir.dev/nodes': '3' });
+    assert.deepEqual(object?.annotations, read);
   });
 
   test('keeps the legacy source ranges apart from the field, so that a mistake is told of where it is', () => {
@@ -137,54 +137,6 @@ describe('a Service', () => {
       assert.equal(projection.object, undefined);
       assert.ok(projection.problems.length > 0);
     }
-  });
-});
-
-describe('an EndpointSlice', () => {
-  const labels = { 'kubernetes.io/service-name': 'web' };
-  const slice = (more: object): object => ({ metadata: { ...metadata, labels }, addressType: 'IPv4', ...more });
-
-  test('reads absent conditions as the API does', () => {
-    const { object } = projectSlice(
-      slice({ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ port: 8080, name: '' }] }),
-    );
-    assert.deepEqual(object?.endpoints, [
-      { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false },
-    ]);
-    assert.deepEqual(object?.ports, [{ name: null, port: 8080, protocol: 'TCP' }]);
-    assert.equal(object?.serviceName, 'web');
-  });
-
-  test('keeps the zones of its endpoints; an empty one is none', () => {
-    const { object } = projectSlice(
-      slice({
-        endpoints: [
-          { addresses: ['10.0.0.1'], zone: 'eu-1a' },
-          { addresses: ['10.0.0.2'], zone: '' },
-        ],
-      }),
-    );
-    assert.deepEqual(
-      object?.endpoints.map(({ zone }) => zone),
-      ['eu-1a', null],
-    );
-  });
-
-  test('without the name of a Service is a warning and no object', () => {
-    const projection = projectSlice({ metadata, addressType: 'IPv4', endpoints: [] });
-    assert.equal(projection.object, undefined);
-    assert.deepEqual(
-      projection.problems.map((each) => each.severity),
-      ['warning'],
-    );
-  });
-
-  test('refuses addresses that are not of its type', () => {
-    const projection = projectSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
-    assert.deepEqual(messages(projection), [
-      'endpoints[0].addresses[0] is "fd00::1"; use an IPv4 address',
-      'endpoints[1].addresses is missing; use a list of addresses',
-    ]);
   });
 });
 

@@ -39,6 +39,7 @@ const slice = (path: string, addresses: readonly string[], change: Partial<Slice
   const endpoints = addresses.map((address) => ({
     addresses: [address],
     zone: 'eu-1a',
+    hintedZone: 'eu-1b',
     ready: true,
     serving: true,
     terminating: false,
@@ -79,7 +80,10 @@ const WORLD: Snapshot = deepFreeze({
   ],
   services: [
     service('gold-db/external', { hasSelector: false, ports: [port(null, 5432)] }),
-    service('gold-web/web', { ports: [port('http', 80), port('dns', 53, 'UDP')] }),
+    service('gold-web/web', {
+      annotations: { 'service.kubernetes.io/topology-mode': 'Auto' },
+      ports: [port('http', 80), port('dns', 53, 'UDP')],
+    }),
     service('gold-web/tls', {
       annotations: { 'weir.dev/hosts': 'shop.example.com', 'weir.dev/tls-passthrough': 'true' },
       ports: [port(null, 443)],

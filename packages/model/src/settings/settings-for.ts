@@ -6,11 +6,9 @@ import { quoted } from '../translate/text.ts';
 import { ANNOTATION_PREFIX, applyAnnotations } from './annotations.ts';
 import { type Affinity, DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from './service-settings.ts';
 import { tcpOnlyMistakes } from './tcp-only.ts';
+import { zonePreferenceOf } from './zone-preference.ts';
 
 const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
-
-/** PreferClose is what Kubernetes called it before 1.34. */
-const SAME_ZONE: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
 
 export type ParsedSettings =
   | { readonly kind: 'settings'; readonly settings: ServiceSettings }
@@ -26,7 +24,7 @@ export function settingsFor(service: ServiceObject): ParsedSettings {
     ...applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes),
     sourceRanges: rangesFor(service, mistakes),
     affinity: affinityFor(service),
-    preferSameZone: SAME_ZONE.has(service.trafficDistribution ?? ''),
+    preferSameZone: zonePreferenceOf(service) !== 'none',
   };
   mistakes.push(...tcpOnlyMistakes(service, settings));
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };

@@ -1,5 +1,6 @@
 import { canonicalAddress } from '../match/cidr.ts';
 import { endpointKey } from '../match/matcher.ts';
+import { type ZonePreference, zoneFor, zonePreferenceOf } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';
 import type { TrustCheck } from './trust.ts';
@@ -26,11 +27,12 @@ export function endpointsFor(
   mayUse: TrustCheck,
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
+  const preference = zonePreferenceOf(service);
   // Once for all ports: a Service may have thousands, in as many slices.
   const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, namedKey) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
-    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(namedKey(port)) ?? []));
+    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(namedKey(port)) ?? [], preference));
     const trusted = found.filter(({ endpoint }) => {
       const objection = mayUse(service.namespace, endpoint.address);
       if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
@@ -46,20 +48,23 @@ export function namedKey({ name, protocol }: { readonly name: string | null; rea
   return `${protocol}/${name ?? ''}`;
 }
 
-function endpointsIn(slice: SliceObject, numbers: SliceObject['ports']): Found[] {
+function endpointsIn(slice: SliceObject, numbers: SliceObject['ports'], preference: ZonePreference): Found[] {
   return numbers.flatMap(({ port: number }) =>
     number === null
       ? []
       : slice.endpoints.flatMap((state) =>
-          state.addresses.map((address) => ({
-            slice: slice.name,
-            endpoint: {
-              address: canonicalAddress(address) ?? address,
-              port: number,
-              ...(state.zone !== null && { zone: state.zone }),
-            },
-            state,
-          })),
+          state.addresses.map((address) => {
+            const zone = zoneFor(preference, state);
+            return {
+              slice: slice.name,
+              endpoint: {
+                address: canonicalAddress(address) ?? address,
+                port: number,
+                ...(zone !== null && { zone }),
+              },
+              state,
+            };
+          }),
         ),
   );
 }

@@ -53,10 +53,11 @@ export class Trust {
   }
 
   checkFor(tenancy: Tenancy): TrustCheck {
-    if (!this.#isAsked) return () => undefined;
     return (namespace, address) => {
       const canonical = canonicalAddress(address);
+      // A slice of names: nobody resolves them, wherever it is from.
       if (canonical === undefined) return 'is not an IP address';
+      if (!this.#isAsked) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
       if (isWithin(canonical, this.#serviceNetworks)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#addressesOf(namespace).get(canonical);

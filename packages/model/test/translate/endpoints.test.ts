@@ -78,6 +78,33 @@ describe('endpoints', () => {
     ]);
   });
 
+  test('are preferred by the zone that they are meant for, or that they are in, as the Service wishes', () => {
+    const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
+    const hinted = { ...near, addresses: ['10.0.0.2'], hintedZone: 'b' };
+    const slices = [slice('a/web', [], { endpoints: [near, hinted] })];
+    const zonesOf = (trafficDistribution: string | null, annotations: Record<string, string> = {}): unknown => {
+      const { table } = fresh({ services: [service('a/web', { trafficDistribution, annotations })], slices });
+      const zones = entriesOf(table, 'endpoints').flatMap(({ endpoints }) => endpoints.map(({ zone }) => zone));
+      return [entriesOf(table, 'service')[0]?.settings?.preferSameZone, ...zones];
+    };
+    const mode = 'service.kubernetes.io/topology-mode';
+    assert.deepEqual(zonesOf('PreferClose'), [true, 'a', 'b']);
+    assert.deepEqual(zonesOf(null, { [mode]: 'Auto' }), [true, undefined, 'b']);
+    assert.deepEqual(zonesOf('PreferClose', { [mode]: 'Auto' }), [true, undefined, 'b']);
+    assert.deepEqual(zonesOf(null, { 'service.kubernetes.io/topology-aware-hints': 'auto' }), [true, undefined, 'b']);
+    assert.deepEqual(zonesOf(null, { [mode]: 'Disabled' }), [false, 'a', 'a']);
+    assert.deepEqual(zonesOf(null), [false, 'a', 'a']);
+  });
+
+  test('at names, which nobody resolves, are not used, and the Service says so, wherever the slice is from', () => {
+    const slices = [slice('a/web', ['db.example.com', '10.0.0.1'], { addressType: 'FQDN' })];
+    const translation = fresh({ services: [service('a/web')], slices });
+    assert.deepEqual(endpointsOf(translation), ['10.0.0.1:8080']);
+    assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
+    const { message } = entriesOf(translation.table, 'service')[0]?.accepted ?? assert.fail();
+    assert.match(message, /left out: db\.example\.com is not an IP address; give/);
+  });
+
   test('publishNotReadyAddresses uses all', () => {
     const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const services = [service('a/web', { publishNotReadyAddresses: true })];

@@ -1,0 +1,35 @@
+import type { ServiceObject, SliceEndpoint } from '../snapshot.ts';
+
+/** PreferClose is what Kubernetes called it before 1.34. */
+const SAME_ZONE: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
+/** The second is what Kubernetes called it before 1.27. The first that is there counts. */
+const TOPOLOGY_MODES = ['service.kubernetes.io/topology-mode', 'service.kubernetes.io/topology-aware-hints'] as const;
+const AUTO: ReadonlySet<string> = new Set(['Auto', 'auto']);
+
+/**
+ * By which zone endpoints are preferred: `hint` (topology-mode) is only what the EndpointSlice controller spread over the zones, and
+ * where it gave no hints nobody is preferred; `place` is where they are, unless a hint says otherwise.
+ */
+export type ZonePreference = 'none' | 'place' | 'hint';
+
+/** What a Service wishes. As in Kubernetes the annotation goes before the field. */
+export function zonePreferenceOf({
+  annotations,
+  trafficDistribution,
+}: Pick<ServiceObject, 'annotations' | 'trafficDistribution'>): ZonePreference {
+  const name = TOPOLOGY_MODES.find((each) => Object.hasOwn(annotations, each));
+  if (name !== undefined && AUTO.has(annotations[name] ?? '')) return 'hint';
+  return SAME_ZONE.has(trafficDistribution ?? '') ? 'place' : 'none';
+}
+
+/** The zone from which an endpoint is preferred; null: none. */
+export function zoneFor(preference: ZonePreference, { zone, hintedZone }: SliceEndpoint): string | null {
+  switch (preference) {
+    case 'none':
+      return zone;
+    case 'place':
+      return hintedZone ?? zone;
+    case 'hint':
+      return hintedZone ?? null;
+  }
+}
