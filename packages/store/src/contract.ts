@@ -122,6 +122,8 @@ export interface HeartbeatStore {
   leave(node: string, life: number): Promise<void>;
   /** Those not older than 3 s, by node and life. */
   list(): Promise<readonly Heartbeat[]>;
+  /** Names of the nodes of which a proxy ever began a life here. */
+  nodes(): Promise<ReadonlySet<string>>;
 }
 
 // ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ import type { Clock } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
-import { Absences } from './absences.ts';
+import { Absences, type Hearing } from './absences.ts';
 import { Liveness } from './liveness.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
@@ -77,6 +77,16 @@ export class FleetKeeper {
     this.#told = [];
   }
 
+  /** Before the first decision of a lead: who is away gets nothing new by it. */
+  async listen({ nodes }: Pick<Snapshot, 'nodes'>): Promise<void> {
+    const { signal: lead } = this.#lead;
+    const now = this.#clock.monotonic();
+    const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
+    if (lead.aborted) return;
+    this.#liveness.answered(heartbeats, now);
+    this.#noteAbsences(nodes, { now, known });
+  }
+
   async keep(decided: Decided, signal: AbortSignal): Promise<void> {
     const { signal: lead } = this.#lead;
     const now = this.#clock.monotonic();
@@ -85,7 +95,7 @@ export class FleetKeeper {
     if (lead.aborted) return;
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
-    this.#noteAbsences(decided.snapshot, now);
+    this.#noteAbsences(decided.snapshot.nodes, { now });
     this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
     const facts = [this.#views, this.#sink.observed, Math.floor(now / LOOK_AGAIN_MS)];
     // The views are the same list until one is another.
@@ -111,14 +121,14 @@ export class FleetKeeper {
     }
   }
 
-  #noteAbsences({ nodes }: Snapshot, now: number): void {
+  #noteAbsences(nodes: Snapshot['nodes'], at: Pick<Hearing, 'now' | 'known'>): void {
     if (!this.#liveness.isReachable) {
       this.#absences.interrupted();
       return;
     }
     const carrying = nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).map(({ name }) => name);
     const heard = new Set(this.#liveness.alive().map(({ node }) => node));
-    this.#absences.listened({ nodes: carrying, heard, now });
+    this.#absences.listened({ nodes: carrying, heard, ...at });
   }
 
   #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {

@@ -11,6 +11,7 @@ import type { Source } from '../watch/source.ts';
 import { addControllerMetrics, type ControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
+import { LeadTerm } from './lead-term.ts';
 import { oneTimer } from './one-timer.ts';
 import { SuspensionErrands } from './suspension-errands.ts';
 import { type ReadSnapshot, TableKeeper, type TableOutcome } from './table-keeper.ts';
@@ -85,11 +86,20 @@ export function startController(options: ControllerOptions): Controller {
   });
   let snapshot: ReadSnapshot | undefined;
   const unpublished = new UnpublishedChange();
-  /** Changes with every lead. */
-  let lead = {};
-  let currentFor: object | undefined;
+  const term = new LeadTerm({
+    leader,
+    get isClaimed() {
+      return table.isLeading;
+    },
+    claim: () => table.lead(),
+    async read(signal) {
+      await source.refresh?.(signal);
+      await source.synced(signal);
+    },
+    listen: async () => fleet?.listen(source.snapshot()),
+  });
   const follow = (): void => {
-    lead = {};
+    term.end();
     unpublished.take();
     table.follow();
     errands.forget();
@@ -108,49 +118,53 @@ export function startController(options: ControllerOptions): Controller {
       listen.trigger();
     },
     async run(signal) {
-      await source.synced(signal);
-      while (leader.isLeader && currentFor !== lead) {
-        const refreshed = lead;
-        await source.refresh?.(signal);
-        currentFor = refreshed;
-      }
-      if (!leader.isLeader) return follow();
-      const outcome = await untilLost(() => metrics.timed('table', decideAndPublish));
+      const outcome = await untilLost(() => decideInTheLead(signal));
       if (outcome === 'lead-lost') return follow();
       listen.trigger();
     },
   });
-  const decideAndPublish = async (): Promise<void> => {
+  const decideInTheLead = async (signal: AbortSignal): Promise<void> => {
+    for (let attempt = 1; ; attempt += 1) {
+      await term.begin(signal).catch(async (error: unknown) => {
+        if (error instanceof LeadLost) throw error;
+        // For who is to be told at least that.
+        await source.synced(signal);
+        snapshot = snapshotFor(source, options.settings, fleet);
+        throw error;
+      });
+      const outcome = await metrics.timed('table', decideAndPublish);
+      if (outcome !== 'not-leader' && outcome !== 'wiped') return;
+      await leader.recheck();
+      if (leader.isLeader && attempt > 1) {
+        throw new Error('another controller writes to the same fleet of the same store');
+      }
+      // Whoever it was may have decided of newer objects than ours.
+      if (outcome === 'not-leader') follow();
+    }
+  };
+  const decideAndPublish = async (): Promise<TableOutcome> => {
     snapshot = snapshotFor(source, options.settings, fleet);
     const changedAt = unpublished.take();
     // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
     // table can be made of it must be possible to cut off.
     const cutOff = cutoffs.keep(snapshot).finally(() => ask.trigger());
     await cutOff.catch(() => undefined);
-    await publish(snapshot, changedAt);
+    const outcome = await publish(snapshot, changedAt);
     await cutOff;
+    return outcome;
   };
-  const publish = async (from: ReadSnapshot, changedAt: number | undefined): Promise<void> => {
-    const [wasLeading, leadBefore] = [table.isLeading, lead];
-    const keep = async (since?: number): Promise<TableOutcome> => {
-      const outcome = await table.keep(from, since);
-      metrics.published(RESULTS[outcome]);
-      return outcome;
-    };
-    let outcome = await keep(changedAt).catch((error: unknown) => {
+  const publish = async (from: ReadSnapshot, changedAt: number | undefined): Promise<TableOutcome> => {
+    const isFirst = table.translation === undefined;
+    const outcome = await table.keep(from, changedAt).catch((error: unknown) => {
       unpublished.add(changedAt);
       throw error;
     });
-    if (outcome === 'not-leader') {
-      await leader.recheck();
-      if (!leader.isLeader || lead !== leadBefore) throw new LeadLost(); // or won again: another decided in between
-      outcome = await keep();
-      if (outcome === 'not-leader') throw new Error('another controller writes to the same fleet of the same store');
-    }
-    if (!wasLeading || outcome === 'new-epoch') {
+    metrics.published(RESULTS[outcome]);
+    if (outcome === 'new-epoch' || (isFirst && outcome !== 'not-leader' && outcome !== 'wiped')) {
       fleet?.grace();
       account.trigger();
     }
+    return outcome;
   };
 
   const listen: Loop = createLoop({
@@ -238,6 +252,7 @@ const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
   'new-epoch': 'published',
   unchanged: 'empty',
   'not-leader': 'fenced',
+  wiped: 'fenced',
 };
 
 function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): ReadSnapshot {

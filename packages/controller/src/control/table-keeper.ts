@@ -8,7 +8,14 @@ import { heldFrom } from './held-from.ts';
 /** A snapshot, and what of it could not be read. */
 export type ReadSnapshot = Snapshot & Pick<SourceSnapshot, 'unread'>;
 
-export type TableOutcome = 'published' | 'new-epoch' | 'unchanged' | 'not-leader';
+export type TableOutcome =
+  | 'published'
+  | 'new-epoch'
+  | 'unchanged'
+  /** Another has led after us. */
+  | 'not-leader'
+  /** So is our right to write it, but nobody else has led since. */
+  | 'wiped';
 
 /** Decides the routing table on top of what the last one granted, and makes the store hold it. */
 export class TableKeeper {
@@ -41,6 +48,16 @@ export class TableKeeper {
     return this.#isLeading;
   }
 
+  /** Claims the table, unless that was done, and reads what was granted. Rejects when the store is away; then come again. */
+  async lead(): Promise<void> {
+    if (this.#isLeading) return;
+    const copy = await this.#publisher.lead();
+    this.#remains = copy === undefined ? await this.#store.remains() : undefined;
+    this.#base = copy?.table ?? this.#base;
+    this.#isLeading = true;
+    this.#log.info({ position: copy?.position ?? null }, 'leading');
+  }
+
   /** Follows without writing; what is in force is read again before leading. */
   follow(): void {
     this.#isLeading = false;
@@ -67,18 +84,19 @@ export class TableKeeper {
    * since the epoch. Of what is found on taking the lead that is not known: we did not see it change.
    */
   async keep(snapshot: ReadSnapshot, changedAt?: number): Promise<TableOutcome> {
-    const wasLeading = this.#isLeading;
-    if (!wasLeading) await this.#lead();
+    await this.lead();
+    const isFirst = this.#translation === undefined;
     const { table } = this.#translate(this.#completed(snapshot));
-    const outcome = await this.#publisher.publish(table, wasLeading ? changedAt : undefined);
+    const outcome = await this.#publisher.publish(table, isFirst ? undefined : changedAt);
     if (outcome.kind === 'not-leader') {
-      const why = outcome.leader === 0 ? 'the store was wiped' : 'another controller led after us';
+      const isWiped = outcome.leader === 0;
+      const why = isWiped ? 'the store was wiped' : 'another controller led after us';
       this.#log.warn(
         { leader: outcome.leader, why },
         'our right to write the table is gone: claiming it again if we are still elected',
       );
       this.follow();
-      return 'not-leader';
+      return isWiped ? 'wiped' : 'not-leader';
     }
     this.#base = table;
     this.#remains = undefined;
@@ -110,13 +128,5 @@ export class TableKeeper {
     }
     this.#standIns ??= standInsFor(this.#base ?? EMPTY_TABLE, snapshot.pods);
     return withStandIns(snapshot, unread, this.#standIns);
-  }
-
-  async #lead(): Promise<void> {
-    const copy = await this.#publisher.lead();
-    this.#remains = copy === undefined ? await this.#store.remains() : undefined;
-    this.#base = copy?.table ?? this.#base;
-    this.#isLeading = true;
-    this.#log.info({ position: copy?.position ?? null }, 'leading');
   }
 }

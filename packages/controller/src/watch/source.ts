@@ -13,8 +13,9 @@ export interface Source {
   /** Resolves once everything there is has been read; rejects when `signal` aborts, or when it can never be. */
   synced(signal: AbortSignal): Promise<void>;
   /**
-   * Resolves once the snapshot is at least as new as anything that somebody else may have seen before this call: whoever leads anew
-   * must not take back what the last leader decided from newer objects. Absent where nothing is ever behind.
+   * Resolves once the snapshot is at least as new as anything that somebody else may have seen before this call, whenever it was read
+   * last: whoever leads anew must not take back what the last leader decided from newer objects. It may be called before `synced`,
+   * and does not stand in for it. Absent where nothing is ever behind.
    */
   refresh?(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;

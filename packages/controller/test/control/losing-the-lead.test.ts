@@ -114,6 +114,34 @@ describe('a controller that loses the lead', () => {
     assert.equal(store.table.content.revisions.length, before + 1);
   });
 
+  test('to another that claims the store, while the Lease is its own, reads everything before it decides again', async (context) => {
+    const { store, source, pass } = await startLeading(context);
+    const leaders: number[] = [];
+    const fenced = await store.table.claimLeader();
+    source.refresh = async () => {
+      leaders.push(store.table.content.leader);
+      source.set({ services: [serviceObject('new')] });
+    };
+    const before = store.table.content.revisions.length;
+    source.set({ services: [serviceObject('old')] });
+    await pass(1_000);
+    assert.deepEqual(await served(store), ['new']);
+    assert.equal(store.table.content.revisions.length, before + 1, 'nothing was written of what had been read before');
+    assert.deepEqual(
+      leaders,
+      [fenced + 1],
+      'what is read before the claim may be older than what the other one decides',
+    );
+  });
+
+  test('because the store was wiped writes it again from what it knows: nobody else has led, and the API server may be away', async (context) => {
+    const { store, source, pass } = await startLeading(context);
+    source.refresh = () => Promise.reject(new Error('the API server is away'));
+    store.faults.wipe();
+    await pass(3_000);
+    assert.deepEqual(await served(store), ['web']);
+  });
+
   test('and wins it again at once starts from what the Services say: another may have led in between', async (context) => {
     const { store, source, leader, told, pass } = await startLeading(context);
     for (let second = 0; second < 15; second += 1) {

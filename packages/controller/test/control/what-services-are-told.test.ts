@@ -161,6 +161,30 @@ describe('what Services are told', () => {
       assert.equal(world.lines()[0]?.split(' ')[2], 'Programmed');
     });
 
+    test('nothing new is put there by a controller that begins to lead, and what is there stays', async (context) => {
+      const services = [serviceObject('web')];
+      const first = await told(context, { source: new FakeSource({ nodes, services }) });
+      const [gone = '', other = ''] = await nodesOf(first);
+      const third = nodes.find(({ name }) => name !== gone && name !== other)?.name ?? '';
+      await first.controller.close();
+      for (const name of [gone, other]) await first.store.heartbeats.beginLife(name, 1);
+      for (const name of [other, third]) await first.store.heartbeats.beat(beatOf(name));
+      const port = { name: null, port: 81, protocol: 'TCP', appProtocol: null, nodePort: null };
+      const added = [...services, serviceObject('new', { ports: [port] })];
+      const { store } = first;
+      await startWorld(context, {
+        store,
+        source: new FakeSource({ nodes, services: added }),
+        status: { observed: 0, write: async () => 'done', writeUndecided: async () => undefined },
+      });
+      const { content } = store.table;
+      const placed = [...content.entries.values()].flatMap((entry) =>
+        entry.kind === 'service' ? [`${entry.name} ${entry.nodes.join()}`] : [],
+      );
+      assert.deepEqual(placed.sort(), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
+      assert.equal(content.revisions.length, 2, 'known before the first decision, and not corrected by a second one');
+    });
+
     test('time in which the store does not answer does not count', async (context) => {
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
       const world = await told(context, { source });

@@ -66,6 +66,11 @@ export class MemoryHeartbeats implements HeartbeatStore {
     for (const [key, beat] of beats) if (beat.goneAt <= now) beats.delete(key);
     return [...beats.values()].map(({ heartbeat }) => heartbeat).sort(byNodeAndLife);
   }
+
+  async nodes(): Promise<ReadonlySet<string>> {
+    this.#gate.pass();
+    return new Set(this.content.lives.keys());
+  }
 }
 
 function keyOf(node: string, life: number): string {

@@ -70,6 +70,10 @@ export class RedisHeartbeats implements HeartbeatStore {
     return heartbeats.filter((heartbeat) => heartbeat !== undefined).sort(byNodeAndLife);
   }
 
+  async nodes(): Promise<ReadonlySet<string>> {
+    return new Set(await this.#connection.call((redis) => redis.hkeys(this.#keys.lives)));
+  }
+
   async #heartbeatOf([text, root]: readonly [string | null, string | null]): Promise<Heartbeat | undefined> {
     const state = decodeState(text);
     if (state === undefined || root === null) return undefined;

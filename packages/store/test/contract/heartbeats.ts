@@ -26,6 +26,17 @@ export function heartbeatsContract(subject: Subject): void {
       assert.ok(before > 1_600_000_000);
     });
 
+    test('tell which nodes ever had a proxy, also when it is gone', async () => {
+      await using world = await subject.open();
+      const { heartbeats } = await world.connect();
+      assert.deepEqual(await heartbeats.nodes(), new Set());
+      const life = await heartbeats.beginLife('n1', 1);
+      await heartbeats.beginLife('n2', 1);
+      await heartbeats.beat(heartbeat('n1', life));
+      await heartbeats.leave('n1', life);
+      assert.deepEqual(await heartbeats.nodes(), new Set(['n1', 'n2']));
+    });
+
     test('are listed by node and life, each as it was last said', async () => {
       await using world = await subject.open();
       const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];

@@ -31,9 +31,6 @@ export function openKubernetesSource(options: KubernetesSourceOptions): Kubernet
 /** How many deletions are remembered: a cut-off is lifted within a moment of its Suspension's. */
 const REMEMBERED_DELETIONS = 10_000;
 
-/** Lists that began so shortly ago are not made again: at a start everything has just been read. */
-const FRESH_MS = 2_000;
-
 /** For the confirmation of a deletion; it is asked for again. */
 const CONFIRM_MS = 5_000;
 
@@ -48,7 +45,6 @@ export class KubernetesSource implements Source {
   #reflectors: readonly Promise<void>[] = [];
   /** Ends the reflectors, so that others may begin. */
   #watching = new AbortController();
-  #beganAt = Number.NEGATIVE_INFINITY;
   readonly #failures: FailureLog;
   #snapshot: SourceSnapshot | undefined;
 
@@ -74,7 +70,6 @@ export class KubernetesSource implements Source {
 
   start(): void {
     const { api, clock, log, observer } = this.#options;
-    this.#beganAt = clock.monotonic();
     this.#watching = new AbortController();
     const signal = AbortSignal.any([this.#closing.signal, this.#watching.signal]);
     this.#reflectors = (Object.keys(this.#caches) as WatchedKind[]).map((kind) => {
@@ -109,16 +104,13 @@ export class KubernetesSource implements Source {
 
   /**
    * A watch may be behind, or dead without a word for a while, and does not know it: a list asks for what is true now. Reads everything
-   * once more.
+   * once more, also what is being read for the first time: a list that began before may be older.
    */
   async refresh(signal: AbortSignal): Promise<void> {
-    if (this.#options.clock.monotonic() - this.#beganAt >= FRESH_MS) {
-      const caches = Object.values(this.#caches);
-      for (const cache of caches) cache.expire();
-      this.#watching.abort();
-      await Promise.all(this.#reflectors);
-      if (!this.#closing.signal.aborted) this.start();
-    }
+    for (const cache of Object.values(this.#caches)) cache.expire();
+    this.#watching.abort();
+    await Promise.all(this.#reflectors);
+    if (!this.#closing.signal.aborted) this.start();
     await this.#until(() => Object.values(this.#caches).every((cache) => cache.isCurrent), signal);
   }
 
