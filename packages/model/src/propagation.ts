@@ -15,15 +15,19 @@ export interface HeardChange {
   readonly trigger: number | undefined;
   /** What the same object said the last time that it said something. */
   readonly lastTrigger: number | undefined;
+  /** When it was not yet so: the object was read and said something else, or it was made; undefined: not known. */
+  readonly notBefore?: number | undefined;
 }
 
 /**
  * Since when the world has been as an object says now, milliseconds since the epoch: its trigger if that is news, at most 10
- * minutes old and not in the future; else when it was heard of.
+ * minutes old and not in the future; else when it was heard of. Whoever writes the object writes the trigger, too, so it counts no
+ * further back than what we know ourselves: all that one object claims is never more than the time that has passed.
  */
-export function changedAtFor({ heardAt, trigger, lastTrigger }: HeardChange): number {
+export function changedAtFor({ heardAt, trigger, lastTrigger, notBefore }: HeardChange): number {
   if (trigger === undefined || trigger <= (lastTrigger ?? Number.NEGATIVE_INFINITY)) return heardAt;
-  return heardAt - trigger <= OLDEST_TRIGGER_MS ? Math.min(trigger, heardAt) : heardAt;
+  if (heardAt - trigger > OLDEST_TRIGGER_MS) return heardAt;
+  return Math.min(heardAt, Math.max(trigger, notBefore ?? Number.NEGATIVE_INFINITY));
 }
 
 /** The earlier of two times, of which either may be unknown. */

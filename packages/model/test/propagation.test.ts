@@ -26,6 +26,14 @@ describe('since when the world has been as an object says', () => {
     assert.equal(changedAt(HEARD_AT - 10 * MINUTE_MS - 1), HEARD_AT);
   });
 
+  test('is not before the object was last read and said something else, nor before it was made', () => {
+    const since = (trigger: number, notBefore: number): number =>
+      changedAtFor({ heardAt: HEARD_AT, trigger, lastTrigger: undefined, notBefore });
+    assert.equal(since(HEARD_AT - 9 * MINUTE_MS, HEARD_AT - 2_000), HEARD_AT - 2_000);
+    assert.equal(since(HEARD_AT - 2_000, HEARD_AT - 9 * MINUTE_MS), HEARD_AT - 2_000);
+    assert.equal(since(HEARD_AT - 2_000, HEARD_AT + 1), HEARD_AT);
+  });
+
   test('is never in the future', () => {
     assert.equal(changedAt(HEARD_AT + 5_000), HEARD_AT);
   });

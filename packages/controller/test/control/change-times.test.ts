@@ -87,23 +87,42 @@ test('a change waits for one look at the cut-offs, when none of them is new', as
 });
 
 describe('a slice tells when its pods changed', () => {
-  test('in its annotation, where that is new, else it is when the watch told of it', () => {
+  test('in its annotation, where that is new, else it is when the watch told of it', async () => {
     const { cache, clock, changes } = slices();
     cache.listing();
-    cache.put(slice('a', '10.0.0.1', secondsAgo(clock, 5)));
+    cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 5) }));
     cache.listed();
     assert.deepEqual(changes.splice(0), [undefined, undefined], 'what is listed first was there before us');
 
-    cache.put(slice('a', '10.0.0.2', secondsAgo(clock, 2)));
-    cache.put(slice('a', '10.0.0.3', secondsAgo(clock, 2)));
-    cache.put(slice('a', '10.0.0.4'));
-    cache.put(slice('a', '10.0.0.5', secondsAgo(clock, 86_400)));
-    cache.put(slice('b', '10.0.0.6', secondsAgo(clock, 86_400)));
-    cache.put(slice('b', '10.0.0.7', 'yesterday'));
+    await clock.advance(60_000);
     const now = clock.now();
+    cache.put(slice('a', '10.0.0.2', { trigger: secondsAgo(clock, 2) }));
+    cache.put(slice('a', '10.0.0.3', { trigger: secondsAgo(clock, 2) }));
+    cache.put(slice('a', '10.0.0.4'));
+    cache.put(slice('a', '10.0.0.5', { trigger: secondsAgo(clock, 86_400) }));
+    cache.put(slice('b', '10.0.0.6', { trigger: secondsAgo(clock, 86_400) }));
+    cache.put(slice('b', '10.0.0.7', { trigger: 'yesterday' }));
     assert.deepEqual(changes.splice(0), [now - 2_000, now, now, now, now, now]);
     cache.deleted(slice('a', '10.0.0.5'));
     assert.deepEqual(changes, [now]);
+  });
+
+  test('and is not believed where somebody made the slice by hand, nor for a time in which it said something else', async () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.put(slice('mine', '10.0.0.1'));
+    cache.put(slice('by-hand', '10.0.0.1'));
+    cache.listed();
+    await clock.advance(300_000);
+    cache.put(slice('mine', '10.0.0.2'));
+    await clock.advance(1_000);
+    changes.length = 0;
+    const now = clock.now();
+    const trigger = secondsAgo(clock, 100);
+    cache.put(slice('mine', '10.0.0.3', { trigger }));
+    cache.put(slice('by-hand', '10.0.0.3', { trigger, managedBy: 'kubectl' }));
+    cache.put(slice('new', '10.0.0.3', { trigger, createdAt: secondsAgo(clock, 3) }));
+    assert.deepEqual(changes, [now - 1_000, now, now - 3_000]);
   });
 
   test('and wakes nobody when nothing but that has changed', () => {
@@ -112,14 +131,17 @@ describe('a slice tells when its pods changed', () => {
     cache.listed();
     cache.put(slice('a', '10.0.0.1'));
     changes.length = 0;
-    cache.put(slice('a', '10.0.0.1', secondsAgo(clock, 1)));
+    cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 1) }));
     assert.deepEqual(changes, []);
   });
 });
 
 test('the time of a trigger is read to the millisecond, however many digits it has', () => {
+  const labels = { [MANAGED_BY]: CONTROLLER };
   const trigger = (text: unknown): number | undefined =>
-    changeTriggerOf({ metadata: { annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text } } });
+    changeTriggerOf({
+      metadata: { labels, annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text } },
+    });
   assert.equal(trigger('2023-11-14T22:13:20.123456789Z'), 1_700_000_000_123);
   assert.equal(trigger('2023-11-14T22:13:20Z'), 1_700_000_000_000);
   for (const text of ['', '2023', '1700000000', 5, null]) assert.equal(trigger(text), undefined);
@@ -151,11 +173,21 @@ function secondsAgo(clock: ManualClock, seconds: number): string {
   return new Date(clock.now() - seconds * 1_000).toISOString().replace('.000', '');
 }
 
-function slice(name: string, address: string, trigger?: string) {
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const CONTROLLER = 'endpointslice-controller.k8s.io';
+
+interface Said {
+  readonly trigger?: string;
+  readonly createdAt?: string;
+  readonly managedBy?: string;
+}
+
+function slice(name: string, address: string, { trigger, createdAt, managedBy = CONTROLLER }: Said = {}) {
   const annotations = trigger === undefined ? {} : { 'endpoints.kubernetes.io/last-change-trigger-time': trigger };
-  const labels = { 'kubernetes.io/service-name': 'web' };
+  const labels = { 'kubernetes.io/service-name': 'web', [MANAGED_BY]: managedBy };
+  const creationTimestamp = createdAt === undefined ? {} : { creationTimestamp: createdAt };
   return {
-    metadata: { uid: `uid-${name}`, namespace: 'shop', name, labels, annotations },
+    metadata: { uid: `uid-${name}`, namespace: 'shop', name, labels, annotations, ...creationTimestamp },
     addressType: 'IPv4' satisfies SliceObject['addressType'],
     ports: [{ port: 80 }],
     endpoints: [{ addresses: [address] }],

@@ -2,6 +2,7 @@ import { changedAtFor, type Problem } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { ApiError } from '../../kubernetes/api-error.ts';
 import type { Json } from '../../kubernetes/kube-api.ts';
+import { creationOf } from '../../snapshot/change-trigger.ts';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import { problemFor } from './kind-problem.ts';
 import type { KindOptions, WatchedKind, WatchedObjects } from './kinds.ts';
@@ -24,8 +25,8 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
   readonly #objectProblems = new Map<string, readonly Problem[]>();
-  /** What each object said last of when it was caused to change. */
-  readonly #triggers = new Map<string, number>();
+  /** When each object was read last, and what it said last of when it was caused to change. */
+  readonly #told = new Map<string, { readonly heardAt: number; readonly trigger: number | undefined }>();
   #failure: ApiError | undefined;
   #unlisted: Set<string> | undefined;
   #isListed = false;
@@ -111,17 +112,26 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
 
   #remove(key: string): void {
     this.#hooks.raw?.(key, undefined);
-    this.#triggers.delete(key);
+    this.#told.delete(key);
     const hadProblems = this.#objectProblems.delete(key);
     if (this.#objects.delete(key) || hadProblems) this.#hooks.changed(this.#hooks.clock.now());
   }
 
   /** What is read before the first list is whole was there before us. */
   #changedAt(key: string, raw: Json): number | undefined {
-    const trigger = this.#options.triggerOf?.(raw);
-    const lastTrigger = this.#triggers.get(key);
-    if (trigger !== undefined) this.#triggers.set(key, trigger);
-    return this.#isListed ? changedAtFor({ heardAt: this.#hooks.clock.now(), trigger, lastTrigger }) : undefined;
+    const { triggerOf } = this.#options;
+    const heardAt = this.#hooks.clock.now();
+    if (triggerOf === undefined) return this.#isListed ? heardAt : undefined;
+    const trigger = triggerOf(raw);
+    const last = this.#told.get(key);
+    this.#told.set(key, { heardAt, trigger: trigger ?? last?.trigger });
+    if (!this.#isListed) return undefined;
+    return changedAtFor({
+      heardAt,
+      trigger,
+      lastTrigger: last?.trigger,
+      notBefore: last?.heardAt ?? creationOf(raw),
+    });
   }
 }
 
