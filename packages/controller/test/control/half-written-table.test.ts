@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, type RoutingTable, tableOf } from '@weir/model';
-import type { MemoryStore } from '@weir/store';
+import { type MemoryStore, StoreError } from '@weir/store';
 import { heldFrom } from '../../src/control/held-from.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 import { startWorld } from '../fixtures/world.ts';
@@ -30,6 +30,39 @@ describe('a table of which a leader had written only a part', () => {
     assert.deepEqual(await placesIn(first.store), before);
     const [entry] = entriesOf(await tableIn(first.store), 'service');
     assert.equal(entry?.accepted.reason, 'InvalidAnnotation');
+  });
+
+  test('of a new store leaves the Services where they were that it has, which come first', async (context) => {
+    const services = Array.from({ length: 200 }, (_, index) => {
+      return serviceObject(`web-${index}`, { ports: [port(1_000 + index)] });
+    });
+    const source = new FakeSource({ nodes: nodes.slice(2), services });
+    const first = await startWorld(context, { source });
+    source.set({ nodes });
+    await first.pass(10);
+    const { table } = first.store;
+    const publish = table.publish.bind(table);
+    const end = Promise.withResolvers<never>();
+    let parts = 0;
+    table.publish = async (publication) => {
+      parts += 1;
+      return parts === 1 ? publish(publication) : end.promise;
+    };
+    first.store.faults.wipe();
+    await first.pass(2_000);
+    assert.equal(parts, 2, 'the table is larger than one part');
+    const ended = first.controller.close();
+    end.reject(new StoreError('AWAY', 'the controller ends here'));
+    await ended;
+    table.publish = publish;
+    await startWorld(context, { store: first.store, source: new FakeSource({ nodes, services }) });
+    const placed = entriesOf(await tableIn(first.store), 'service').map((each) => each.nodes.join());
+    assert.equal(placed.length, 200);
+    assert.ok(placed.filter((where) => where === 'c,d').length > 160, placed.join(' '));
+    assert.ok(
+      placed.some((where) => where !== 'c,d'),
+      'the others go where they would if they were new',
+    );
   });
 
   test('counts for the Services that it has, and an older whole one for the others', async (context) => {

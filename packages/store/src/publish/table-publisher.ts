@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Change, diff, EMPTY_TABLE, type Position, type RoutingTable } from '@weir/model';
+import { type Change, diff, type Position, type RoutingTable } from '@weir/model';
 import type { PublishResult, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isSamePosition } from '../position.ts';
 import { splitChanges } from './split-changes.ts';
+import { changesForWhole } from './whole-table.ts';
 
 export type PublishOutcome =
   | {
@@ -118,7 +119,7 @@ export class TablePublisher {
     if (opened.kind === 'not-leader') return this.#step(opened.leader);
     if (opened.kind === 'published') {
       // without the time of a change: whoever follows reads the whole
-      const result = await this.#write(leader, opened.position, { to, changes: diff(EMPTY_TABLE, to) });
+      const result = await this.#write(leader, opened.position, { to, changes: changesForWhole(to) });
       if (result.kind === 'published') return { ...result, newEpoch: true };
       if (result.kind === 'not-leader') return this.#step(result.leader);
     }

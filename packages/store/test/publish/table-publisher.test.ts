@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { apply, EMPTY_TABLE, encodeEntry, type RoutingTable, tableOf } from '@weir/model';
+import {
+  apply,
+  DEFAULT_SERVICE_SETTINGS,
+  EMPTY_TABLE,
+  type Entry,
+  encodeEntry,
+  idOf,
+  listenerId,
+  type RoutingTable,
+  serviceId,
+  tableOf,
+} from '@weir/model';
 import type { Publication, TableStore } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
@@ -74,6 +85,47 @@ describe('publishing the table', () => {
     assert.equal((await publisher.lead())?.table.entries.size, 1);
     const outcome = await publisher.publish(tableOf([entry('a')]));
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
+  });
+
+  test('of a table that is published whole the Services come first, each with its listeners', async () => {
+    const store = createMemoryStore();
+    const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 2 });
+    await publisher.lead();
+    const at = { address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
+    const listener = (node: string, service: string): Entry => {
+      return { kind: 'listener', id: listenerId({ node, ...at }), node, ...at, service };
+    };
+    const service = (uid: string, isServed: boolean): Entry => ({
+      kind: 'service',
+      id: serviceId(uid),
+      uid,
+      namespace: 'shop',
+      name: uid,
+      tenant: 'shop',
+      accepted: { reason: 'Accepted', message: '' },
+      degraded: [],
+      settings: isServed ? DEFAULT_SERVICE_SETTINGS : null,
+      ports: [],
+      pool: 'default',
+      nodes: [],
+    });
+    const table = tableOf([
+      entry('a'),
+      listener('n1', 'z'),
+      listener('n2', 'y'),
+      service('x', false),
+      service('y', true),
+      service('z', true),
+    ]);
+    await publisher.publish(table);
+    assert.deepEqual(
+      store.table.content.revisions.map(({ changes }) => changes.map(idOf)),
+      [
+        ['service/y', 'listener/n2/10.0.0.1/TCP/80'],
+        ['service/z', 'listener/n1/10.0.0.1/TCP/80'],
+        ['node/a', 'service/x'],
+      ],
+    );
   });
 
   test('an older leader hears that it does not lead, and writes nothing more', async () => {
