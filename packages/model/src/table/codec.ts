@@ -133,6 +133,7 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
         protocol: isText,
         error: nullOr(VERDICT),
         formerName: optional(nullOr(isText)),
+        alone: optional(isOneOf(true)),
       }),
     ),
     pool: nullOr(isText),

@@ -65,6 +65,8 @@ export interface PortEntry {
   readonly error: Verdict<RefusalReason> | null;
   /** While its slices still have it under another name, after it was renamed: that one. */
   readonly formerName?: string | null;
+  /** It has all clients of a port that the fleet shares by now: from before it did, also while no node is there to serve it. */
+  readonly alone?: true;
 }
 
 /** (address, protocol, port) on a node: the unit that is owned. */

@@ -3,7 +3,7 @@ import { OPEN_GRANTS } from '../policy.ts';
 import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import { type ParsedSettings, settingsFor } from '../settings/settings-for.ts';
-import type { FleetSettings, ServiceObject } from '../snapshot.ts';
+import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
 import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
@@ -13,7 +13,7 @@ import type { Placement } from './placement.ts';
 import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
-import { isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
+import { isSharedByFleet, isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, sentences } from './text.ts';
@@ -76,7 +76,9 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const hosts = meant?.hosts ?? [];
   const listeners = context.taken.listenersOf(service.uid);
   const isGranted = objection === undefined;
-  const modes = meant ? modesFor(service, { fleet: context.fleet, hosts, listeners, isGranted }) : NO_MODES;
+  const modes = meant
+    ? modesFor(service, { fleet: context.fleet, hosts, listeners, alone: held?.alone, isGranted })
+    : NO_MODES;
   const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, hosts, modes, ...context });
   if (tenant === undefined || badPorts === undefined || settings === null) {
     if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
@@ -168,8 +170,9 @@ interface Served extends Given {
 }
 
 function served(service: ServiceObject, given: Served, { fleet, quota }: DecisionContext): Verdicts {
-  const { tenant, settings, placement } = given;
+  const { tenant, settings, placement, modes } = given;
   const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
+  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
   quota.use(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
@@ -187,7 +190,7 @@ function served(service: ServiceObject, given: Served, { fleet, quota }: Decisio
     accepted,
     degraded: degradedFor(service, given, fleet),
     settings,
-    ports: portEntries(service, badPorts),
+    ports: portEntries(service, badPorts, alone),
     pool: given.wish.pool,
     nodes: placement.nodes,
     listeners: placement.listeners,
@@ -199,11 +202,17 @@ function servedOn({ reason, message }: Refusal): Refusal {
   return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
 }
 
-function portEntries(service: ServiceObject, badPorts: PortRefusals): PortEntry[] {
+/** `alone`: those that the fleet shares by now, and the Service has as it had them before. */
+function portEntries(
+  service: ServiceObject,
+  badPorts: PortRefusals,
+  alone: ReadonlySet<ServicePort> = new Set(),
+): PortEntry[] {
   return service.ports.map((port) => ({
     name: port.name,
     port: port.port,
     protocol: port.protocol,
     error: badPorts.get(port) ?? null,
+    ...(alone.has(port) && !badPorts.has(port) && { alone: true as const }),
   }));
 }

@@ -18,6 +18,8 @@ export interface HeldService {
   readonly pool: string;
   /** The ports that were served, also while no node was there to serve them. */
   readonly ports: ServedPorts;
+  /** Keys of those of which it has all clients although the fleet shares them by now. */
+  readonly alone: ReadonlySet<string>;
 }
 
 export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
@@ -30,7 +32,13 @@ export function heldFor(table: RoutingTable): Held {
     if (entry.kind === 'listener') listeners.set(entry.id, entry);
     else if (entry.kind === 'service' && entry.settings !== null && entry.tenant !== null) {
       const { settings, tenant, pool, ports } = entry;
-      services.set(entry.uid, { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports) });
+      services.set(entry.uid, {
+        settings,
+        tenant,
+        pool: pool ?? DEFAULT_POOL,
+        ports: servedPorts(ports),
+        alone: portsAlone(ports),
+      });
     }
   }
   return { listeners, services };
@@ -42,4 +50,8 @@ export type ServedPorts = ReadonlyMap<string, string | null>;
 export function servedPorts(ports: readonly PortEntry[]): ServedPorts {
   const served = ports.filter(({ error }) => error === null);
   return new Map(served.map((port) => [portKey(port), port.formerName === undefined ? port.name : port.formerName]));
+}
+
+export function portsAlone(ports: readonly PortEntry[]): ReadonlySet<string> {
+  return new Set(ports.filter(({ alone }) => alone === true).map(portKey));
 }

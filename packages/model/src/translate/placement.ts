@@ -10,6 +10,7 @@ import {
   sharedListenerId,
   type Verdict,
 } from '../table/entry.ts';
+import type { HeldService } from './held.ts';
 import { bindAddressesFor } from './nodes.ts';
 import { conflictMessage, type TakenPort } from './placement-text.ts';
 import { claimKey, portKey } from './port-key.ts';
@@ -36,6 +37,7 @@ export interface PlacementRequest extends Omit<HostQuestion, 'pools'> {
   readonly ports: readonly ServicePort[];
   /** How it would have each. */
   readonly modes: PortModes;
+  readonly held: Pick<HeldService, 'alone'> | undefined;
   /** That may be used, the best first. */
   readonly nodes: readonly NodeEntry[];
   /** How a message calls them together: `the fleet`, `pool "edge"`. */
@@ -124,11 +126,11 @@ function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, r
 
 /** Who else has the port on this node, as a message calls it. */
 function holderOn(node: NodeEntry, port: ServicePort, request: Asking): string | undefined {
-  const { service, taken, modes, fleet, holding, holderText } = request;
+  const { service, taken, modes, held, fleet, holding, holderText } = request;
   const isShared = modes.get(port) === 'shared';
-  // What it had before the port was shared it keeps where it has it, and nowhere else.
-  if (!isShared && isSharedByFleet(port, fleet) && !holding.has(node.name))
-    return 'the fleet, which shares it by host names';
+  // What it had before the port was shared it keeps where it has it, and nowhere else, unless all its nodes are gone.
+  const isKept = holding.has(node.name) || (holding.size === 0 && held?.alone.has(portKey(port)) === true);
+  if (!isShared && isSharedByFleet(port, fleet) && !isKept) return 'the fleet, which shares it by host names';
   for (const listener of listenersFor(node, port, request)) {
     const place = placeOf(listener);
     const others = isShared ? [] : taken.sharersOf(place);

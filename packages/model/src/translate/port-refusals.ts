@@ -35,7 +35,7 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
   const isBound = heldPorts(taken.listenersOf(service.uid));
   // Also without a node that it could be bound on: nodes that go and come back take nothing from anybody.
   const isHeld = (port: ServicePort): boolean => isBound(port) || held?.ports.has(portKey(port)) === true;
-  const has = modesOf(taken.listenersOf(service.uid));
+  const has = modesOf(taken.listenersOf(service.uid), held?.alone);
   const hostsRefusal = notAllowedHosts(hosts, tenant);
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
   const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;

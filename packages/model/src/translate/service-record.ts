@@ -2,7 +2,7 @@ import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';
 import type { Decision } from './decision.ts';
-import { type HeldService, type ServedPorts, servedPorts } from './held.ts';
+import { type HeldService, portsAlone, type ServedPorts, servedPorts } from './held.ts';
 import type { Membership } from './tenancy.ts';
 
 /** All that is known of one Service that Weir takes, and what was last decided about it. */
@@ -26,7 +26,7 @@ export interface ServiceRecord {
 export function grantedTo({ decision }: ServiceRecord): HeldService | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
   const { settings, tenant, pool, ports } = decision;
-  return { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports) };
+  return { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports), alone: portsAlone(ports) };
 }
 
 /** It did not get all that it asks for, and might when somebody else gives something up. */

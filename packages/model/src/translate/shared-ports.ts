@@ -27,9 +27,17 @@ export function isSharedByFleet({ port, protocol }: ServicePort, { sharedPorts }
   return protocol === 'TCP' && sharedPorts.includes(port);
 }
 
-/** How a Service has its ports now; those that it does not have are not in it. */
-export function modesOf(listeners: readonly ListenerEntry[]): ReadonlyMap<string, PortMode> {
-  return new Map(listeners.map((listener) => [portKey(listener), listener.shared === true ? 'shared' : 'alone']));
+/**
+ * How a Service has its ports now; those that it does not have are not in it. `alone`: keys of those that it has so also while no
+ * node is there to serve them.
+ */
+export function modesOf(
+  listeners: readonly ListenerEntry[],
+  alone: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, PortMode> {
+  const modes = new Map<string, PortMode>([...alone].map((port) => [port, 'alone']));
+  for (const listener of listeners) modes.set(portKey(listener), listener.shared === true ? 'shared' : 'alone');
+  return modes;
 }
 
 export interface ModeQuestion {
@@ -37,13 +45,18 @@ export interface ModeQuestion {
   /** That it asks for, or has. */
   readonly hosts: readonly string[];
   readonly listeners: readonly ListenerEntry[];
+  /** As of `modesOf`. */
+  readonly alone?: ReadonlySet<string> | undefined;
   /** Granted what it asks for; else it goes on with what it had, as it had it. */
   readonly isGranted: boolean;
 }
 
 /** How a Service would have each of its ports. */
-export function modesFor({ ports }: ServiceObject, { fleet, hosts, listeners, isGranted }: ModeQuestion): PortModes {
-  const has = modesOf(listeners);
+export function modesFor(
+  { ports }: ServiceObject,
+  { fleet, hosts, listeners, alone, isGranted }: ModeQuestion,
+): PortModes {
+  const has = modesOf(listeners, alone);
   return new Map(
     ports.map((port) => {
       const now = has.get(portKey(port));

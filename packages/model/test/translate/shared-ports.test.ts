@@ -289,6 +289,21 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.deepEqual(sharersOf(after), ['uid-a-web n1:443', 'uid-b-web n1:443']);
   });
 
+  test('stays with it alone also when all nodes go and come back, and the controller is another one by then', () => {
+    const services = [on('c/web', undefined, { ports: [443, 8443] })];
+    const before = first({ settings: unshared, services });
+    const shared = then(before, { services });
+    const without = then(shared, { nodes: [], services });
+    assert.equal(reasonOf(without, 'c/web'), 'Accepted');
+    const back = then(without, { services: [...services, on('a/web', 'x.shop.example')] });
+    assert.deepEqual(statusOf(back, 'c/web').ports, statusOf(shared, 'c/web').ports);
+    assert.deepEqual(portsOf(back, 'c/web'), portsOf(before, 'c/web'));
+    assert.equal(reasonOf(back, 'a/web'), 'PortConflict');
+    const again = then(back, { services: [on('c/web', undefined, { ports: [8443] })] });
+    const regained = then(again, { services });
+    assert.equal(statusOf(regained, 'c/web').ports[0]?.error?.reason, 'PortReserved', 'what was given up is gone');
+  });
+
   test('stays with it alone while it may not have those that it names', () => {
     const services = [on('c/web', 'c.example')];
     const before = first({ settings: unshared, services });
