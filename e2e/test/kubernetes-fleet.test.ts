@@ -116,6 +116,62 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await answers(ADDRESSES, 3002);
   });
 
+  test('reads what its policy does not allow, and of which port; of one that has its tenant, only that there is one', async () => {
+    const said = (path: string, reason: string): Promise<ServiceStatus> =>
+      when(path, (now) => reasonOf(now, 'Accepted') === reason);
+    await apply(
+      namespace('bound', { team: 'bound' }),
+      tenantPolicy('bound', { pools: ['default'], allowedPorts: ['3030-3039'] }),
+      loadBalancer('bound/good', { ports: [{ port: 3030 }] }),
+    );
+    await served('bound/good', ADDRESSES);
+    await apply(
+      loadBalancer('bound/port', { ports: [{ port: 3040 }] }),
+      loadBalancer('bound/pool', { ports: [{ port: 3031 }] }, { annotations: { 'weir.dev/pool': 'edge' } }),
+      loadBalancer('bound/mixed', {
+        ports: [
+          { name: 'tcp', port: 3032 },
+          { name: 'sctp', port: 3033, protocol: 'SCTP' },
+        ],
+      }),
+    );
+    assert.match(await refusal('bound/port'), /^PortNotAllowed: port 3040\/TCP .*3030-3039.* TenantPolicy "bound"$/);
+    assert.match(await refusal('bound/pool'), /^PoolNotAllowed: .*pool "edge", only default.* TenantPolicy "bound"$/);
+    for (const [name, reason] of [
+      ['port', 'PortNotAllowed'],
+      ['pool', 'PoolNotAllowed'],
+      ['mixed', 'UnsupportedProtocol'],
+    ] as const) {
+      await eventually(async () => {
+        const described = await kubectl('describe', 'service', name, '-n', 'bound');
+        assert.match(described, new RegExp(`Warning +${reason} `));
+      }, SLOW);
+    }
+    const mixed = await served('bound/mixed', ADDRESSES);
+    assert.deepEqual(
+      [reasonOf(mixed, 'Accepted'), reasonOf(mixed, 'Programmed')],
+      ['UnsupportedProtocol', 'Programmed'],
+    );
+    assert.deepEqual(mixed.loadBalancer?.ingress?.[0]?.ports, [
+      { port: 3032, protocol: 'TCP' },
+      { port: 3033, protocol: 'SCTP', error: 'weir.dev/UnsupportedProtocol' },
+    ]);
+
+    await apply(
+      namespace('other', { team: 'other' }),
+      tenantPolicy('taker', {
+        priority: 10,
+        namespaceSelector: { matchLabels: { team: 'other' } },
+        tenantFrom: { type: 'Name', name: 'bound' },
+      }),
+    );
+    const disputed = await said('bound/good', 'TenantConflict');
+    assert.doesNotMatch(conditionIn(disputed, 'Accepted')?.message ?? '', /other"|taker/);
+    assert.deepEqual(addressesIn(disputed), ADDRESSES);
+    await kubectl('delete', 'tenantpolicy', 'taker');
+    await said('bound/good', 'Accepted');
+  });
+
   test('shares a port of the fleet by the hosts that its tenant may have, and only by those', async () => {
     const shared = (path: string, hosts?: string): object =>
       loadBalancer(
