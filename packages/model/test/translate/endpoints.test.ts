@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entriesOf, type ServiceObject, type SliceObject, type Translation } from '@weir/model';
-import { pod, port, service, slice, snapshotOf } from '../build/snapshot.ts';
+import {
+  entriesOf,
+  OPEN_GRANTS,
+  type ServiceObject,
+  type SliceObject,
+  type Snapshot,
+  type Translation,
+} from '@weir/model';
+import { pod, policy, port, service, slice, snapshotOf } from '../build/snapshot.ts';
 import { endpointsOf, fresh, next, portsOf, reasonOf } from '../build/translation.ts';
 
 describe('endpoints', () => {
@@ -30,6 +37,8 @@ describe('endpoints', () => {
       endpointsOf(fresh({ services: [service('a/web')], slices: [slice('a/web', [], { endpoints })] }));
     assert.deepEqual(used(ready, leaving, sick), ['10.0.0.1:8080']);
     assert.deepEqual(used(leaving, sick), ['10.0.0.2:8080']);
+    assert.deepEqual(used({ ...sick, serving: true }), []);
+    assert.deepEqual(used({ ...sick, terminating: true }), []);
     assert.deepEqual(used(sick), []);
   });
 
@@ -151,6 +160,16 @@ describe('the trust boundary', () => {
       assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
     });
   }
+
+  test('what is never used is not used where a policy allows every address, either', () => {
+    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['0.0.0.0/0', '::/0'] } })];
+    const slices = (addresses: readonly string[]): Snapshot['slices'] => [slice('a/web', addresses)];
+    const never = ['127.0.0.1', '::1', '169.254.169.254', 'fe80::1', '::ffff:127.0.0.1', '10.96.0.1', '192.0.2.1'];
+    const services = [service('a/web')];
+    assert.deepEqual(endpointsOf(fresh({ settings, policies, services, slices: slices(never) })), []);
+    const outside = fresh({ settings, policies, services, slices: slices(['198.51.100.7']) });
+    assert.deepEqual(endpointsOf(outside), ['198.51.100.7:8080']);
+  });
 
   test('pods of the namespace are used, also on the host network', () => {
     const pods = [pod('a/one', '10.0.0.1'), pod('a/host', '192.0.2.1', true)];
