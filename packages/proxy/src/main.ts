@@ -69,6 +69,10 @@ await runProcess('weir-proxy', (control) => {
             log.warn({ advice }, 'clients can claim any address');
           proxy = await startProxy({ ...options, hostAdvice, store, log, onDrain: () => control.stop() });
           proxy.failed.catch((error) => control.fail(error));
+          proxy.ready.then(
+            () => log.info({ afterMs: Math.round(performance.now()) }, 'the first table is served'),
+            () => undefined, // Closed before.
+          );
         },
         close: () => proxy.close(),
       },

@@ -22,6 +22,7 @@ import type { MaglevRoom } from './table/maglev-room.ts';
 import type { Propagation } from './table/propagation.ts';
 import { StateKeeper } from './table/state-keeper.ts';
 import type { TableRoom } from './table/table-room.ts';
+import { DELAY_QUANTILES, watchEventLoopDelay } from './worker/event-loop-delay.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
 
 const TICK_MS = 1_000;
@@ -34,6 +35,9 @@ export class NodeProxy {
   readonly tables: TableRoom;
   readonly propagation: Propagation;
   readonly health: HealthRoom;
+  /** By how much events of the main thread come too late, in seconds: see `DELAY_QUANTILES`. */
+  readonly delays: Float64Array = new Float64Array(DELAY_QUANTILES.length);
+  readonly #watch = watchEventLoopDelay(this.delays);
   readonly #settings: ProxySettings;
   readonly #disk: ProxyDisk | undefined;
   readonly #maglev: MaglevRoom;
@@ -52,6 +56,7 @@ export class NodeProxy {
   readonly #failed = Promise.withResolvers<never>();
   readonly #cutoffs: CutoffRoom;
   #isDraining = false;
+  #isServing = false;
   #closing: Promise<void> | undefined;
   #unlisten: () => void = () => undefined;
 
@@ -117,6 +122,7 @@ export class NodeProxy {
     this.#ticking = this.#eachSecond('tick', async () => {
       this.#listeners.retry();
       this.#pool.look();
+      this.#watch.tick();
       watchDescriptors();
       this.#keeper?.tick();
     });
@@ -186,6 +192,7 @@ export class NodeProxy {
     const gaveUp = await this.#flusher.finish(LAST_FLUSH_MS);
     if (gaveUp !== undefined) log.warn({ reason: gaveUp }, 'the last usage could not be flushed');
     await this.#keeper?.close();
+    this.#watch.close();
     const { life } = this.#flusher;
     if (life !== undefined) await store.heartbeats.leave(node, life).catch(() => undefined); // Its time runs out anyway.
     await this.#pool.close();
@@ -219,8 +226,11 @@ export class NodeProxy {
   }
 
   #changed(): void {
-    this.#heart.trigger();
-    if (this.tables.applied === null || !this.#listeners.isSettled) return;
+    const isSettled = this.tables.applied !== null && this.#listeners.isSettled;
+    // Of a start with thousands of listeners one heartbeat a second will do: each of them tells of all.
+    if (isSettled || this.#isServing || this.#isDraining) this.#heart.trigger();
+    if (!isSettled) return;
+    this.#isServing = true;
     this.#turns.settled();
     this.#ready.resolve();
   }

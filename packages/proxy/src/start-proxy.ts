@@ -85,6 +85,7 @@ function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<ty
       propagation: proxy.propagation,
       health: proxy.health,
       pool: proxy.pool,
+      delays: proxy.delays,
       log,
     }),
     routes: { '/debug/listeners': () => proxy.view() },

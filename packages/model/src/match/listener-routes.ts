@@ -18,11 +18,19 @@ export interface ListenerRoutes {
   routeOf(service: string): Route | undefined;
 }
 
+/** By host; the first has it: there is a second one only while changes are made one after the other. */
+type Owners = Map<string, readonly Route[]>;
+
+const NOBODY: ReadonlyMap<RouteKey, Route> = new Map();
+
 export class PatchedListenerRoutes implements ListenerRoutes {
   alone: Route | undefined;
-  readonly shares: Map<RouteKey, Route> = new Map();
-  /** By host; the first has it: there is a second one only while changes are made one after the other. */
-  readonly #owners = new Map<string, readonly Route[]>();
+  /** Made when somebody shares it: most of thousands of listeners are of one Service. */
+  #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: Owners } | undefined;
+
+  get shares(): ReadonlyMap<RouteKey, Route> {
+    return this.#shared?.routes ?? NOBODY;
+  }
 
   get isEmpty(): boolean {
     return this.alone === undefined && this.shares.size === 0;
@@ -39,7 +47,7 @@ export class PatchedListenerRoutes implements ListenerRoutes {
   }
 
   find(serverName: string): Route | undefined {
-    return findHost(this.#owners, serverName)?.[0];
+    return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
   }
 
   routeOf(service: string): Route | undefined {
@@ -52,26 +60,30 @@ export class PatchedListenerRoutes implements ListenerRoutes {
       this.alone = route;
       return;
     }
+    this.#shared ??= { routes: new Map(), owners: new Map() };
+    const { routes, owners } = this.#shared;
     this.#leaveHosts(route.key);
-    this.shares.set(route.key, route);
+    routes.set(route.key, route);
     for (const host of route.settings.hosts) {
-      const others = this.#owners.get(host) ?? [];
+      const others = owners.get(host) ?? [];
       // By key, so that nothing depends on history.
-      this.#owners.set(host, others.length === 0 ? [route] : [...others, route].sort(byKey));
+      owners.set(host, others.length === 0 ? [route] : [...others, route].sort(byKey));
     }
   }
 
   remove(key: RouteKey): void {
     if (this.alone?.key === key) this.alone = undefined;
     this.#leaveHosts(key);
-    this.shares.delete(key);
+    this.#shared?.routes.delete(key);
   }
 
   #leaveHosts(key: RouteKey): void {
-    for (const host of this.shares.get(key)?.settings.hosts ?? []) {
-      const others = (this.#owners.get(host) ?? []).filter((route) => route.key !== key);
-      if (others.length === 0) this.#owners.delete(host);
-      else this.#owners.set(host, others);
+    if (this.#shared === undefined) return;
+    const { routes, owners } = this.#shared;
+    for (const host of routes.get(key)?.settings.hosts ?? []) {
+      const others = (owners.get(host) ?? []).filter((route) => route.key !== key);
+      if (others.length === 0) owners.delete(host);
+      else owners.set(host, others);
     }
   }
 }

@@ -195,6 +195,8 @@ function routeFor(
  * nothing depends on history.
  */
 function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
+  const [first, ...others] = chunks;
+  if (first !== undefined && others.length === 0 && isSorted(first.endpoints)) return first.endpoints;
   const unique = new Map<string, Endpoint>();
   for (const chunk of chunks) {
     for (const endpoint of chunk.endpoints) {
@@ -204,6 +206,17 @@ function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
     }
   }
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
+/** As most entries are written: nothing to copy then. */
+function isSorted(endpoints: readonly Endpoint[]): boolean {
+  let before: string | undefined;
+  for (const endpoint of endpoints) {
+    const key = endpointKey(endpoint);
+    if (before !== undefined && before >= key) return false;
+    before = key;
+  }
+  return true;
 }
 
 function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {

@@ -18,9 +18,8 @@ export function encodeEntry(entry: Entry): string {
 export function decodeEntry(text: string): Entry | undefined {
   const value = parse(text);
   if (!isRecord(value) || !isVersion(value.v) || typeof value.kind !== 'string') return undefined;
-  if (!Object.hasOwn(SHAPES, value.kind)) return undefined;
-  const shape = SHAPES[value.kind as Entry['kind']];
-  if (!isText(value.id) || !hasShape(value, shape)) return undefined;
+  const shape = SHAPES.get(value.kind);
+  if (shape === undefined || !isText(value.id) || !hasShape(value, shape)) return undefined;
   const { v: _version, ...entry } = value;
   return entry as unknown as Entry;
 }
@@ -47,13 +46,25 @@ const nullOr =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
-const shaped =
-  (shape: Record<string, Check>): Check =>
-  (value) =>
-    isRecord(value) && hasShape(value, shape);
+const shaped = (fields: Record<string, Check>): Check => {
+  const shape = shapeOf(fields);
+  return (value) => isRecord(value) && hasShape(value, shape);
+};
 
-function hasShape(value: Record<string, unknown>, shape: Record<string, Check>): boolean {
-  return Object.entries(shape).every(([field, check]) => check(value[field]));
+/** Taken apart once: a large table is a million fields. */
+type Shape = readonly (readonly [field: string, check: Check])[];
+
+function shapeOf(fields: Record<string, Check>): Shape {
+  return Object.entries(fields);
+}
+
+function shapesOf<K extends string>(fields: Readonly<Record<K, Record<string, Check>>>): ReadonlyMap<string, Shape> {
+  return new Map(Object.keys(fields).map((kind) => [kind, shapeOf(fields[kind as K])]));
+}
+
+function hasShape(value: Record<string, unknown>, shape: Shape): boolean {
+  for (const [field, check] of shape) if (!check(value[field])) return false;
+  return true;
 }
 
 const VERDICT = shaped({ reason: isText, message: isText });
@@ -70,13 +81,14 @@ const optional =
     value === undefined || check(value);
 
 /** By `kind`: what it has beside. */
-const kinds =
-  (shapes: Readonly<Record<string, Record<string, Check>>>): Check =>
-  (value) =>
-    isRecord(value) &&
-    typeof value.kind === 'string' &&
-    Object.hasOwn(shapes, value.kind) &&
-    hasShape(value, shapes[value.kind] ?? {});
+const kinds = (fields: Readonly<Record<string, Record<string, Check>>>): Check => {
+  const shapes = shapesOf(fields);
+  return (value) => {
+    if (!isRecord(value) || typeof value.kind !== 'string') return false;
+    const shape = shapes.get(value.kind);
+    return shape !== undefined && hasShape(value, shape);
+  };
+};
 
 const TIMING = { intervalMs: isCount, timeoutMs: isCount, healthyThreshold: isCount, unhealthyThreshold: isCount };
 
@@ -103,7 +115,7 @@ const SETTINGS = shaped({
   nodes: nullOr(isCount),
 });
 
-const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
+const SHAPES = shapesOf<Entry['kind']>({
   node: {
     name: isText,
     bindAddresses: listOf(isText),
@@ -155,4 +167,4 @@ const SHAPES: Record<Entry['kind'], Record<string, Check>> = {
     unready: isCount,
   },
   problem: { problem: shaped({ code: isText, subject: isText, severity: isText, message: isText }) },
-};
+});

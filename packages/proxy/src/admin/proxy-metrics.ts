@@ -7,6 +7,7 @@ import type { SlotBook } from '../counters/slot-book.ts';
 import type { HealthRoom } from '../health/health-room.ts';
 import type { Propagation } from '../table/propagation.ts';
 import type { TableRoom } from '../table/table-room.ts';
+import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { addHealthMetrics, endpointSamples } from './health-metrics.ts';
 import { addWorkerMetrics } from './worker-metrics.ts';
@@ -20,13 +21,13 @@ export function createProxyMetrics(parts: {
   readonly propagation: Propagation;
   readonly health: HealthRoom;
   readonly pool: WorkerPool;
+  /** Of the main thread. */
+  readonly delays: Float64Array;
   readonly log: Logger;
 }): Metrics {
-  const { slots, tables, propagation, health, pool, log } = parts;
+  const { slots, tables, propagation, health, pool, delays, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
-  const totals = duringThisTurn(() => totalsPerService(slots));
-  const column = (index: number) => (): Sample<ServiceLabel>[] =>
-    totals().map(({ labels, total }) => ({ labels, value: total[index] as number }));
+  const column = (index: number) => () => perService(slots, index);
 
   metrics.collectCounter({
     name: 'weir_service_received_bytes_total',
@@ -56,12 +57,7 @@ export function createProxyMetrics(parts: {
     name: 'weir_service_refused_total',
     help: 'Connections and UDP flows that ended before a byte was relayed; of cut-off those that were open, too.',
     labels: [...SERVICE, 'reason'],
-    collect: () =>
-      REFUSALS.flatMap((reason) =>
-        column(outcomeColumn(reason))()
-          .filter(({ value }) => value > 0)
-          .map(({ labels, value }) => ({ labels: { ...labels, reason }, value })),
-      ),
+    collect: () => refusals(slots),
   });
   metrics.collectGauge({
     name: 'weir_tenant_used',
@@ -103,37 +99,40 @@ export function createProxyMetrics(parts: {
       ];
     },
   });
+  metrics.collectGauge({
+    name: 'weir_proxy_event_loop_delay_seconds',
+    help: 'By how much heartbeats, cut-offs and all else of the main thread came too late within the last half minute.',
+    labels: ['quantile'],
+    collect: () =>
+      DELAY_QUANTILES.map((quantile, index) => ({
+        labels: { quantile: String(quantile) },
+        value: delays[index] as number,
+      })),
+  });
   addWorkerMetrics(metrics, pool);
   return metrics;
 }
 
-interface ServiceTotal {
-  readonly labels: Sample<ServiceLabel>['labels'];
-  readonly total: Float64Array;
-}
-
 /** A Service that changed its tenant is counted in two slots and shown as one. */
-function totalsPerService(slots: SlotBook): ServiceTotal[] {
-  const sums = new Map<string, ServiceTotal>();
-  for (const { owner, total } of slots.totals()) {
-    const key = `${owner.namespace}/${owner.name}`;
+function perService(slots: SlotBook, column: number): Iterable<Sample<ServiceLabel>> {
+  const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
+  for (const { owner, counts } of slots.counts([column])) {
+    const { namespace, name } = owner;
+    const [value = 0] = counts;
+    const key = `${namespace}/${name}`;
     const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { labels: { namespace: owner.namespace, service: owner.name }, total });
-    else for (const [column, value] of total.entries()) sum.total[column] = (sum.total[column] as number) + value;
+    if (sum === undefined) sums.set(key, { labels: { namespace, service: name }, value });
+    else sum.value += value;
   }
-  return [...sums.values()];
+  return sums.values();
 }
 
-/** What is made is kept until this turn of the event loop is over: all metrics of one scrape are collected in one. */
-function duringThisTurn<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    if (made === undefined) {
-      made = { value: make() };
-      queueMicrotask(() => {
-        made = undefined;
-      });
+/** Only of those that were ever refused: reasons times Services would be many. */
+function* refusals(slots: SlotBook): Iterable<Sample<ServiceLabel | 'reason'>> {
+  for (const { owner, counts } of slots.counts(REFUSALS.map(outcomeColumn))) {
+    for (const [index, reason] of REFUSALS.entries()) {
+      const value = counts[index] ?? 0;
+      if (value > 0) yield { labels: { namespace: owner.namespace, service: owner.name, reason }, value };
     }
-    return made.value;
-  };
+  }
 }

@@ -28,6 +28,8 @@ export interface SlotOwner {
 /** So many former owners are remembered, in some 25 MB: years of a quiet node, days of one whose Services come and go. */
 const MOST_FORMER = 65_536;
 
+const READ_COLUMNS = [RECEIVED, SENT, CONNECTIONS, REQUESTS];
+
 interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
@@ -152,8 +154,27 @@ export class SlotBook {
     return total;
   }
 
+  /** Of all slots these columns of their owner's totals, in the order asked for: of thousands of slots a row of each is much to make. */
+  *counts(columns: readonly number[]): Iterable<{ readonly owner: SlotOwner; readonly counts: readonly number[] }> {
+    const workers = this.#cells();
+    for (const { owner, base, index } of this.#slots.values()) {
+      const counts = columns.map((column) => {
+        let count = base[column] as number;
+        for (const cells of workers) count += cellOf(cells, index, column);
+        return count;
+      });
+      yield { owner, counts };
+    }
+  }
+
+  /** It is asked once a second. */
   readings(): SlotReading[] {
-    return [...this.totals()].map(({ owner, total }) => readingOf(owner, total));
+    const readings: SlotReading[] = [];
+    for (const { owner, counts } of this.counts(READ_COLUMNS)) {
+      const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = counts;
+      readings.push({ ...owner, counters: { receivedBytes, sentBytes, connections, requests } });
+    }
+    return readings;
   }
 
   /**
@@ -161,7 +182,7 @@ export class SlotBook {
    * one cell of each slot.
    */
   active(): number {
-    const workers = [...this.#slabs.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
+    const workers = this.#cells();
     let active = this.#unrouted[ACTIVE] as number;
     for (const cells of workers) active += cellOf(cells, UNROUTED_SLOT, ACTIVE);
     for (const { base, index } of this.#slots.values()) {
@@ -169,6 +190,11 @@ export class SlotBook {
       for (const cells of workers) active += cellOf(cells, index, ACTIVE);
     }
     return active;
+  }
+
+  /** Views of all slabs of each worker. */
+  #cells(): readonly (readonly Float64Array[])[] {
+    return [...this.#slabs.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
   }
 
   #total(slot: Slot): Float64Array {

@@ -4,20 +4,29 @@ const RESOLUTION_MS = 20;
 /** So long a time the figures are of: a scrape now and then must not miss a stall. */
 const WINDOW_TICKS = 30;
 
-/** Where the figures are in shared memory, in seconds. */
+/** Where the figures are in the cells, in seconds. */
 export const DELAY_QUANTILES = [0.5, 0.99, 1] as const;
 
-/** By how much events of this thread come too late, written into `cells` with each call; call it once a second. */
-export function watchEventLoopDelay(cells: Float64Array): () => void {
+export interface DelayWatch {
+  /** Call it once a second. */
+  tick(): void;
+  close(): void;
+}
+
+/** By how much events of this thread come too late, written into `cells` with each tick. */
+export function watchEventLoopDelay(cells: Float64Array): DelayWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   let ticks = 0;
-  return () => {
-    DELAY_QUANTILES.forEach((quantile, index) => {
-      // It measures from one of its timers to the next one, which is due after the resolution.
-      cells[index] = Math.max(0, histogram.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000);
-    });
-    ticks += 1;
-    if (ticks % WINDOW_TICKS === 0) histogram.reset();
+  return {
+    tick() {
+      DELAY_QUANTILES.forEach((quantile, index) => {
+        // It measures from one of its timers to the next one, which is due after the resolution.
+        cells[index] = Math.max(0, histogram.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000);
+      });
+      ticks += 1;
+      if (ticks % WINDOW_TICKS === 0) histogram.reset();
+    },
+    close: () => void histogram.disable(),
   };
 }

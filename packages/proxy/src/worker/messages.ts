@@ -61,7 +61,7 @@ export interface TableOrder {
   readonly holders?: readonly (readonly [listener: string, service: string])[];
 }
 
-/** A large table on its way: each piece ends at one of `ends`, and is a TableOrder in V8's serialization. */
+/** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */
 export interface PiecesOrder {
   readonly kind: 'pieces';
   readonly bytes: Uint8Array<SharedArrayBuffer>;

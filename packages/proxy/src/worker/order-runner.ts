@@ -1,6 +1,5 @@
 // Orders are followed one after the other, and for no more than about a millisecond of one turn of the event loop: behind
 // a large table wait the other orders, never the connections.
-import { deserialize } from 'node:v8';
 import type { Order, PiecesOrder, SentOrder } from './messages.ts';
 
 const TURN_MS = 1;
@@ -71,10 +70,10 @@ export class OrderRunner {
 
   #followPiece(order: PiecesOrder): void {
     const index = this.#piecesFollowed;
-    const piece = order.bytes.subarray(order.ends[index - 1] ?? 0, order.ends[index]);
+    const piece = textOf(order, order.ends[index - 1] ?? 0, order.ends[index]);
     this.#piecesFollowed += 1;
     if (this.#piecesFollowed >= order.ends.length) this.#leave();
-    this.#options.follow(deserialize(piece) as Order);
+    this.#options.follow(JSON.parse(piece) as Order);
   }
 
   #leave(): void {
@@ -84,4 +83,8 @@ export class OrderRunner {
     this.#waiting = [];
     this.#next = 0;
   }
+}
+
+function textOf({ bytes: { buffer, byteOffset } }: PiecesOrder, begin: number, end: number | undefined): string {
+  return Buffer.from(buffer, byteOffset).toString('utf8', begin, end);
 }

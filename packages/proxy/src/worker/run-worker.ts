@@ -47,7 +47,7 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
     worker.tick();
     troubles.tick();
     failures.tick();
-    watchDelay();
+    watchDelay.tick();
   }, TICK_MS);
   port.on('message', (order: SentOrder) => worker.follow(order));
 }

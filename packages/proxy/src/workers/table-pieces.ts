@@ -1,6 +1,5 @@
 // A whole table in one message would hold up a worker twice: while it is read, since a message is read in one turn of the
 // event loop, and while it is applied. So it goes in pieces, as bytes in memory that all workers share.
-import { serialize } from 'node:v8';
 import { type Change, type ChangeStep, stepsFor } from '@weir/model';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Order, SentOrder, TableOrder } from '../worker/messages.ts';
@@ -88,7 +87,7 @@ function weightOf(changes: readonly Change[]): number {
 }
 
 function packed(pieces: readonly TableOrder[]): SentOrder {
-  const texts = pieces.map((piece) => serialize(piece));
+  const texts = pieces.map((piece) => Buffer.from(JSON.stringify(piece)));
   const ends = new Uint32Array(texts.length);
   let end = 0;
   texts.forEach((text, index) => {

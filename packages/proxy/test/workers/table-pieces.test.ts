@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { deserialize } from 'node:v8';
 import type { Change, RoutingTable } from '@weir/model';
 import type { BudgetRows } from '../../src/admit/worker-limits.ts';
 import type { PiecesOrder, SentOrder, TableOrder } from '../../src/worker/messages.ts';
@@ -108,5 +107,7 @@ function orderOf(table: RoutingTable): TableOrder {
 function piecesOf(sent: SentOrder): TableOrder[] {
   assert.equal(sent.kind, 'pieces');
   const { bytes, ends } = sent as PiecesOrder;
-  return [...ends].map((end, index) => deserialize(bytes.subarray(ends[index - 1] ?? 0, end)) as TableOrder);
+  return [...ends].map(
+    (end, index) => JSON.parse(Buffer.from(bytes).toString('utf8', ends[index - 1] ?? 0, end)) as TableOrder,
+  );
 }

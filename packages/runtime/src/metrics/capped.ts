@@ -4,7 +4,6 @@ import { SeriesCap } from './series-cap.ts';
 /** What of prom-client's metrics is the same for all kinds. */
 interface Underlying {
   remove(labels: Labels<string>): void;
-  reset(): void;
 }
 
 export type DropReason = 'cap' | 'error';
@@ -13,7 +12,6 @@ export interface Capped<Metric extends Underlying> {
   /** Lets `apply` touch the metric, unless that would open one series too many. */
   update(labels: Labels<string>, apply: (metric: Metric) => void): void;
   remove(labels: Labels<string>): void;
-  reset(): void;
 }
 
 export interface CapOptions {
@@ -36,10 +34,6 @@ export function capped<Metric extends Underlying>(
     remove(labels) {
       metric.remove(labels);
       cap.forget(valuesOf(labels));
-    },
-    reset() {
-      metric.reset();
-      cap.clear();
     },
   };
 }

@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
-import { type CapOptions, type Capped, capped } from './capped.ts';
-import type { CollectedOptions, MetricOptions, Metrics, Sample } from './contract.ts';
+import { type CapOptions, capped } from './capped.ts';
+import { type CollectedMetric, textOf } from './collected.ts';
+import type { MetricOptions, Metrics } from './contract.ts';
 
 export interface MetricsOptions {
   /** Series per metric; what exceeds it is dropped, and `weir_metrics_dropped_total{metric,reason="cap"}` says so. */
@@ -12,12 +14,16 @@ export interface MetricsOptions {
   readonly log?: Logger;
 }
 
+/** So long a scrape keeps the thread to itself at a time: whoever is asked may have thousands of series, and work to do. */
+const TURN_MS = 5;
+
 /** A registry of its own for each process, and for each of several that run in one. */
 export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const dropped = droppedIn(registry);
   const cap: CapOptions = { maxSeries, drop: (metric, reason) => dropped.inc({ metric, reason }) };
-  const collectors: (() => void)[] = [];
+  const collected = new Map<string, CollectedMetric>();
+  let rendering: Promise<string> | undefined;
   if (processMetrics === 'on') collectDefaultMetrics({ register: registry });
 
   return {
@@ -36,23 +42,41 @@ export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log 
       return { observe: (labels, value) => update(labels, (metric) => metric.observe(labels, value)), remove };
     },
     collectCounter(options) {
-      const series = capped(new Counter(configFor(options, registry)), options, cap);
-      const take = (sample: Sample<string>): void =>
-        series.update(sample.labels, (m) => m.inc(sample.labels, sample.value));
-      collectors.push(collector(series, options, { cap, log, take }));
+      add({ ...options, kind: 'counter' });
     },
     collectGauge(options) {
-      const series = capped(new Gauge(configFor(options, registry)), options, cap);
-      const take = (sample: Sample<string>): void =>
-        series.update(sample.labels, (m) => m.set(sample.labels, sample.value));
-      collectors.push(collector(series, options, { cap, log, take }));
+      add({ ...options, kind: 'gauge' });
     },
     render() {
-      // Before the registry reads anything, so that what is dropped now is told in the same scrape.
-      for (const collect of collectors) collect();
-      return registry.metrics();
+      // Whoever asks while it is made gets the same: several at once would make each of them late.
+      rendering ??= renderAll().finally(() => {
+        rendering = undefined;
+      });
+      return rendering;
     },
   };
+
+  function add(metric: CollectedMetric): void {
+    const { name } = metric;
+    if (collected.has(name) || registry.getSingleMetric(name) !== undefined)
+      throw new Error(`there is a metric ${name} already`);
+    collected.set(name, metric);
+  }
+
+  /** The registry last, so that what is dropped now is told in the same scrape. */
+  async function renderAll(): Promise<string> {
+    const pieces: string[] = [];
+    let turnEndsAt = performance.now() + TURN_MS;
+    for (const metric of collected.values()) {
+      for (const piece of textOf(metric, { cap, log })) {
+        pieces.push(piece);
+        if (performance.now() < turnEndsAt) continue;
+        await nextTurn();
+        turnEndsAt = performance.now() + TURN_MS;
+      }
+    }
+    return pieces.join('') + (await registry.metrics());
+  }
 }
 
 function droppedIn(registry: Registry): Counter<'metric' | 'reason'> {
@@ -73,28 +97,4 @@ interface PromConfig {
 
 function configFor({ name, help, labels = [] }: MetricOptions<string>, registry: Registry): PromConfig {
   return { name, help, labelNames: [...labels], registers: [registry] };
-}
-
-interface CollectorOptions {
-  readonly cap: CapOptions;
-  readonly log: Logger | undefined;
-  take(sample: Sample<string>): void;
-}
-
-/** Every scrape starts anew: only what is there now is shown. One broken source does not cost the others their scrape. */
-function collector(
-  series: Capped<Counter | Gauge>,
-  options: CollectedOptions<string>,
-  { cap, log, take }: CollectorOptions,
-): () => void {
-  return () => {
-    series.reset();
-    try {
-      for (const sample of options.collect()) take(sample);
-    } catch (error) {
-      series.reset(); // Half of the series would look as if the others had gone.
-      cap.drop(options.name, 'error');
-      log?.warn({ metric: options.name, err: error }, 'metric could not be collected');
-    }
-  };
 }

@@ -21,8 +21,4 @@ export class SeriesCap {
   forget(labelValues: readonly string[]): void {
     this.#known.delete(JSON.stringify(labelValues));
   }
-
-  clear(): void {
-    this.#known.clear();
-  }
 }

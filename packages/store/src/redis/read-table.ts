@@ -37,8 +37,7 @@ async function scan(connection: RedisConnection, keys: Keys): Promise<Map<string
   do {
     const [next, fields] = await connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
     for (let index = 0; index + 1 < fields.length; index += 2) {
-      const [id = '', text = ''] = fields.slice(index, index + 2);
-      found.set(id, decodeEntry(text) ?? 'unreadable');
+      found.set(fields[index] ?? '', decodeEntry(fields[index + 1] ?? '') ?? 'unreadable');
     }
     cursor = next;
   } while (cursor !== '0');
