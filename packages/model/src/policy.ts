@@ -27,7 +27,9 @@ export interface TenantGrants {
 export type TenantFrom =
   | { readonly kind: 'namespace' }
   | { readonly kind: 'label'; readonly label: string }
-  | { readonly kind: 'name'; readonly name: string };
+  | { readonly kind: 'name'; readonly name: string }
+  /** In place of a policy that cannot be read: whose tenant it is was in dispute, as the message says. */
+  | { readonly kind: 'disputed'; readonly message: string };
 
 /** Absent = unlimited, 0 = none. All are integers; `trafficPerMonth` is bytes, in + out. */
 export interface TenantLimits {

@@ -46,6 +46,25 @@ describe('a Service without endpoints in use', () => {
     assert.equal(view.message, 'served at 192.0.2.1');
   });
 
+  test('that is served by those that terminate is told so, and for which port if others have better', () => {
+    const leaves = { ready: false, serving: true, terminating: true };
+    const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
+    assert.match(
+      told({ slices: [leaving] }),
+      /^no endpoint is ready: clients are served by endpoints that terminate, and are refused when these have ended; check the readiness/,
+    );
+    assert.equal(shown({ slices: [leaving] }).view.message, 'served at 192.0.2.1');
+    const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
+    assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: clients are served by/);
+    const partly = { ...leaving, ports: of('http') };
+    assert.match(
+      told({ slices: [partly] }),
+      /^there is no endpoint for port 443\/TCP, so clients are refused there; .*; no endpoint is ready for port 80\/TCP: /,
+    );
+    const used = service('a/web', { ports, publishNotReadyAddresses: true });
+    assert.equal(told({ services: [used], slices: [leaving] }), '');
+  });
+
   test('says so in its address, too, when no port is served', () => {
     assert.equal(shown({}).view.message, 'held at 192.0.2.1; clients are refused while no endpoint is ready');
   });

@@ -165,6 +165,7 @@ const SHAPES = shapesOf<Entry['kind']>({
     protocol: isProtocol,
     endpoints: listOf(shaped({ address: isText, port: isPort, zone: optional(isText) })),
     unready: isCount,
+    leaving: optional(isOneOf(true)),
   },
   problem: { problem: shaped({ code: isText, subject: isText, severity: isText, message: isText }) },
 });

@@ -94,6 +94,8 @@ export interface EndpointsEntry {
   readonly endpoints: readonly Endpoint[];
   /** Endpoints of the same slice that are not in use (not ready). */
   readonly unready: number;
+  /** None of the port is ready: these serve on while they terminate. */
+  readonly leaving?: true;
 }
 
 export interface Endpoint {

@@ -1,4 +1,5 @@
 import type { DegradedReason } from '../reason.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { Placement } from './placement.ts';
@@ -14,12 +15,13 @@ export interface Given {
   readonly badPorts: PortRefusals;
   readonly wish: NodeWish;
   readonly modes: PortModes;
+  readonly settings: ServiceSettings;
 }
 
 /** What is served, and yet not as its tenant or the operator would have it. */
 export function degradedFor(
   service: ServiceObject,
-  { tenant, placement, badPorts, wish, modes }: Given,
+  { tenant, placement, badPorts, wish, modes, settings }: Given,
   fleet: FleetSettings,
 ): Verdict<DegradedReason>[] {
   const degraded: Verdict<DegradedReason>[] = [];
@@ -32,13 +34,8 @@ export function degradedFor(
       message: `node ports (${listed(nodePorts)}) are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields`,
     });
   }
-  if (service.externalTrafficPolicy === 'Local') {
-    degraded.push({
-      reason: 'SourceAddressNotPreserved',
-      message:
-        'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; pods that understand it are told the address by annotation weir.dev/proxy-protocol, and externalTrafficPolicy: Cluster asks for no more than is done',
-    });
-  }
+  const lost = service.externalTrafficPolicy === 'Local' ? addressLost(service, settings, badPorts) : undefined;
+  if (lost !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: lost });
   if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
     degraded.push({
       reason: 'FewerNodes',
@@ -63,4 +60,18 @@ export function degradedFor(
     });
   }
   return degraded;
+}
+
+/** What asks for the client's address and does not learn it; undefined: the PROXY protocol tells it. */
+function addressLost(
+  service: ServiceObject,
+  { proxyProtocol }: ServiceSettings,
+  badPorts: PortRefusals,
+): string | undefined {
+  if (proxyProtocol === null) {
+    return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; pods that understand it are told the address by annotation weir.dev/proxy-protocol, and externalTrafficPolicy: Cluster asks for no more than is done';
+  }
+  const untold = service.ports.filter((port) => port.protocol === 'UDP' && !badPorts.has(port));
+  if (untold.length === 0) return undefined;
+  return `externalTrafficPolicy is Local, but datagrams to ${portsText(untold)} reach the pods from the address of the proxy, not of the client, and annotation weir.dev/proxy-protocol tells it for TCP only; externalTrafficPolicy: Cluster asks for no more than is done`;
 }

@@ -38,7 +38,7 @@ export function endpointsFor(
       if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
       return objection === undefined;
     });
-    return entriesFor({ service: service.uid, port: port.port, protocol }, trusted, inUse(service, trusted));
+    return entriesFor({ service: service.uid, port: port.port, protocol }, trusted, useOf(service, trusted));
   });
   return { entries, forbidden: [...forbidden].sort() };
 }
@@ -69,19 +69,25 @@ function endpointsIn(slice: SliceObject, numbers: SliceObject['ports'], preferen
   );
 }
 
-function inUse(service: ServiceObject, found: readonly Found[]): (found: Found) => boolean {
-  if (service.publishNotReadyAddresses) return () => true;
-  const anyReady = found.some(({ state }) => state.ready);
-  return anyReady ? ({ state }) => state.ready : ({ state }) => state.serving && state.terminating;
+interface Use {
+  readonly isUsed: (found: Found) => boolean;
+  readonly areLeaving: boolean;
+}
+
+function useOf(service: ServiceObject, found: readonly Found[]): Use {
+  if (service.publishNotReadyAddresses) return { isUsed: () => true, areLeaving: false };
+  return found.some(({ state }) => state.ready)
+    ? { isUsed: ({ state }) => state.ready, areLeaving: false }
+    : { isUsed: ({ state }) => state.serving && state.terminating, areLeaving: true };
 }
 
 type PortOf = Pick<EndpointsEntry, 'service' | 'port' | 'protocol'>;
 
-function entriesFor(port: PortOf, found: readonly Found[], used: (found: Found) => boolean): EndpointsEntry[] {
+function entriesFor(port: PortOf, found: readonly Found[], { isUsed, areLeaving }: Use): EndpointsEntry[] {
   const bySlice = Map.groupBy(found, ({ slice }) => slice);
   return [...bySlice].flatMap(([slice, all]) => {
-    const endpoints = sortedUnique(all.filter(used).map(({ endpoint }) => endpoint));
-    const unready = sortedUnique(all.filter((one) => !used(one)).map(({ endpoint }) => endpoint)).length;
+    const endpoints = sortedUnique(all.filter(isUsed).map(({ endpoint }) => endpoint));
+    const unready = sortedUnique(all.filter((one) => !isUsed(one)).map(({ endpoint }) => endpoint)).length;
     const chunks = Math.max(1, Math.ceil(endpoints.length / ENDPOINTS_PER_ENTRY));
     return Array.from(
       { length: chunks },
@@ -91,6 +97,7 @@ function entriesFor(port: PortOf, found: readonly Found[], used: (found: Found) 
         ...port,
         endpoints: endpoints.slice(chunk * ENDPOINTS_PER_ENTRY, (chunk + 1) * ENDPOINTS_PER_ENTRY),
         unready: chunk === 0 ? unready : 0,
+        ...(areLeaving && endpoints.length > 0 && { leaving: true }),
       }),
     );
   });

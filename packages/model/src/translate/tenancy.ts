@@ -117,6 +117,8 @@ function tenantNameFor(
       return labelOf(namespace.labels, spec.tenantFrom.label) || undefined;
     case 'name':
       return spec.tenantFrom.name;
+    case 'disputed':
+      return undefined;
   }
 }
 
@@ -128,14 +130,7 @@ function membershipFor(
   const { tenant: name, policy } = claim;
   const tenant = name === undefined ? undefined : tenants.get(name);
   const { allowedEndpointCIDRs } = policy.spec.grants;
-  if (tenant === undefined) {
-    const label = policy.spec.tenantFrom.kind === 'label' ? policy.spec.tenantFrom.label : '';
-    return {
-      kind: 'disputed',
-      allowedEndpointCIDRs,
-      message: `namespace "${claim.namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`,
-    };
-  }
+  if (tenant === undefined) return { kind: 'disputed', allowedEndpointCIDRs, message: noTenantText(claim) };
   if (owners.get(tenant.name) !== policy) {
     return {
       kind: 'disputed',
@@ -144,6 +139,13 @@ function membershipFor(
     };
   }
   return { kind: 'tenant', tenant };
+}
+
+function noTenantText({ namespace, policy }: Claim): string {
+  const { tenantFrom } = policy.spec;
+  if (tenantFrom.kind === 'disputed') return tenantFrom.message;
+  const label = tenantFrom.kind === 'label' ? tenantFrom.label : '';
+  return `namespace "${namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`;
 }
 
 /** How messages call a policy: tenants look for this name. */

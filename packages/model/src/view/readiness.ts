@@ -1,34 +1,38 @@
-// Which ports of a Service refuse their clients because no endpoint is in use, and what to say of it. Without figures: they change
-// by themselves, and each change would be news.
+// Which ports of a Service refuse their clients because no endpoint is in use, or will when those that terminate end, and what to say
+// of it. Without figures: they change by themselves, and each change would be news.
 import type { EndpointsEntry, PortEntry, ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/port-key.ts';
-import { portsText } from '../translate/text.ts';
+import { portsText, sentences } from '../translate/text.ts';
 
 export interface Readiness {
   /** At least one port has an endpoint in use. */
   readonly isServed: boolean;
-  /** Why clients are refused and what to do; null: each port has an endpoint in use. */
+  /** Why clients are refused, or soon are, and what to do; null: each port has an endpoint in use that stays. */
   readonly message: string | null;
 }
 
 /** The readiness of the ports that a Service is served on. `chunks`: all endpoint entries of the Service. */
 export function readinessOf(
   service: Pick<ServiceEntry, 'ports' | 'accepted'>,
-  chunks: Iterable<Pick<EndpointsEntry, 'port' | 'protocol' | 'endpoints' | 'unready'>>,
+  chunks: Iterable<Pick<EndpointsEntry, 'port' | 'protocol' | 'endpoints' | 'unready' | 'leaving'>>,
 ): Readiness {
   const used = new Set<string>();
   const unready = new Set<string>();
+  const left = new Set<string>();
   for (const chunk of chunks) {
+    if (chunk.leaving) left.add(portKey(chunk));
     if (chunk.endpoints.length > 0) used.add(portKey(chunk));
     else if (chunk.unready > 0) unready.add(portKey(chunk));
   }
   const ports = service.ports.filter(({ error }) => error === null);
   const idle = ports.filter((port) => !used.has(portKey(port)));
-  if (idle.length === 0) return { isServed: ports.length > 0, message: null };
+  const leaving = ports.filter((port) => left.has(portKey(port)));
+  const until = leaving.length === 0 ? [] : [leavingText(leaving.length < ports.length ? leaving : undefined)];
+  if (idle.length === 0) return { isServed: ports.length > 0, message: until[0] ?? null };
   const isUnready = idle.some((port) => unready.has(portKey(port)));
   const reason = isUnready ? 'unready' : service.accepted.reason === 'EndpointForbidden' ? 'forbidden' : 'none';
   const isServed = idle.length < ports.length;
-  return { isServed, message: messageFor(reason, isServed ? idle : undefined) };
+  return { isServed, message: sentences([messageFor(reason, isServed ? idle : undefined), ...until]) };
 }
 
 type Reason = 'unready' | 'forbidden' | 'none';
@@ -46,7 +50,14 @@ const HELP: Readonly<Record<Reason, string>> = {
 
 /** `ports`: only these; undefined: all of the Service. */
 function messageFor(reason: Reason, ports: readonly PortEntry[] | undefined): string {
-  const where = ports === undefined ? '' : ` for ${portsText(ports)}`;
   const refused = ports === undefined ? 'clients are refused' : 'clients are refused there';
-  return `${WHAT[reason]}${where}, so ${refused}; ${HELP[reason]}`;
+  return `${WHAT[reason]}${whereText(ports)}, so ${refused}; ${HELP[reason]}`;
+}
+
+function leavingText(ports: readonly PortEntry[] | undefined): string {
+  return `${WHAT.unready}${whereText(ports)}: clients are served by endpoints that terminate, and are refused when these have ended; ${HELP.unready}`;
+}
+
+function whereText(ports: readonly PortEntry[] | undefined): string {
+  return ports === undefined ? '' : ` for ${portsText(ports)}`;
 }

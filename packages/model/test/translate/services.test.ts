@@ -49,6 +49,21 @@ describe('settings', () => {
     });
   }
 
+  test('who asks for the address of the client is told that it is lost, but for what the PROXY protocol tells', () => {
+    const lost = (...protocols: readonly string[]): string | undefined => {
+      const ports = protocols.map((protocol, i) => port(80 + i, { name: `p${i}`, protocol }));
+      const annotations = { 'weir.dev/proxy-protocol': 'v1' };
+      const services = [service('a/web', { ports, annotations, externalTrafficPolicy: 'Local' })];
+      const [status] = fresh({ services }).statuses;
+      return status?.degraded.find(({ reason }) => reason === 'SourceAddressNotPreserved')?.message;
+    };
+    assert.equal(lost('TCP'), undefined);
+    assert.equal(lost('TCP', 'SCTP'), undefined);
+    assert.match(lost('TCP', 'UDP') ?? '', /^externalTrafficPolicy is Local, but datagrams to port 81\/UDP reach/);
+    const plain = fresh({ services: [service('a/web', { externalTrafficPolicy: 'Local' })] });
+    assert.ok(plain.statuses[0]?.degraded.some(({ reason }) => reason === 'SourceAddressNotPreserved'));
+  });
+
   test('an annotation that is not honoured refuses the Service instead of being ignored', () => {
     const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })] });
     assert.equal(reasonOf(translation, 'a/web'), 'InvalidAnnotation');
