@@ -3,6 +3,7 @@ import type { ServiceView } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { EventWriter } from './event-writer.ts';
+import { fieldManagerFor } from './field-manager.ts';
 import { forEachOf } from './for-each-of.ts';
 import { newsFor, standingFor } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
@@ -13,7 +14,7 @@ import { StatusWriter } from './status-writer.ts';
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly events: EventWriter;
-  /** Of this fleet. What stands on Services of another class was said by another fleet. Absent: there is no other. */
+  /** Of this fleet; that of the default where it is absent. */
   readonly loadBalancerClass?: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -51,6 +52,7 @@ export class KubernetesStatus implements StatusSink {
   readonly #pending = new Map<string, number>();
   /** By the key of the source: those that could not be told last time. They come last, or a few would keep all others waiting. */
   readonly #failed = new Set<string>();
+  readonly #fieldManager: string;
   readonly #writer: StatusWriter;
   #views: readonly ServiceView[] = [];
   #viewOf = new Map<string, ServiceView>();
@@ -59,7 +61,8 @@ export class KubernetesStatus implements StatusSink {
 
   constructor(options: KubernetesStatusOptions) {
     this.#options = options;
-    this.#writer = new StatusWriter(options);
+    this.#fieldManager = fieldManagerFor(options.loadBalancerClass);
+    this.#writer = new StatusWriter({ ...options, fieldManager: this.#fieldManager });
   }
 
   get observed(): number {
@@ -164,15 +167,7 @@ export class KubernetesStatus implements StatusSink {
   }
 
   async #clear(key: string, facts: ServiceFacts): Promise<Told> {
-    return isLeftover(facts) && !this.#isOfAnotherFleet(facts)
-      ? this.#apply(key, facts, NOTHING)
-      : { kind: 'settled', facts };
-  }
-
-  /** The class of a Service cannot be changed. */
-  #isOfAnotherFleet({ loadBalancerClass }: ServiceFacts): boolean {
-    const { loadBalancerClass: ours } = this.#options;
-    return ours !== undefined && loadBalancerClass !== null && loadBalancerClass !== ours;
+    return isLeftover(facts, this.#fieldManager) ? this.#apply(key, facts, NOTHING) : { kind: 'settled', facts };
   }
 
   async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<Told> {

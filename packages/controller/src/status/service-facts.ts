@@ -10,11 +10,12 @@ export interface ServiceFacts {
   readonly name: string;
   readonly resourceVersion: string;
   readonly type: string;
-  readonly loadBalancerClass: string | null;
   readonly deleting: boolean;
   readonly ingress: readonly IngressFacts[];
-  /** Only ours. */
+  /** Only ours, or of another fleet. */
   readonly conditions: readonly ConditionFacts[];
+  /** The field managers that have something in its status. */
+  readonly saidBy: readonly string[];
 }
 
 /** An address in `status.loadBalancer.ingress`, whoever wrote it. */
@@ -46,11 +47,20 @@ export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
     type,
-    loadBalancerClass: spec?.loadBalancerClass ?? null,
     deleting: metadata.deletionTimestamp !== undefined,
     ingress: status?.loadBalancer?.ingress ?? [],
     conditions,
+    saidBy: (metadata.managedFields ?? []).filter(isOfStatus).map(({ manager = '' }) => manager),
   };
+}
+
+function isOfStatus({ subresource }: ManagedFields): boolean {
+  return subresource === 'status';
+}
+
+interface ManagedFields {
+  readonly manager?: string;
+  readonly subresource?: string;
 }
 
 /** It comes from an API server, which has validated it. */
@@ -61,8 +71,9 @@ interface RawService {
     readonly name: string;
     readonly resourceVersion: string;
     readonly deletionTimestamp?: string;
+    readonly managedFields?: readonly ManagedFields[];
   };
-  readonly spec?: { readonly type?: string; readonly loadBalancerClass?: string };
+  readonly spec?: { readonly type?: string };
   readonly status?: {
     readonly loadBalancer?: { readonly ingress?: readonly IngressFacts[] };
     readonly conditions?: readonly ConditionFacts[];

@@ -45,9 +45,12 @@ export function isSaid(status: ServiceStatus, facts: ServiceFacts): boolean {
   );
 }
 
-/** A Service that left us and still exists carries what we said of it, which is not true any more. */
-export function isLeftover(facts: ServiceFacts): boolean {
-  return facts.conditions.length > 0 && !facts.deleting;
+/**
+ * A Service that left us and still exists carries what we said of it, which is not true any more. `fieldManager`: ours; what another
+ * fleet says is its own.
+ */
+export function isLeftover({ conditions, deleting, saidBy }: ServiceFacts, fieldManager: string): boolean {
+  return conditions.length > 0 && !deleting && saidBy.includes(fieldManager);
 }
 
 function byType(conditions: readonly ConditionFacts[]): unknown {

@@ -38,23 +38,29 @@ interface Refusal {
   readonly at: number;
 }
 
+export interface StatusWriterOptions {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Whose status it is. */
+  readonly fieldManager?: string;
+}
+
 /** Writes status by server-side apply, and remembers what the API server would not take. */
 export class StatusWriter {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #fieldManager: string;
   /** By UID. */
   readonly #refused = new Map<string, Refusal>();
   readonly #missed = new Set<string>();
 
-  constructor({
-    api,
-    clock,
-    log,
-  }: { readonly api: Pick<KubeApi, 'request'>; readonly clock: Clock; readonly log: Logger }) {
+  constructor({ api, clock, log, fieldManager = FIELD_MANAGER }: StatusWriterOptions) {
     this.#api = api;
     this.#clock = clock;
     this.#log = log;
+    this.#fieldManager = fieldManager;
   }
 
   /** Forgets the objects that are gone. */
@@ -72,7 +78,7 @@ export class StatusWriter {
       const object = await this.#api.request({
         method: 'PATCH',
         path: `${path}/status`,
-        query: { fieldManager: FIELD_MANAGER, force: 'true' },
+        query: { fieldManager: this.#fieldManager, force: 'true' },
         contentType: SERVER_SIDE_APPLY,
         body: { apiVersion, kind, metadata, status },
       });

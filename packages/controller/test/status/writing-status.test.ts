@@ -121,16 +121,28 @@ describe('writing status', () => {
     );
   });
 
-  test('leaves alone what another fleet says of a Service of its class', async () => {
-    const { api, status, write } = sink({ loadBalancerClass: 'weir.dev/weir' });
+  test('leaves alone what another fleet says, by the name in which each writes, that has its class', async () => {
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
-    const left = raw({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions });
-    status.note('theirs', { ...left, spec: { type: 'LoadBalancer', loadBalancerClass: 'weir.dev/edge' } });
-    await write();
-    assert.equal(api.applied.length, 0);
-    status.note('ours', { ...left, spec: { type: 'LoadBalancer', loadBalancerClass: 'weir.dev/weir' } });
-    await write();
-    assert.equal(api.applied.length, 1);
+    const names = new Set<unknown>();
+    const classes = ['weir.dev/weir', 'weir.dev/edge', `${'a'.repeat(200)}.dev/edge`];
+    for (const loadBalancerClass of classes) {
+      const { api, status, write } = sink({ loadBalancerClass });
+      const left = (change: Parameters<typeof raw>[1]): Json =>
+        raw({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions }, change);
+      status.note('web', raw());
+      await write(view());
+      const saidBy = String(api.applied[0]?.query?.fieldManager);
+      assert.ok(saidBy.length <= 128, 'which is what the API server takes');
+      names.add(saidBy);
+      status.note('theirs', left({ saidBy: 'weir-controller:example.com/other', uid: 'u2' }));
+      await write(view());
+      assert.equal(api.applied.length, 1);
+      status.note('ours', left({ saidBy, uid: 'u3' }));
+      await write(view());
+      assert.deepEqual(api.applied[1]?.body?.status, {});
+      assert.equal(api.applied.length, 2);
+    }
+    assert.equal(names.size, classes.length);
   });
 
   test('does not ask again for just what the API server refused', async () => {

@@ -1,0 +1,73 @@
+// Fleets of different classes in one cluster, of which one takes Services without a class, too.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eventually, requireProgram } from '@weir/testkit';
+import {
+  addNode,
+  beatFor,
+  type Cluster,
+  namespace,
+  type Running,
+  service,
+  startCluster,
+  startRunning,
+} from '../fixtures/cluster.ts';
+
+interface ServiceJson {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly status: {
+    readonly loadBalancer: { readonly ingress?: readonly { readonly ip: string }[] };
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+const [DEFAULT, EDGE] = ['weir.dev/weir', 'weir.dev/edge'];
+const ALL = { loadBalancerClass: DEFAULT, classless: true };
+const CLASSED = { loadBalancerClass: EDGE, classless: false };
+
+describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let cluster: Cluster;
+  const now = (name: string): Promise<ServiceJson> => cluster.get<ServiceJson>('service', '-n', 'both', name);
+  const served = (running: Running, name: string): Promise<ServiceJson> =>
+    eventually(
+      async () => {
+        await beatFor(running.store, 'a');
+        const found = await now(name);
+        assert.equal(found.status.loadBalancer.ingress?.[0]?.ip, '10.1.0.1');
+        return found;
+      },
+      { timeoutMs: 30_000 },
+    );
+  const classed = (name: string, port: number): object => {
+    const plain = service(name, 'both', port) as { readonly spec: object };
+    return { ...plain, spec: { ...plain.spec, loadBalancerClass: EDGE } };
+  };
+
+  before(async () => {
+    cluster = await startCluster();
+    await addNode(cluster, 'a', '10.1.0.1');
+    await cluster.apply(namespace('both'));
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  test('leave what the other says, also of Services without class, and each takes back its own', async () => {
+    const all = startRunning(cluster, { takes: ALL });
+    await using edge = startRunning(cluster, { takes: CLASSED });
+    await cluster.apply(service('plain', 'both', 80));
+    const plain = await served(all, 'plain');
+    // It is told of Services in their order, so by then it has seen the other one.
+    await cluster.apply(classed('edge', 81));
+    const theirs = await served(edge, 'edge');
+    await cluster.apply(service('after', 'both', 82));
+    await served(all, 'after');
+    assert.deepEqual(await now('plain'), plain);
+    assert.deepEqual(await now('edge'), theirs);
+    const { store, fleet } = all;
+    await all.controller.close();
+    await using _less = startRunning(cluster, { store, fleet, takes: { ...ALL, classless: false } });
+    await eventually(async () => assert.deepEqual((await now('plain')).status, { loadBalancer: {} }), {
+      timeoutMs: 30_000,
+    });
+    assert.deepEqual(await now('edge'), theirs);
+  });
+});
