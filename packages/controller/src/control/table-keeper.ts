@@ -30,7 +30,7 @@ export class TableKeeper {
   /** Remembers what was decided, so that a change costs what it touches; none while another leads. */
   #translator: Translator | undefined;
   #translation: Decided | undefined;
-  /** The same while any kind is unread. */
+  /** None while every kind is read. */
   #standIns: StandIns | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
@@ -126,7 +126,7 @@ export class TableKeeper {
         `Services have addresses, so proxies serve them, and nothing tells how: the store has no table, and the right is missing to list ${[...unread].join(', ')}`,
       );
     }
-    this.#standIns ??= standInsFor(this.#base ?? EMPTY_TABLE, snapshot.pods);
+    this.#standIns = standInsFor(this.#base ?? EMPTY_TABLE, { pods: snapshot.pods, unread }, this.#standIns);
     return withStandIns(snapshot, unread, this.#standIns);
   }
 }

@@ -22,7 +22,10 @@ export interface TenantsInTable {
   readonly pods: readonly PodObject[];
 }
 
-/** One for each tenant that had a policy, of its name, and for each namespace in dispute one that keeps it there. The default policy is configuration. */
+/**
+ * One for each tenant that had a policy, of its name, and for each namespace in dispute one that keeps it there. The default policy is
+ * configuration. `pods`: whose addresses need no policy.
+ */
 export function standInPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
   const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
@@ -35,16 +38,19 @@ export function standInPolicies(table: TenantsInTable): TenantPolicyObject[] {
   });
   const disputed = table.services.filter(({ accepted }) => accepted.reason === 'TenantConflict');
   const byNamespace = [...Map.groupBy(disputed, ({ namespace }) => namespace)].sort(([a], [b]) => (a < b ? -1 : 1));
-  const tenantFrom = { kind: 'label', label: NO_LABEL } as const;
   const disputes = byNamespace.map(([namespace, services]) => {
+    const tenantFrom = { kind: 'disputed', message: disputeText(namespace) } as const;
     const grants = { ...OPEN_GRANTS, allowedEndpointCIDRs: foreignAddresses(services, table) };
     return policyOf('', { ...inNamespaces([namespace]), tenantFrom, grants });
   });
   return [...policies, ...disputes];
 }
 
-/** That no namespace has. */
-const NO_LABEL = 'weir.dev/tenant-in-dispute';
+/** The dispute may be over, and who labels the namespace now waits in vain: only the operator can do something. */
+function disputeText(namespace: string): string {
+  return `it is not known whose tenant namespace "${namespace}" is: that was in dispute when Namespaces and TenantPolicies could be read last, and changes since then are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
+}
+
 /** Which the model gives each namespace, by its name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 

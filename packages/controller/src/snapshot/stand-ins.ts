@@ -2,6 +2,7 @@
 // tells: it must neither take out of service what serves, nor grant what nobody can judge now.
 import {
   DEFAULT_POOL,
+  type Endpoint,
   type EndpointsEntry,
   entriesOf,
   isOwned,
@@ -21,23 +22,42 @@ import { standInPolicies } from './stand-in-policies.ts';
 export const REPLACEABLE_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
 export type ReplaceableKind = (typeof REPLACEABLE_KINDS)[number];
 
-export type StandIns = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
+type Objects = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
+
+export interface StandIns extends Objects {
+  /** Policies allow single addresses that are of no pod: of none that can be read, or that stands in. */
+  readonly arePodsRead: boolean;
+}
+
+/** What can be read, and of what it cannot. */
+export interface Read {
+  readonly pods: readonly PodObject[];
+  readonly unread: ReadonlySet<ReplaceableKind>;
+}
 
 /**
- * Objects from which the table would be made again. To be made once and kept: translation takes objects that are others for changed.
- * `pods`: those that can be read.
+ * Objects from which the table in force would be made again. `before`: those made last, which stay, since translation takes objects
+ * that are others for changed; but policies that were made without pods to read are made anew when there are some.
  */
-export function standInsFor(table: RoutingTable, pods: readonly PodObject[]): StandIns {
+export function standInsFor(table: RoutingTable, { pods, unread }: Read, before?: StandIns): StandIns {
+  const arePodsRead = !unread.has('Pod');
+  if (before?.arePodsRead === arePodsRead) return before;
   const services = entriesOf(table, 'service');
   const endpoints = entriesOf(table, 'endpoints');
   const tenants = entriesOf(table, 'tenant');
-  return Object.freeze({
+  const {
+    namespaces,
+    nodes,
+    slices,
+    pods: served,
+  } = before ?? {
     namespaces: tenants.flatMap((tenant) => tenant.namespaces.map(namespaceOf)).sort(byName),
     nodes: entriesOf(table, 'node').map(nodeOf).sort(byName),
     slices: slicesFrom(services, endpoints),
     pods: podsFrom(services, endpoints),
-    policies: standInPolicies({ tenants, services, endpoints, pods }),
-  });
+  };
+  const policies = standInPolicies({ tenants, services, endpoints, pods: arePodsRead ? pods : served });
+  return Object.freeze({ namespaces, nodes, slices, pods: served, policies, arePodsRead });
 }
 
 /** The snapshot with something in place of each kind that could not be read. Policies select by labels, so they need namespaces. */
@@ -114,12 +134,13 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
   const all = entries.flatMap((entry) => entry.endpoints);
   const [some] = all;
   if (first === undefined || some === undefined) return [];
+  const leaving = new Set(entries.filter((entry) => entry.leaving).flatMap((entry) => entry.endpoints.map(addressOf)));
   const zones = new Map(all.map(({ address, zone }) => [address, zone ?? null]));
   const endpoints = [...zones].map(([address, zone]) => ({
     addresses: [address],
     zone,
     ...(zone !== null && { hintedZone: zone }),
-    ...READY,
+    ...(leaving.has(address) ? LEAVING : READY),
   }));
   const addressType = some.address.includes(':') ? 'IPv6' : 'IPv4';
   const name = sliceNameOf(first);
@@ -129,6 +150,11 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
 }
 
 const READY = { ready: true, serving: true, terminating: false };
+const LEAVING = { ready: false, serving: true, terminating: true };
+
+function addressOf({ address }: Endpoint): string {
+  return address;
+}
 
 /** In one slice a port of the Service has one number. */
 function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): SlicePort[] {
@@ -144,7 +170,7 @@ function podsFrom(services: readonly ServiceEntry[], endpoints: readonly Endpoin
   const byNamespace = Map.groupBy(endpoints, ({ service }) => places.get(service) ?? '');
   const sorted = [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted.map(([namespace, entries]) => {
-    const ips = [...new Set(entries.flatMap((entry) => entry.endpoints.map(({ address }) => address)))];
+    const ips = [...new Set(entries.flatMap((entry) => entry.endpoints.map(addressOf)))];
     return Object.freeze({ namespace, name: 'served', ips, hostNetwork: true });
   });
 }

@@ -127,10 +127,15 @@ const WORLD: Snapshot = deepFreeze({
 
 const without = (kind: ReplaceableKind, snapshot: Snapshot = WORLD): Snapshot => ({ ...snapshot, [FIELD[kind]]: [] });
 const IN_FORCE = translate(WORLD, NOTHING_HELD).table;
+const UNREAD_POLICIES: ReadonlySet<ReplaceableKind> = new Set(['TenantPolicy']);
 
 function decidedWithout(kind: ReplaceableKind, change: Partial<Snapshot> = {}): RoutingTable {
   const read = without(kind, { ...WORLD, ...change });
-  const snapshot = withStandIns(read, new Set([kind]), standInsFor(IN_FORCE, read.pods));
+  const snapshot = withStandIns(
+    read,
+    new Set([kind]),
+    standInsFor(IN_FORCE, { pods: read.pods, unread: new Set([kind]) }),
+  );
   return translate(deepFreeze(snapshot), heldFor(IN_FORCE)).table;
 }
 
@@ -193,7 +198,7 @@ describe('what the table tells of a kind that may not be read', () => {
   });
 
   test('is nothing when there is no table, and then only what needs none of it is served', () => {
-    const empty = standInsFor({ entries: new Map() }, []);
+    const empty = standInsFor({ entries: new Map() }, { pods: [], unread: new Set(['Pod']) });
     const table = translate(withStandIns(without('Pod'), new Set(['Pod']), empty), NOTHING_HELD).table;
     const addresses = entriesOf(table, 'endpoints').flatMap((entry) => entry.endpoints.map(({ address }) => address));
     assert.deepEqual(addresses, ['172.16.0.9']);
@@ -201,7 +206,7 @@ describe('what the table tells of a kind that may not be read', () => {
 });
 
 test('what a tenant is allowed in place of a policy are single ports and addresses', () => {
-  const { policies } = standInsFor(IN_FORCE, WORLD.pods);
+  const { policies } = standInsFor(IN_FORCE, { pods: WORLD.pods, unread: UNREAD_POLICIES });
   const gold = policies.find(({ name }) => name === 'gold');
   assert.deepEqual(gold?.spec.grants, {
     ...OPEN_GRANTS,
@@ -211,6 +216,52 @@ test('what a tenant is allowed in place of a policy are single ports and address
     allowedHosts: ['shop.example.com'],
     allowedEndpointCIDRs: ['172.16.0.9/32'],
   });
+});
+
+describe('pods that can be read before policies can', () => {
+  const both: ReadonlySet<ReplaceableKind> = new Set(['Pod', 'TenantPolicy']);
+  const first = standInsFor(IN_FORCE, { pods: [], unread: both });
+  const later = standInsFor(IN_FORCE, { pods: WORLD.pods, unread: UNREAD_POLICIES }, first);
+  const allowedBy = ({ policies }: typeof first): readonly (readonly string[])[] =>
+    policies.map(({ spec }) => spec.grants.allowedEndpointCIDRs);
+
+  test('leave allowed only what is of none of them; before, nothing was, for what stood in for them had all', () => {
+    assert.deepEqual(allowedBy(first), [[], []]);
+    assert.deepEqual(allowedBy(later), [['172.16.0.9/32'], []]);
+    const snapshot = withStandIns(without('TenantPolicy', without('Pod')), both, first);
+    assert.deepEqual(gist(translate(deepFreeze(snapshot), heldFor(IN_FORCE)).table), gist(IN_FORCE));
+    const read = withStandIns(without('TenantPolicy'), UNREAD_POLICIES, later);
+    assert.deepEqual(gist(translate(deepFreeze(read), heldFor(IN_FORCE)).table), gist(IN_FORCE));
+  });
+
+  test('a pod that ends then is let go of, also where its address stands in a slice on', () => {
+    const pods = WORLD.pods.filter(({ namespace }) => namespace !== 'gold-web');
+    const snapshot = withStandIns({ ...without('TenantPolicy'), pods }, UNREAD_POLICIES, later);
+    const { table } = translate(deepFreeze(snapshot), heldFor(IN_FORCE));
+    const left = entriesOf(table, 'endpoints').filter(({ service: uid }) => uid === 'uid-gold-web-web');
+    assert.deepEqual(
+      left.flatMap(({ endpoints }) => endpoints),
+      [],
+    );
+  });
+
+  test('leave all others the same objects, and the policies, too, while the same can be read', () => {
+    for (const field of ['namespaces', 'nodes', 'slices', 'pods'] as const) assert.equal(later[field], first[field]);
+    assert.equal(standInsFor(IN_FORCE, { pods: [], unread: UNREAD_POLICIES }, later), later);
+  });
+});
+
+test('endpoints that terminate, where none is ready, stand in as such', () => {
+  const [leaving] = slice('plain/both', ['10.244.1.1']).endpoints;
+  const endpoints = [
+    { ...leaving, addresses: ['10.244.1.1'], zone: null, ready: false, serving: true, terminating: true },
+  ];
+  const world = { ...WORLD, slices: [slice('plain/both', [], { endpoints })] };
+  const { table } = translate(deepFreeze(world), NOTHING_HELD);
+  const unread: ReadonlySet<ReplaceableKind> = new Set(['EndpointSlice']);
+  const standIns = standInsFor(table, { pods: WORLD.pods, unread });
+  const after = translate(deepFreeze(withStandIns(without('EndpointSlice'), unread, standIns)), heldFor(table)).table;
+  assert.deepEqual(gist(after), gist(table));
 });
 
 test('a namespace in dispute keeps the endpoints that its policy allows, and its former tenant gets nothing of it', () => {
@@ -237,10 +288,15 @@ test('a namespace in dispute keeps the endpoints that its policy allows, and its
       .flatMap((entry) => (entry.service === 'uid-old-external' ? entry.endpoints : []))
       .map(({ address }) => address);
   assert.deepEqual(addresses(table), ['172.16.0.7']);
-  const standIns = standInsFor(table, disputed.pods);
-  const snapshot = withStandIns({ ...disputed, policies: [] }, new Set(['TenantPolicy']), standIns);
+  const standIns = standInsFor(table, { pods: disputed.pods, unread: UNREAD_POLICIES });
+  const snapshot = withStandIns({ ...disputed, policies: [] }, UNREAD_POLICIES, standIns);
   const after = translate(deepFreeze(snapshot), heldFor(table)).table;
   assert.deepEqual(gist(after), gist(table));
+  const told = entriesOf(after, 'service').find(({ namespace }) => namespace === 'old')?.accepted.message ?? '';
+  assert.match(
+    told,
+    /^it is not known whose tenant namespace "old" is: .* ask the operator to let the controller read/,
+  );
   const granted = standIns.policies.find(({ name }) => name === 'gold')?.spec.grants;
   assert.deepEqual(granted?.allowedEndpointCIDRs, ['172.16.0.9/32']);
   assert.ok(granted?.allowedPorts?.every(({ from }) => from !== 9100));
