@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connectRaw, type RawClient } from '@weir/testkit';
+import { connectTls, whoAnswers } from '../build/tls-named.ts';
 
-/** Clients that stay: of TCP, and one flow of UDP to each host. */
+/** Clients that stay: of TCP, of TLS by each name, and one flow of UDP to each host. */
 export interface Clients extends AsyncDisposable {
   /** Everybody sends and gets back what it sent, a few times. */
   exchange(): Promise<void>;
+  /** Others come, for each name at each host, and meet whom they look for. */
+  arrive(): Promise<void>;
   /** Everybody says good-bye, and has got every byte. */
   end(): Promise<void>;
 }
@@ -15,6 +18,8 @@ interface ClientOptions {
   readonly hosts: readonly string[];
   readonly tcpPort: number;
   readonly udpPort: number;
+  /** A port that is shared by names. */
+  readonly secure: { readonly port: number; readonly names: readonly string[] };
   /** Flows that have reached the endpoint of the UDP Service. */
   readonly peersOfVoice: ReadonlySet<string>;
 }
@@ -25,7 +30,8 @@ const BYTES = 3_000;
 const SEED = 11;
 const LOST_MS = 15_000;
 
-export async function connectClients({ hosts, tcpPort, udpPort, peersOfVoice }: ClientOptions): Promise<Clients> {
+export async function connectClients(options: ClientOptions): Promise<Clients> {
+  const { hosts, tcpPort, udpPort, secure, peersOfVoice } = options;
   const stack = new AsyncDisposableStack();
   const streams: { readonly client: RawClient; bytes: number }[] = [];
   for (const host of hosts) {
@@ -35,11 +41,21 @@ export async function connectClients({ hosts, tcpPort, udpPort, peersOfVoice }: 
   }
   const flows = await Promise.all(hosts.map((host) => udpFlow(host, udpPort)));
   for (const flow of flows) stack.use(flow);
+  const places = hosts.flatMap((host) => secure.names.map((servername) => ({ host, port: secure.port, servername })));
+  const named = await Promise.all(places.map(connectTls));
+  for (const client of named) stack.use(client);
   return {
     async exchange() {
       for (let round = 0; round < ROUNDS; round += 1) {
-        await Promise.all([...streams.map(echo), ...flows.map((flow) => flow.ask(`${round} ${SEED}`))]);
+        await Promise.all([
+          ...streams.map(echo),
+          ...flows.map((flow) => flow.ask(`${round} ${SEED}`)),
+          ...named.map(async (client) => assert.equal(await client.echo(`${round} ${SEED}`), `${round} ${SEED}`)),
+        ]);
       }
+    },
+    async arrive() {
+      for (const greeting of await Promise.all(places.map(whoAnswers))) assert.equal(greeting, 'b');
     },
     async end() {
       for (const { client, bytes } of streams) {

@@ -7,6 +7,8 @@ export interface Targets {
   readonly listeners: readonly string[];
   readonly tcpPort: number;
   readonly udpPort: number;
+  /** Which the fleet shares by host names. */
+  readonly sharedPort: number;
   readonly backends: readonly number[];
 }
 
@@ -14,7 +16,11 @@ export interface Targets {
 export type Files = Readonly<Record<string, string>>;
 
 export function hostileFiles(targets: Targets): fc.Arbitrary<Files> {
-  const of = (pick: Pick): fc.Arbitrary<unknown>[] => [serviceOf(targets, pick), sliceOf(targets, pick)];
+  const of = (pick: Pick): fc.Arbitrary<unknown>[] => [
+    serviceOf(targets, pick),
+    claimantOf(targets, pick),
+    sliceOf(targets, pick),
+  ];
   const right = fc.array(fc.oneof(...of(careful)), { minLength: 1, maxLength: 6 });
   const wrong = fc.array(fc.oneof(...of(careful), ...of(careless), namespaces, fc.jsonValue({ maxDepth: 3 })), {
     maxLength: 8,
@@ -55,12 +61,37 @@ const annotationsOf = (pick: Pick): fc.Arbitrary<object> =>
     fc.constantFrom({ 'weir.dev/__proto__': 'x' }, { 'weir.dev/nodes': 'all' }),
   );
 
+/** Of hosts: its own, those of b, and whatever stands above or below these. */
+const claimOf = (pick: Pick): fc.Arbitrary<object> =>
+  fc
+    .uniqueArray(
+      pick(
+        [
+          'a.example.com',
+          '*.example.com',
+          'b.example.com',
+          'B.example.com',
+          'x.b.example.com',
+          'www.b.test',
+          '*.b.test',
+        ],
+        ['*.test', '*', 'b.example.com.', 'bücher.example.com', ''],
+      ),
+      { minLength: 1, maxLength: 2 },
+    )
+    .chain((hosts) =>
+      fc.record(
+        { 'weir.dev/hosts': fc.constant(hosts.join()), 'weir.dev/tls-passthrough': pick(['true'], ['yes', 'false']) },
+        { requiredKeys: pick === careful ? ['weir.dev/hosts', 'weir.dev/tls-passthrough'] : ['weir.dev/hosts'] },
+      ),
+    );
+
 /** What b has, ports that are free, and one that nobody may have. */
-function portsOf({ tcpPort, udpPort }: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function portsOf({ tcpPort, udpPort, sharedPort }: Targets, pick: Pick): fc.Arbitrary<unknown> {
   const port = fc.record(
     {
       name: fc.constantFrom('main', 'more', 'voice'),
-      port: pick([tcpPort, udpPort, 9_000, 9_001, 9_001, 9_002], [22, 0, 70_000, '80', null]),
+      port: pick([tcpPort, udpPort, sharedPort, sharedPort, 9_000, 9_001, 9_001, 9_002], [22, 0, 70_000, '80', null]),
       protocol: pick(['TCP', 'TCP', 'UDP'], ['SCTP', 'tcp']),
       nodePort: pick([null, 31_000], [-1]),
     },
@@ -71,12 +102,16 @@ function portsOf({ tcpPort, udpPort }: Targets, pick: Pick): fc.Arbitrary<unknow
     : fc.array(port, { maxLength: 3 });
 }
 
-function serviceOf(targets: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function serviceOf(
+  targets: Targets,
+  pick: Pick,
+  { annotations = annotationsOf(pick), ports = portsOf(targets, pick) } = {},
+): fc.Arbitrary<unknown> {
   const spec = fc.record(
     {
       type: pick(['LoadBalancer', 'LoadBalancer', 'LoadBalancer', 'ClusterIP'], ['Balancer']),
       loadBalancerClass: pick(['weir.dev/weir'], ['weir.dev/other', 5]),
-      ports: portsOf(targets, pick),
+      ports,
       loadBalancerSourceRanges: pick([['0.0.0.0/0'], ['10.0.0.0/8']], [['nonsense'], 'all']),
       externalTrafficPolicy: pick(['Local', 'Cluster'], ['Elsewhere']),
       sessionAffinity: pick(['ClientIP', 'None'], ['Cookie']),
@@ -85,17 +120,23 @@ function serviceOf(targets: Targets, pick: Pick): fc.Arbitrary<unknown> {
     { requiredKeys: ['type', 'loadBalancerClass', 'ports'] },
   );
   return fc
-    .tuple(metadata(annotationsOf(pick).map((annotations) => ({ annotations }))), spec)
+    .tuple(metadata(annotations.map((all) => ({ annotations: all }))), spec)
     .map(([meta, own]) => ({ apiVersion: 'v1', kind: 'Service', metadata: meta, spec: own }));
 }
 
+/** On the port of the fleet, for hosts. */
+function claimantOf(targets: Targets, pick: Pick): fc.Arbitrary<unknown> {
+  const ports = fc.constant([{ name: 'main', port: targets.sharedPort, protocol: 'TCP' }]);
+  return serviceOf(targets, pick, { annotations: claimOf(pick), ports });
+}
+
 /** Of its own Services, and as if it were of those of the other tenant; to the endpoints and the listeners of that one. */
-function sliceOf({ listeners, tcpPort, backends }: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function sliceOf({ listeners, tcpPort, sharedPort, backends }: Targets, pick: Pick): fc.Arbitrary<unknown> {
   const labels = fc
-    .constantFrom('web', 'api', 'db', 'echo', 'voice')
+    .constantFrom('web', 'api', 'db', 'echo', 'voice', 'secure')
     .map((service) => ({ labels: { 'kubernetes.io/service-name': service } }));
   const port = fc.record(
-    { name: fc.constantFrom('main', 'more', 'voice'), port: pick([...backends, tcpPort], [0, 'http']) },
+    { name: fc.constantFrom('main', 'more', 'voice'), port: pick([...backends, tcpPort, sharedPort], [0, 'http']) },
     { requiredKeys: ['port'] },
   );
   const endpoint = fc.record({

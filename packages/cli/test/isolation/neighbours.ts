@@ -11,6 +11,7 @@ import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { echoServer, eventually } from '@weir/testkit';
 import { manifests, policy, service, slice } from '../build/manifests.ts';
+import { tlsNamed } from '../build/tls-named.ts';
 import { type Clients, connectClients } from './clients.ts';
 import type { Files, Targets } from './hostile-files.ts';
 import { udpEcho } from './udp-echo.ts';
@@ -25,12 +26,15 @@ export interface Neighbours extends AsyncDisposable {
   connect(): Promise<Clients>;
 }
 
-const [TCP_PORT, UDP_PORT] = [8_080, 5_353];
+const [TCP_PORT, UDP_PORT, SHARED_PORT] = [8_080, 5_353, 8_443];
+/** The first may be claimed by a as well, if b had not been first; the second one by nobody but b. */
+const HOSTS = ['b.example.com', 'www.b.test'];
 
 export async function startNeighbours(): Promise<Neighbours> {
   const stack = new AsyncDisposableStack();
   const files = stack.use(manifests());
   const tcp = stack.use(await echoServer());
+  const [tlsOfA, tlsOfB] = [stack.use(await tlsNamed('a')), stack.use(await tlsNamed('b'))];
   const udp = stack.use(await udpEcho());
   // Of this host, and nobody else's.
   const nodes = ['n1', 'n2'].map((name, index) => ({ name, address: `127.${randomInt(16, 250)}.7.${index + 1}` }));
@@ -41,14 +45,22 @@ export async function startNeighbours(): Promise<Neighbours> {
     overUdp(service('voice', { ...inB, port: UDP_PORT })),
     overUdp(slice('voice', udp.port, inB)),
   );
-  files.write('policies.yaml', policy('a', { services: 2, ports: 4 }), policy('b', { services: 2, ports: 2 }));
+  const annotations = { 'weir.dev/hosts': HOSTS.join(), 'weir.dev/tls-passthrough': 'true' };
+  const secure = service('secure', { ...inB, port: SHARED_PORT, annotations });
+  files.write('b-secure.yaml', secure, slice('secure', tlsOfB.port, inB));
+  files.write(
+    'policies.yaml',
+    allowing(policy('a', { services: 2, ports: 4 }), ['*.example.com']),
+    allowing(policy('b', { services: 3, ports: 3 }), ['b.example.com', '*.b.test']),
+  );
 
   const log = silentLogger();
+  const settings = { ...DEFAULT_SETTINGS, sharedPorts: [SHARED_PORT] };
   const store = createMemoryStore();
   stack.defer(() => store.close());
   const source = await openDirectorySource({ paths: [files.path], nodes, clock, watched: false });
   stack.defer(() => source.close());
-  const controller = startController({ source, store, settings: DEFAULT_SETTINGS, log, clock });
+  const controller = startController({ source, store, settings, log, clock });
   stack.defer(() => controller.close());
   await controller.idle();
   const fleet = `test-${randomUUID()}`;
@@ -67,7 +79,13 @@ export async function startNeighbours(): Promise<Neighbours> {
   });
   const listeners = nodes.map(({ address }) => address);
   return {
-    addresses: { listeners, tcpPort: TCP_PORT, udpPort: UDP_PORT, backends: [tcp.port, udp.port] },
+    addresses: {
+      listeners,
+      tcpPort: TCP_PORT,
+      udpPort: UDP_PORT,
+      sharedPort: SHARED_PORT,
+      backends: [tcp.port, udp.port, tlsOfA.port],
+    },
     async apply(next) {
       for (const name of ['one.yaml', 'two.yaml']) {
         const text = next[name];
@@ -88,7 +106,14 @@ export async function startNeighbours(): Promise<Neighbours> {
       const own = [...entries.values()].filter((entry) => isOf(entry, uids));
       return { entries: own.sort((x, y) => (x.id < y.id ? -1 : 1)), views };
     },
-    connect: () => connectClients({ hosts: listeners, tcpPort: TCP_PORT, udpPort: UDP_PORT, peersOfVoice: udp.peers }),
+    connect: () =>
+      connectClients({
+        hosts: listeners,
+        tcpPort: TCP_PORT,
+        udpPort: UDP_PORT,
+        secure: { port: SHARED_PORT, names: HOSTS },
+        peersOfVoice: udp.peers,
+      }),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -107,6 +132,12 @@ function isOf(entry: Entry, services: ReadonlySet<string>): boolean {
     case 'node':
       return false;
   }
+}
+
+/** The same policy with hosts that may be claimed. */
+function allowing(manifest: unknown, allowedHosts: readonly string[]): unknown {
+  const { spec, ...rest } = manifest as { readonly spec: object };
+  return { ...rest, spec: { ...spec, allowedHosts } };
 }
 
 /** The same manifest with ports of UDP. */
