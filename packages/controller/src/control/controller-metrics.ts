@@ -57,7 +57,7 @@ function apiMetrics(metrics: Metrics): AnswerObserver {
 function watchMetrics(metrics: Metrics): WatchObserver {
   const restarts = metrics.counter({
     name: 'weir_controller_watch_restarts_total',
-    help: 'Watches that ended: closed by the server or for their silence, gone too far back (410), or by an error.',
+    help: 'Watches of one kind each that ended, or could not be opened, and are begun again: closed by the server or for their silence, gone since the history does not go back so far (410), error otherwise. Lists that fail are not counted.',
     labels: ['reason'],
   });
   for (const reason of ['closed', 'gone', 'error'] as const) restarts.add({ reason }, 0);
