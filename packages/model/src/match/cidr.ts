@@ -1,53 +1,86 @@
+// Networks and addresses as text. What has to be fast for each client is in networks.ts.
 import ipaddr from 'ipaddr.js';
+import { type Family, readAsWritten, textOf } from './address-words.ts';
 
-/** A network of addresses: the canonical text and what it holds. */
+/** A network of addresses: the canonical text, and its two parts. */
 export interface Cidr {
   readonly text: string;
-  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly address: string;
   readonly prefix: number;
 }
 
-/** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Tenants write these: a longer text must cost nothing. */
-const LONGEST_CIDR = 49;
+/** The family of a network, and how many of its bits count. */
+export interface NetworkShape {
+  readonly family: Family;
+  readonly prefix: number;
+}
 
 /**
  * A CIDR such as `10.0.0.0/8` or `fd00::/8`; blanks around it are allowed, as the API server allows them.
  * Undefined when it is not one. Host bits are cleared, so equal networks have equal text.
  */
 export function parseCidr(text: string): Cidr | undefined {
+  const network = readNetwork(text, words);
+  if (network === undefined) return undefined;
+  const address = textOf(network.family, words);
+  return { text: `${address}/${network.prefix}`, address, prefix: network.prefix };
+}
+
+/** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Tenants write these: a longer text must cost nothing. */
+const LONGEST_CIDR = 49;
+/** Numbers that some programs read as octal: they mean different addresses to different programs. */
+const OCTAL = /[.:]0[0-9]+\.|\.0[0-9]/;
+
+/**
+ * Its first address into `words` (four), and what it is; undefined as `parseCidr`. IPv4 in IPv6 stays IPv6: no client has such an
+ * address.
+ */
+export function readNetwork(text: string, words: Uint32Array): NetworkShape | undefined {
   const trimmed = text.trim();
   if (trimmed.length > LONGEST_CIDR) return undefined;
-  // ipaddr.js takes short and octal IPv4 forms, which mean different networks to different programs.
-  if (!/^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)\/[0-9]{1,3}$/.test(trimmed)) return undefined;
-  if (/(^|\.)0[0-9]/.test(trimmed.split('/')[0] ?? '')) return undefined;
-  try {
-    const [, prefix] = ipaddr.parseCIDR(trimmed);
-    const address = trimmed.includes(':')
-      ? ipaddr.IPv6.networkAddressFromCIDR(trimmed)
-      : ipaddr.IPv4.networkAddressFromCIDR(trimmed);
-    return { text: `${address.toString()}/${prefix}`, address, prefix };
-  } catch {
-    return undefined;
-  }
+  const slash = trimmed.indexOf('/');
+  const prefix = prefixOf(trimmed, slash);
+  if (prefix < 0) return undefined;
+  const address = trimmed.slice(0, slash);
+  // A network has no zone.
+  const family = address.includes('%') ? undefined : readAsWritten(address, words);
+  if (family === undefined || prefix > (family === 'ipv4' ? 32 : 128)) return undefined;
+  if (family === 'ipv6' && address.includes('.') && OCTAL.test(address)) return undefined;
+  clearHostBits(words, prefix);
+  return { family, prefix };
 }
+
+/** Of one to three digits behind the slash; -1: it is none. */
+function prefixOf(text: string, slash: number): number {
+  const digits = text.length - slash - 1;
+  if (slash < 0 || digits < 1 || digits > 3) return -1;
+  let prefix = 0;
+  for (let at = slash + 1; at < text.length; at += 1) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    prefix = prefix * 10 + digit;
+  }
+  return prefix;
+}
+
+/** Of an IPv4 address only the first word counts. */
+function clearHostBits(words: Uint32Array, prefix: number): void {
+  for (let word = 0; word < 4; word += 1) words[word] = (words[word] as number) & networkMask(prefix - word * 32);
+}
+
+/** Of a word, of which so many bits or more count; none when it is negative. */
+export function networkMask(bits: number): number {
+  if (bits <= 0) return 0;
+  return bits >= 32 ? 0xffff_ffff : (0xffff_ffff << (32 - bits)) >>> 0;
+}
+
+const words = new Uint32Array(4);
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 /** Canonical: four decimal numbers up to 255 without leading zeros. */
 const IPV4: RegExp = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 /** 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 and the broadcast address (RFC 6890). */
 const SPECIAL_IPV4 = /^(?:0\.|127\.|169\.254\.|22[4-9]\.|23\d\.|255\.255\.255\.255$)/;
-
-/** Whether any of the networks holds the address. IPv4 that arrives as `::ffff:a.b.c.d` counts as IPv4. */
-export function isWithin(address: string, networks: readonly Cidr[]): boolean {
-  if (networks.length === 0) return false;
-  const parsed = parseAddress(address);
-  return (
-    parsed !== undefined &&
-    networks.some(
-      (network) => network.address.kind() === parsed.kind() && parsed.match(network.address, network.prefix),
-    )
-  );
-}
 
 /** An address in its canonical text (IPv4-mapped IPv6 as IPv4), or undefined when the text is not one. */
 export function canonicalAddress(text: string): string | undefined {

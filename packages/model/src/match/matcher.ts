@@ -12,7 +12,7 @@ import {
   type ServiceEntry,
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
-import { type Cidr, isWithin, parseCidr } from './cidr.ts';
+import { type Admission, admissionFor } from './admission.ts';
 import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
 
@@ -36,6 +36,7 @@ interface Index extends Matcher {
 
 interface ServiceParts {
   service: ServiceEntry | undefined;
+  admission: Admission | undefined;
   readonly listeners: Map<string, ListenerEntry>;
   readonly endpoints: Map<string, EndpointsEntry>;
 }
@@ -132,7 +133,7 @@ function unlink(index: Index, entry: Entry): string {
 function partsOf(index: Index, uid: string): ServiceParts {
   let parts = index.parts.get(uid);
   if (parts === undefined) {
-    parts = { service: undefined, listeners: new Map(), endpoints: new Map() };
+    parts = { service: undefined, admission: undefined, listeners: new Map(), endpoints: new Map() };
     index.parts.set(uid, parts);
   }
   return parts;
@@ -142,15 +143,19 @@ function recompile(index: Index, uid: string): RouteKey[] {
   const parts = index.parts.get(uid);
   if (parts === undefined) return [];
   const { service } = parts;
+  const ranges = service?.settings?.sourceRanges;
+  const admission = ranges && admissionFor(ranges, parts.admission);
+  parts.admission = admission;
   // Once for all of its listeners: it may have thousands, each with chunks of its own.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
   const keys: RouteKey[] = [];
   for (const listener of parts.listeners.values()) {
     const key = routeKey(listener);
     keys.push(key);
-    if (service?.settings)
-      putRoute(index, routeFor(listener, service, { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [] }));
-    else removeRoute(index, key);
+    if (service !== undefined && admission !== undefined) {
+      const given = { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [], admission };
+      putRoute(index, routeFor(listener, service, given));
+    } else removeRoute(index, key);
   }
   return keys;
 }
@@ -172,11 +177,13 @@ function removeRoute({ routes, listeners }: Index, route: RouteKey): boolean {
   return routes.delete(route);
 }
 
-function routeFor(
-  listener: ListenerEntry,
-  service: ServiceEntry,
-  { zone, chunks }: { readonly zone: string | null; readonly chunks: readonly EndpointsEntry[] },
-): Route {
+interface Given {
+  readonly zone: string | null;
+  readonly chunks: readonly EndpointsEntry[];
+  readonly admission: Admission;
+}
+
+function routeFor(listener: ListenerEntry, service: ServiceEntry, { zone, chunks, admission }: Given): Route {
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
   return {
@@ -186,7 +193,7 @@ function routeFor(
     settings,
     endpoints: endpointsOf(chunks),
     zone,
-    admits: admissionFor(settings.sourceRanges),
+    admits: admission.admits,
   };
 }
 
@@ -227,18 +234,3 @@ function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
 export function endpointKey(endpoint: Endpoint): string {
   return `${endpoint.address}|${endpoint.port}`;
 }
-
-const admitsAll = (): boolean => true;
-
-function admissionFor(ranges: readonly string[]): Route['admits'] {
-  if (ranges.length === 0) return admitsAll;
-  const known = ADMISSIONS.get(ranges);
-  if (known !== undefined) return known;
-  const networks = ranges.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
-  const admits: Route['admits'] = ({ address }) => isWithin(address, networks);
-  ADMISSIONS.set(ranges, admits);
-  return admits;
-}
-
-/** Of the list of a Service, once for all its routes: a tenant can write thousands of ranges, and thousands of ports. */
-const ADMISSIONS = new WeakMap<readonly string[], Route['admits']>();

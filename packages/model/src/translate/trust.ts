@@ -1,6 +1,7 @@
 // Slices can be written by hand and point anywhere; our proxy would reach it with the node's identity (CVE-2021-25740).
 // So an address is believed only when it is of a pod of the slice's namespace, or where its tenant may have others.
-import { type Cidr, canonicalAddress, isSpecialAddress, isWithin, parseCidr } from '../match/cidr.ts';
+import { canonicalAddress, isSpecialAddress } from '../match/cidr.ts';
+import { compileNetworks, type Networks } from '../match/networks.ts';
 import type { EndpointTrust, NodeObject, PodObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';
 import type { ChangedIn } from './changed-in.ts';
@@ -18,17 +19,17 @@ interface PodAddress {
 
 export class Trust {
   readonly #isAsked: boolean;
-  readonly #serviceNetworks: readonly Cidr[];
+  readonly #serviceNetworks: Networks;
   #nodes: ReadonlySet<string | undefined> = new Set();
   readonly #pods = new Map<string, Set<PodObject>>();
   /** Of the pods by namespace, made when first asked for. */
   readonly #addresses = new Map<string, ReadonlyMap<string, PodAddress>>();
   /** The networks of a list of texts. */
-  readonly #networks = new WeakMap<readonly string[], readonly Cidr[]>();
+  readonly #networks = new WeakMap<readonly string[], Networks>();
 
   constructor(trust: EndpointTrust) {
     this.#isAsked = trust.kind === 'pods';
-    this.#serviceNetworks = trust.kind === 'pods' ? parsed(trust.serviceCidrs) : [];
+    this.#serviceNetworks = compileNetworks(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
 
   /** All nodes of the cluster, and what Weir itself binds on those of its fleet. */
@@ -59,10 +60,10 @@ export class Trust {
       if (canonical === undefined) return 'is not an IP address';
       if (!this.#isAsked) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
-      if (isWithin(canonical, this.#serviceNetworks)) return 'is in the range of the cluster IPs of Services';
+      if (this.#serviceNetworks.holds(canonical)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#addressesOf(namespace).get(canonical);
       if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
-      if (pod === undefined && !isWithin(canonical, this.#allowed(namespace, tenancy))) {
+      if (pod === undefined && !this.#allowed(namespace, tenancy).holds(canonical)) {
         return NOT_OF_A_POD;
       }
       return undefined;
@@ -84,15 +85,11 @@ export class Trust {
     return addresses;
   }
 
-  #allowed(namespace: string, tenancy: Tenancy): readonly Cidr[] {
+  #allowed(namespace: string, tenancy: Tenancy): Networks {
     const membership = tenancy.membershipOf(namespace);
     const { allowedEndpointCIDRs: texts } = membership.kind === 'tenant' ? membership.tenant.grants : membership;
-    const networks = this.#networks.get(texts) ?? parsed(texts);
+    const networks = this.#networks.get(texts) ?? compileNetworks(texts);
     this.#networks.set(texts, networks);
     return networks;
   }
-}
-
-function parsed(texts: readonly string[]): readonly Cidr[] {
-  return texts.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
 }

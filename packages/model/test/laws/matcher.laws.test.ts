@@ -7,14 +7,12 @@ import {
   type Endpoint,
   entriesOf,
   heldFor,
-  isWithin,
   type ListenerEntry,
   listenerId,
   listenerKey,
   type Matcher,
   NOTHING_HELD,
   type Protocol,
-  parseCidr,
   patchMatcher,
   type RoutingTable,
   refusalFor,
@@ -23,6 +21,7 @@ import {
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
+import { isWithin } from '../build/linear-networks.ts';
 import { snapshotOf } from '../build/snapshot.ts';
 import { snapshots } from './arbitrary.ts';
 import { nodeSets, settings, steps } from './history.ts';
@@ -141,7 +140,7 @@ function naive(table: RoutingTable, node: string, arrival: Arrival): readonly En
   const listener = table.entries.get(listenerId({ node, ...arrival }));
   if (listener?.kind !== 'listener') return 'no-listener';
   const service = entriesOf(table, 'service').find(({ uid }) => uid === listener.service);
-  const ranges = (service?.settings?.sourceRanges ?? []).flatMap((text) => parseCidr(text) ?? []);
+  const ranges = service?.settings?.sourceRanges ?? [];
   if (ranges.length > 0 && !isWithin(arrival.source, ranges)) return 'source-range';
   const endpoints = entriesOf(table, 'endpoints')
     .filter(

@@ -1,12 +1,12 @@
 import { networkInterfaces } from 'node:os';
-import { isWithin, parseCidr } from '@weir/model';
+import { compileNetworks } from '@weir/model';
 
 /** Which of these addresses exist on this host. On a loopback interface the whole network does. */
 export function localAddresses(wanted: readonly string[]): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const exact = new Set(interfaces.map(({ address }) => address));
-  const loopback = interfaces
-    .filter(({ internal }) => internal)
-    .flatMap(({ cidr }) => (cidr === null ? [] : (parseCidr(cidr) ?? [])));
-  return wanted.filter((address) => exact.has(address) || isWithin(address, loopback));
+  const loopback = compileNetworks(
+    interfaces.filter(({ internal }) => internal).flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
+  );
+  return wanted.filter((address) => exact.has(address) || loopback.holds(address));
 }

@@ -2,11 +2,11 @@
 import {
   type AffinityMemory,
   type BalancerTools,
-  type Cidr,
+  compileNetworks,
   createMatcher,
   EMPTY_TABLE,
   type Matcher,
-  parseCidr,
+  type Networks,
   patchMatcher,
 } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
@@ -80,13 +80,13 @@ export class RelayWorker {
   /** Who came to a shared listener and has not said yet whom they want. */
   readonly #strangers: Strangers;
   readonly #limits: WorkerLimits;
-  readonly #trusted: readonly Cidr[];
+  readonly #trusted: Networks;
   readonly #tools: BalancerTools;
   readonly #orders: OrderRunner;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
-    this.#trusted = (options.trustProxyProtocol ?? []).flatMap((text) => parseCidr(text) ?? []);
+    this.#trusted = compileNetworks(options.trustProxyProtocol ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#strangers = new Strangers(this.#groups.rowFor(undefined));
     this.#limits = new WorkerLimits(options.limits);

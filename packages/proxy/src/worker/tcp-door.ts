@@ -1,5 +1,5 @@
 // One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
-import { type Cidr, expectsClientHello, isWithin, refusalFor } from '@weir/model';
+import { expectsClientHello, type Networks, refusalFor } from '@weir/model';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
@@ -19,7 +19,7 @@ export interface TcpDoorOptions {
   /** Absent: nobody looks. */
   readonly descriptors?: DescriptorRoom | undefined;
   /** From these every connection begins with a PROXY header. */
-  readonly trusted: readonly Cidr[];
+  readonly trusted: Networks;
   /** Whose listener it is now; undefined: nobody's, or not of one alone. */
   home(): RouteHome | undefined;
   /** Whether several share it now. */
@@ -90,7 +90,7 @@ export class TcpDoor implements ListenerEvents {
     const { strangers, descriptors, trusted, admit } = this.#options;
     if (!this.#options.isShared()) refuse(stream, strangers.row, 'no-listener');
     else if (descriptors?.admits() === false) refuse(stream, strangers.row, 'no-descriptors');
-    else if (trusted.length > 0 && stream.remoteAddress === '') refuse(stream, strangers.row, 'client-gone');
+    else if (!trusted.isEmpty && stream.remoteAddress === '') refuse(stream, strangers.row, 'client-gone');
     else {
       strangers.makeRoom();
       const grant = admit(null);
@@ -103,7 +103,7 @@ export class TcpDoor implements ListenerEvents {
   #asksWho({ route: { settings } }: RouteHome): boolean {
     const { proxyProtocol, sourceRanges, limits } = settings;
     return (
-      this.#options.trusted.length > 0 ||
+      !this.#options.trusted.isEmpty ||
       proxyProtocol !== null ||
       sourceRanges.length > 0 ||
       limits.connectionsPerClient !== null
@@ -113,7 +113,7 @@ export class TcpDoor implements ListenerEvents {
   #needsOf(stream: TcpStream, home: RouteHome | 'shared'): ArrivalNeeds {
     const { trusted } = this.#options;
     return {
-      proxyHeader: trusted.length > 0 && isWithin(stream.remoteAddress, trusted),
+      proxyHeader: !trusted.isEmpty && trusted.holds(stream.remoteAddress),
       clientHello: home === 'shared' || expectsClientHello(home.route),
     };
   }
