@@ -56,14 +56,16 @@ VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= 1 && int(VALUE) <= 16 ? ''
 {{- end }}
 
 {{- define "weir.cel.hosts" -}}
-[VALUE.split(',').map(text, text.trim()).filter(host,
+[VALUE.split(',').size()].map(count, count > 1000
+? 'is not allowed: ' + string(count) + ' hosts are too many: a Service may have at most 1000; use wildcards such as *.example.com, or make several Services'
+: [VALUE.split(',').map(text, text.trim()).filter(host,
   host.size() > 253
   || !host.lowerAscii().matches('^([*][.])?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$')
   || host.matches('(^|[.])[0-9]+$'))].map(wrong,
   wrong.size() > 0
   ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…'
   : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' ? ''
-  : 'can be honoured only with weir.dev/tls-passthrough: "true"; add that annotation, or remove this one')[0]
+  : 'can be honoured only with weir.dev/tls-passthrough: "true"; add that annotation, or remove this one')[0])[0]
 {{- end }}
 
 {{/* `.`, CEL for text that a tenant wrote, in quotes and cut. */}}

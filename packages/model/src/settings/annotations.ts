@@ -106,9 +106,15 @@ function nodesOf(value: string): Partial<ServiceSettings> | string {
   return nodes >= 1 && nodes <= MOST_NODES ? { nodes } : `is not allowed; use a whole number from 1 to ${MOST_NODES}`;
 }
 
+/** As many as fit into the annotations of an object when each is as long as a name may be: the same for all lengths. */
+const MOST_HOSTS = 1_000;
+
 /** Blanks around a host are allowed; an empty part of the list is a mistake. */
 function hostsOf(value: string, { tlsPassthrough }: ServiceSettings): Partial<ServiceSettings> | string {
-  const texts = value.split(',').map((text) => text.trim());
+  const parts = value.split(',');
+  if (parts.length > MOST_HOSTS)
+    return `is not allowed: ${parts.length} hosts are too many: a Service may have at most ${MOST_HOSTS}; use wildcards such as *.example.com, or make several Services`;
+  const texts = parts.map((text) => text.trim());
   const hosts = texts.map(parseHost);
   const wrong = hosts.indexOf(undefined);
   if (wrong >= 0) {

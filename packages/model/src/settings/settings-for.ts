@@ -1,6 +1,6 @@
 // What a Service asks for, parsed strictly: one wrong value refuses all of it, so that nothing is served with a default
 // in place of what was meant.
-import { type Cidr, parseCidr } from '../match/cidr.ts';
+import { parseCidr } from '../match/cidr.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import { quoted } from '../translate/text.ts';
 import { ANNOTATION_PREFIX, applyAnnotations } from './annotations.ts';
@@ -15,8 +15,20 @@ export type ParsedSettings =
   /** Each names annotation or field, value, and what is allowed. */
   | { readonly kind: 'invalid'; readonly mistakes: readonly string[] };
 
-/** The settings of a Service, or every mistake in them. */
+/** The settings of a Service, or every mistake in them. The same object is read once: others touch it more often than it changes. */
 export function settingsFor(service: ServiceObject): ParsedSettings {
+  const known = PARSED.get(service);
+  if (known !== undefined) return known;
+  const parsed = parseSettings(service);
+  if (parsed.kind === 'settings' || parsed.mistakes.length <= KEPT_MISTAKES) PARSED.set(service, parsed);
+  return parsed;
+}
+
+const PARSED = new WeakMap<ServiceObject, ParsedSettings>();
+/** Ten thousand mistakes are quickly written, and told in far more bytes than they are made with. */
+const KEPT_MISTAKES = 100;
+
+function parseSettings(service: ServiceObject): ParsedSettings {
   const mistakes: string[] = [];
   const own = Object.entries(service.annotations).filter(([name]) => name.startsWith(ANNOTATION_PREFIX));
   const annotations = new Map(own.map(([name, value]) => [name.slice(ANNOTATION_PREFIX.length), value]));
@@ -30,6 +42,13 @@ export function settingsFor(service: ServiceObject): ParsedSettings {
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
 }
 
+/**
+ * The networks of a country are some thousands. So many stand in the table with half a megabyte at most, are read by a worker in
+ * 10 ms when the first client comes after a change, and take a megabyte of each thread of a proxy: measured with IPv6, whose texts
+ * are longest. Nobody else's connections wait longer than that, and a Service of any number of ports has them once.
+ */
+const MOST_RANGES = 10_000;
+
 /** The field wins over the legacy annotation; blanks around a range are allowed. */
 function rangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
   const legacy = Object.hasOwn(service.annotations, LEGACY_RANGES) ? service.annotations[LEGACY_RANGES] : undefined;
@@ -37,13 +56,18 @@ function rangesFor(service: ServiceObject, mistakes: string[]): readonly string[
   const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_RANGES}`;
   // Blank text asks for nothing; an empty part of a list is a mistake, not "everybody".
   const texts = isField ? service.sourceRanges : legacy?.trim() ? legacy.split(',') : [];
-  const ranges: Cidr[] = [];
+  if (texts.length > MOST_RANGES) {
+    const most = `a Service may have at most ${MOST_RANGES}; write neighbouring ones as one, or make several Services`;
+    mistakes.push(`${where}: ${texts.length} ranges are too many: ${most}`);
+    return [];
+  }
+  const ranges = new Set<string>();
   for (const text of texts) {
     const cidr = parseCidr(text);
     if (cidr === undefined) mistakes.push(`${where}: ${quoted(text)} is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
-    else ranges.push(cidr);
+    else ranges.add(cidr.text);
   }
-  return [...new Set(ranges.map((range) => range.text))].sort();
+  return [...ranges].sort();
 }
 
 function affinityFor(service: ServiceObject): Affinity {

@@ -51,6 +51,16 @@ test('one wrong host refuses all, and is named', () => {
   }
 });
 
+test('of more than a thousand hosts none is taken, and it is said how many they are', () => {
+  const names = Array.from({ length: 1_001 }, (_, i) => `h${i}.example`);
+  const asked = (hosts: readonly string[]) => ({ 'tls-passthrough': 'true', hosts: hosts.join(',') });
+  assert.equal(settingsOf(asked(names.slice(1)))?.hosts.length, 1_000);
+  assert.match(
+    refusalOf(asked(names)),
+    /^annotation weir\.dev\/hosts: "h0\.example,.*…" is not allowed: 1001 hosts are too many: a Service may have at most 1000; use wildcards/,
+  );
+});
+
 test('hosts without passthrough are refused instead of being ignored', () => {
   for (const rest of [{}, { 'tls-passthrough': 'false' }]) {
     assert.match(

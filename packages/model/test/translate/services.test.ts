@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entriesOf } from '@weir/model';
+import { entriesOf, settingsFor } from '@weir/model';
 import { port, service, snapshotOf, suspension } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf } from '../build/translation.ts';
 
@@ -104,6 +104,30 @@ describe('settings', () => {
   test('a source range that is none refuses the Service', () => {
     const translation = fresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
     assert.match(messageOf(translation, 'a/web'), /"10\.0\.0\.0" is not a CIDR/);
+  });
+
+  test('more than ten thousand source ranges are told by their number, and what was accepted last serves on', () => {
+    const many = Array.from({ length: 10_001 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
+    const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': many.join(',') };
+    const before = fresh({ services: [service('a/web', { sourceRanges: many.slice(1) })] });
+    const most = 'ranges are too many: a Service may have at most 10000; write neighbouring ones as one';
+    assert.equal(reasonOf(before, 'a/web'), 'Accepted');
+    for (const [wrong, where] of [
+      [{ sourceRanges: many }, 'spec.loadBalancerSourceRanges'],
+      [{ annotations: legacy }, 'annotation service.beta.kubernetes.io/load-balancer-source-ranges'],
+    ] as const) {
+      const after = next(before, { services: [service('a/web', wrong)] });
+      assert.equal(reasonOf(after, 'a/web'), 'InvalidAnnotation');
+      assert.ok(messageOf(after, 'a/web').startsWith(`${where}: 10001 ${most}`), messageOf(after, 'a/web'));
+      const [entry] = entriesOf(after.table, 'service');
+      assert.deepEqual(entry?.settings?.sourceRanges.toSorted(), many.slice(1).sort());
+    }
+  });
+
+  test('what a Service asks for is read once from the same object', () => {
+    const object = service('a/web', { sourceRanges: ['10.0.0.0/8'] });
+    assert.equal(settingsFor(object), settingsFor(object));
+    assert.notEqual(settingsFor(object), settingsFor({ ...object }));
   });
 });
 

@@ -1,12 +1,14 @@
 // A whole table in one message would hold up a worker twice: while it is read, since a message is read in one turn of the
 // event loop, and while it is applied. So it goes in pieces, as bytes in memory that all workers share.
-import { type Change, type ChangeStep, stepsFor } from '@weir/model';
+import { type Change, type ChangeStep, type Entry, stepsFor } from '@weir/model';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Order, SentOrder, TableOrder } from '../worker/messages.ts';
 
 /** Of a piece: what takes a worker a fifth of a millisecond. */
 const PIECE_WEIGHT = 16;
 const ENDPOINTS_PER_WEIGHT = 8;
+/** Source ranges and hosts, which are read when the first client asks. */
+const TEXTS_PER_WEIGHT = 200;
 
 /** The same order goes to each worker. */
 const known = new WeakMap<TableOrder, SentOrder>();
@@ -79,11 +81,16 @@ function weightOf(changes: readonly Change[]): number {
   let weight = 0;
   for (const change of changes) {
     weight += 1;
-    if (change.kind === 'put' && change.entry.kind === 'endpoints') {
-      weight += change.entry.endpoints.length / ENDPOINTS_PER_WEIGHT;
-    }
+    if (change.kind === 'put') weight += moreOf(change.entry);
   }
   return weight;
+}
+
+/** What an entry weighs more than the small ones. */
+function moreOf(entry: Entry): number {
+  if (entry.kind === 'endpoints') return entry.endpoints.length / ENDPOINTS_PER_WEIGHT;
+  if (entry.kind !== 'service' || entry.settings === null) return 0;
+  return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / TEXTS_PER_WEIGHT;
 }
 
 function packed(pieces: readonly TableOrder[]): SentOrder {

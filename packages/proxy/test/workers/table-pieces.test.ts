@@ -69,6 +69,17 @@ describe('a large table on its way to the workers', () => {
       );
   });
 
+  test('has few Services in one piece where they have long lists of source ranges', () => {
+    const sourceRanges = Array.from({ length: 10_000 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
+    const ranged = services.slice(0, 4).map((service) => ({ ...service, settings: { sourceRanges } }));
+    const pieces = piecesOf(inPieces(orderOf(tableFor({ a: '192.0.2.1' }, ranged))));
+    const counts = pieces.map(({ changes }) => changes.filter((change) => idOf(change).startsWith('service/')).length);
+    assert.deepEqual(
+      counts.filter((count) => count > 0),
+      [1, 1, 1, 1],
+    );
+  });
+
   test('a small one goes as it is', () => {
     const order = orderOf(tableFor({ a: '192.0.2.1' }, services.slice(0, 2)));
     assert.equal(inPieces(order), order);
