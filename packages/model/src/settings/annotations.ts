@@ -106,7 +106,7 @@ function nodesOf(value: string): Partial<ServiceSettings> | string {
   return nodes >= 1 && nodes <= MOST_NODES ? { nodes } : `is not allowed; use a whole number from 1 to ${MOST_NODES}`;
 }
 
-/** As many as fit into the annotations of an object when each is as long as a name may be: the same for all lengths. */
+/** Of the longest names no more fit into the annotations of an object (256 KiB); of short ones a table of them for each worker. */
 const MOST_HOSTS = 1_000;
 
 /** Blanks around a host are allowed; an empty part of the list is a mistake. */
