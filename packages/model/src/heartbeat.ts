@@ -43,6 +43,11 @@ export interface Heartbeat {
   readonly sentAt?: number;
   /** What of its host's kernel settings will cost clients something, in words. Absent: its version does not tell. */
   readonly hostAdvice?: readonly string[];
+  /**
+   * Why nothing else is known of a proxy that is there: its version says it in a way that this one does not know, and how to mend
+   * that. All but node and life is then empty. Absent: it was understood.
+   */
+  readonly unreadable?: string;
 }
 
 export interface UnhealthyReport {

@@ -120,7 +120,7 @@ export interface HeartbeatStore {
   beat(heartbeat: Heartbeat): Promise<void>;
   /** Goes at once, at the end of a drain. */
   leave(node: string, life: number): Promise<void>;
-  /** Those not older than 3 s, by node and life. */
+  /** Those not older than 3 s, by node and life; one of a version that is not known is `unreadable`, and not left out. */
   list(): Promise<readonly Heartbeat[]>;
   /** Names of the nodes of which a proxy ever began a life here. */
   nodes(): Promise<ReadonlySet<string>>;

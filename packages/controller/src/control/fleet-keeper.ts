@@ -3,6 +3,7 @@ import {
   type Cutoff,
   type Fleet,
   FleetViews,
+  type Heartbeat,
   isExcludedNode,
   isLabelledNode,
   type RoutingTable,
@@ -10,12 +11,13 @@ import {
   type Snapshot,
   undecidedViewsFor,
 } from '@weir/model';
-import type { Clock } from '@weir/runtime';
+import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
 import { Absences, type Hearing } from './absences.ts';
 import { Liveness } from './liveness.ts';
+import { withStrangers } from './strangers.ts';
 
 /** What lasts is told again from time to time, whatever happens or not. */
 const LOOK_AGAIN_MS = 60_000;
@@ -30,11 +32,21 @@ export interface Decided {
   readonly exhausted: ReadonlyMap<string, string>;
 }
 
+export interface FleetKeeperOptions {
+  readonly heartbeats: HeartbeatStore;
+  readonly sink: StatusSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 /** Listens to the proxies, and has the Services told. */
 export class FleetKeeper {
   readonly #heartbeats: HeartbeatStore;
   readonly #sink: StatusSink;
   readonly #clock: Clock;
+  readonly #log: Logger;
+  /** `node/life` of those of whom it was said that they cannot be understood. */
+  readonly #strangers = new Set<string>();
   #liveness = new Liveness();
   #absences = new Absences();
   readonly #toldViews = new ToldViews();
@@ -45,10 +57,11 @@ export class FleetKeeper {
   /** Aborts when the lead is lost. */
   #lead = new AbortController();
 
-  constructor({ heartbeats, sink, clock }: { heartbeats: HeartbeatStore; sink: StatusSink; clock: Clock }) {
+  constructor({ heartbeats, sink, clock, log }: FleetKeeperOptions) {
     this.#heartbeats = heartbeats;
     this.#sink = sink;
     this.#clock = clock;
+    this.#log = log;
   }
 
   /** Somebody waits for the proxies to confirm its ports. */
@@ -95,6 +108,7 @@ export class FleetKeeper {
     if (lead.aborted) return;
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
+    this.#tellStrangers(heartbeats ?? []);
     this.#noteAbsences(decided.snapshot.nodes, { now });
     this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
     const facts = [this.#views, this.#sink.observed, Math.floor(now / LOOK_AGAIN_MS)];
@@ -121,6 +135,15 @@ export class FleetKeeper {
     }
   }
 
+  #tellStrangers(heartbeats: readonly Heartbeat[]): void {
+    for (const { node, life, version, unreadable } of heartbeats) {
+      const key = `${node}/${life}`;
+      if (unreadable === undefined || this.#strangers.has(key)) continue;
+      this.#strangers.add(key);
+      this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
+    }
+  }
+
   #noteAbsences(nodes: Snapshot['nodes'], at: Pick<Hearing, 'now' | 'known'>): void {
     if (!this.#liveness.isReachable) {
       this.#absences.interrupted();
@@ -137,7 +160,7 @@ export class FleetKeeper {
     this.#memory = undefined;
     const { isReachable: reachable } = this.#liveness;
     const previous = publishedIn(snapshot);
-    const heartbeats = this.#liveness.alive();
+    const heartbeats = withStrangers(this.#liveness.alive(), { table, snapshot });
     const views = memory.next({ table, heartbeats, cutoffs, now: this.#clock.now(), previous, reachable, settling });
     this.#memory = memory;
     return this.#toldViews.of(views, exhausted);

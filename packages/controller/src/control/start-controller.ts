@@ -76,7 +76,9 @@ export function startController(options: ControllerOptions): Controller {
     onRequest: () => ask.trigger(),
     errands,
   });
-  const fleet = options.status && new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock });
+  const fleet =
+    options.status &&
+    new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock, log: log.child({ part: 'fleet' }) });
   const usage = new UsageKeeper({
     store: writing.usage,
     heartbeats: store.heartbeats,

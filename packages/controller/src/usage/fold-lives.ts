@@ -9,12 +9,14 @@ const SERVED_MS = 24 * 3_600_000;
 
 /**
  * By node, the last life whose account can be closed with all before it: those below every life that is heard, once all that
- * are heard have served for a day. `now` in milliseconds since the epoch.
+ * are heard have served for a day, as far as they are understood. `now` in milliseconds since the epoch.
  */
 export function foldableLives(heartbeats: readonly Heartbeat[], now: number): FoldedLife[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
   return [...byNode].flatMap(([node, lives]) => {
-    const isSettled = lives.every(({ startedAt }) => now - startedAt >= SERVED_MS);
+    const isSettled = lives.every(
+      ({ startedAt, unreadable }) => unreadable === undefined && now - startedAt >= SERVED_MS,
+    );
     const life = Math.min(...lives.map((heartbeat) => heartbeat.life)) - 1;
     return isSettled && life > 0 ? [{ node, life }] : [];
   });

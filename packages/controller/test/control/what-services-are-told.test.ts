@@ -125,6 +125,32 @@ describe('what Services are told', () => {
     assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
   });
 
+  test('keeps the address of a proxy whose version is not understood, and gets no new one there', async (context) => {
+    const world = await told(context);
+    await live(world, 15, [a, b]);
+    const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
+    world.source.set({ services });
+    const stranger = heartbeat('a', [], { life: 2, unreadable: 'of another version' });
+    await live(world, 1, [{ ...a, draining: true }, b, stranger]);
+    await live(world, 400, [b, stranger]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    const port = { name: null, port: 81, protocol: 'TCP', appProtocol: null, nodePort: null };
+    world.source.set({ services: [...services, serviceObject('new', { ports: [port] })] });
+    const at81 = { id: 'listener/b/10.0.0.2/TCP/81', service: 'uid-new', bound: true, listening: true, error: null };
+    await live(world, 15, [{ ...b, listeners: [...b.listeners, at81] }, stranger]);
+    assert.deepEqual(world.lines(), ['new 10.0.0.2 Programmed', 'web 10.0.0.1,10.0.0.2 Programmed']);
+    await live(world, 5, [b]);
+    assert.match(world.lines()[1] ?? '', /^web 10\.0\.0\.2 /, 'one that is gone is gone');
+  });
+
+  test('keeps the address of such a proxy under a new leader, too', async (context) => {
+    const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
+    const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
+    const world = await told(context, { source: new FakeSource({ nodes, services }) });
+    await live(world, 30, [b, heartbeat('a', [], { unreadable: 'of another version' })]);
+    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+  });
+
   test('is that it is suspended, also when the console did it in the store, and the address stays', async (context) => {
     const world = await told(context);
     await live(world, 12, [a, b]);

@@ -32,6 +32,12 @@ test('a life that still drains keeps its account, and a young one beside it thos
   assert.deepEqual(foldableLives([heartbeat('a', 7, DAY), heartbeat('a', 5, 0)], DAY), []);
 });
 
+test('a life that is not understood closes no account: when it began is not known', () => {
+  const stranger = { ...heartbeat('a', 7, 0), unreadable: 'of another version' };
+  assert.deepEqual(foldableLives([stranger], DAY), []);
+  assert.deepEqual(foldableLives([stranger, heartbeat('a', 5, 0)], DAY), []);
+});
+
 test('a node that is not heard keeps all of its accounts', () => {
   assert.deepEqual(foldableLives([], DAY), []);
 });

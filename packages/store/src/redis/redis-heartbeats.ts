@@ -5,7 +5,7 @@ import { byNodeAndLife } from '../heartbeat-order.ts';
 import { HEARTBEAT_TTL_MS } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';
 import { HeardListeners } from './heard-listeners.ts';
-import { decodeState, encodeState } from './heartbeat-codec.ts';
+import { decodeState, encodeState, strangerOf } from './heartbeat-codec.ts';
 import type { Keys } from './keys.ts';
 import { chunksOf, type ListenerChunks } from './listener-chunks.ts';
 import { atOnce, together } from './transaction.ts';
@@ -65,7 +65,7 @@ export class RedisHeartbeats implements HeartbeatStore {
     );
     this.#heard.keep(new Set(lives.map(({ node, life }) => this.#keys.proxy(node, life))));
     const heartbeats = await Promise.all(
-      found.map((fields) => this.#heartbeatOf(fields as [string | null, string | null])),
+      lives.map((proxy, index) => this.#heartbeatOf(proxy, found[index] as [string | null, string | null])),
     );
     return heartbeats.filter((heartbeat) => heartbeat !== undefined).sort(byNodeAndLife);
   }
@@ -74,9 +74,14 @@ export class RedisHeartbeats implements HeartbeatStore {
     return new Set(await this.#connection.call((redis) => redis.hkeys(this.#keys.lives)));
   }
 
-  async #heartbeatOf([text, root]: readonly [string | null, string | null]): Promise<Heartbeat | undefined> {
+  async #heartbeatOf(
+    proxy: Pick<Heartbeat, 'node' | 'life'>,
+    [text, root]: readonly [string | null, string | null],
+  ): Promise<Heartbeat | undefined> {
+    if (text === null) return undefined;
     const state = decodeState(text);
-    if (state === undefined || root === null) return undefined;
+    if (state === undefined) return strangerOf(proxy, text);
+    if (root === null) return undefined;
     const listeners = await this.#heard.of(this.#keys.proxy(state.node, state.life), root);
     return listeners && { ...state, listeners };
   }

@@ -107,13 +107,25 @@ describe('the content of Redis', requireProgram('redis'), () => {
     assert.equal(state.complete, false);
   });
 
-  test('a heartbeat that cannot be read is left out', async () => {
+  test('a proxy whose heartbeat cannot be read is there, and nothing else is known of it', async () => {
     await using world = open();
     const { heartbeats } = await world.connect();
-    await heartbeats.beat(heartbeat('a', 1));
-    await heartbeats.beat(heartbeat('b', 1));
-    await redis().hset(keysFor(world.fleet).proxy('a', 1), 'state', '{"v":99}');
-    assert.deepEqual(await heartbeats.list(), [heartbeat('b', 1)]);
+    for (const node of ['a', 'b', 'c', 'd']) await heartbeats.beat(heartbeat(node, 7));
+    const say = (node: string, text: string): Promise<unknown> =>
+      redis().hset(keysFor(world.fleet).proxy(node, 7), 'state', text);
+    await say('a', '{"v":99,"node":5,"version":"2.0.0","listeners":"none"}');
+    await say('b', '{');
+    await say('c', 'null');
+    const [a, b, c, d] = await heartbeats.list();
+    assert.deepEqual(
+      [a, b, c].map((each) => `${each?.node} ${each?.life} ${each?.version} ${each?.listeners.length}`),
+      ['a 7 2.0.0 0', 'b 7 unknown 0', 'c 7 unknown 0'],
+    );
+    assert.match(a?.unreadable ?? '', /heartbeat is of format 99, and this version knows only format 2: .* node "a"/);
+    assert.match(b?.unreadable ?? '', /without a number/);
+    assert.deepEqual(d, heartbeat('d', 7));
+    await redis().unlink(keysFor(world.fleet).proxy('a', 7));
+    assert.equal((await heartbeats.list()).length, 3, 'it goes as others do');
   });
 
   test('listeners that did not change are not sent again', async () => {
