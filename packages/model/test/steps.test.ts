@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   type Change,
+  createMatcher,
   DEFAULT_SERVICE_SETTINGS,
+  diff,
   type Entry,
   endpointsId,
+  holdersOf,
   listenerId,
   nodeId,
   serviceId,
+  sharedListenerId,
   stepsFor,
+  tableOf,
 } from '@weir/model';
 
 describe('the steps of changes', () => {
@@ -41,6 +46,24 @@ describe('the steps of changes', () => {
       { services: ['a'], ids: [id, serviceId('a')] },
       { services: ['b'], ids: [serviceId('b')] },
     ]);
+  });
+
+  test('hold Services together between which a host of a shared port changes hands, by a wildcard, too', () => {
+    const before = tableOf([...sharing('a', ['x.example']), ...sharing('b', []), ...sharing('c', ['y.example'])]);
+    const matcher = createMatcher(before, 'n1');
+    const stepsTo = (...entries: Entry[]): string[][] => {
+      const changes = diff(before, tableOf(entries));
+      return stepsFor(changes, holdersOf(matcher, changes)).map(({ services }) => [...services].sort());
+    };
+    assert.deepEqual(
+      stepsTo(...sharing('a', []), ...sharing('b', ['x.example']), ...sharing('c', ['y.example', 'z.example'])),
+      [['a', 'b'], ['c']],
+    );
+    assert.deepEqual(stepsTo(...sharing('b', ['x.example']), ...sharing('c', [])), [['a', 'b'], ['c']], 'a is gone');
+    assert.deepEqual(
+      stepsTo(...sharing('a', []), ...sharing('b', ['*.example']), ...sharing('c', ['y.example', 'z.test'])),
+      [['a', 'b'], ['c']],
+    );
   });
 
   test('make of several changes of one entry the last', () => {
@@ -77,6 +100,12 @@ function listener(port: number, uid: string): Entry {
 function endpoints(uid: string): Entry {
   const of = { service: uid, protocol: 'TCP', port: 80 } as const;
   return { kind: 'endpoints', id: endpointsId(of, 's', 0), ...of, endpoints: [], unready: 0 };
+}
+
+function sharing(uid: string, hosts: readonly string[]): Entry[] {
+  const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: 443, service: uid } as const;
+  const listener: Entry = { kind: 'listener', id: sharedListenerId(at), ...at, shared: true };
+  return [listener, { ...service(uid), settings: { ...DEFAULT_SERVICE_SETTINGS, hosts } } as Entry];
 }
 
 function service(uid: string): Entry {

@@ -13,6 +13,7 @@ import {
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Admission, admissionFor } from './admission.ts';
+import { bondsOf } from './bonds.ts';
 import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
 
@@ -80,15 +81,21 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): Rout
   return [...changed].sort();
 }
 
-/** Who has the listeners that these changes would take away from a Service: [entry id, Service UID]. */
-export function holdersOf(matcher: Matcher, changes: readonly Change[]): [listener: string, service: string][] {
-  const { entries } = matcher as Index;
-  return changes.flatMap((change) => {
+/**
+ * Who has the listeners that these changes would take away from a Service, [entry id, Service UID]; and what else goes from hand to hand
+ * by them, with each who has or gets it.
+ */
+export function holdersOf(matcher: Matcher, changes: readonly Change[]): [what: string, service: string][] {
+  const { node, entries, parts } = matcher as Index;
+  const listenersOf = (uid: string): Iterable<ListenerEntry> => parts.get(uid)?.listeners.values() ?? [];
+  const bonds = bondsOf(changes, { node, entries, listenersOf });
+  const holders = changes.flatMap((change): [string, string][] => {
     const old = entries.get(idOf(change));
     if (old?.kind !== 'listener') return [];
     const stays = change.kind === 'put' && change.entry.kind === 'listener' && change.entry.service === old.service;
     return stays ? [] : [[old.id, old.service]];
   });
+  return [...holders, ...bonds.map(([what, service]): [string, string] => [what, service])];
 }
 
 function zoneAfter(changes: readonly Change[], { node, zone }: Index): string | null {

@@ -11,17 +11,21 @@ export interface ChangeStep {
 
 /**
  * The last change of each entry, divided so that each Service goes from its old routes to its new ones in one step, and
- * with it those to or from which a listener changes hands. `holders`: as `holdersOf` says of the same changes.
- * Law: between any two steps each listener has the route that it had or the one that it gets (the zone of the node, which
- * goes first, excepted).
+ * with it those to or from which a listener or a host of a shared port changes hands. `holders`: as `holdersOf` says of the same changes.
+ * Law: between any two steps each listener has the route that it had or the one that it gets, and each name that a client may
+ * ask for the owner that it had or gets (the zone of the node, which goes first, excepted).
  */
 export function stepsFor(
   changes: readonly Change[],
-  holders: Iterable<readonly [listener: string, service: string]>,
+  holders: Iterable<readonly [what: string, service: string]>,
 ): ChangeStep[] {
   const last = new Map(changes.map((change) => [idOf(change), change]));
-  const holderOf = new Map(holders);
   const parties = new Parties();
+  const holderOf = new Map<string, string>();
+  for (const [what, service] of holders) {
+    parties.join(service, holderOf.get(what) ?? service);
+    holderOf.set(what, service);
+  }
   const touched = new Map<Change, string | undefined>();
   for (const [id, change] of last) {
     const holder = holderOf.get(id);

@@ -25,6 +25,10 @@ import fc from 'fast-check';
 const UIDS = ['a', 'b', 'c', 'd'] as const;
 const PORTS = [1, 2, 3, 4];
 const SHARED = 5;
+const PLACE = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED } as const;
+const HOSTS = ['x.example', 'y.example', '*.example', 'z.test'];
+/** The last is for nobody. */
+const NAMES = ['x.example', 'y.example', 'w.example', 'z.test', 'other.test'];
 
 /** Listeners go from hand to hand, and Services come, go, are refused and change their endpoints. */
 const tables: fc.Arbitrary<RoutingTable> = fc
@@ -33,14 +37,18 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
     holders: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
     sharers: fc.subarray([...UIDS]),
+    /** Who has the shared place alone. */
+    alone: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
+    owners: fc.tuple(...HOSTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
   })
-  .map(({ zone, services, holders, sharers }) => {
+  .map(({ zone, services, holders, sharers, alone, owners }) => {
     const entries: Entry[] = [
       { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone, pool: 'default' },
     ];
     UIDS.forEach((uid, index) => {
       const { state = 0, endpoints = [] } = services[index] ?? {};
-      if (state > 0) entries.push(serviceEntry(uid, state));
+      const hosts = HOSTS.filter((_, host) => owners[host] === uid);
+      if (state > 0) entries.push(serviceEntry(uid, state, hosts));
       for (const port of [...PORTS, SHARED]) entries.push(...endpointsEntries(uid, port, endpoints));
     });
     PORTS.forEach((port, index) => {
@@ -48,14 +56,15 @@ const tables: fc.Arbitrary<RoutingTable> = fc
       const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port } as const;
       if (service) entries.push({ kind: 'listener', id: listenerId(at), ...at, service });
     });
-    for (const service of sharers) {
-      const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED, service } as const;
+    if (alone !== null) entries.push({ kind: 'listener', id: listenerId(PLACE), ...PLACE, service: alone });
+    for (const service of alone === null ? sharers : []) {
+      const at = { ...PLACE, service };
       entries.push({ kind: 'listener', id: sharedListenerId(at), ...at, shared: true });
     }
     return tableOf(entries);
   });
 
-test('changes made step by step lead to the same routes, and every route in between is the old or the new one', () => {
+test('changes made step by step lead to the same routes, and in between every route and the owner of every name is the old or the new one', () => {
   fc.assert(
     fc.property(fc.array(tables, { minLength: 2, maxLength: 4 }), (history) => {
       const stepped = createMatcher(EMPTY_TABLE, 'n1');
@@ -72,12 +81,19 @@ test('changes made step by step lead to the same routes, and every route in betw
               `${key} after a step of ${step.services.join()}`,
             );
           }
+          for (const name of NAMES) {
+            const now = ownerOf(stepped, name);
+            assert.ok(
+              ends.some((end) => ownerOf(end, name) === now),
+              `${name} is of ${now} after a step of ${step.services.join()}`,
+            );
+          }
         }
         assert.deepEqual(routesOf(stepped), routesOf(createMatcher(table, 'n1')));
         before = table;
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 500 },
   );
 });
 
@@ -91,8 +107,14 @@ function told(route: Route | undefined): Partial<Route> | undefined {
 const routesOf = ({ routes }: Matcher): unknown[] =>
   [...routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
 
+/** UID of whoever has a client that asks for this name where Services share the port. */
+function ownerOf({ listeners }: Matcher, name: string): string | undefined {
+  const listener = [...listeners.values()].find(({ at }) => at.port === SHARED);
+  return (listener?.isShared === true ? listener.find(name) : listener?.alone)?.service.uid;
+}
+
 /** 1: refused; otherwise two that differ. */
-function serviceEntry(uid: string, state: number): Entry {
+function serviceEntry(uid: string, state: number, hosts: readonly string[]): Entry {
   return {
     kind: 'service',
     id: serviceId(uid),
@@ -102,7 +124,7 @@ function serviceEntry(uid: string, state: number): Entry {
     tenant: 'shop',
     accepted: { reason: 'Accepted', message: '' },
     degraded: [],
-    settings: state === 1 ? null : DEFAULT_SERVICE_SETTINGS,
+    settings: state === 1 ? null : { ...DEFAULT_SERVICE_SETTINGS, hosts },
     ports: [],
     pool: 'default',
     nodes: ['n1'],

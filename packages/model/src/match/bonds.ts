@@ -1,0 +1,101 @@
+// Which Services must be changed in one step because of what is no entry of its own: a name that clients ask for on a shared port, and
+// a place that goes from one who has it alone to those who share it, or back.
+import { idOf } from '../table/diff.ts';
+import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
+import type { Change } from '../table/table.ts';
+
+/** Several Services with the same `what` belong together. */
+export type Bond = readonly [what: string, service: string];
+
+/** What a node knows before the changes. */
+export interface BondIndex {
+  readonly node: string;
+  readonly entries: ReadonlyMap<string, Entry>;
+  listenersOf(service: string): Iterable<ListenerEntry>;
+}
+
+/**
+ * Bonds between those who give or take the same host, or a host and the wildcard that is for it, too: one after the other, a client
+ * would meet nobody in between, or one who has the name neither before nor after. Costs what changes.
+ */
+export function bondsOf(changes: readonly Change[], index: BondIndex): Bond[] {
+  const last = new Map(changes.map((change) => [idOf(change), change]));
+  const places = new Map<string, PlaceChanges>();
+  const services = new Set<string>();
+  for (const [id, change] of last) {
+    const sides = [index.entries.get(id), change.kind === 'put' ? change.entry : undefined];
+    for (const entry of sides) {
+      if (entry?.kind === 'service' && isHostsChanged(sides)) services.add(entry.uid);
+      if (entry?.kind !== 'listener' || entry.node !== index.node) continue;
+      const isShared = entry.shared === true;
+      const place = places.get(listenerId(entry)) ?? { isAlone: false, services: new Set() };
+      places.set(listenerId(entry), place);
+      place.isAlone ||= !isShared;
+      place.services.add(entry.service);
+      if (isShared) services.add(entry.service);
+    }
+  }
+  const ofPlaces = [...places]
+    .filter(([, { isAlone, services: several }]) => isAlone && several.size > 1)
+    .flatMap(([place, { services: several }]) => [...several].map((uid): Bond => [`place/${place}`, uid]));
+  return [...ofPlaces, ...bondsOfNames(services, { last, come: comingTo(last, index), index })];
+}
+
+interface PlaceChanges {
+  /** One who has it alone gives or takes it. */
+  isAlone: boolean;
+  readonly services: Set<string>;
+}
+
+interface Changed {
+  readonly last: ReadonlyMap<string, Change>;
+  /** By Service, those that are put. */
+  readonly come: ReadonlyMap<string, readonly ListenerEntry[]>;
+  readonly index: BondIndex;
+}
+
+function comingTo(last: ReadonlyMap<string, Change>, { node }: BondIndex): ReadonlyMap<string, ListenerEntry[]> {
+  const listeners = [...last.values()].flatMap((change) =>
+    change.kind === 'put' && change.entry.kind === 'listener' && change.entry.node === node ? [change.entry] : [],
+  );
+  return Map.groupBy(listeners, ({ service }) => service);
+}
+
+function isHostsChanged([before, after]: readonly (Entry | undefined)[]): boolean {
+  return hostsOf(before).join() !== hostsOf(after).join();
+}
+
+function bondsOfNames(services: ReadonlySet<string>, changed: Changed): Bond[] {
+  const moving = [...services].flatMap((uid) => [...movingNames(uid, changed)].map((name) => ({ uid, name })));
+  const wildcards = new Set(moving.filter(({ name }) => name.includes('/*.')).map(({ name }) => name));
+  return moving.flatMap(({ uid, name }): Bond[] => {
+    const above = name.replace(/\/[^.]+/, '/*');
+    return wildcards.has(above) && above !== name
+      ? [
+          [`name/${name}`, uid],
+          [`name/${above}`, uid],
+        ]
+      : [[`name/${name}`, uid]];
+  });
+}
+
+/** `port/host` of each that the Service gives or takes on this node. */
+function movingNames(uid: string, { last, come, index }: Changed): Set<string> {
+  const service = last.get(serviceId(uid));
+  const entryBefore = index.entries.get(serviceId(uid));
+  const entryAfter = service === undefined ? entryBefore : service.kind === 'put' ? service.entry : undefined;
+  const listeners = [...index.listenersOf(uid)];
+  const stay = listeners.filter(({ id }) => !last.has(id));
+  const before = namesOf(listeners, hostsOf(entryBefore));
+  const after = namesOf([...stay, ...(come.get(uid) ?? [])], hostsOf(entryAfter));
+  return new Set([...before, ...after].filter((name) => before.has(name) !== after.has(name)));
+}
+
+function namesOf(listeners: readonly ListenerEntry[], hosts: readonly string[]): Set<string> {
+  const ports = new Set(listeners.filter(({ shared }) => shared === true).map(({ port }) => port));
+  return new Set([...ports].flatMap((port) => hosts.map((host) => `${port}/${host}`)));
+}
+
+function hostsOf(entry: Entry | undefined): readonly string[] {
+  return entry?.kind === 'service' ? (entry.settings?.hosts ?? []) : [];
+}
