@@ -78,6 +78,13 @@ describe('the state of a Service', () => {
     }
   });
 
+  test('lists its addresses in order, whatever its nodes are called', () => {
+    const nodes = [node('n1', '192.0.2.9'), node('n2', '192.0.2.2')];
+    const fleet = fleetOf({ ...SERVED, nodes });
+    const view = only(serviceViewsFor({ ...fleet, heartbeats: ['n1', 'n2'].map((name) => heartbeatOf(fleet, name)) }));
+    assert.deepEqual(view.addresses, ['192.0.2.2', '192.0.2.9']);
+  });
+
   test('of a family without an ExternalIP the InternalIP is published', () => {
     const [outside, inside] = ['203.0.113.3', '2001:db8::3'];
     const nodes = [node('n3', '192.0.2.3', { internalIPs: ['192.0.2.3', inside], externalIPs: [outside] })];

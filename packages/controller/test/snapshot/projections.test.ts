@@ -65,6 +65,10 @@ describe('a Service', () => {
     assert.equal(projectService(service({ ...spec, sessionAffinity: 'ClientIP' })).object?.clientIpAffinitySeconds, 60);
     const plain = service({ ports: [{ port: 80 }], sessionAffinity: 'ClientIP' });
     assert.equal(projectService(plain).object?.clientIpAffinitySeconds, 10_800);
+    const lasting = (timeoutSeconds: number): readonly string[] =>
+      messages(projectService(service({ ...spec, sessionAffinityConfig: { clientIP: { timeoutSeconds } } })));
+    assert.deepEqual(lasting(86_400), []);
+    assert.match(lasting(86_401).join(), /^spec\.sessionAffinityConfig\.clientIP\.timeoutSeconds is 86401; .*86400/);
   });
 
   test('names every mistake at once, each with its place and what is allowed', () => {

@@ -29,6 +29,13 @@ describe('the status of a Service', () => {
       statusFor(each, facts, NOW).conditions.map((one) => one.lastTransitionTime);
     assert.deepEqual(times(view()), ['2020-01-01T00:00:00Z', '2026-07-01T00:00:00Z']);
     assert.deepEqual(times(view({ conditions: [refused] })), ['2026-07-01T00:00:00Z']);
+    const renamed = view({
+      conditions: [
+        { ...accepted, reason: 'Else' },
+        { ...refused, reason: accepted.reason },
+      ],
+    });
+    assert.deepEqual(times(renamed), ['2020-01-01T00:00:00Z', '2026-07-01T00:00:00Z']);
   });
 
   test('is the same whatever stands beside it and in whatever order, and different when anything of ours is', () => {

@@ -121,6 +121,17 @@ describe('writing status', () => {
     );
   });
 
+  test('leaves one that is being deleted as it is, whatever still holds it', async () => {
+    const { api, status, write } = sink();
+    const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
+    const { metadata, ...leaving } = raw({ conditions }) as unknown as Raw;
+    const deletionTimestamp = '2026-07-01T00:00:00Z';
+    status.note('web', { ...leaving, metadata: { ...metadata, deletionTimestamp } } as unknown as Json);
+    await write();
+    await write(view());
+    assert.deepEqual([api.applied, api.eventRequests], [[], 0]);
+  });
+
   test('leaves alone what another fleet says, by the name in which each writes, that has its class', async () => {
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     const names = new Set<unknown>();
