@@ -9,11 +9,11 @@ describe('an EndpointSlice', () => {
   const slice = (more: object): object => ({ metadata: { ...metadata, labels }, addressType: 'IPv4', ...more });
 
   test('reads absent conditions as the API does', () => {
-    const { object } = projectSlice(
-      slice({ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ port: 8080, name: '' }] }),
-    );
+    const endpoints = [{ addresses: ['10.0.0.1'] }, { addresses: ['10.0.0.2'], conditions: { ready: false } }];
+    const { object } = projectSlice(slice({ endpoints, ports: [{ port: 8080, name: '' }] }));
     assert.deepEqual(object?.endpoints, [
       { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false },
+      { addresses: ['10.0.0.2'], zone: null, ready: false, serving: false, terminating: false },
     ]);
     assert.deepEqual(object?.ports, [{ name: null, port: 8080, protocol: 'TCP' }]);
     assert.equal(object?.serviceName, 'web');
