@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
-import { ALL_ADDRESSES, EXTRA_ADDRESS, NODES, nodeAddress } from '../src/addresses.ts';
+import { ALL_ADDRESSES, EXTRA_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
 import { answers } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import { addressesIn, conditionIn, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, tenantPolicy } from '../src/manifests.ts';
+import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
@@ -78,6 +78,57 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await served('shop/later', ADDRESSES);
     await served('shop/web', ADDRESSES);
     await answers(ADDRESSES, 3001);
+  });
+
+  test('prefers the endpoints that are for the zone of the node, by the hints of a slice, and no more than that', async () => {
+    await kubectl('label', 'node', 'node-1', 'topology.kubernetes.io/zone=here');
+    await kubectl('label', 'node', 'node-2', 'topology.kubernetes.io/zone=there');
+    const spec = { selector: null, trafficDistribution: 'PreferSameZone', ports: [{ port: 3005 }] };
+    await apply(namespace('zones'), loadBalancer('zones/web', spec));
+    const own = await Promise.all(
+      [2, 3].map((number) => pods.echo({ namespace: 'zones', name: `p${number}`, labels: {}, number, port: 8080 })),
+    );
+    const [here, there] = own;
+    assert.ok(here !== undefined && there !== undefined);
+    // Both stand in one zone, and are meant for two.
+    const endpoint = (number: number, zone: string, ready = true): object => ({
+      addresses: [podAddress(number)],
+      zone: 'there',
+      hints: { forZones: [{ name: zone }] },
+      conditions: { ready },
+    });
+    const slices = (isReady: boolean): object =>
+      slice('zones/web', [], { endpoints: [endpoint(2, 'here', isReady), endpoint(3, 'there')] });
+    /** Who gets the clients that come to a node. */
+    const meets = (node: (typeof NODES)[number], ...wanted: readonly (typeof here)[]): Promise<void> =>
+      eventually(async () => {
+        const before = own.map(({ server }) => server.received);
+        for (let turn = 0; turn < 10; turn += 1) await answers([nodeAddress(node)], 3005);
+        const met = own.filter(({ server }, index) => server.received > (before[index] ?? 0));
+        assert.deepEqual(
+          met.map(({ name }) => name),
+          wanted.map(({ name }) => name),
+        );
+      }, SLOW);
+    await apply(slices(true));
+    await meets('node-1', here);
+    await meets('node-2', there);
+    await meets('node-3', here, there);
+    await apply(slices(false));
+    await meets('node-1', there);
+    await apply(slices(true));
+    await meets('node-1', here);
+    await kubectl(
+      'patch',
+      'service',
+      'web',
+      '-n',
+      'zones',
+      '--type=merge',
+      '-p',
+      '{"spec":{"trafficDistribution":null}}',
+    );
+    await meets('node-1', here, there);
   });
 
   test('has further addresses of a node while its annotation names them', async () => {

@@ -169,6 +169,9 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
       assert.match(conditions, /"ready":false,"serving":true,"terminating":true/);
     });
     await answers(ADDRESSES, 1040);
+    await when('readiness/web', (now) =>
+      /^no endpoint is ready: clients are served by endpoints that/.test(degraded(now)),
+    );
     const fresh = await pods.echo(pod('readiness/web'));
     await eventually(
       async () => {
@@ -259,7 +262,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await apply(
       namespace('wishes'),
       loadBalancer('wishes/web', {
-        ports: [{ port: 1080 }],
+        ports: [{ port: 1080, targetPort: 'main' }],
         externalTrafficPolicy: 'Local',
         internalTrafficPolicy: 'Local',
       }),
@@ -276,6 +279,13 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     ];
     await kubectl('patch', 'service', 'web', '-n', 'wishes', '--type=json', '-p', JSON.stringify(bare));
     await when('wishes/web', (now) => !/node ports|Local/.test(degraded(now)));
+    await patch('wishes/web', { spec: { externalTrafficPolicy: 'Local' } });
+    await when('wishes/web', (now) => /is Local/.test(degraded(now)));
+    await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol=v2');
+    await when('wishes/web', (now) => !/is Local/.test(degraded(now)));
+    await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol-');
+    await pods.echo(pod('wishes/web'));
+    await answers(ADDRESSES, 1080);
     assert.equal(
       await kubectl('get', 'service', 'web', '-n', 'wishes', '-o', 'jsonpath={.spec.internalTrafficPolicy}'),
       'Local',
