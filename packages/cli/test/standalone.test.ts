@@ -71,6 +71,23 @@ test('explain says which endpoints do not work, and why', async () => {
   });
 });
 
+test('endpoints that serve while they terminate are in use, and not called ready', async () => {
+  await using files = manifests();
+  await using backend = await echoServer();
+  const port = await freePort();
+  const conditions = { ready: false, serving: true, terminating: true };
+  const leaving = { ...(slice('web', backend.port) as object), endpoints: [{ addresses: ['127.0.0.1'], conditions }] };
+  files.write('shop.yaml', service('web', { port }), leaving);
+  await using fleet = await standalone(files);
+  const { stdout } = await fleet.weir('explain', 'shop/web');
+  assert.ok(stdout.includes(`${port}/TCP: 0 ready; 1 in use while terminating (127.0.0.1:${backend.port})`), stdout);
+  const { json } = await fleet.weir('get', 'services', '-o', 'json');
+  assert.deepEqual(json.items[0].endpoints, { ready: 0, total: 1 });
+  await using client = await connectRaw({ host: '127.0.0.1', port });
+  await client.send('hello');
+  assert.equal(String(await client.take(5)), 'hello');
+});
+
 test('an edited file changes the routing, and connections that are open stay', async () => {
   await using files = manifests();
   await using before = await echoServer();

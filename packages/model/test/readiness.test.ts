@@ -53,7 +53,9 @@ describe('a Service without endpoints in use', () => {
       told({ slices: [leaving] }),
       /^no endpoint is ready: clients are served by endpoints that terminate, and are refused when these have ended; check the readiness/,
     );
-    assert.equal(shown({ slices: [leaving] }).view.message, 'served at 192.0.2.1');
+    const { message, endpoints } = shown({ slices: [leaving] }).view;
+    assert.equal(message, 'served at 192.0.2.1');
+    assert.deepEqual(endpoints, { ready: 0, total: 1 });
     const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
     assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: clients are served by/);
     const partly = { ...leaving, ports: of('http') };

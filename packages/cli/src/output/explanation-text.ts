@@ -70,12 +70,19 @@ function portLines({ ports }: ServiceExplanation): string[] {
 const SHOWN_ENDPOINTS = 10;
 
 function endpointLines({ endpointList }: ServiceExplanation): string[] {
-  return endpointList.map(({ port, protocol, ready, unready }) => {
-    const shown = ready.slice(0, SHOWN_ENDPOINTS).map((endpoint) => `${endpoint.address}:${endpoint.port}`);
-    const more = ready.length > SHOWN_ENDPOINTS ? ` and ${ready.length - SHOWN_ENDPOINTS} more` : '';
+  return endpointList.map(({ port, protocol, ready, terminating = [], unready }) => {
+    const leaving =
+      terminating.length > 0 ? `; ${terminating.length} in use while terminating${listText(terminating)}` : '';
     const waiting = unready > 0 ? `; ${unready} not ready` : '';
-    return `${port}/${protocol}: ${ready.length} ready${shown.length > 0 ? ` (${shown.join(', ')}${more})` : ''}${waiting}`;
+    return `${port}/${protocol}: ${ready.length} ready${listText(ready)}${leaving}${waiting}`;
   });
+}
+
+/** ` (10.0.0.1:8080)`; nothing of none. */
+function listText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
+  const shown = endpoints.slice(0, SHOWN_ENDPOINTS).map(({ address, port }) => `${address}:${port}`);
+  const more = endpoints.length > SHOWN_ENDPOINTS ? ` and ${endpoints.length - SHOWN_ENDPOINTS} more` : '';
+  return shown.length > 0 ? ` (${shown.join(', ')}${more})` : '';
 }
 
 function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {

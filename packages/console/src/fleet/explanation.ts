@@ -46,6 +46,8 @@ interface PortEndpoints {
   readonly port: number;
   readonly protocol: string;
   readonly ready: readonly Endpoint[];
+  /** In use while they terminate, since none is ready. */
+  readonly terminating: readonly Endpoint[];
   readonly unready: number;
 }
 
@@ -105,9 +107,12 @@ function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
       const first = same[0];
       if (first === undefined) return [];
       // An address may stand in two slices while it moves between them.
-      const ready = new Map(same.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each])));
+      const used = [
+        ...new Map(same.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each]))).values(),
+      ];
+      const [ready, terminating] = same.some(({ leaving }) => leaving) ? [[], used] : [used, []];
       const unready = same.reduce((sum, chunk) => sum + chunk.unready, 0);
-      return [{ port: first.port, protocol: first.protocol, ready: [...ready.values()], unready }];
+      return [{ port: first.port, protocol: first.protocol, ready, terminating, unready }];
     })
     .sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
 }
