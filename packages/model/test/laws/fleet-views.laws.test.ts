@@ -190,17 +190,16 @@ function isMoving({ uid, addresses }: ServiceView, table: RoutingTable): boolean
   return nodesAt(addresses, table).some(({ name }) => entry?.nodes.includes(name) === false);
 }
 
-/** Listeners of others in places that clients of the Service are sent to, at nodes that it no longer holds. */
+/** Listeners of others in places that clients of the Service are sent to, at addresses that none of its own nodes has. */
 function othersAt({ uid, addresses }: ServiceView, table: RoutingTable): string[] {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
-  const left = nodesAt(addresses, table).filter(({ name }) => entry?.nodes.includes(name) === false);
+  const own = entriesOf(table, 'node').filter(({ name }) => entry?.nodes.includes(name));
+  const left = addresses.filter((address) => !own.some((node) => node.publishedAddresses.includes(address)));
+  const at = nodesAt(left, table);
   return entriesOf(table, 'listener')
     .filter(({ node, port, protocol, address, service: holder }) => {
-      const isThere = left.some(({ name, publishedAddresses }) =>
-        publishedAddresses.some(
-          (each) => name === node && addresses.includes(each) && isIPv6(each) === isIPv6(address),
-        ),
-      );
+      const published = at.find(({ name }) => name === node)?.publishedAddresses ?? [];
+      const isThere = published.some((each) => left.includes(each) && isIPv6(each) === isIPv6(address));
       const isOurs = entry?.ports.some((each) => each.port === port && each.protocol === protocol);
       return holder !== uid && isThere && isOurs === true;
     })
