@@ -44,6 +44,12 @@ export const services = (namespaces: readonly string[] = NAMESPACES): fc.Arbitra
     { maxLength: 7, selector: ({ uid }) => uid },
   );
 
+const CONDITIONS = [
+  { ready: true, serving: true, terminating: false },
+  { ready: false, serving: false, terminating: false },
+  { ready: false, serving: true, terminating: true },
+] as const;
+
 export const slices = (namespaces: readonly string[] = NAMESPACES): fc.Arbitrary<SliceObject[]> =>
   fc.uniqueArray(
     fc
@@ -52,15 +58,15 @@ export const slices = (namespaces: readonly string[] = NAMESPACES): fc.Arbitrary
         number: fc.nat(2),
         addresses: fc.uniqueArray(fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'), { maxLength: 4 }),
         ports: fc.uniqueArray(fc.constantFrom('80-TCP', '81-TCP', '82-TCP'), { maxLength: 3 }),
-        isReady: fc.boolean(),
+        conditions: fc.constantFrom(...CONDITIONS),
         zone: fc.constantFrom(null, 'a', 'b'),
       })
-      .map(({ path: [namespace, name], number, addresses, ports, isReady, zone }) => {
+      .map(({ path: [namespace, name], number, addresses, ports, conditions, zone }) => {
         const base = slice(`${namespace}/${name}`, addresses, {
           name: `${name}-${number}`,
           ports: ports.map((portName, i) => ({ name: portName, port: 9000 + i, protocol: 'TCP' })),
         });
-        return { ...base, endpoints: base.endpoints.map((endpoint) => ({ ...endpoint, zone, ready: isReady })) };
+        return { ...base, endpoints: base.endpoints.map((endpoint) => ({ ...endpoint, zone, ...conditions })) };
       }),
     { maxLength: 6, selector: ({ namespace, name }) => `${namespace}/${name}` },
   );
