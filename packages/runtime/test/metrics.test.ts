@@ -96,3 +96,42 @@ test('a label value cannot break the text', async () => {
   metrics.gauge({ name: 'g', help: 'G.', labels: ['l'] }).set({ l: 'a"b\nc\\' }, 1);
   assert.deepEqual(await seriesOf(metrics, 'g'), ['g{l="a\\"b\\nc\\\\"} 1']);
 });
+
+test('a scrape of very many series lets others have their turn, and who asks meanwhile gets the same', async () => {
+  const metrics = createMetrics({ maxSeries: 200_000 });
+  const samples = Array.from({ length: 150_000 }, (_, index) => ({
+    labels: { service: `web-${index}` },
+    value: index,
+  }));
+  metrics.collectGauge({ name: 'active', help: 'Open.', labels: ['service'], collect: () => samples });
+  let turns = 0;
+  let isOver = false;
+  const others = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(others);
+  };
+  setImmediate(others);
+  const [first, second] = await Promise.all([metrics.render(), metrics.render()]);
+  isOver = true;
+  assert.equal(first, second);
+  assert.equal(first.split('\n').filter((line) => line.startsWith('active{')).length, 150_000);
+  assert.ok(turns > 3, `others had ${turns} turns`);
+});
+
+test('two samples of one series are in the text once: of a counter their sum, of a gauge the last', async () => {
+  const metrics = createMetrics();
+  const collect = () => [1, 2].map((value) => ({ labels: { service: 'web' }, value }));
+  metrics.collectCounter({ name: 'received_total', help: 'Bytes.', labels: ['service'], collect });
+  metrics.collectGauge({ name: 'active', help: 'Open.', labels: ['service'], collect });
+  assert.deepEqual(await seriesOf(metrics, 'received_total'), ['received_total{service="web"} 3']);
+  assert.deepEqual(await seriesOf(metrics, 'active'), ['active{service="web"} 2']);
+  assert.throws(() => metrics.gauge({ name: 'active', help: 'Open.' }), /active/);
+});
+
+test('a name, a label or a help text of a collected metric cannot break the text', async () => {
+  const metrics = createMetrics();
+  const collect = () => [{ labels: { l: 'a"b\nc\\' }, value: Number.POSITIVE_INFINITY }];
+  metrics.collectGauge({ name: 'g', help: 'One\nand \\.', labels: ['l'], collect });
+  assert.deepEqual(await seriesOf(metrics, 'g'), ['g{l="a\\"b\\nc\\\\"} +Inf']);
+  assert.match(await metrics.render(), /^# HELP g One\\nand \\\\\.$/m);
+});

@@ -167,11 +167,12 @@ export class SlotBook {
     }
   }
 
-  /** It is asked once a second. */
+  /** Of those slots in which something was counted. It is asked once a second, and of thousands most have nothing. */
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
     for (const { owner, counts } of this.counts(READ_COLUMNS)) {
       const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = counts;
+      if (receivedBytes + sentBytes + connections + requests === 0) continue;
       readings.push({ ...owner, counters: { receivedBytes, sentBytes, connections, requests } });
     }
     return readings;

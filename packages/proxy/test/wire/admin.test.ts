@@ -64,6 +64,7 @@ test('metrics tell of each Service what it used, refused and has', async () => {
       'weir_worker_heap_bytes{worker="0"}',
       'weir_worker_event_loop_utilization{worker="0"}',
       'weir_worker_event_loop_delay_seconds{worker="0",quantile="0.99"}',
+      'weir_proxy_event_loop_delay_seconds{quantile="1"}',
       'process_open_fds',
       'process_max_fds',
     ]) {

@@ -29,15 +29,15 @@ export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log 
   return {
     contentType: registry.contentType,
     counter(options) {
-      const { update, remove } = capped(new Counter(configFor(options, registry)), options, cap);
+      const { update, remove } = capped(new Counter(configFor(options)), options, cap);
       return { add: (labels, amount = 1) => update(labels, (metric) => metric.inc(labels, amount)), remove };
     },
     gauge(options) {
-      const { update, remove } = capped(new Gauge(configFor(options, registry)), options, cap);
+      const { update, remove } = capped(new Gauge(configFor(options)), options, cap);
       return { set: (labels, value) => update(labels, (metric) => metric.set(labels, value)), remove };
     },
     histogram(options) {
-      const config = { ...configFor(options, registry), buckets: [...options.buckets] };
+      const config = { ...configFor(options), buckets: [...options.buckets] };
       const { update, remove } = capped(new Histogram(config), options, cap);
       return { observe: (labels, value) => update(labels, (metric) => metric.observe(labels, value)), remove };
     },
@@ -57,10 +57,18 @@ export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log 
   };
 
   function add(metric: CollectedMetric): void {
-    const { name } = metric;
+    claim(metric.name);
+    collected.set(metric.name, metric);
+  }
+
+  function configFor({ name, help, labels = [] }: MetricOptions<string>): PromConfig {
+    claim(name);
+    return { name, help, labelNames: [...labels], registers: [registry] };
+  }
+
+  function claim(name: string): void {
     if (collected.has(name) || registry.getSingleMetric(name) !== undefined)
       throw new Error(`there is a metric ${name} already`);
-    collected.set(name, metric);
   }
 
   /** The registry last, so that what is dropped now is told in the same scrape. */
@@ -93,8 +101,4 @@ interface PromConfig {
   help: string;
   labelNames: string[];
   registers: Registry[];
-}
-
-function configFor({ name, help, labels = [] }: MetricOptions<string>, registry: Registry): PromConfig {
-  return { name, help, labelNames: [...labels], registers: [registry] };
 }
