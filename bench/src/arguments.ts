@@ -4,6 +4,7 @@ import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-
 import { wholeOption } from './option-values.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/arguments.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
+import { parseStartArguments, type StartOptions } from './start/arguments.ts';
 import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
 
 export type Command =
@@ -13,6 +14,7 @@ export type Command =
   | { readonly kind: 'fairness'; readonly options: CommonOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
   | { readonly kind: 'propagation'; readonly options: PropagationOptions }
+  | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
 export type CommonOptions = {
@@ -31,7 +33,7 @@ export type L4Options = CommonOptions & {
 };
 
 const benchmarks = ['l4', 'fairness'] as const;
-const all = [...benchmarks, 'control', 'propagation', 'soak'].join(', ');
+const all = [...benchmarks, 'control', 'propagation', 'start', 'soak'].join(', ');
 const ranges = { pairs: { least: 1, most: 100 }, seconds: { least: 1, most: 30 } };
 const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
   l4: ['weir', 'haproxy', 'nginx', 'envoy'],
@@ -43,6 +45,7 @@ export function parseArguments(args: readonly string[]): Command {
     const [name, ...others] = args;
     if (name === 'soak') return parseSoakArguments(others);
     if (name === 'control') return parseControlArguments(others);
+    if (name === 'start') return parseStartArguments(others);
     if (name === 'propagation') return parsePropagationArguments(others);
     return commandFor(args);
   } catch (error) {

@@ -11,6 +11,7 @@ export const help: string = `npm run bench -- l4 [options]
 npm run bench -- fairness [options]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--only LIST]
 npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
+npm run bench -- start [--services N] [--here LIST] [--rounds N] [--profile DIR]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
 What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take turns under the same load. Prints a table
@@ -36,6 +37,11 @@ most 10000), --changes 200 (at most 10000; a result needs 100). With api everyth
 the proxies write CPU profiles there. Sources, which --source chooses:
 
 ${listed(propagationSourceTexts)}
+
+start: the time from the start of a proxy's process until it listens for all Services of its node, its memory, and how long a scrape
+of its metrics keeps its main thread. Fetches redis-server when it is missing; compiles the proxy. --services 10000 (of the fleet,
+at most 10000), --here 200,6670,10000 (how many of them its node serves; each needs two descriptors), --rounds 5 (starts of each, at
+most 100). --profile DIR: the proxies write CPU profiles there.
 
 soak: all that can go wrong, on purpose, and whether anything is left of it: connections without outcome, descriptors, memory,
 flows, bytes that the ledger does not know. Fetches nothing. --minutes 10 (0.1 to 240; before them half as long, at most a

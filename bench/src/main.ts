@@ -5,6 +5,7 @@ import { help } from './help.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
 import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
+import { benchmarkStart } from './start/benchmark.ts';
 
 // Ctrl-C ends the run between two measurements, so that what was started is stopped and temporary files go.
 const interruption = new AbortController();
@@ -30,6 +31,8 @@ async function run(command: Command): Promise<number> {
       return orFailure(() => benchmarkControl(command.options, interruption.signal));
     case 'propagation':
       return orFailure(() => benchmarkPropagation(command.options, interruption.signal));
+    case 'start':
+      return orFailure(() => benchmarkStart(command.options, interruption.signal));
     case 'soak':
       return orFailure(() => soak(command.options, interruption.signal));
   }

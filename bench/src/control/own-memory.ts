@@ -5,9 +5,9 @@ export function residentNowKiB(): number {
   return residentKiB(process.pid);
 }
 
-/** The most that this process ever had in memory. */
-export function peakKiB(): number {
-  const [, value] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-  if (value === undefined) throw new Error('/proc/self/status does not say the peak');
+/** The most that this process, or that of the pid, ever had in memory. */
+export function peakKiB(pid: number = process.pid): number {
+  const [, value] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  if (value === undefined) throw new Error(`/proc/${pid}/status does not say the peak`);
   return Number(value);
 }

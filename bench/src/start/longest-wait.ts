@@ -1,0 +1,43 @@
+import { Agent, get } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sameTime } from '../control/same-time.ts';
+
+const eachMs = 5;
+
+/**
+ * How long the main thread of a process keeps somebody waiting at most, while `work` goes on: what a short question costs, asked again
+ * and again on a connection of its own.
+ */
+export async function longestWait<T>(
+  admin: string,
+  work: () => Promise<T>,
+): Promise<{ readonly ms: number; readonly value: T }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  let isOver = false;
+  const working = work().finally(() => {
+    isOver = true;
+  });
+  try {
+    let ms = 0;
+    do {
+      const askedAt = sameTime();
+      await ask(admin, agent);
+      ms = Math.max(ms, sameTime() - askedAt);
+      await pause(eachMs);
+    } while (!isOver);
+    return { ms, value: await working };
+  } finally {
+    agent.destroy();
+    await working.catch(() => undefined);
+  }
+}
+
+function ask(admin: string, agent: Agent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(`http://${admin}/healthz`, { agent }, (response) => {
+      response.resume();
+      response.once('end', resolve);
+      response.once('error', reject);
+    }).once('error', reject);
+  });
+}

@@ -1,0 +1,33 @@
+// A process of its own: `publisher-process.ts REDIS-URL FLEET LAYOUT`. A controller that has published the table of a fleet.
+import { startController } from '@weir/controller';
+import { entriesOf } from '@weir/model';
+import { silentLogger, systemClock } from '@weir/runtime';
+import { openRedisStore } from '@weir/store';
+import { answer } from '../control/calls.ts';
+import { clusterSettings } from '../control/cluster.ts';
+import { EditedSource } from '../control/edited-source.ts';
+import { type StartLayout, startCluster } from './start-cluster.ts';
+
+export type PublisherCalls = {
+  /** Returns how large the table is, and how many listeners of it the node of the layout has. */
+  publish(): Promise<{ readonly entries: number; readonly listeners: number }>;
+};
+
+const [url = '', fleet = '', text = ''] = process.argv.slice(2);
+const layout = JSON.parse(text) as StartLayout;
+const log = silentLogger();
+
+answer<PublisherCalls>({
+  async publish() {
+    const source = new EditedSource(startCluster(layout));
+    const store = await openRedisStore({ url, fleet, log });
+    const controller = startController({ source, store, settings: clusterSettings, log, clock: systemClock });
+    await controller.idle();
+    const refused = controller.problems()[0];
+    if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
+    const table = controller.translation()?.table;
+    if (table === undefined) throw new Error('nothing was decided');
+    const listeners = entriesOf(table, 'listener').filter(({ node }) => node === layout.node.name);
+    return { entries: table.entries.size, listeners: listeners.length };
+  },
+});

@@ -1,0 +1,42 @@
+export type StartResult = {
+  readonly at: string;
+  readonly commit: string;
+  readonly modified: boolean;
+  readonly machine: string;
+  readonly versions: Readonly<Record<string, string>>;
+  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
+  readonly load: readonly [number, number];
+  readonly services: number;
+  readonly workers: number;
+  readonly rows: readonly StartRow[];
+};
+
+export type StartRow = {
+  /** Of the table. */
+  readonly entries: number;
+  /** Services of the node, each with one listener. */
+  readonly here: number;
+  /** As many were asked for; fewer: this machine has not the descriptors. */
+  readonly wanted: number;
+  /** Each of a process of its own. */
+  readonly starts: readonly StartReading[];
+  /** Of the last of them, at rest. */
+  readonly scrapes: readonly ScrapeReading[];
+  /** The longest that somebody waited for its main thread, in milliseconds, while nothing but heartbeats went on. */
+  readonly restMs: number;
+};
+
+export type StartReading = {
+  /** From the start of the process until each listener is open at all workers. */
+  readonly servingMs: number;
+  /** CPU time of all threads until then. */
+  readonly cpuMs: number;
+  readonly peakKiB: number;
+};
+
+export type ScrapeReading = {
+  readonly ms: number;
+  readonly bytes: number;
+  /** The longest that somebody else waited for the main thread meanwhile. */
+  readonly waitMs: number;
+};
