@@ -4,7 +4,7 @@ import type { AnswerObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import type { WatchObserver } from '../watch/kubernetes/reflector.ts';
 
-export type LoopName = 'table' | 'status' | 'suspensions' | 'ledger';
+export type LoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'ledger';
 /** `empty`: the store holds just this already. `fenced`: it refused, for another claimed the lead after us. */
 export type PublishResult = 'published' | 'empty' | 'fenced';
 
@@ -103,7 +103,7 @@ function publishMetrics(metrics: Metrics, clock: Clock): Pick<ControllerMetrics,
 function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['timed'] {
   const durations = metrics.histogram({
     name: 'weir_controller_loop_duration_seconds',
-    help: 'How long one turn of a loop took while leading: of the routing table, status, suspensions, ledger.',
+    help: 'How long one turn of a loop took while leading: of the routing table, the fleet that is listened to, status, suspensions, ledger.',
     labels: ['loop'],
     buckets: SECONDS,
   });

@@ -13,14 +13,11 @@ import {
 } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
-import type { StatusSink } from '../status/status-sink.ts';
+import type { StatusSink, Wanted } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
 import { Absences, type Hearing } from './absences.ts';
 import { Liveness } from './liveness.ts';
 import { withStrangers } from './strangers.ts';
-
-/** What lasts is told again from time to time, whatever happens or not. */
-const LOOK_AGAIN_MS = 60_000;
 
 /** What is decided, and what it was decided from. */
 export interface Decided {
@@ -37,9 +34,11 @@ export interface FleetKeeperOptions {
   readonly sink: StatusSink;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Something is to be told that was not before. */
+  readonly onNews: () => void;
 }
 
-/** Listens to the proxies, and has the Services told. */
+/** Listens to the proxies, and has the Services told: beside each other, since an API server may take its time and a proxy may not. */
 export class FleetKeeper {
   readonly #heartbeats: HeartbeatStore;
   readonly #sink: StatusSink;
@@ -52,12 +51,18 @@ export class FleetKeeper {
   readonly #toldViews = new ToldViews();
   /** Remembers the views, and with them what was last published; none at first, and while another leads. */
   #memory: FleetViews | undefined;
-  #told: readonly unknown[] = [];
+  readonly #onNews: () => void;
+  /** From what it was last noted what to tell; empty: nothing is, in this lead, or it has to be again. */
+  #noted: readonly unknown[] = [];
+  /** Something was noted in this lead, so it may be told. */
+  #mayTell = false;
   #views: readonly ServiceView[] = [];
+  #undecided: { readonly from: Snapshot; readonly views: readonly ServiceView[] } | undefined;
   /** Aborts when the lead is lost. */
   #lead = new AbortController();
 
-  constructor({ heartbeats, sink, clock, log }: FleetKeeperOptions) {
+  constructor({ heartbeats, sink, clock, log, onNews }: FleetKeeperOptions) {
+    this.#onNews = onNews;
     this.#heartbeats = heartbeats;
     this.#sink = sink;
     this.#clock = clock;
@@ -87,7 +92,9 @@ export class FleetKeeper {
     this.#absences = new Absences();
     this.#memory = undefined;
     this.#views = [];
-    this.#told = [];
+    this.#undecided = undefined;
+    this.#noted = [];
+    this.#mayTell = false;
   }
 
   /** Before the first decision of a lead: who is away gets nothing new by it. */
@@ -100,7 +107,8 @@ export class FleetKeeper {
     this.#noteAbsences(nodes, { now, known });
   }
 
-  async keep(decided: Decided, signal: AbortSignal): Promise<void> {
+  /** Listens, and notes what is to be told. */
+  async keep(decided: Decided): Promise<void> {
     const { signal: lead } = this.#lead;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
@@ -111,27 +119,24 @@ export class FleetKeeper {
     this.#tellStrangers(heartbeats ?? []);
     this.#noteAbsences(decided.snapshot.nodes, { now });
     this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
-    const facts = [this.#views, this.#sink.observed, Math.floor(now / LOOK_AGAIN_MS)];
-    // The views are the same list until one is another.
-    if (facts.every((fact, index) => fact === this.#told[index])) return;
-    this.#told = [];
-    const outcome = await this.#tell(signal, (until) => this.#sink.write(this.#views, until));
-    if (outcome === 'done' && !lead.aborted) this.#told = facts;
+    this.#note({ kind: 'decided', views: this.#views });
   }
 
   /** The store has not been reached since this process leads: who is new shall read at least that. */
-  async keepUndecided(snapshot: Snapshot, signal: AbortSignal): Promise<void> {
-    await this.#tell(signal, (until) => this.#sink.writeUndecided(undecidedViewsFor(snapshot), until));
+  keepUndecided(snapshot: Snapshot): void {
+    if (this.#undecided?.from !== snapshot) this.#undecided = { from: snapshot, views: undecidedViewsFor(snapshot) };
+    this.#note({ kind: 'undecided', views: this.#undecided.views });
   }
 
-  /** Ends with the lead, which is no failure; then undefined. */
-  async #tell<T>(signal: AbortSignal, write: (until: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  /** Tells the Services what was noted last, until nothing is left to tell. It ends with the lead, which is no failure. */
+  async tell(signal: AbortSignal): Promise<void> {
     const { signal: lead } = this.#lead;
+    if (!this.#mayTell) return;
     try {
-      return await write(AbortSignal.any([signal, lead]));
+      const outcome = await this.#sink.write(AbortSignal.any([signal, lead]));
+      if (outcome === 'again' && !lead.aborted) this.#noted = [];
     } catch (error) {
-      if (lead.aborted && !signal.aborted) return undefined;
-      throw error;
+      if (!lead.aborted || signal.aborted) throw error;
     }
   }
 
@@ -142,6 +147,16 @@ export class FleetKeeper {
       this.#strangers.add(key);
       this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
     }
+  }
+
+  #note(wanted: Wanted): void {
+    // The views are the same list until one is another.
+    const facts = [wanted.kind, wanted.views, this.#sink.observed];
+    if (facts.every((fact, index) => fact === this.#noted[index])) return;
+    this.#noted = facts;
+    this.#mayTell = true;
+    this.#sink.want(wanted);
+    this.#onNews();
   }
 
   #noteAbsences(nodes: Snapshot['nodes'], at: Pick<Hearing, 'now' | 'known'>): void {

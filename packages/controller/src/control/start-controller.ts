@@ -3,7 +3,7 @@ import { type Clock, createLoop, createMetrics, type Logger, type Loop } from '@
 import type { Store } from '@weir/store';
 import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
-import type { StatusSink } from '../status/status-sink.ts';
+import { LOOK_AGAIN_MS, type StatusSink } from '../status/status-sink.ts';
 import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
 import type { UsageArchive } from '../usage/usage-archive.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
@@ -50,6 +50,7 @@ const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
 const FLEET = { gapMs: 200, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
 const FLEET_WHILE_WAITING_MS = 250;
+const TELL = { gapMs: 5, resyncMs: LOOK_AGAIN_MS, retryMs: [1_000, 5_000] } as const;
 const ERRANDS = { gapMs: 5, resyncMs: 10_000, retryMs: [1_000, 30_000] } as const;
 const ACCOUNT = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
 
@@ -78,7 +79,13 @@ export function startController(options: ControllerOptions): Controller {
   });
   const fleet =
     options.status &&
-    new FleetKeeper({ heartbeats: store.heartbeats, sink: options.status, clock, log: log.child({ part: 'fleet' }) });
+    new FleetKeeper({
+      heartbeats: store.heartbeats,
+      sink: options.status,
+      clock,
+      log: log.child({ part: 'fleet' }),
+      onNews: () => tell.trigger(),
+    });
   const usage = new UsageKeeper({
     store: writing.usage,
     heartbeats: store.heartbeats,
@@ -172,13 +179,12 @@ export function startController(options: ControllerOptions): Controller {
   const listen: Loop = createLoop({
     ...FLEET,
     clock,
-    onError: tellFailure(log, 'Services are not told what became of them; it is tried again'),
-    async run(signal) {
+    onError: tellFailure(log, 'the proxies are not listened to; it is tried again'),
+    async run() {
       const { translation } = table;
       if (!leader.isLeader || snapshot === undefined) return;
       if (translation === undefined) {
-        const from = snapshot;
-        if (store.connection !== 'ready') await untilLost(async () => fleet?.keepUndecided(from, signal));
+        if (store.connection !== 'ready') fleet?.keepUndecided(snapshot);
         return;
       }
       if (!(await isIntact(table, cutoffs))) {
@@ -187,13 +193,17 @@ export function startController(options: ControllerOptions): Controller {
       }
       const inForce = cutoffs.present.filter((cutoff) => isInForce(cutoff, clock.now()));
       const decided = { table: translation.table, cutoffs: inForce, snapshot, exhausted: usage.exhausted };
-      try {
-        await untilLost(() => metrics.timed('status', async () => fleet?.keep(decided, signal)));
-      } finally {
-        // Also where some cannot be told: who is absent was heard before.
-        if (fleet !== undefined && fleet.absent !== snapshot?.absent) decide.trigger();
-      }
+      await metrics.timed('fleet', async () => fleet?.keep(decided));
+      if (fleet !== undefined && fleet.absent !== snapshot?.absent) decide.trigger();
       if (fleet?.isSomebodyWaiting) soon.start();
+    },
+  });
+  const tell: Loop = createLoop({
+    ...TELL,
+    clock,
+    onError: tellFailure(log, 'Services are not told what became of them; it is tried again'),
+    async run(signal) {
+      if (leader.isLeader) await untilLost(() => metrics.timed('status', async () => fleet?.tell(signal)));
     },
   });
   const ask: Loop = createLoop({
@@ -244,7 +254,7 @@ export function startController(options: ControllerOptions): Controller {
       for (const stop of stops) stop();
       soon.cancel();
       cutoffs.close();
-      await Promise.all([decide.close(), listen.close(), ask.close(), account.close()]);
+      await Promise.all([decide.close(), listen.close(), tell.close(), ask.close(), account.close()]);
     },
   };
 }

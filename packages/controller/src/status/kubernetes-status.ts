@@ -4,12 +4,14 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { EventWriter } from './event-writer.ts';
 import { fieldManagerFor } from './field-manager.ts';
-import { forEachOf } from './for-each-of.ts';
+import { drain } from './for-each-of.ts';
 import { newsFor, standingFor } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
 import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
-import type { StatusSink } from './status-sink.ts';
+import { LOOK_AGAIN_MS, type StatusSink, type Wanted } from './status-sink.ts';
 import { StatusWriter } from './status-writer.ts';
+import { Untold } from './untold.ts';
+import { ViewsByUid } from './views.ts';
 
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -22,17 +24,7 @@ export interface KubernetesStatusOptions {
 
 /** Writes at once; the API server takes about 10 ms for each. */
 const WRITERS = 8;
-/** What is told again (why a Service is refused, or pending) or tried again (a refused write) is looked at so often. */
-const LOOK_AGAIN_MS = 30_000;
 const NOTHING: ServiceStatus = { ingress: [], conditions: [] };
-
-/** A Service that was told what its view says; while neither changes it is left alone. */
-interface Settled {
-  readonly facts: ServiceFacts;
-  readonly view: ServiceView | undefined;
-  /** On a clock that never jumps. */
-  readonly until: number;
-}
 
 interface Told {
   /** `open`: it says so, or would not, and something is to be told or tried again. `changed`: it did meanwhile. */
@@ -46,16 +38,15 @@ export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
   /** By the key of the source. */
   readonly #facts = new Map<string, ServiceFacts>();
-  /** By the key of the source. */
-  readonly #settled = new Map<string, Settled>();
+  /** By UID, the key of the source. */
+  readonly #keyOf = new Map<string, string>();
+  readonly #untold = new Untold();
   /** By the key of the source: since when it waits for its address, on a clock that never jumps. */
   readonly #pending = new Map<string, number>();
-  /** By the key of the source: those that could not be told last time. They come last, or a few would keep all others waiting. */
-  readonly #failed = new Set<string>();
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
-  #views: readonly ServiceView[] = [];
-  #viewOf = new Map<string, ServiceView>();
+  readonly #views = new ViewsByUid();
+  #kind: Wanted['kind'] = 'undecided';
   #observed = 0;
   #forgotAt = Number.NEGATIVE_INFINITY;
 
@@ -73,78 +64,80 @@ export class KubernetesStatus implements StatusSink {
   note(key: string, raw: Json | undefined): void {
     const before = this.#facts.get(key);
     const facts = raw === undefined ? undefined : serviceFactsFor(raw);
+    if (before !== undefined && before.uid !== facts?.uid && this.#keyOf.get(before.uid) === key)
+      this.#keyOf.delete(before.uid);
     if (facts === undefined) {
       this.#facts.delete(key);
-      this.#settled.delete(key);
       this.#pending.delete(key);
-      this.#failed.delete(key);
+      this.#untold.forget(key);
     } else {
       this.#facts.set(key, facts);
+      this.#keyOf.set(facts.uid, key);
+      this.#untold.open(key);
     }
     if (!isDeepStrictEqual(said(before), said(facts))) this.#observed += 1;
   }
 
-  async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done' | 'again'> {
-    const viewOf = this.#byUid(views);
+  want({ kind, views }: Wanted): void {
+    for (const uid of this.#views.take(views)) {
+      const key = this.#keyOf.get(uid);
+      if (key !== undefined) this.#untold.open(key);
+    }
+    if (kind === this.#kind) return;
+    this.#kind = kind;
+    for (const key of this.#facts.keys()) this.#untold.open(key);
+  }
+
+  async write(signal: AbortSignal): Promise<'done' | 'again'> {
     const now = this.#options.clock.monotonic();
-    this.#forget((uid) => viewOf.has(uid), now);
-    const open: [string, ServiceFacts][] = [];
-    for (const [key, facts] of this.#facts)
-      if (!this.#isSettled(key, facts, viewOf.get(facts.uid), now)) open.push([key, facts]);
+    this.#forget(now);
+    this.#untold.begin(now);
     let outcome: 'done' | 'again' = 'done';
-    await forEachOf(this.#failedLast(open), { at: WRITERS, signal }, async ([key, facts]) => {
-      const view = viewOf.get(facts.uid);
-      this.#failed.add(key);
-      const told = await (view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view));
-      this.#failed.delete(key);
-      if (told.kind === 'changed') outcome = 'again';
-      else if (told.facts !== undefined && this.#facts.has(key)) {
-        const until = told.kind === 'open' ? now + LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
-        this.#settled.set(key, { facts: told.facts, view, until });
-      }
-    });
+    await drain(
+      () => this.#untold.next(),
+      { at: WRITERS, signal },
+      async (key) => {
+        const kind = await this.#tellOne(key, now);
+        if (kind === 'changed') outcome = 'again';
+      },
+    );
     return outcome;
   }
 
-  async writeUndecided(views: readonly ServiceView[], signal: AbortSignal): Promise<void> {
-    const viewOf = this.#byUid(views);
-    const unknown = [...this.#facts].filter(([, facts]) => saysNothing(facts) && viewOf.has(facts.uid));
-    await forEachOf(this.#failedLast(unknown), { at: WRITERS, signal }, async ([key, facts]) => {
-      const view = viewOf.get(facts.uid);
-      this.#failed.add(key);
-      if (view !== undefined) await this.#say(key, facts, view);
-      this.#failed.delete(key);
-    });
+  /** Whatever is wanted meanwhile is told after it. */
+  async #tellOne(key: string, now: number): Promise<Told['kind']> {
+    const facts = this.#facts.get(key);
+    const view = facts && this.#views.get(facts.uid);
+    let told: Told = { kind: 'settled', facts };
+    try {
+      if (facts !== undefined) told = await this.#tell(key, facts, view);
+    } catch (error) {
+      if (this.#facts.has(key)) this.#untold.failed(key);
+      else this.#untold.settled(key, { isStill: true });
+      throw error;
+    }
+    if (told.kind === 'changed') {
+      this.#untold.changed(key);
+      return told.kind;
+    }
+    const known = this.#facts.get(key);
+    const isStill = known === told.facts && (known && this.#views.get(known.uid)) === view;
+    this.#untold.settled(key, { isStill });
+    if (told.kind === 'open' && known !== undefined) this.#untold.dueAt(key, now + LOOK_AGAIN_MS);
+    return told.kind;
   }
 
-  #failedLast(all: readonly [string, ServiceFacts][]): readonly [string, ServiceFacts][] {
-    return this.#failed.size === 0
-      ? all
-      : [...all].sort(([a], [b]) => Number(this.#failed.has(a)) - Number(this.#failed.has(b)));
-  }
-
-  /** Lists in which few views are others come one after the other, and often the same again. */
-  #byUid(views: readonly ServiceView[]): ReadonlyMap<string, ServiceView> {
-    if (views === this.#views) return this.#viewOf;
-    this.#views = views;
-    this.#viewOf = new Map();
-    for (const view of views) this.#viewOf.set(view.uid, view);
-    return this.#viewOf;
+  async #tell(key: string, facts: ServiceFacts, view: ServiceView | undefined): Promise<Told> {
+    if (this.#kind === 'decided') return view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view);
+    return view !== undefined && saysNothing(facts) ? this.#say(key, facts, view) : { kind: 'settled', facts };
   }
 
   /** What is remembered of Services that are gone; now and then, for it only takes room. */
-  #forget(isTold: (uid: string) => boolean, now: number): void {
+  #forget(now: number): void {
     if (now - this.#forgotAt < LOOK_AGAIN_MS) return;
     this.#forgotAt = now;
-    this.#options.events.keepOnly(isTold);
-    const uids = new Set([...this.#facts.values()].map(({ uid }) => uid));
-    this.#writer.keepOnly((uid) => uids.has(uid));
-  }
-
-  // One that the watch told us of since is not: its facts are others.
-  #isSettled(key: string, facts: ServiceFacts, view: ServiceView | undefined, now: number): boolean {
-    const settled = this.#settled.get(key);
-    return settled !== undefined && settled.facts === facts && settled.view === view && now < settled.until;
+    this.#options.events.keepOnly((uid) => this.#views.get(uid) !== undefined);
+    this.#writer.keepOnly((uid) => this.#keyOf.has(uid));
   }
 
   async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<Told> {

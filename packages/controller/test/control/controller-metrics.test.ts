@@ -23,7 +23,8 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
   const clock = new ManualClock();
   const leader = givenLead();
   const metrics = addControllerMetrics(registry, clock);
-  const { store, source, pass } = await startWorld(context, { clock, leader, metrics });
+  const status = { observed: 0, want: () => undefined, write: async () => 'done' as const };
+  const { store, source, pass } = await startWorld(context, { clock, leader, metrics, status });
   const shown = async (): Promise<Record<string, number>> => {
     const lines = [...(await registry.render()).matchAll(/^weir_controller_(\S+) (\S+)$/gm)];
     const values = lines.map(([, series, value]) => [(series ?? '').replaceAll('"', ''), Number(value)] as const);
@@ -57,7 +58,7 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
   await store.table.claimLeader();
   source.set({ services: [serviceObject('web')] });
   await pass(100);
-  for (const loop of ['table', 'status', 'suspensions', 'ledger'])
+  for (const loop of ['table', 'fleet', 'status', 'suspensions', 'ledger'])
     assert.match(await registry.render(), new RegExp(`loop_duration_seconds_count{loop="${loop}"} [1-9]`));
   const last = await shown();
   assert.equal(last['publishes_total{result=fenced}'], 1);

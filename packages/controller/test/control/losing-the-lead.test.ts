@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { ServiceView } from '@weir/model';
+import type { Wanted } from '../../src/status/status-sink.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 import { givenLead } from '../fixtures/leadership.ts';
 import { heartbeat, served, startWorld } from '../fixtures/world.ts';
@@ -25,14 +26,17 @@ async function startLeading(context: TestContext) {
   const leader = givenLead();
   const told: (readonly string[])[] = [];
   const signals: AbortSignal[] = [];
+  let views: readonly ServiceView[] = [];
   const status = {
     observed: 0,
-    async write(views: readonly ServiceView[], signal: AbortSignal): Promise<'done'> {
+    want(wanted: Wanted): void {
+      views = wanted.views;
+    },
+    async write(signal: AbortSignal): Promise<'done'> {
       told.push(views.map(({ addresses }) => addresses.join() || '-'));
       signals.push(signal);
       return 'done';
     },
-    writeUndecided: async () => undefined,
   };
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services: [serviceObject('web')] });
   const world = await startWorld(context, { leader, status, source });

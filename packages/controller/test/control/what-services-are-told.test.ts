@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceView } from '@weir/model';
+import type { Wanted } from '../../src/status/status-sink.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 import { givenLead } from '../fixtures/leadership.ts';
 import { heartbeat, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
@@ -23,12 +24,13 @@ describe('what Services are told', () => {
       });
     const status = {
       observed: 0,
-      async write(next: readonly ServiceView[]): Promise<'done'> {
-        views = next;
+      want(next: Wanted): void {
+        views = next.views;
+      },
+      async write(): Promise<'done'> {
         writes += 1;
         return 'done';
       },
-      async writeUndecided(): Promise<void> {},
     };
     return {
       ...(await startWorld(context, { ...options, source, status })),
@@ -51,8 +53,8 @@ describe('what Services are told', () => {
   test('matters not for who is given up: a proxy that stays away is, also while nobody can be told', async (context) => {
     const status = {
       observed: 0,
+      want: () => undefined,
       write: () => Promise.reject(new Error('the API server fails')),
-      writeUndecided: async () => undefined,
     };
     const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
     const source = new FakeSource({ nodes, services: [serviceObject('web')] });

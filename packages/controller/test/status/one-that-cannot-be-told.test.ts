@@ -30,10 +30,12 @@ test('Services that the API server fails to write keep no others waiting, howeve
   const views = names.map((name) => view({ uid: name, name }));
   const { signal } = new AbortController();
   // Each time a few are tried that were not before.
-  for (let time = 0; time < 8; time += 1) await assert.rejects(status.write(views, signal), { code: 'AWAY' });
+  status.want({ kind: 'decided', views });
+  for (let time = 0; time < 8; time += 1) await assert.rejects(status.write(signal), { code: 'AWAY' });
   assert.equal(told.size, MANY);
   status.note('late', rawOf('late'));
-  await assert.rejects(status.write([...views, view({ uid: 'late', name: 'late' })], signal), { code: 'AWAY' });
+  status.want({ kind: 'decided', views: [...views, view({ uid: 'late', name: 'late' })] });
+  await assert.rejects(status.write(signal), { code: 'AWAY' });
   assert.ok(told.has('late'), 'and one that comes is told at once');
 });
 

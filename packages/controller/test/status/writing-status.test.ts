@@ -40,7 +40,11 @@ function sink(options: { api?: FakeApi; clock?: ManualClock; loadBalancerClass?:
   const { loadBalancerClass } = options;
   const status = new KubernetesStatus({ api, events, clock, log, ...(loadBalancerClass && { loadBalancerClass }) });
   const { signal } = new AbortController();
-  return { api, clock, status, write: (...views: ServiceView[]) => status.write(views, signal) };
+  const write = (...views: ServiceView[]): Promise<'done' | 'again'> => {
+    status.want({ kind: 'decided', views });
+    return status.write(signal);
+  };
+  return { api, clock, status, write };
 }
 
 describe('writing status', () => {
