@@ -7,6 +7,7 @@ import {
   type RoutingTable,
   type TenantEntry,
   type TenantLimits,
+  type UsageRow,
   ZERO,
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
@@ -61,6 +62,10 @@ export function tenantUsagesFor(copy: UsageSeed, table: RoutingTable, now: numbe
     ),
   );
   const basesOf = Map.groupBy(copy.bases, (base) => namespaceOf.get(base.service) ?? '');
+  const months = copy.months.map(({ month, rows }) => ({
+    month,
+    rowsOf: Map.groupBy(rows, (row) => row.namespace),
+  }));
   const updatedAt = new Date(now).toISOString();
   return namespaces.map((namespace) => {
     const tenant = totals.get(tenants.get(namespace) ?? '');
@@ -71,14 +76,16 @@ export function tenantUsagesFor(copy: UsageSeed, table: RoutingTable, now: numbe
       life,
       ...counters,
     }));
-    const months = copy.months.map(({ month, rows }) => ({
+    const own = months.map(({ month, rowsOf }) => ({
       month,
-      services: rows
-        .filter((row) => row.namespace === namespace)
-        .map(({ service, name, tenant: owner, counters }) => ({ uid: service, name, tenant: owner, ...counters })),
+      services: (rowsOf.get(namespace) ?? []).map(serviceUsage),
     }));
-    return { namespace, status: { updatedAt, ...(tenant && { tenant }), months, lives } };
+    return { namespace, status: { updatedAt, ...(tenant && { tenant }), months: own, lives } };
   });
+}
+
+function serviceUsage({ service: uid, name, tenant, counters }: UsageRow): ServiceUsage {
+  return { uid, name, tenant, ...counters };
 }
 
 /** By Service UID. A Service may be gone and have used something, or be idle for months and run on the life of a proxy. */

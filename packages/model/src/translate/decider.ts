@@ -2,9 +2,10 @@
 // the rest goes by rank. Asked again is only who is touched by what another one gave up or took.
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry } from '../table/entry.ts';
-import { decide } from './decision.ts';
+import { type Decision, decide } from './decision.ts';
 import type { Held } from './held.ts';
-import { bindAddressesFor, type Nodes } from './nodes.ts';
+import { isSameListeners, stillOf } from './kept-listeners.ts';
+import type { Nodes } from './nodes.ts';
 import { compareRanks, type Rank, rankOf } from './owned.ts';
 import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
@@ -13,6 +14,8 @@ import { grantedTo, lacksSomething, type ServiceRecord } from './service-record.
 import { TakenPorts } from './taken-ports.ts';
 import type { Tenancy } from './tenancy.ts';
 import { Touched } from './touched.ts';
+import { Turns } from './turns.ts';
+import { Waiting, type WaitingGroup } from './waiting.ts';
 
 export interface World {
   readonly fleet: FleetSettings;
@@ -31,7 +34,7 @@ export class Decider {
   readonly quota: Quota = new Quota();
   readonly #taken = new TakenPorts();
   readonly #services: Pick<ServiceBook, 'byUid'>;
-  readonly #lacking = new Set<ServiceRecord>();
+  readonly #waiting = new Waiting();
   /** By UID, until the first decision: what is not there then has lost it. */
   readonly #before: Map<string, readonly ListenerEntry[]>;
 
@@ -41,8 +44,11 @@ export class Decider {
     this.#before = Map.groupBy(held.listeners.values(), ({ service }) => service);
   }
 
-  get lacking(): ReadonlySet<ServiceRecord> {
-    return this.#lacking;
+  /** Who wants what these have: they were told who is in their way. */
+  neighboursOf(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
+    const had = new Touched();
+    for (const { uid } of records) had.addListeners(this.#taken.listenersOf(uid), this.#taken.hostsOf(uid));
+    return this.#waiting.forPorts(had.ports);
   }
 
   /** Decides those again, and whoever is touched by it. Returns all that were decided, and the tenants that use more or less. */
@@ -62,42 +68,58 @@ export class Decider {
     let touched = new Touched();
     for (const record of gone) this.#remove(record, touched);
     for (const record of this.#inOrder(dirty, ranks)) this.#recount(record, { world, touched });
-    let queue = this.#inOrder(new Set([...dirty, ...this.#waitingFor(touched)]), ranks);
-    const most = ROUNDS_EACH * (1 + this.#lacking.size + queue.length);
-    for (let round = 0; queue.length > 0 && round < most; round += 1) {
+    const queue = new Set([...dirty, ...this.#waiting.forPorts(touched.ports)]);
+    let turns = this.#turnsFor(queue, { touched, ranks, world });
+    const most = ROUNDS_EACH * (1 + this.#waiting.size + queue.size);
+    for (let rounds = 0; rounds < most; rounds += 1) {
       for (const tenant of touched.tenants) tenants.add(tenant);
       touched = new Touched();
-      for (const record of this.#round(queue, { world, touched, ranks })) decided.add(record);
-      queue = this.#inOrder(this.#waitingFor(touched), ranks);
+      const round = this.#round(turns, { world, touched });
+      if (round.length === 0) break;
+      for (const record of round) decided.add(record);
+      turns = this.#turnsFor(this.#waiting.forPorts(touched.ports), { touched, ranks, world });
     }
-    for (const tenant of touched.tenants) tenants.add(tenant);
     return { decided, tenants };
   }
 
+  #turnsFor(records: Iterable<ServiceRecord>, { touched, ranks, world }: Pass & { readonly ranks: Ranks }): Turns {
+    const turns = new Turns({
+      compare: (a, b) => this.#compare(a, b, ranks),
+      isAnswered: (group) => this.#isAnswered(group, world),
+    });
+    for (const record of records) turns.add(record);
+    this.#addGroups(turns, touched, world);
+    return turns;
+  }
+
   /**
-   * One round. Who is touched by a decision of it and comes after it is asked in this round already: else somebody of a higher
-   * rank would find taken what was given up just now, only because nothing of its own had changed.
+   * One round; returns who was asked. Who is touched by a decision of it and comes after it is asked in this round already: else somebody
+   * of a higher rank would find taken what was given up just now, only because nothing of its own had changed.
    */
-  *#round(
-    queue: ServiceRecord[],
-    { world, touched, ranks }: Pass & { readonly ranks: Ranks },
-  ): Iterable<ServiceRecord> {
-    const members = new Set(queue);
-    const outside = new Set([...this.#lacking].filter((record) => !members.has(record)));
-    for (let at = 0; at < queue.length; at += 1) {
-      const record = queue[at] as ServiceRecord;
+  #round(turns: Turns, { world, touched }: Pass): readonly ServiceRecord[] {
+    const asked: ServiceRecord[] = [];
+    for (let record = turns.next(); record !== undefined; record = turns.next()) {
       const own = new Touched();
       this.#decideOne(record, { world, touched: own });
+      asked.push(record);
       touched.addAll(own);
-      yield record;
-      if (own.isNothing) continue;
-      const after = [...outside].filter((other) => own.concerns(other) && this.#compare(record, other, ranks) < 0);
-      for (const other of after) {
-        outside.delete(other);
-        const place = queue.findIndex((each, index) => index > at && this.#compare(other, each, ranks) < 0);
-        queue.splice(place < 0 ? queue.length : place, 0, other);
-      }
+      for (const other of this.#waiting.forPorts(own.ports)) turns.add(other);
+      this.#addGroups(turns, own, world);
     }
+    return asked;
+  }
+
+  #addGroups(turns: Turns, { tenants }: Touched, world: World): void {
+    for (const tenant of tenants)
+      for (const group of this.#waiting.groupsOf(tenant)) if (!this.#isAnswered(group, world)) turns.addGroup(group);
+  }
+
+  /** Its tenant's limits leave it just as much as they did. */
+  #isAnswered({ tenant: name, answers }: WaitingGroup, { tenancy }: World): boolean {
+    const tenant = tenancy.tenants.get(name);
+    return (
+      tenant !== undefined && answers.every(({ question, answer }) => this.quota.answer(tenant, question) === answer)
+    );
   }
 
   #remove(record: ServiceRecord, touched: Touched): void {
@@ -105,7 +127,7 @@ export class Decider {
     touched.addTenant(this.quota.tenantOf(record.uid));
     this.#taken.give(record.uid, [], []);
     this.quota.drop(record.uid);
-    this.#lacking.delete(record);
+    this.#keepWaiting(record, undefined, touched);
   }
 
   /** Before anything new is granted: what serves still counts, also that of Services whose turn comes later. */
@@ -119,9 +141,9 @@ export class Decider {
       touched.addListeners(before, hosts);
       this.#taken.give(uid, stays, hosts);
     }
-    touched.addTenant(this.quota.tenantOf(uid));
+    const usedBefore = this.#useOf(uid);
     this.#countListeners(record, tenancy);
-    touched.addTenant(this.quota.tenantOf(uid));
+    this.#touchUse(usedBefore, this.#useOf(uid), touched);
   }
 
   #countListeners({ uid, service, held }: ServiceRecord, tenancy: Tenancy): void {
@@ -156,16 +178,36 @@ export class Decider {
       this.quota.drop(uid);
     }
     record.decision = decision;
-    if (lacksSomething(record)) this.#lacking.add(record);
-    else this.#lacking.delete(record);
+    this.#keepWaiting(record, lacksSomething(record) ? decision : undefined, touched);
     const after = this.#taken.listenersOf(uid);
     const hosts = this.#taken.hostsOf(uid);
     if (!isSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {
       touched.addListeners(before, hostsBefore);
       touched.addListeners(after, hosts);
     }
-    const used = this.#useOf(uid);
-    if (used !== usedBefore) for (const each of [usedBefore, used]) touched.addTenant(each.split('\n')[0]);
+    this.#touchUse(usedBefore, this.#useOf(uid), touched);
+  }
+
+  /** Undefined: it lacks nothing. */
+  #keepWaiting(record: ServiceRecord, decision: Decision | undefined, touched: Touched): void {
+    const { uid } = record;
+    const before = this.quota.waitsFor(uid);
+    const asked = decision?.asked;
+    const isRefused = asked?.answers.some(({ answer }) => typeof answer === 'string') === true;
+    const now = isRefused ? asked?.tenant : undefined;
+    if (decision === undefined) this.#waiting.delete(record);
+    else this.#waiting.put(record, decision);
+    if (before === now) return;
+    const concerned = [before, now].flatMap((tenant) => tenant ?? []);
+    const wereCrowded = concerned.map((tenant) => this.quota.isCrowded(tenant));
+    this.quota.wait(uid, now);
+    concerned.forEach((tenant, index) => {
+      if (this.quota.isCrowded(tenant) !== wereCrowded[index]) touched.addTenant(tenant);
+    });
+  }
+
+  #touchUse(before: string, now: string, touched: Touched): void {
+    if (before !== now) for (const each of [before, now]) touched.addTenant(each.split('\n')[0]);
   }
 
   /** Never another tenant's names. */
@@ -179,11 +221,6 @@ export class Decider {
     // Two in dispute have no tenant in common.
     const isOwn = holder !== undefined && tenant !== undefined && tenantOf(holder) === tenant;
     return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
-  }
-
-  #waitingFor(touched: Touched): Set<ServiceRecord> {
-    if (touched.isNothing) return new Set();
-    return new Set([...this.#lacking].filter((record) => touched.concerns(record)));
   }
 
   #inOrder(records: ReadonlySet<ServiceRecord>, ranks: Ranks): ServiceRecord[] {
@@ -218,21 +255,4 @@ type Ranks = Map<ServiceRecord, Rank>;
 interface Pass {
   readonly world: World;
   readonly touched: Touched;
-}
-
-/** Those of a port that the Service still has, on an address that it still binds. */
-function stillOf(listeners: readonly ListenerEntry[], service: ServiceObject, nodes: Nodes): ListenerEntry[] {
-  const ports = new Set(service.ports.map(portKey));
-  const bound = new Map<string, ReadonlySet<string>>();
-  for (const name of new Set(listeners.map(({ node }) => node))) {
-    const node = nodes.byName.get(name);
-    bound.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
-  }
-  return listeners.filter(
-    (listener) => ports.has(portKey(listener)) && bound.get(listener.node)?.has(listener.address) === true,
-  );
-}
-
-function isSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
-  return a.length === b.length && a.every(({ id }, index) => id === b[index]?.id);
 }

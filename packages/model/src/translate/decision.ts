@@ -5,6 +5,7 @@ import type { ServiceSettings } from '../settings/service-settings.ts';
 import { type ParsedSettings, settingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import { type Asked, AskedQuota } from './asked-quota.ts';
 import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
 import { hostRefusal } from './host-claims.ts';
@@ -30,30 +31,41 @@ export interface Decision {
   readonly listeners: readonly ListenerEntry[];
   /** What it could use if somebody else gave it up: `portKey`, `shareKey` and `claimKey`. */
   readonly wants: readonly string[];
+  /** What it depends on of its tenant's limits; undefined: on nothing. */
+  readonly asked: Asked | undefined;
 }
 
 /** Before anything is known of what it waits for. */
-type Verdicts = Omit<Decision, 'wants'>;
+type Verdicts = Omit<Decision, 'wants' | 'asked'>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly membership: Membership;
   readonly held: HeldService | undefined;
-  readonly quota: Quota;
+  readonly quota: AskedQuota;
   readonly taken: TakenPorts;
   readonly holderText: (uid: string) => string;
 }
 
 /** Decides one Service; counts what it gets in `quota` and `taken`. */
-export function decide(service: ServiceObject, context: DecisionContext): Decision {
+export function decide(
+  service: ServiceObject,
+  world: Omit<DecisionContext, 'quota'> & { readonly quota: Quota },
+): Decision {
+  const quota = new AskedQuota(world.quota);
+  const decision = decideAsking(service, { ...world, quota });
+  return { ...decision, asked: quota.asked };
+}
+
+function decideAsking(service: ServiceObject, context: DecisionContext): Omit<Decision, 'asked'> {
   const decision = decideOnce(service, context);
   // What is refused whole holds nothing any more, and is told what it will be told from now on.
   const isLost = decision.settings === null && context.held !== undefined;
   return isLost ? decideOnce(service, { ...context, held: undefined }) : decision;
 }
 
-function decideOnce(service: ServiceObject, context: DecisionContext): Decision {
+function decideOnce(service: ServiceObject, context: DecisionContext): Omit<Decision, 'asked'> {
   const { fleet, held, taken } = context;
   const parsed = settingsFor(service);
   const asked = parsed.kind === 'settings' ? parsed.settings.hosts : [];

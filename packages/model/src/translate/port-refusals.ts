@@ -3,10 +3,10 @@ import { isInRanges, rangesText } from '../port-range.ts';
 import type { RefusalReason } from '../reason.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
+import type { AskedQuota } from './asked-quota.ts';
 import type { HeldService } from './held.ts';
 import { heldPorts } from './placement.ts';
 import { portKey } from './port-key.ts';
-import type { Quota } from './quota.ts';
 import { isSharedByFleet, modesOf, notAllowedHosts, type PortModes, unnamedRefusal } from './shared-ports.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
@@ -20,7 +20,7 @@ export interface PortContext {
   readonly membership: Membership;
   readonly tenant: Tenant;
   readonly held: HeldService | undefined;
-  readonly quota: Quota;
+  readonly quota: AskedQuota;
   readonly taken: TakenPorts;
   /** How it would have each port, and with which hosts those that are shared. */
   readonly modes: PortModes;
@@ -31,7 +31,7 @@ export interface PortContext {
 export function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
   const { fleet, membership, held, quota, tenant, taken, modes, hosts } = context;
   const refusals = new Map<ServicePort, Refusal>();
-  let left = quota.portsLeft(tenant);
+  let more = 0;
   const isBound = heldPorts(taken.listenersOf(service.uid));
   // Also without a node that it could be bound on: nodes that go and come back take nothing from anybody.
   const isHeld = (port: ServicePort): boolean => isBound(port) || held?.ports.has(portKey(port)) === true;
@@ -50,12 +50,12 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
     } else if (modes.get(port) === 'shared' && !isHeld(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
-    } else if (held && !isHeld(port) && left < 1) {
+    } else if (held && !isHeld(port) && quota.portsLeft(tenant, more + 1) <= more) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
       });
-    } else if (!isHeld(port)) left -= 1;
+    } else if (!isHeld(port)) more += 1;
   }
   return refusals;
 }

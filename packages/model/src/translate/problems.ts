@@ -13,6 +13,7 @@ export interface Findings {
   readonly services: Pick<ServiceBook, 'size' | 'byPath' | 'inNamespace'>;
   readonly hasTenant: (tenant: string) => boolean;
   readonly hasNodes: boolean;
+  readonly hasNamespace: (name: string) => boolean;
 }
 
 /** Refusals that go away when somebody else deletes, raises or moves something. */
@@ -100,7 +101,7 @@ const NO_NODES: Problem = {
 /** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */
 export function suspensionProblems(snapshot: Snapshot, findings: Findings): Problem[] {
   return snapshot.suspensions.flatMap((suspension) => {
-    const missing = missingTarget(suspension, snapshot, findings);
+    const missing = missingTarget(suspension, findings);
     if (missing === undefined) return [];
     return {
       code: 'UnknownTarget',
@@ -114,14 +115,13 @@ export function suspensionProblems(snapshot: Snapshot, findings: Findings): Prob
 
 function missingTarget(
   { target }: SuspensionObject,
-  { namespaces }: Snapshot,
-  { services, hasTenant }: Findings,
+  { services, hasTenant, hasNamespace }: Findings,
 ): string | undefined {
   switch (target.kind) {
     case 'tenant':
       return hasTenant(target.tenant) ? undefined : `tenant "${target.tenant}"`;
     case 'namespace':
-      return namespaces.some(({ name }) => name === target.namespace) || services.inNamespace(target.namespace).size > 0
+      return hasNamespace(target.namespace) || services.inNamespace(target.namespace).size > 0
         ? undefined
         : `namespace "${target.namespace}"`;
     case 'service':

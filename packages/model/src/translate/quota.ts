@@ -1,37 +1,43 @@
 // What each tenant uses of its counted limits, filled in the order in which Services are served.
 import type { ServiceObject } from '../snapshot.ts';
-import { policyText, type Tenant } from './tenancy.ts';
-import { listed } from './text.ts';
+import { excessMessage, isCrowd, portsMessage, servicesMessage, type Used } from './quota-text.ts';
+import type { Tenant } from './tenancy.ts';
+
+/** What a decision may want to know of a tenant's limits. */
+export interface Question {
+  /**
+   * `service`: why the tenant cannot have one more Service with so many ports; undefined: it can. `ports left`: how many of so many
+   * further ports it may have. `port`: why one further port of a Service is one too many.
+   */
+  readonly kind: 'service' | 'ports left' | 'port';
+  readonly ports: number;
+}
+
+export type Answer = string | number | undefined;
 
 export class Quota {
   readonly #byTenant = new Map<string, Used>();
   readonly #tenantOf = new Map<string, string>();
+  readonly #waitsFor = new Map<string, string>();
 
-  /** Why the tenant cannot have one more Service with so many ports; undefined: it can. */
-  refusalFor(tenant: Tenant, ports: number): string | undefined {
+  /** A question of a Service that is not counted, or not with these ports. */
+  answer(tenant: Tenant, { kind, ports }: Question): Answer {
     const used = this.#of(tenant.name);
-    if (used.services.size >= (tenant.limits.services ?? Infinity)) return servicesMessage(tenant, used);
-    if (used.ports + ports > (tenant.limits.ports ?? Infinity)) return portsMessage(tenant, used, ports);
-    return undefined;
-  }
-
-  /** How many more ports the tenant may have. */
-  portsLeft(tenant: Tenant): number {
-    return Math.max(0, (tenant.limits.ports ?? Infinity) - this.#of(tenant.name).ports);
-  }
-
-  /** Why one further port of a Service is one too many. */
-  portRefusalFor(tenant: Tenant): string {
-    return portsMessage(tenant, this.#of(tenant.name));
+    const { limits } = tenant;
+    switch (kind) {
+      case 'service':
+        if (used.services.size >= (limits.services ?? Infinity)) return servicesMessage(tenant, used);
+        return used.ports + ports > (limits.ports ?? Infinity) ? portsMessage(tenant, used, ports) : undefined;
+      case 'ports left':
+        return Math.min(ports, Math.max(0, (limits.ports ?? Infinity) - used.ports));
+      case 'port':
+        return portsMessage(tenant, used);
+    }
   }
 
   /** What is over the limit, if anything: limits are lowered without cutting what serves. */
   excessOf(tenant: Tenant): string | undefined {
-    const used = this.#of(tenant.name);
-    if (used.services.size > (tenant.limits.services ?? Infinity))
-      return excessMessage(servicesInUse(tenant, used), tenant);
-    if (used.ports > (tenant.limits.ports ?? Infinity)) return excessMessage(portsInUse(tenant, used), tenant);
-    return undefined;
+    return excessMessage(tenant, this.#of(tenant.name));
   }
 
   /** Counts a Service that is served, in place of what was counted of it before. */
@@ -70,71 +76,30 @@ export class Quota {
     return this.#of(this.#tenantOf.get(uid) ?? '').services.get(uid)?.ports ?? 0;
   }
 
+  /** Which tenant's limits keep it waiting; undefined: none. */
+  wait(uid: string, tenant: string | undefined): void {
+    const before = this.#waitsFor.get(uid);
+    if (before === tenant) return;
+    if (before !== undefined) this.#of(before).waiting.delete(uid);
+    if (tenant === undefined) this.#waitsFor.delete(uid);
+    else {
+      this.#of(tenant).waiting.add(uid);
+      this.#waitsFor.set(uid, tenant);
+    }
+  }
+
+  /** So many wait for its limits that none of them is told by name who is in its way. */
+  isCrowded(tenant: string): boolean {
+    return isCrowd(this.#of(tenant));
+  }
+
+  waitsFor(uid: string): string | undefined {
+    return this.#waitsFor.get(uid);
+  }
+
   #of(tenant: string): Used {
-    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, named: undefined };
+    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), named: undefined };
     this.#byTenant.set(tenant, used);
     return used;
   }
-}
-
-interface Used {
-  /** By UID. */
-  readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
-  /** Of all of them. */
-  ports: number;
-  /** What messages call them, until there are others: a tenant may have thousands, and thousands that are refused for them. */
-  named: { readonly by: Tenant; readonly text: string } | undefined;
-}
-
-function servicesMessage(tenant: Tenant, used: Used): string {
-  if (tenant.limits.services === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
-  return `${servicesInUse(tenant, used)}; delete one or ${askFor(tenant)}`;
-}
-
-function servicesInUse(tenant: Tenant, used: Used): string {
-  return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)})`;
-}
-
-/** `wanted`: by a new Service; undefined: it is one more of a Service that is served. */
-function portsMessage(tenant: Tenant, used: Used, wanted?: number): string {
-  const limit = tenant.limits.ports ?? 0;
-  if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${askFor(tenant)}`;
-  if (wanted !== undefined && wanted > limit) {
-    return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${askFor(tenant)}`;
-  }
-  const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
-  return `${portsInUse(tenant, used)}, ${wants}; delete some or ${askFor(tenant)}`;
-}
-
-function portsInUse(tenant: Tenant, used: Used): string {
-  const users = used.services.size === 0 ? '' : ` (${names(tenant, used)})`;
-  return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
-}
-
-function excessMessage(inUse: string, tenant: Tenant): string {
-  return `${inUse}; what serves goes on, nothing new is taken until it fits: delete some or ${askFor(tenant)}`;
-}
-
-function askFor(tenant: Tenant): string {
-  return `ask for a higher limit in ${policyText(tenant.policy)}`;
-}
-
-/**
- * With their namespace where the tenant has several. What a namespace in dispute had under this tenant's name counts on, but is
- * somebody else's: it is not named.
- */
-function names(tenant: Tenant, used: Used): string {
-  if (used.named?.by !== tenant) used.named = { by: tenant, text: namesOf(tenant, used) };
-  return used.named.text;
-}
-
-function namesOf(tenant: Tenant, used: Used): string {
-  const own = new Set(tenant.namespaces);
-  const services = [...used.services.values()]
-    .map(({ service }) => service)
-    .filter(({ namespace }) => own.has(namespace));
-  const others = used.services.size - services.length;
-  const texts = services.map(({ namespace, name }) => (own.size > 1 ? `${namespace}/${name}` : name)).sort();
-  const all = texts.length === 0 ? [] : [listed(texts)];
-  return [...all, ...(others === 0 ? [] : [`${others} of other namespaces`])].join(' and ');
 }

@@ -1,5 +1,6 @@
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ChangedIn } from './changed-in.ts';
+import { Groups } from './groups.ts';
 import type { Held } from './held.ts';
 import { isOwned } from './owned.ts';
 import type { ServiceRecord } from './service-record.ts';
@@ -102,22 +103,4 @@ export class ServiceBook {
 
 function pathOf({ namespace, name }: ServiceObject): string {
   return `${namespace}/${name}`;
-}
-
-class Groups<T> {
-  readonly #groups = new Map<string, Set<T>>();
-
-  of(key: string): ReadonlySet<T> {
-    return this.#groups.get(key) ?? new Set();
-  }
-
-  add(key: string, item: T): void {
-    const group = this.#groups.get(key) ?? new Set();
-    this.#groups.set(key, group.add(item));
-  }
-
-  delete(key: string, item: T): void {
-    const group = this.#groups.get(key);
-    if (group?.delete(item) && group.size === 0) this.#groups.delete(key);
-  }
 }

@@ -13,9 +13,16 @@ export class TenancyWatch {
   #before: Snapshot | undefined;
   /** How many Services each namespace has: one that only Services mention exists as well. */
   readonly #services = new Map<string, number>();
+  /** Names of those that have an object. */
+  #namespaces: ReadonlySet<string> = new Set();
 
   get tenancy(): Tenancy {
     return this.#tenancy;
+  }
+
+  /** Whether there is an object of this name. */
+  hasNamespace(name: string): boolean {
+    return this.#namespaces.has(name);
   }
 
   /** Whether anything is another than before. */
@@ -23,6 +30,8 @@ export class TenancyWatch {
     const mentioned = this.#count(services);
     const before = this.#before;
     this.#before = snapshot;
+    if (before?.namespaces !== snapshot.namespaces)
+      this.#namespaces = new Set(snapshot.namespaces.map(({ name }) => name));
     if (
       !mentioned &&
       before?.namespaces === snapshot.namespaces &&

@@ -1,6 +1,5 @@
 import type { ListenerEntry } from '../table/entry.ts';
 import { claimKey, portKey, shareKey } from './port-key.ts';
-import type { ServiceRecord } from './service-record.ts';
 
 /** What was given up or taken: whoever waits for some of it has to be asked again. */
 export class Touched {
@@ -8,8 +7,8 @@ export class Touched {
   readonly #ports = new Set<string>();
   readonly #tenants = new Set<string>();
 
-  get isNothing(): boolean {
-    return this.#ports.size === 0 && this.#tenants.size === 0;
+  get ports(): ReadonlySet<string> {
+    return this.#ports;
   }
 
   get tenants(): ReadonlySet<string> {
@@ -36,11 +35,5 @@ export class Touched {
   addAll(other: Touched): void {
     for (const port of other.#ports) this.#ports.add(port);
     for (const tenant of other.#tenants) this.#tenants.add(tenant);
-  }
-
-  concerns({ decision }: ServiceRecord): boolean {
-    if (decision === undefined) return false;
-    const { tenant, wants } = decision;
-    return (tenant !== null && this.#tenants.has(tenant)) || wants.some((key) => this.#ports.has(key));
   }
 }

@@ -111,12 +111,14 @@ export class Translator {
 
   /** Whose tenant is another, or says something else; and who was told by whom its port is taken. */
   *#inOtherHands(): Iterable<ServiceRecord> {
+    const others: ServiceRecord[] = [];
     for (const record of this.#services.all()) {
       const membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
-      if (!isSameMembership(record.membership, membership)) yield record;
+      if (!isSameMembership(record.membership, membership)) others.push(record);
       record.membership = membership;
     }
-    yield* this.#decider.lacking;
+    yield* others;
+    yield* this.#decider.neighboursOf(others);
   }
 
   /** Returns the tenants that have other Services now. */
@@ -169,6 +171,7 @@ export class Translator {
     const world = {
       services: this.#services,
       hasTenant: (tenant: string) => this.#tenancy.tenancy.tenants.has(tenant),
+      hasNamespace: (name: string) => this.#tenancy.hasNamespace(name),
       hasNodes: this.#nodes.entries.length > 0,
     };
     this.#problems.set('source', snapshot.problems);

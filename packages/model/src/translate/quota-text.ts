@@ -1,0 +1,98 @@
+// What tenants read of their counted limits.
+import type { ServiceObject } from '../snapshot.ts';
+import { policyText, type Tenant } from './tenancy.ts';
+import { counted, listed } from './text.ts';
+
+/** What a tenant uses. */
+export interface Used {
+  /** By UID. */
+  readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
+  /** Of all of them. */
+  ports: number;
+  /** UIDs of those that its limits keep waiting. */
+  readonly waiting: Set<string>;
+  /** What messages call them, until there are others: a tenant may have thousands, and thousands that are refused for them. */
+  named: { readonly by: Tenant; readonly text: string } | undefined;
+}
+
+/**
+ * Whoever waits is told who is in its way, and whoever serves, by how much its tenant has too many. Both change with each Service that goes
+ * and comes, and a tenant may have ten thousand: of more than so many none is told anything but what stays the same for all.
+ */
+const CROWD = 100;
+
+export function isCrowd({ waiting }: Used): boolean {
+  return waiting.size > CROWD;
+}
+
+export function servicesMessage(tenant: Tenant, used: Used): string {
+  if (tenant.limits.services === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
+  if (isCrowd(used)) {
+    return `all ${counted(tenant.limits.services ?? 0, 'load balancer')} that tenant "${tenant.name}" may have are in use, and many more wait; delete some or ${askFor(tenant)}`;
+  }
+  return `${servicesInUse(tenant, used)}; delete one or ${askFor(tenant)}`;
+}
+
+function servicesInUse(tenant: Tenant, used: Used): string {
+  return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${names(tenant, used)})`;
+}
+
+/** `wanted`: by a new Service; undefined: it is one more of a Service that is served. */
+export function portsMessage(tenant: Tenant, used: Used, wanted?: number): string {
+  const limit = tenant.limits.ports ?? 0;
+  if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${askFor(tenant)}`;
+  if (wanted !== undefined && wanted > limit) {
+    return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${askFor(tenant)}`;
+  }
+  if (isCrowd(used)) {
+    const wants = wanted === undefined ? 'this one is too many' : `too few are left for the ${wanted} of this Service`;
+    return `of the ${counted(limit, 'listener port')} that tenant "${tenant.name}" may have, and for which many wait, ${wants}; delete some or ${askFor(tenant)}`;
+  }
+  const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
+  return `${portsInUse(tenant, used)}, ${wants}; delete some or ${askFor(tenant)}`;
+}
+
+function portsInUse(tenant: Tenant, used: Used): string {
+  const users = used.services.size === 0 ? '' : ` (${names(tenant, used)})`;
+  return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
+}
+
+/** What is over the limit; undefined: nothing is. */
+export function excessMessage(tenant: Tenant, used: Used): string | undefined {
+  const { services = Infinity, ports = Infinity } = tenant.limits;
+  if (used.services.size > services) return excessText(tenant, used, counted(services, 'load balancer'), servicesInUse);
+  if (used.ports > ports) return excessText(tenant, used, counted(ports, 'listener port'), portsInUse);
+  return undefined;
+}
+
+function excessText(tenant: Tenant, used: Used, limit: string, inUse: typeof portsInUse): string {
+  const excess =
+    used.services.size > CROWD
+      ? `tenant "${tenant.name}" has more than the ${limit} that it may have`
+      : inUse(tenant, used);
+  return `${excess}; what serves goes on, nothing new is taken until it fits: delete some or ${askFor(tenant)}`;
+}
+
+function askFor(tenant: Tenant): string {
+  return `ask for a higher limit in ${policyText(tenant.policy)}`;
+}
+
+/**
+ * With their namespace where the tenant has several. What a namespace in dispute had under this tenant's name counts on, but is
+ * somebody else's: it is not named.
+ */
+function names(tenant: Tenant, used: Used): string {
+  if (used.named?.by !== tenant) used.named = { by: tenant, text: namesOf(tenant, used) };
+  return used.named.text;
+}
+
+function namesOf(tenant: Tenant, used: Used): string {
+  const own = new Set(tenant.namespaces);
+  const services = [...used.services.values()]
+    .map(({ service }) => service)
+    .filter(({ namespace }) => own.has(namespace));
+  const others = used.services.size - services.length;
+  const texts = services.map(({ namespace, name }) => (own.size > 1 ? `${namespace}/${name}` : name)).sort();
+  const all = texts.length === 0 ? [] : [listed(texts)];
+  return [...all, ...(others === 0 ? [] : [`${others} of other namespaces`])].join(' and ');
+}

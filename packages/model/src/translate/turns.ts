@@ -1,0 +1,86 @@
+import { RankedQueue } from './ranked-queue.ts';
+import type { ServiceRecord } from './service-record.ts';
+import type { WaitingGroup } from './waiting.ts';
+
+export interface TurnRules {
+  /** Whose rank is lower comes first. */
+  readonly compare: (a: ServiceRecord, b: ServiceRecord) => number;
+  /** Whether a group would be told now what it was told. */
+  readonly isAnswered: (group: WaitingGroup) => boolean;
+}
+
+interface Turn {
+  readonly record: ServiceRecord;
+  /** It is asked only if its group would be told something else by then. */
+  readonly group: WaitingGroup | undefined;
+}
+
+/**
+ * One round, in which each is asked at most once, by rank. Of a group, in which thousands may wait for one place, only who is first is
+ * looked at, and the next when that one has had its turn: mostly the place is gone by then.
+ */
+export class Turns {
+  readonly #rules: TurnRules;
+  readonly #queue: RankedQueue<Turn>;
+  readonly #asked = new Set<ServiceRecord>();
+  /** Of the groups that were looked at, those of its members who come after. */
+  readonly #rest = new Map<WaitingGroup, RankedQueue<ServiceRecord>>();
+  /** Of which one is in the queue. */
+  readonly #queued = new Set<WaitingGroup>();
+  #last: ServiceRecord | undefined;
+
+  constructor(rules: TurnRules) {
+    this.#rules = rules;
+    this.#queue = new RankedQueue((a, b) => rules.compare(a.record, b.record));
+  }
+
+  /** Whose turn was over is left to the next round. */
+  add(record: ServiceRecord): void {
+    if (this.#isToCome(record)) this.#queue.put({ record, group: undefined });
+  }
+
+  addGroup(group: WaitingGroup): void {
+    if (this.#queued.has(group)) return;
+    const rest = this.#rest.get(group) ?? new RankedQueue(this.#rules.compare, group.members);
+    this.#rest.set(group, rest);
+    this.#queueNext(group, rest);
+  }
+
+  /** Undefined: the round is over. */
+  next(): ServiceRecord | undefined {
+    for (let turn = this.#queue.take(); turn !== undefined; turn = this.#queue.take()) {
+      if (this.#isDue(turn) && !this.#asked.has(turn.record)) {
+        this.#asked.add(turn.record);
+        this.#last = turn.record;
+        return turn.record;
+      }
+    }
+    return undefined;
+  }
+
+  #isDue({ record, group }: Turn): boolean {
+    const rest = group && this.#rest.get(group);
+    if (group === undefined || rest === undefined) return true;
+    this.#queued.delete(group);
+    if (this.#rules.isAnswered(group)) {
+      // For when its tenant gives up something else.
+      rest.put(record);
+      return false;
+    }
+    this.#queueNext(group, rest);
+    return true;
+  }
+
+  #queueNext(group: WaitingGroup, rest: RankedQueue<ServiceRecord>): void {
+    for (let record = rest.take(); record !== undefined; record = rest.take()) {
+      if (!this.#isToCome(record) || !group.members.has(record)) continue;
+      this.#queued.add(group);
+      this.#queue.put({ record, group });
+      return;
+    }
+  }
+
+  #isToCome(record: ServiceRecord): boolean {
+    return !this.#asked.has(record) && (this.#last === undefined || this.#rules.compare(this.#last, record) < 0);
+  }
+}
