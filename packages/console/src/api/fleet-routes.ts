@@ -1,4 +1,4 @@
-import { proxyViewsFor, serviceViewsFor, tableToJson } from '@weir/model';
+import { proxyViewsFor, tableToJson } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import { problemsFor } from '../fleet/problem-list.ts';
 import type { ConsoleParts } from './console-parts.ts';
@@ -46,8 +46,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       },
     },
     async () => {
-      const fleet = watch.fleet();
-      return { items: problemsFor(fleet, serviceViewsFor(fleet)) };
+      return { items: problemsFor(watch.fleet(), watch.views()) };
     },
   );
 

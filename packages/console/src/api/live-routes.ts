@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { entriesOf, serviceViewsFor } from '@weir/model';
+import { entriesOf } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import type { RateHistory } from '../rates/history.ts';
 import { liveFrameFor } from '../rates/live-frame.ts';
@@ -84,7 +84,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log }:
   function textFor(history: RateHistory): string | undefined {
     const rates = ratesFor(history);
     if (rates === undefined) return undefined;
-    const frame = liveFrameFor(rates, tenantNames(), serviceViewsFor(watch.fleet()));
+    const frame = liveFrameFor(rates, tenantNames(), watch.views());
     return `event: rates\nid: ${clock.now()}\ndata: ${JSON.stringify(frame)}\n\n`;
   }
 }

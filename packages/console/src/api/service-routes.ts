@@ -1,4 +1,4 @@
-import { add, monthOf, serviceViewsFor, tenantViewsFor, ZERO } from '@weir/model';
+import { add, monthOf, tenantViewsFor, ZERO } from '@weir/model';
 import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
 import { explanationFor, serviceEntryFor } from '../fleet/explanation.ts';
@@ -31,11 +31,13 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       },
     },
     async ({ query }) => ({
-      items: serviceViewsFor(watch.fleet()).filter(
-        (view) =>
-          (query.namespace === undefined || view.namespace === query.namespace) &&
-          (query.tenant === undefined || view.tenant === query.tenant),
-      ),
+      items: watch
+        .views()
+        .filter(
+          (view) =>
+            (query.namespace === undefined || view.namespace === query.namespace) &&
+            (query.tenant === undefined || view.tenant === query.tenant),
+        ),
     }),
   );
 

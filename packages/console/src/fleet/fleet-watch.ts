@@ -1,10 +1,11 @@
 import {
   type Cutoff,
   type Fleet,
+  FleetViews,
   type Heartbeat,
   type Position,
   type RoutingTable,
-  serviceViewsFor,
+  type ServiceView,
 } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import { followCutoffs, followTable, type Store } from '@weir/store';
@@ -21,6 +22,8 @@ export interface FleetWatchOptions {
 const HEARTBEATS_EVERY_MS = 1_000;
 /** Somebody waits for an address, and whoever asks for it wants to see it come. */
 const WHILE_WAITING_MS = 200;
+/** The memory knows what it showed last, and before that nobody was shown anything. */
+const NOTHING_BEFORE: Fleet['previous'] = new Map();
 
 /** What the store says of the fleet, kept up to date: table, cut-offs and heartbeats. */
 export class FleetWatch {
@@ -33,8 +36,13 @@ export class FleetWatch {
   #cutoffs: readonly Cutoff[] = [];
   #heartbeats: readonly Heartbeat[] = [];
   #heard = false;
-  /** Addresses of the last view: the last one is never withdrawn. */
-  #previous: ReadonlyMap<string, readonly string[]> = new Map();
+  /** Remembers the addresses of the last view: the last one is never withdrawn. */
+  readonly #memory = new FleetViews();
+  #views: readonly ServiceView[] = [];
+  /** By UID, of the list of views from which it was made. */
+  #addresses:
+    | { readonly of: readonly ServiceView[]; readonly byUid: ReadonlyMap<string, readonly string[]> }
+    | undefined;
   #reported = '';
   #isWaiting = false;
   #tableAway = '';
@@ -88,9 +96,20 @@ export class FleetWatch {
       heartbeats: this.#heartbeats,
       cutoffs: this.#cutoffs,
       now: this.#options.clock.now(),
-      previous: this.#previous,
+      previous: { get: (uid) => this.#addressesOf(uid) },
       reachable: this.#heard,
     };
+  }
+
+  /**
+   * What is shown of each Service now, sorted by namespace and name: the same objects as before where nothing is another. `ApiError` as of
+   * `fleet`.
+   */
+  views(): readonly ServiceView[] {
+    const views = this.#memory.next({ ...this.fleet(), previous: NOTHING_BEFORE });
+    if (views !== this.#views) this.#isWaiting = views.some((view) => view.state === 'Pending');
+    this.#views = views;
+    return views;
   }
 
   async close(): Promise<void> {
@@ -169,10 +188,16 @@ export class FleetWatch {
 
   #rememberAddresses(): void {
     if (this.#table === undefined || !this.#heard) return;
-    const views = serviceViewsFor(this.fleet());
-    const addressed = views.filter((view) => view.addresses.length > 0);
-    this.#previous = new Map(addressed.map((view) => [view.uid, view.addresses]));
-    this.#isWaiting = views.some((view) => view.state === 'Pending');
+    this.views();
+  }
+
+  /** Read through only when somebody asks. */
+  #addressesOf(uid: string): readonly string[] | undefined {
+    if (this.#addresses?.of !== this.#views) {
+      const byUid = new Map(this.#views.map((view) => [view.uid, view.addresses]));
+      this.#addresses = { of: this.#views, byUid };
+    }
+    return this.#addresses?.byUid.get(uid);
   }
 }
 

@@ -1,4 +1,3 @@
-import { serviceViewsFor } from '@weir/model';
 import { FleetWatch, type FleetWatchOptions } from './fleet-watch.ts';
 import { type FleetProblem, problemsFor } from './problem-list.ts';
 
@@ -19,8 +18,7 @@ export function watchProblems({ onNews, ...options }: WatchProblemsOptions): { c
     onChange() {
       // Before the proxies were heard every Service looks as if nobody could be reached.
       if (!watch.isReady) return;
-      const fleet = watch.fleet();
-      const now = problemsFor(fleet, serviceViewsFor(fleet)).filter((problem) => !isPassing(problem));
+      const now = problemsFor(watch.fleet(), watch.views()).filter((problem) => !isPassing(problem));
       const news = problemNews(known, now);
       known = now;
       if (news.come.length > 0 || news.gone.length > 0) onNews(news);
