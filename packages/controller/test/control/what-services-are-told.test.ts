@@ -203,7 +203,7 @@ describe('what Services are told', () => {
       await startWorld(context, {
         store,
         source: new FakeSource({ nodes, services: added }),
-        status: { observed: 0, write: async () => 'done', writeUndecided: async () => undefined },
+        status: { observed: 0, want: () => undefined, write: async () => 'done' },
       });
       const { content } = store.table;
       const placed = [...content.entries.values()].flatMap((entry) =>

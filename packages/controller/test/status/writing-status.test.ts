@@ -28,8 +28,8 @@ class FakeApi {
     }
     this.applied.push(request);
     if (this.failure !== undefined) throw this.failure;
-    const { status } = request.body as { status: Raw['status'] };
-    return raw(status, { version: String(this.applied.length + 100) });
+    const { metadata, status } = request.body as unknown as Pick<Raw, 'metadata' | 'status'>;
+    return raw(status, { version: String(this.applied.length + 100), uid: metadata.uid });
   };
 }
 
