@@ -53,8 +53,8 @@ describe('arguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^which benchmark\? There are: l4, fairness, control, propagation, soak$/],
-    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, control, propagation, soak$/],
+    [[], /^which benchmark\? There are: l4, fairness, control, propagation, start, soak$/],
+    [['l7'], /^there is no benchmark "l7"; there are: l4, fairness, control, propagation, start, soak$/],
     [['l4', 'again'], /^"again" is too much$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--pairs'], /^Option '--pairs <value>' argument missing$/],
