@@ -10,5 +10,5 @@ local epoch = math.max(tonumber(redis.call('HGET', KEYS[1], 'epoch') or '0'), to
 local text = string.format('%.0f', epoch)
 redis.call('UNLINK', KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', text, 'revision', '0', 'id', ARGV[2])
-redis.call('HDEL', KEYS[1], 'complete')
+redis.call('HDEL', KEYS[1], 'complete', 'bytes', 'mark')
 return { 'published', text }

@@ -1,7 +1,8 @@
 -- Writes one revision: entries, stream and position in one step, only from the leader, only on top of its predecessor.
 -- KEYS: meta, table, changes
--- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep; since
---       when the world has been so (milliseconds since the epoch, '' = not known); then entry id and encoded entry in turn, '' for a deleted one
+-- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep; bytes
+--       of entries of which at least the last are kept, and at most twice as many; since when the world has been so
+--       (milliseconds since the epoch, '' = not known); then entry id and encoded entry in turn, '' for a deleted one
 -- Result: {'published', revision}, {'not-leader', token of the leader}, or
 --         {'wrong-predecessor', epoch, revision, id, complete, leader} as in meta, each false when absent
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'id', 'complete', 'leader')
@@ -12,7 +13,9 @@ if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] or meta[3] ~= ARGV[4] then
   return { 'wrong-predecessor', unpack(meta, 1, 5) }
 end
 local revision = string.format('%.0f', tonumber(ARGV[3]) + 1)
-for i = 9, #ARGV, 2 do
+local bytes = 0
+for i = 10, #ARGV, 2 do
+  bytes = bytes + #ARGV[i] + #ARGV[i + 1]
   if ARGV[i + 1] == '' then
     redis.call('HDEL', KEYS[2], ARGV[i])
   else
@@ -24,6 +27,15 @@ if ARGV[6] == '1' then
   redis.call('HSET', KEYS[1], 'complete', revision)
 end
 redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], revision .. '-0',
-  'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[8],
-  unpack(ARGV, 9))
+  'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[9],
+  unpack(ARGV, 10))
+-- What one revision weighs is up to tenants: 10,000 of the largest would be gigabytes.
+bytes = redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
+if bytes >= tonumber(ARGV[8]) then
+  local mark = redis.call('HGET', KEYS[1], 'mark')
+  if mark then
+    redis.call('XTRIM', KEYS[3], 'MINID', mark .. '-0')
+  end
+  redis.call('HSET', KEYS[1], 'mark', revision, 'bytes', '0')
+end
 return { 'published', revision }

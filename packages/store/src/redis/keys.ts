@@ -4,7 +4,10 @@ import type { Period } from '@weir/model';
 export interface Keys {
   /** Hash: entry id → encoded entry. */
   readonly table: string;
-  /** Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was whole), `leader`. */
+  /**
+   * Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was whole), `leader`; `bytes` of the changes since
+   * the revision `mark`, by which they are trimmed.
+   */
   readonly meta: string;
   /** Stream: `<revision>-0` → id, predecessor, epoch, complete, then entry id and encoded entry ('' = deleted) in turn. */
   readonly changes: string;

@@ -2,7 +2,7 @@ import { type Clock, type Logger, type Secret, systemClock } from '@weir/runtime
 import type { ConnectionState, Store } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { FLEET_NAME } from '../fleet-name.ts';
-import { KEPT_REVISIONS } from '../limits.ts';
+import { KEPT_BYTES, KEPT_REVISIONS } from '../limits.ts';
 import { RedisConnection } from './connection.ts';
 import { keysFor } from './keys.ts';
 import { RedisCutoffs } from './redis-cutoffs.ts';
@@ -23,6 +23,8 @@ export interface RedisStoreOptions {
   readonly timeoutMs?: number;
   /** Revisions that are kept for followers; fewer in tests. */
   readonly keptRevisions?: number;
+  /** Bytes of their entries that are kept at least; fewer in tests. */
+  readonly keptBytes?: number;
 }
 
 /**
@@ -38,6 +40,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     random = Math.random,
     timeoutMs = 2_000,
     keptRevisions = KEPT_REVISIONS,
+    keptBytes = KEPT_BYTES,
   } = options;
   if (!FLEET_NAME.pattern.test(fleet)) {
     throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME.allowed}`);
@@ -51,7 +54,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
   const keys = keysFor(fleet);
   return {
-    table: new RedisTable(connection, keys, keptRevisions),
+    table: new RedisTable(connection, keys, { revisions: keptRevisions, bytes: keptBytes }),
     heartbeats: new RedisHeartbeats(connection, keys),
     usage: new RedisUsage(connection, keys, clock),
     cutoffs: new RedisCutoffs(connection, keys),

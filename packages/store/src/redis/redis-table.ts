@@ -8,18 +8,25 @@ import { readRemains, readTable } from './read-table.ts';
 import { revisionsOf } from './redis-revisions.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
+/** What of the changes is kept for followers that are behind. */
+export interface KeptChanges {
+  readonly revisions: number;
+  /** At least; at most twice as many. */
+  readonly bytes: number;
+}
+
 export class RedisTable implements TableStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
-  readonly #keptRevisions: number;
+  readonly #kept: KeptChanges;
   /** Counters go on after a wipe, as far as this process knows them. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor(connection: RedisConnection, keys: Keys, keptRevisions: number) {
+  constructor(connection: RedisConnection, keys: Keys, kept: KeptChanges) {
     this.#connection = connection;
     this.#keys = keys;
-    this.#keptRevisions = keptRevisions;
+    this.#kept = kept;
   }
 
   async claimLeader(): Promise<number> {
@@ -53,7 +60,8 @@ export class RedisTable implements TableStore {
         predecessor.id,
         id,
         complete ? 1 : 0,
-        this.#keptRevisions,
+        this.#kept.revisions,
+        this.#kept.bytes,
         changedAt ?? '',
         ...encodeChanges(changes),
       ],

@@ -1,7 +1,7 @@
 // What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { encodeEntry, type ListenerReport, minuteOf } from '@weir/model';
+import { encodeEntry, type ListenerReport, minuteOf, type Position } from '@weir/model';
 import { eventually, requireProgram } from '@weir/testkit';
 import { Redis } from 'ioredis';
 import { keysFor } from '../../src/redis/keys.ts';
@@ -228,6 +228,36 @@ describe('the content of Redis', requireProgram('redis'), () => {
     await redis().hset(keysFor(world.fleet).cutoffMeta, 'id', 'another history');
     assert.equal((await next).value?.cutoffs.length, 1);
     stopped.abort();
+  });
+
+  test('of large changes fewer are kept: who is further behind reads the whole table', async () => {
+    const weight = Buffer.byteLength(encodeEntry(entry('a'))) + 'node/a'.length;
+    await using world = started?.world({ keptBytes: 5 * weight }) ?? assert.fail('not started');
+    const store = await world.connect();
+    const kept = (): Promise<number> => redis().xlen(keysFor(world.fleet).changes);
+    const grown = async (from: Position, leader: number, times: number): Promise<Position[]> => {
+      const positions = [from];
+      for (let version = 0; version < times; version += 1) {
+        const predecessor = positions.at(-1) ?? from;
+        positions.push(await publish(store, { leader, predecessor, changes: [put('a', version % 10)] }));
+        const most = Math.min(version + 1, 10);
+        assert.ok((await kept()) <= most && (await kept()) >= Math.min(version + 1, 5));
+      }
+      return positions;
+    };
+    const { leader, position: opened } = await leadIn(store);
+    const positions = await grown(opened, leader, 23);
+    const next = async (at: number): Promise<unknown> => {
+      const after = positions.at(at) ?? assert.fail('no such revision');
+      const signal = AbortSignal.timeout(10_000);
+      for await (const { position } of store.table.revisions({ after, signal })) return position;
+      return undefined;
+    };
+    await assert.rejects(next(-12), { code: 'GAP' });
+    assert.deepEqual(await next(-6), positions.at(-5));
+    // A new epoch begins anew.
+    const again = await store.table.openEpoch({ leader, id: 'next' });
+    await grown(again.kind === 'published' ? again.position : assert.fail(again.kind), leader, 12);
   });
 
   test('an entry in Redis is the encoded entry, whole', async () => {
