@@ -1,11 +1,13 @@
 // A controller that starts without the right to read a kind, and a store that tells something of what it was, or nothing.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { DEFAULT_SETTINGS, EMPTY_TABLE, entriesOf, OPEN_GRANTS, OPEN_POLICY, type SliceObject } from '@weir/model';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 import { served, startWorld } from '../fixtures/world.ts';
 
 const nodes = [nodeObject('a', '10.0.0.1')];
 const unread = new Set(['Node'] as const);
+const [OF_POD, ALLOWED] = ['10.1.0.1', '10.9.9.9'];
 
 describe('a kind that was never read', () => {
   test('is as the table in force has it, until it is read', async (context) => {
@@ -24,6 +26,45 @@ describe('a kind that was never read', () => {
     source.set({ unread: new Set(), nodes: [] });
     await pass(10);
     assert.deepEqual(await listeners(), []);
+  });
+
+  test('that are policies lets go of the address of a pod that ends once pods can be read, and of no other', async (context) => {
+    const settings = { ...DEFAULT_SETTINGS, trust: { kind: 'pods', serviceCidrs: [] } } as const;
+    const meta = { labels: {}, annotations: {}, createdAt: null } as const;
+    const state = { zone: null, ready: true, serving: true, terminating: false };
+    const slice: SliceObject = {
+      ...meta,
+      uid: 's',
+      name: 'web-1',
+      namespace: 'shop',
+      serviceName: 'web',
+      addressType: 'IPv4',
+      ports: [{ name: null, port: 8080, protocol: 'TCP' }],
+      endpoints: [OF_POD, ALLOWED].map((address) => ({ addresses: [address], ...state })),
+    };
+    const namespaces = [{ ...meta, uid: 'n', name: 'shop' }];
+    const grants = { ...OPEN_GRANTS, allowedEndpointCIDRs: ['10.9.0.0/16'] };
+    const policies = [{ ...meta, uid: 'p', name: 'all', spec: { ...OPEN_POLICY, grants } }];
+    const both = [OF_POD, ALLOWED];
+    const pods = [{ namespace: 'shop', name: 'web', ips: [OF_POD], hostNetwork: false }];
+    const seen = { namespaces, nodes, services: [serviceObject('web')], slices: [slice] };
+    const first = await startWorld(context, { settings, source: new FakeSource({ ...seen, policies, pods }) });
+    const used = async (): Promise<readonly string[]> =>
+      entriesOf((await first.store.table.read())?.table ?? EMPTY_TABLE, 'endpoints').flatMap(({ endpoints }) =>
+        endpoints.map(({ address }) => address),
+      );
+    assert.deepEqual(await used(), both);
+    await first.controller.close();
+    const source = new FakeSource({ ...seen, unread: new Set(['Pod', 'TenantPolicy']) });
+    const { store, clock } = first;
+    const { pass } = await startWorld(context, { settings, source, store, clock });
+    assert.deepEqual(await used(), both);
+    source.set({ unread: new Set(['TenantPolicy']), pods });
+    await pass(10);
+    assert.deepEqual(await used(), both);
+    source.set({ pods: [] });
+    await pass(10);
+    assert.deepEqual(await used(), [ALLOWED]);
   });
 
   test('is none where no table is, and nothing was ever served', async (context) => {
