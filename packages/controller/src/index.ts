@@ -1,5 +1,6 @@
 export { loadDefaultPolicy } from './config/default-policy.ts';
-export { type Controller, type ControllerOptions, startController } from './control/start-controller.ts';
+export type { Controller, ControllerOptions } from './control/controller.ts';
+export { startController } from './control/start-controller.ts';
 export {
   type KubernetesController,
   type KubernetesControllerOptions,

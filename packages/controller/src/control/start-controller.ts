@@ -1,14 +1,12 @@
-import { type Decided, type FleetSettings, isInForce, type Problem } from '@weir/model';
-import { type Clock, createLoop, createMetrics, type Logger, type Loop } from '@weir/runtime';
-import type { Store } from '@weir/store';
-import { ALWAYS_LEADER, type Leadership } from '../leader/leadership.ts';
+import { type FleetSettings, isInForce } from '@weir/model';
+import { createLoop, createMetrics, type Loop } from '@weir/runtime';
+import { ALWAYS_LEADER } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
-import { LOOK_AGAIN_MS, type StatusSink } from '../status/status-sink.ts';
-import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
-import type { UsageArchive } from '../usage/usage-archive.ts';
+import { LOOK_AGAIN_MS } from '../status/status-sink.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
 import type { Source } from '../watch/source.ts';
-import { addControllerMetrics, type ControllerMetrics, type PublishResult } from './controller-metrics.ts';
+import type { Controller, ControllerOptions } from './controller.ts';
+import { addControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
 import { LeadTerm } from './lead-term.ts';
@@ -17,34 +15,6 @@ import { SuspensionErrands } from './suspension-errands.ts';
 import { type ReadSnapshot, TableKeeper, type TableOutcome } from './table-keeper.ts';
 import { tellFailure } from './tell-failure.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
-
-export interface ControllerOptions {
-  readonly source: Source;
-  readonly store: Store;
-  readonly settings: FleetSettings;
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** Default: there is no other. */
-  readonly leader?: Leadership;
-  /** Default: nobody is told. */
-  readonly status?: StatusSink;
-  /** Where usage outlives the store; default: nowhere, and a wiped store begins with what this process remembers. */
-  readonly archive?: UsageArchive;
-  /** Default: a Suspension whose `until` passed stays where it is, and a cut-off that was made in the store stays there. */
-  readonly suspensions?: SuspensionWriter;
-  /** Default: nobody reads any. */
-  readonly metrics?: ControllerMetrics;
-}
-
-export interface Controller {
-  /** Resolves once all that the source said so far is published (or another leads). */
-  idle(): Promise<void>;
-  /** Of the last decision; before one, those of the source. */
-  problems(): readonly Problem[];
-  /** The last decision; undefined before the first, and while another leads. */
-  translation(): Decided | undefined;
-  close(): Promise<void>;
-}
 
 const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */

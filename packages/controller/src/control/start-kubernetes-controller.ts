@@ -12,8 +12,9 @@ import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
 import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import type { Controller } from './controller.ts';
 import { addControllerMetrics } from './controller-metrics.ts';
-import { type Controller, startController } from './start-controller.ts';
+import { startController } from './start-controller.ts';
 
 export interface KubernetesControllerOptions {
   readonly kubeConfig: KubeConfig;
