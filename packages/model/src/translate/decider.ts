@@ -67,27 +67,26 @@ export class Decider {
     const tenants = new Set<string>();
     let touched = new Touched();
     for (const record of gone) this.#remove(record, touched);
-    for (const record of this.#inOrder(dirty, ranks)) this.#recount(record, { world, touched });
-    const queue = new Set([...dirty, ...this.#waiting.forPorts(touched.ports)]);
-    let turns = this.#turnsFor(queue, { touched, ranks, world });
-    const most = ROUNDS_EACH * (1 + this.#waiting.size + queue.size);
+    const inOrder = this.#inOrder(dirty, ranks);
+    for (const record of inOrder) this.#recount(record, { world, touched });
+    let turns = this.#turnsFor(inOrder, { touched, ranks, world });
+    const most = ROUNDS_EACH * (1 + this.#waiting.size + dirty.size);
     for (let rounds = 0; rounds < most; rounds += 1) {
       for (const tenant of touched.tenants) tenants.add(tenant);
       touched = new Touched();
       const round = this.#round(turns, { world, touched });
       if (round.length === 0) break;
       for (const record of round) decided.add(record);
-      turns = this.#turnsFor(this.#waiting.forPorts(touched.ports), { touched, ranks, world });
+      turns = this.#turnsFor([], { touched, ranks, world });
     }
     return { decided, tenants };
   }
 
-  #turnsFor(records: Iterable<ServiceRecord>, { touched, ranks, world }: Pass & { readonly ranks: Ranks }): Turns {
-    const turns = new Turns({
-      compare: (a, b) => this.#compare(a, b, ranks),
-      isAnswered: (group) => this.#isAnswered(group, world),
-    });
-    for (const record of records) turns.add(record);
+  /** Who has a turn: these, which are in order, and who waits for what was touched. */
+  #turnsFor(first: readonly ServiceRecord[], { touched, ranks, world }: Pass & { readonly ranks: Ranks }): Turns {
+    const compare = (a: ServiceRecord, b: ServiceRecord): number => this.#compare(a, b, ranks);
+    const turns = new Turns({ compare, isAnswered: (group) => this.#isAnswered(group, world) }, first);
+    for (const record of this.#waiting.forPorts(touched.ports)) turns.add(record);
     this.#addGroups(turns, touched, world);
     return turns;
   }

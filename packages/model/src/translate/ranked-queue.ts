@@ -20,6 +20,11 @@ export class RankedQueue<T> {
     }
   }
 
+  /** Who is taken next. */
+  get first(): T | undefined {
+    return this.#heap[0];
+  }
+
   /** Undefined: it is empty. */
   take(): T | undefined {
     const first = this.#heap[0];

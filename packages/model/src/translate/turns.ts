@@ -21,6 +21,10 @@ interface Turn {
  */
 export class Turns {
   readonly #rules: TurnRules;
+  /** In order: mostly it is all of them. */
+  readonly #first: readonly ServiceRecord[];
+  #at = 0;
+  /** Who is added to them. */
   readonly #queue: RankedQueue<Turn>;
   readonly #asked = new Set<ServiceRecord>();
   /** Of the groups that were looked at, those of its members who come after. */
@@ -29,8 +33,10 @@ export class Turns {
   readonly #queued = new Set<WaitingGroup>();
   #last: ServiceRecord | undefined;
 
-  constructor(rules: TurnRules) {
+  /** `first`: by rank. */
+  constructor(rules: TurnRules, first: readonly ServiceRecord[]) {
     this.#rules = rules;
+    this.#first = first;
     this.#queue = new RankedQueue((a, b) => rules.compare(a.record, b.record));
   }
 
@@ -48,7 +54,7 @@ export class Turns {
 
   /** Undefined: the round is over. */
   next(): ServiceRecord | undefined {
-    for (let turn = this.#queue.take(); turn !== undefined; turn = this.#queue.take()) {
+    for (let turn = this.#take(); turn !== undefined; turn = this.#take()) {
       if (this.#isDue(turn) && !this.#asked.has(turn.record)) {
         this.#asked.add(turn.record);
         this.#last = turn.record;
@@ -56,6 +62,16 @@ export class Turns {
       }
     }
     return undefined;
+  }
+
+  #take(): Turn | undefined {
+    const record = this.#first[this.#at];
+    const { first: added } = this.#queue;
+    if (record === undefined || (added !== undefined && this.#rules.compare(added.record, record) < 0)) {
+      return this.#queue.take();
+    }
+    this.#at += 1;
+    return { record, group: undefined };
   }
 
   #isDue({ record, group }: Turn): boolean {
