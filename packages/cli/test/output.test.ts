@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EMPTY_TABLE, tableToJson } from '@weir/model';
+import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, tableToJson } from '@weir/model';
+import type { ServiceExplanation } from '../src/client/answers.ts';
 import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
 import { paintFor } from '../src/output/colour.ts';
 import { dryRunText } from '../src/output/dry-run.ts';
+import { explanationText } from '../src/output/explanation-text.ts';
 import { goneText } from '../src/output/problem-text.ts';
 import { tableText } from '../src/output/table.ts';
 import { wantsColour } from '../src/terminal.ts';
@@ -76,3 +78,46 @@ test('colours are for terminals, and NO_COLOR takes them away', () => {
   assert.equal(wantsColour({ NO_COLOR: '' }, true), true);
   assert.equal(wantsColour({ TERM: 'dumb' }, true), false);
 });
+
+test('of what a Service may have thousands of, ten are explained and the others counted', () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `h${index}.example`);
+  const hosts = names(12);
+  const ready = hosts.map((address) => ({ address, port: 80 }));
+  const settings = { ...DEFAULT_SERVICE_SETTINGS, hosts, sourceRanges: ['10.0.0.0/8'], proxyProtocol: 'v2' as const };
+  const text = explanationText(
+    { ...EXPLAINED, settings, endpointList: [{ ...PORT, ready, terminating: [], unready: 0 }] },
+    false,
+  );
+  const listed = names(10).join(', ');
+  assert.match(text, new RegExp(`^  clients that ask for ${listed} and 2 more$`, 'm'));
+  assert.match(text, /^ {2}clients from 10\.0\.0\.0\/8$/m);
+  assert.match(text, /^ {2}endpoints are told the client by the PROXY protocol v2$/m);
+  assert.match(text, /h9\.example:80 and 2 more\)$/m);
+});
+
+const PORT = { port: 80, protocol: 'TCP' as const };
+const EXPLAINED: ServiceExplanation = {
+  uid: 'u',
+  namespace: 'a',
+  name: 'web',
+  tenant: 'a',
+  policy: null,
+  state: 'Programmed',
+  reason: 'Programmed',
+  message: '',
+  addresses: [],
+  ports: [],
+  portErrors: [],
+  endpoints: { ready: 0, total: 0 },
+  conditions: [],
+  nodes: [],
+  problems: [],
+  endpointList: [],
+  unhealthyEndpoints: [],
+  settings: DEFAULT_SERVICE_SETTINGS,
+  suspensions: [],
+  limits: {},
+  used: { services: 1, ports: 1, trafficThisMonth: 0 },
+  month: null,
+  rate: { inBitsPerSecond: 0, outBitsPerSecond: 0, newConnectionsPerSecond: 0, requestsPerSecond: 0 },
+};

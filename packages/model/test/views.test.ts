@@ -225,6 +225,12 @@ test('a node whose proxy is not heard is shown as silent', () => {
   );
 });
 
+test('a proxy that cannot be understood is shown with the reason', () => {
+  const fleet = fleetOf(SERVED);
+  const [view] = proxyViewsFor({ ...fleet, heartbeats: [{ ...heartbeatOf(fleet, 'n1'), unreadable: 'of format 3' }] });
+  assert.deepEqual([view?.node, view?.state, view?.message], ['n1', 'Serving', 'of format 3']);
+});
+
 test('a proxy whose node is none of the load-balancing nodes says so, and what to do', () => {
   const fleet = fleetOf(SERVED);
   const heartbeats = ['n1', 'n2', 'typo'].map((name) => heartbeatOf(fleet, name));

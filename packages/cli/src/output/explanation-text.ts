@@ -66,8 +66,8 @@ function portLines({ ports }: ServiceExplanation): string[] {
     .split('\n');
 }
 
-/** Enough to see where traffic goes; the whole list is in `-o json`. */
-const SHOWN_ENDPOINTS = 10;
+/** Of a list that may be thousands long; the whole of it is in `-o json`. */
+const SHOWN = 10;
 
 function endpointLines({ endpointList }: ServiceExplanation): string[] {
   return endpointList.map(({ port, protocol, ready, terminating = [], unready }) => {
@@ -80,9 +80,12 @@ function endpointLines({ endpointList }: ServiceExplanation): string[] {
 
 /** ` (10.0.0.1:8080)`; nothing of none. */
 function listText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
-  const shown = endpoints.slice(0, SHOWN_ENDPOINTS).map(({ address, port }) => `${address}:${port}`);
-  const more = endpoints.length > SHOWN_ENDPOINTS ? ` and ${endpoints.length - SHOWN_ENDPOINTS} more` : '';
-  return shown.length > 0 ? ` (${shown.join(', ')}${more})` : '';
+  return endpoints.length > 0 ? ` (${listed(endpoints.map(({ address, port }) => `${address}:${port}`))})` : '';
+}
+
+function listed(items: readonly string[]): string {
+  const more = items.length - SHOWN;
+  return more > 0 ? `${items.slice(0, SHOWN).join(', ')} and ${more} more` : items.join(', ');
 }
 
 function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
@@ -90,8 +93,8 @@ function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
     const fate = used ? 'used all the same, as too few others work' : 'not used';
     return `${endpoint.address}:${endpoint.port} for ${port}/${protocol}, seen by ${node}: ${why}; ${fate}`;
   });
-  const more = lines.length - SHOWN_ENDPOINTS;
-  return more > 0 ? [...lines.slice(0, SHOWN_ENDPOINTS), `and ${more} more`] : lines;
+  const more = lines.length - SHOWN;
+  return more > 0 ? [...lines.slice(0, SHOWN), `and ${more} more`] : lines;
 }
 
 function healthText(check: HealthCheck): string[] {
@@ -105,12 +108,16 @@ function healthText(check: HealthCheck): string[] {
 
 function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['none were ever accepted, so nothing is served'];
-  const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, sourceRanges, affinity, healthCheck } = settings;
+  const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
+  const { sourceRanges, hosts, tlsPassthrough, proxyProtocol } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
     ...healthText(healthCheck),
-    `clients from ${sourceRanges.length === 0 ? 'everywhere' : sourceRanges.join(', ')}`,
+    `clients from ${sourceRanges.length === 0 ? 'everywhere' : listed(sourceRanges)}`,
+    ...(hosts.length > 0 ? [`clients that ask for ${listed(hosts)}`] : []),
+    ...(tlsPassthrough ? ['TLS is passed on as it comes, by the server name that the client asks for'] : []),
+    ...(proxyProtocol === null ? [] : [`endpoints are told the client by the PROXY protocol ${proxyProtocol}`]),
     ...(affinity.kind === 'client-ip'
       ? [`the same client meets the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
       : []),

@@ -17,6 +17,8 @@ test('ProxiesAlive: strays, and those that only drain or have no table, are warn
   assert.match(of(...both, beat('worker')).message, /^a proxy is heard of worker, which carries no label/);
   assert.match(of(beat('edge-1'), beat('edge-2', { draining: true })).message, /^edge-2 only drains/);
   assert.match(of(beat('edge-1'), beat('edge-2', { applied: null })).message, /^edge-2 has no routing table yet/);
+  const strange = of(beat('edge-1'), beat('edge-2', { applied: null, unreadable: 'edge-2 is of format 3' }));
+  assert.deepEqual([strange.severity, strange.message], ['warning', 'edge-2 is of format 3']);
   const upgrade = of(...both, beat('edge-2', { life: 2, draining: true }));
   assert.equal(upgrade.severity, 'ok', upgrade.message);
 });

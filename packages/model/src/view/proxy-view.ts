@@ -56,7 +56,7 @@ function viewOf(heartbeat: Heartbeat, known: ReadonlySet<string>): ProxyView {
     node,
     life: heartbeat.life,
     state,
-    message: state === 'Stray' ? strayMessage(node) : null,
+    message: heartbeat.unreadable ?? (state === 'Stray' ? strayMessage(node) : null),
     version: heartbeat.version,
     startedAt: heartbeat.startedAt,
     addresses: heartbeat.addresses,

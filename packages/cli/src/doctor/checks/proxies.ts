@@ -12,13 +12,19 @@ export function proxiesAlive({ heartbeats, nodes }: Facts): Verdict {
   const silent = wanted.filter((node) => !beats.has(node));
   const stray = [...beats.keys()].filter((node) => labelled !== undefined && !labelled.includes(node));
   const leaving = [...beats].filter(([, lives]) => lives.every((beat) => beat.draining)).map(([node]) => node);
-  const idle = [...beats].filter(([, lives]) => lives.every((beat) => beat.applied === null)).map(([node]) => node);
+  const strange = [...beats].flatMap(
+    ([, lives]) => lives.find((beat) => beat.unreadable !== undefined)?.unreadable ?? [],
+  );
+  const idle = [...beats]
+    .filter(([, lives]) => lives.every((beat) => beat.applied === null && beat.unreadable === undefined))
+    .map(([node]) => node);
   const told = [
     silent.length > 0 &&
       `no proxy is heard of ${listed(silent)}: look at the pod there, and whether it reaches Redis with the same WEIR_FLEET and WEIR_NODE`,
     stray.length > 0 &&
       `a proxy is heard of ${listed(stray)}, which carries no label role=loadbalancer, so it serves nothing: label it, or correct WEIR_NODE`,
     leaving.length > 0 && `${listed(leaving)} only drains: nothing new is served there`,
+    strange.length > 0 && strange.join('; '),
     idle.length > 0 && `${listed(idle)} has no routing table yet (ControllerLeader)`,
   ].filter((text) => text !== false);
   if (told.length > 0) return silent.length > 0 ? error(told.join('; ')) : warning(told.join('; '));
