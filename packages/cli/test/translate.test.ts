@@ -55,6 +55,14 @@ test('ports that are shared are those of the option', async () => {
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
+test('ports that the nodes need are those of the option, too', async () => {
+  await using files = manifests();
+  files.write('shop.yaml', service('web'), slice('web', 18_080));
+  const refused = await weir(['translate', '-f', files.path, '--reserved-ports', '9100, 8000-8100', '-o', 'json']);
+  assert.equal(refused.code, 1);
+  assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
+});
+
 test('a node that is kept out is not one of those that a Service could be on', async () => {
   await using files = manifests();
   const node = (name: string, address: string, labels: object = {}): object => ({

@@ -15,6 +15,11 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['translate -f . --node a=1.2.3', /Use NAME=ADDRESS/],
   ['translate -f . --node a=127.0.0.1 --node a=127.0.0.2', /Node "a" is given twice/],
   ['translate -f . --shared-ports 443,22', /'443,22' is invalid.*each item: a TCP port .* the nodes do not need/],
+  ['translate -f . --reserved-ports 9100,80-70', /'9100,80-70' is invalid.*each item: a port .* or a range/],
+  [
+    'translate -f . --reserved-ports 400-500 --shared-ports 443',
+    /--shared-ports and --reserved-ports both have 443; use one/,
+  ],
   ['get', /missing required argument 'kind'/],
   ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],
   ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],

@@ -1,5 +1,14 @@
 // The controller as a process: an API server in, the store of the fleet out, and status back.
-import { DEFAULT_SETTINGS, parseCidr, parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
+import {
+  DEFAULT_SETTINGS,
+  PORT_RANGE_ALLOWED,
+  type PortRange,
+  parseCidr,
+  parsePortRange,
+  parseSharedPort,
+  reservedAndShared,
+  SHARED_PORT_ALLOWED,
+} from '@weir/model';
 import {
   boolean,
   systemClock as clock,
@@ -17,6 +26,7 @@ import {
   path,
   runProcess,
   text,
+  UsageError,
   url,
 } from '@weir/runtime';
 import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
@@ -32,6 +42,8 @@ const CIDR: Format<string> = {
 
 const SHARED_PORT: Format<number> = { allowed: SHARED_PORT_ALLOWED, parse: parseSharedPort };
 
+const RESERVED_PORTS: Format<PortRange> = { allowed: PORT_RANGE_ALLOWED, parse: parsePortRange };
+
 /** KUBECONFIG is read by the client library. */
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
@@ -46,6 +58,7 @@ const CONFIG = {
   classless: boolean('WEIR_CLASSLESS', { default: false }),
   defaultTenantPolicy: optional(path('WEIR_DEFAULT_TENANT_POLICY')),
   sharedPorts: list('WEIR_SHARED_PORTS', SHARED_PORT, { default: [] }),
+  reservedPorts: list('WEIR_RESERVED_PORTS', RESERVED_PORTS, { default: [] }),
   serviceCidrs: list('WEIR_SERVICE_CIDRS', CIDR, { default: [] }),
   namespace: optional(
     text('WEIR_NAMESPACE', { pattern: /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/, allowed: DNS_LABEL.allowed }),
@@ -54,7 +67,13 @@ const CONFIG = {
 
 await runProcess('weir-controller', () => {
   const config = parseConfig(CONFIG, process.env);
-  const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, serviceCidrs } = config;
+  const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, reservedPorts, serviceCidrs } = config;
+  const both = reservedAndShared(config);
+  if (both.length > 0) {
+    throw new UsageError(
+      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have ${both.join(', ')}; use one of them for each port`,
+    );
+  }
   const log = createLogger({ name: 'controller', level });
   const kubeConfig = loadKubeConfig();
   const namespace = config.namespace ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace;
@@ -66,6 +85,7 @@ await runProcess('weir-controller', () => {
     classless,
     defaultPolicy,
     sharedPorts,
+    reservedPorts,
     trust: { kind: 'pods', serviceCidrs },
   } as const;
   const health = createHealth();

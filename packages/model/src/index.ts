@@ -41,6 +41,7 @@ export * from './precedence.ts';
 export * from './problem.ts';
 export * from './propagation.ts';
 export * from './reason.ts';
+export { parseSharedPort, reservedAndShared, SHARED_PORT_ALLOWED } from './reserved-ports.ts';
 export { parseDuration } from './settings/duration.ts';
 export { parseQuantity, type QuantityReading } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';

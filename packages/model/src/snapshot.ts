@@ -29,6 +29,7 @@ export interface FleetSettings {
   readonly classless: boolean;
   /** For namespaces that no TenantPolicy selects. */
   readonly defaultPolicy: TenantPolicySpec;
+  /** TCP and UDP ports that the nodes need, beside those of Kubernetes and Weir, which are always reserved. */
   readonly reservedPorts: readonly PortRange[];
   /** TCP ports that many Services have together, by their host names. */
   readonly sharedPorts: readonly number[];

@@ -1,14 +1,13 @@
 import { isIP } from 'node:net';
 import type { GivenNode } from '@weir/controller';
-import { parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
+import { PORT_RANGE_ALLOWED, type PortRange, parsePortRange, parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { FleetOptions } from '../standalone/directory-settings.ts';
 
-/** `-f`, `--node`, `--classless` and `--shared-ports`: the same for `translate`, which tries, and `standalone`, which does. */
-export interface ManifestOptions {
+/** `-f`, `--node`, `--classless` and the lists of ports: the same for `translate`, which tries, and `standalone`, which does. */
+export interface ManifestOptions extends Partial<FleetOptions> {
   readonly filename: readonly string[];
   readonly node?: readonly GivenNode[];
-  readonly classless?: boolean;
-  readonly sharedPorts?: readonly number[];
 }
 
 export function addManifestOptions(command: Command): Command {
@@ -30,15 +29,29 @@ export function addManifestOptions(command: Command): Command {
         '--shared-ports <ports>',
         'TCP ports that Services share by their host names, such as 443,8443 (default: none)',
       ).argParser(sharedPortsOf),
+    )
+    .addOption(
+      new Option(
+        '--reserved-ports <ports>',
+        'ports that no Service may have, beside those of Kubernetes and Weir, such as 9100,4000-4010 (default: none)',
+      ).argParser(reservedPortsOf),
     );
 }
 
 function sharedPortsOf(value: string): readonly number[] {
-  const ports = value.split(',').map((text) => parseSharedPort(text.trim()));
-  if (!ports.every((port) => port !== undefined)) {
-    throw new InvalidArgumentError(`Use a comma-separated list; each item: ${SHARED_PORT_ALLOWED}.`);
+  return [...new Set(itemsOf(value, parseSharedPort, SHARED_PORT_ALLOWED))];
+}
+
+function reservedPortsOf(value: string): readonly PortRange[] {
+  return itemsOf(value, parsePortRange, PORT_RANGE_ALLOWED);
+}
+
+function itemsOf<T>(value: string, parse: (text: string) => T | undefined, allowed: string): readonly T[] {
+  const items = value.split(',').map((text) => parse(text.trim()));
+  if (!items.every((item) => item !== undefined)) {
+    throw new InvalidArgumentError(`Use a comma-separated list; each item: ${allowed}.`);
   }
-  return [...new Set(ports)];
+  return items;
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -5,7 +5,7 @@ import type { CommandContext } from '../command-context.ts';
 import { FINE, PROBLEM } from '../exit-code.ts';
 import { type DryRun, dryRunText } from '../output/dry-run.ts';
 import { type Format, outputOption, print } from '../output/format.ts';
-import { directorySettings } from '../standalone/directory-settings.ts';
+import { directorySettings, fleetOptionsOf } from '../standalone/directory-settings.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
 const EXAMPLES = `
@@ -28,12 +28,14 @@ export function addTranslate(program: Command, { terminal, finish }: CommandCont
     });
 }
 
-async function dryRun({ filename, node = [], classless = false, sharedPorts = [] }: ManifestOptions): Promise<DryRun> {
+async function dryRun(options: ManifestOptions): Promise<DryRun> {
+  const { filename, node = [] } = options;
+  const fleet = fleetOptionsOf(options);
   const { openDirectorySource } = await import('@weir/controller');
   const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
   try {
     const snapshot = source.snapshot();
-    const settings = directorySettings(snapshot.nodes, { classless, sharedPorts });
+    const settings = directorySettings(snapshot.nodes, fleet);
     const { table, statuses, problems } = translate({ ...snapshot, settings }, NOTHING_HELD);
     return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
   } finally {

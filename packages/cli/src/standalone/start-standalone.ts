@@ -12,18 +12,16 @@ import { kernelAdvice, trustAdvice } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { aborted } from './aborted.ts';
-import { directorySettings } from './directory-settings.ts';
+import { directorySettings, type FleetOptions, fleetOptionsOf } from './directory-settings.ts';
 import { FleetProxies } from './fleet-proxies.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { startNodeProxy } from './start-node-proxy.ts';
 import { whenServing } from './when-serving.ts';
 
-export interface StandaloneOptions {
+export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
   readonly node?: readonly GivenNode[];
-  readonly classless?: boolean;
-  readonly sharedPorts?: readonly number[];
   readonly console: HostPort | 'off';
   /** Threads of each proxy. */
   readonly workers?: number;
@@ -73,7 +71,8 @@ interface Made {
 }
 
 function partsFor(options: StandaloneOptions, made: Made): Part[] {
-  const { filename, node = [], classless = false, sharedPorts = [], log, onProblems, onAdvice } = options;
+  const { filename, node = [], log, onProblems, onAdvice } = options;
+  const fleet = fleetOptionsOf(options);
   return [
     {
       name: 'source',
@@ -95,7 +94,7 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'controller',
       async start(signal) {
         const { source, store } = made;
-        const settings = directorySettings(source.snapshot().nodes, { classless, sharedPorts });
+        const settings = directorySettings(source.snapshot().nodes, fleet);
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
         await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
       },

@@ -1,4 +1,5 @@
 import type { DegradedReason } from '../reason.ts';
+import { reservationOf } from '../reserved-ports.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
@@ -48,6 +49,14 @@ export function degradedFor(
     degraded.push({
       reason: 'OverLimit',
       message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again: ask for it in ${policyText(tenant.policy)}`,
+    });
+  }
+  const reserved = service.ports.filter((port) => !badPorts.has(port) && reservationOf(port.port, fleet) !== undefined);
+  if (reserved.length > 0) {
+    const [are, it] = reserved.length === 1 ? ['is', 'it'] : ['are', 'they'];
+    degraded.push({
+      reason: 'OverLimit',
+      message: `${portsText(reserved)} ${are} reserved on the nodes now; what serves goes on where it is, and once given up ${it} cannot be had again: use another port`,
     });
   }
   const alone = service.ports.filter(

@@ -1,6 +1,7 @@
 // Which nodes hold the ports of a Service. The unit that is owned is (node address, protocol, port), and on ports that the fleet
 // shares (pool, port, host): who has it keeps it.
 import type { RefusalReason } from '../reason.ts';
+import { reservationOf } from '../reserved-ports.ts';
 import type { FleetSettings, ServicePort } from '../snapshot.ts';
 import {
   type ListenerEntry,
@@ -37,7 +38,7 @@ export interface PlacementRequest extends Omit<HostQuestion, 'pools'> {
   readonly ports: readonly ServicePort[];
   /** How it would have each. */
   readonly modes: PortModes;
-  readonly held: Pick<HeldService, 'alone'> | undefined;
+  readonly held: Pick<HeldService, 'alone' | 'ports'> | undefined;
   /** That may be used, the best first. */
   readonly nodes: readonly NodeEntry[];
   /** How a message calls them together: `the fleet`, `pool "edge"`. */
@@ -128,9 +129,13 @@ function chosenOf(able: readonly NodeEntry[], { kept, ports, wanted }: Choice, r
 function holderOn(node: NodeEntry, port: ServicePort, request: Asking): string | undefined {
   const { service, taken, modes, held, fleet, holding, holderText } = request;
   const isShared = modes.get(port) === 'shared';
-  // What it had before the port was shared it keeps where it has it, and nowhere else, unless all its nodes are gone.
-  const isKept = holding.has(node.name) || (holding.size === 0 && held?.alone.has(portKey(port)) === true);
-  if (!isShared && isSharedByFleet(port, fleet) && !isKept) return 'the fleet, which shares it by host names';
+  // What it had before the port was reserved or shared it keeps where it has it, and nowhere else, unless all its nodes are gone.
+  const isKept = (had: { has(key: string): boolean } | undefined): boolean =>
+    holding.has(node.name) || (holding.size === 0 && had?.has(portKey(port)) === true);
+  if (reservationOf(port.port, fleet) !== undefined && !isKept(held?.ports))
+    return 'the nodes, which need it themselves';
+  if (!isShared && isSharedByFleet(port, fleet) && !isKept(held?.alone))
+    return 'the fleet, which shares it by host names';
   for (const listener of listenersFor(node, port, request)) {
     const place = placeOf(listener);
     const others = isShared ? [] : taken.sharersOf(place);

@@ -1,6 +1,7 @@
 // Which ports of a Service cannot be served whatever is free, and whether that refuses all of it.
 import { isInRanges, rangesText } from '../port-range.ts';
 import type { RefusalReason } from '../reason.ts';
+import { reservationOf } from '../reserved-ports.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { AskedQuota } from './asked-quota.ts';
@@ -40,7 +41,7 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
   // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
   const inOrder = held ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
   for (const port of inOrder) {
-    const refusal = portRefusal(port, fleet);
+    const refusal = notServed(port) ?? (isHeld(port) ? undefined : reserved(port, fleet));
     if (refusal !== undefined) refusals.set(port, refusal);
     else if (modes.get(port) === 'alone' && has.get(portKey(port)) !== 'alone' && isSharedByFleet(port, fleet)) {
       refusals.set(port, unnamedRefusal(port, tenant));
@@ -60,22 +61,21 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
   return refusals;
 }
 
-function portRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
-  if (port.protocol !== 'TCP' && port.protocol !== 'UDP') {
-    return {
-      reason: 'UnsupportedProtocol',
-      message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are; use one of these, or remove the port`,
-    };
-  }
-  const range = fleet.reservedPorts.find(({ from, to }) => from <= port.port && port.port <= to);
-  if (range !== undefined) {
-    const all = range.from < range.to ? `, as all of ${rangesText([range]).join()},` : '';
-    return {
-      reason: 'PortReserved',
-      message: `port ${portText(port)} is reserved on the nodes${all} for SSH, Kubernetes or Weir itself; use another port`,
-    };
-  }
-  return undefined;
+function notServed(port: ServicePort): Refusal | undefined {
+  if (port.protocol === 'TCP' || port.protocol === 'UDP') return undefined;
+  return {
+    reason: 'UnsupportedProtocol',
+    message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are; use one of these, or remove the port`,
+  };
+}
+
+function reserved(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
+  const reservation = reservationOf(port.port, fleet);
+  if (reservation === undefined) return undefined;
+  const all = reservation.from < reservation.to ? `, as all of ${rangesText([reservation]).join()},` : '';
+  const why = reservation.by === 'always' ? 'for SSH, Kubernetes or Weir itself' : 'for programs of the operator';
+  const message = `port ${portText(port)} is reserved on the nodes${all} ${why}; use another port`;
+  return { reason: 'PortReserved', message };
 }
 
 /** Whether the tenant's policy lets it have the port. */

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DEFAULT_SETTINGS, parsePortRange, reservedAndShared, type ServiceObject } from '@weir/model';
+import { node, port, service } from '../build/snapshot.ts';
+import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+
+const settings = {
+  ...DEFAULT_SETTINGS,
+  reservedPorts: [
+    { from: 9_100, to: 9_100 },
+    { from: 4_000, to: 4_010 },
+  ],
+};
+const on = (path: string, ...numbers: readonly number[]): ServiceObject =>
+  service(path, { ports: numbers.map((number) => port(number, { name: `p${number}` })) });
+const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
+
+describe('ports that the operator reserves', () => {
+  test('are refused, TCP and UDP, with the range that they are of; their neighbours are had', () => {
+    const udp = service('a/udp', { ports: [port(4_010, { protocol: 'UDP' })] });
+    const translation = fresh({ settings, services: [on('a/tcp', 9_100), udp, on('a/beside', 9_101, 3_999, 4_011)] });
+    assert.equal(reasonOf(translation, 'a/tcp'), 'PortReserved');
+    assert.equal(
+      messageOf(translation, 'a/tcp'),
+      'port 9100/TCP is reserved on the nodes for programs of the operator; use another port',
+    );
+    assert.match(messageOf(translation, 'a/udp'), /4010\/UDP is reserved on the nodes, as all of 4000-4010, for/);
+    assert.equal(reasonOf(translation, 'a/beside'), 'Accepted');
+  });
+
+  test('are beside those that always are', () => {
+    const services = [22, 2_380, 6_443, 8_687, 10_259, 30_000, 32_767].map((number) => on(`a/p${number}`, number));
+    const translation = fresh({ settings, services });
+    for (const { name } of services) assert.equal(reasonOf(translation, `a/${name}`), 'PortReserved');
+  });
+
+  test('are kept by a Service that serves on them, which says so', () => {
+    const services = [on('a/web', 80, 9_100)];
+    const before = fresh({ services });
+    const after = next(before, { settings, services });
+    assert.equal(reasonOf(after, 'a/web'), 'Accepted');
+    assert.deepEqual(portsOf(after, 'a/web'), portsOf(before, 'a/web'));
+    const over = statusOf(after, 'a/web').degraded.find(({ reason }) => reason === 'OverLimit');
+    assert.equal(
+      over?.message,
+      'port 9100/TCP is reserved on the nodes now; what serves goes on where it is, and once given up it cannot be had again: use another port',
+    );
+    assert.equal(
+      statusOf(before, 'a/web').degraded.some(({ reason }) => reason === 'OverLimit'),
+      false,
+    );
+  });
+
+  test('are had by it on no further node, and on those that it had when they come back', () => {
+    const services = [on('a/web', 9_100)];
+    const before = fresh({ nodes: nodes.slice(0, 1), services });
+    const more = next(before, { settings, nodes, services });
+    assert.deepEqual(portsOf(more, 'a/web'), ['n1:9100']);
+    const without = next(more, { settings, nodes: [], services });
+    assert.equal(reasonOf(without, 'a/web'), 'Accepted');
+    const back = next(without, { settings, nodes: nodes.slice(0, 1), services });
+    assert.deepEqual(portsOf(back, 'a/web'), ['n1:9100']);
+  });
+
+  test('are gone once they are given up', () => {
+    const before = next(fresh({ services: [on('a/web', 80, 9_100)] }), { settings, services: [on('a/web', 80)] });
+    const after = next(before, { settings, services: [on('a/web', 80, 9_100)] });
+    assert.equal(reasonOf(after, 'a/web'), 'PortReserved');
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
+  });
+
+  test('are not gained by a Service that serves on others', () => {
+    const before = fresh({ settings, services: [on('a/web', 80)] });
+    const after = next(before, { settings, services: [on('a/web', 80, 4_005)] });
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
+    assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'PortReserved');
+  });
+
+  test('cannot be shared at once', () => {
+    assert.deepEqual(reservedAndShared({ ...settings, sharedPorts: [443, 4_010, 9_100] }), [4_010, 9_100]);
+  });
+});
+
+test('a range of ports is read strictly', () => {
+  assert.deepEqual(['443', '1-65535', '8000-8000'].map(parsePortRange), [
+    { from: 443, to: 443 },
+    { from: 1, to: 65_535 },
+    { from: 8_000, to: 8_000 },
+  ]);
+  for (const wrong of ['', '0', '65536', '0-80', '80-', '-80', '90-80', '80-70000', '080', '8e1', ' 80', '1-2-3', 'x'])
+    assert.equal(parsePortRange(wrong), undefined, wrong);
+});
