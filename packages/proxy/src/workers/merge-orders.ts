@@ -48,24 +48,25 @@ export function mergeOrders(orders: readonly Order[]): Order[] {
   return merged.flatMap((each) => (each instanceof MergedTable ? [each.order] : (each ?? [])));
 }
 
-/** The last change of each entry, the last slot and limits of each Service, and who had the listeners before. */
+/** The last change of each entry, the last slot and limits of each Service, and who has or gets what changes hands. */
 class MergedTable {
   readonly #changes = new Map<string, Change>();
   readonly #slots = new Map<string, number>();
   readonly #limits = new Map<string, BudgetRows>();
-  /** The first of each listener: the worker has not seen those between. */
-  readonly #holders = new Map<string, string>();
+  /** All of each: a host that changes hands has several in one order. Who had it only in between makes a step larger, not wrong. */
+  readonly #holders = new Map<string, Set<string>>();
 
   add({ changes, slots, limits = [], holders = [] }: TableOrder): void {
     for (const change of changes) this.#changes.set(change.kind === 'put' ? change.entry.id : change.id, change);
     for (const [uid, slot] of slots) this.#slots.set(uid, slot);
     for (const rows of limits) this.#limits.set(rows[0], rows);
-    for (const [listener, uid] of holders) if (!this.#holders.has(listener)) this.#holders.set(listener, uid);
+    for (const [what, uid] of holders) this.#holders.set(what, (this.#holders.get(what) ?? new Set()).add(uid));
   }
 
   get order(): TableOrder {
     const limits = [...this.#limits.values()];
     const changes = [...this.#changes.values()];
-    return { kind: 'table', changes, slots: [...this.#slots], limits, holders: [...this.#holders] };
+    const holders = [...this.#holders].flatMap(([what, uids]) => [...uids].map((uid) => [what, uid] as const));
+    return { kind: 'table', changes, slots: [...this.#slots], limits, holders };
   }
 }

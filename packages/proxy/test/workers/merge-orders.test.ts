@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Change } from '@weir/model';
+import { type Change, serviceId, stepsFor } from '@weir/model';
 import fc from 'fast-check';
 import type { Order } from '../../src/worker/messages.ts';
 import { mergeOrders } from '../../src/workers/merge-orders.ts';
@@ -41,6 +41,20 @@ describe('orders that wait', () => {
     assert.deepEqual(
       mergeOrders([put(1), put(2), maglev, put(3), put(4)]).map(({ kind }) => kind),
       ['table', 'maglev', 'table'],
+    );
+  });
+
+  test('Services that must be changed together still are, however many share what goes from hand to hand', () => {
+    const give = ['a', 'b', 'c'].map((uid): Change => ({ kind: 'delete', id: serviceId(uid) }));
+    const holders = ['a', 'b', 'c'].map((uid) => ['name/443/x.example', uid] as const);
+    const [merged, ...others] = mergeOrders([
+      { kind: 'table', changes: give.slice(0, 2), slots: [], holders: holders.slice(0, 2) },
+      { kind: 'table', changes: give.slice(2), slots: [], holders: holders.slice(1) },
+    ]);
+    assert.ok(merged?.kind === 'table' && others.length === 0);
+    assert.deepEqual(
+      stepsFor(merged.changes, merged.holders ?? []).map(({ services }) => services),
+      [['a', 'b', 'c']],
     );
   });
 
