@@ -22,6 +22,8 @@ export interface ConnectionHome {
   readonly members: Members<Member>;
   /** An endpoint that is not among `tried`; undefined: none is left. */
   choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
+  /** Whether `choose` would find one. Asking is no turn: it leaves everything as it is. */
+  hasUntried(tried: readonly EndpointLoad[]): boolean;
   /** One that is not chosen because it does not work, as far as is known; undefined: none is left. */
   chooseUnused(tried: readonly EndpointLoad[]): EndpointLoad | undefined;
   onConnected(load: EndpointLoad): void;

@@ -107,9 +107,10 @@ export class Connection implements StreamEvents, Member, PacedReader {
 
   /** Nothing of the client was sent yet: where there is another endpoint, it need not wait for one that may be gone. */
   onEndpointLeft(): void {
-    if (this.#isEnded || this.#isConnected) return;
+    // Whoever has no further try may still be answered.
+    if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#lastTry) return;
     this.#guarded(() => {
-      if (this.#home.choose(this.#arrived.client, this.#tried) !== undefined) this.#tryNext('connect-failed');
+      if (this.#home.hasUntried(this.#tried)) this.#tryNext('connect-failed');
     });
   }
 

@@ -13,7 +13,7 @@ import type { Lanes, Shaper } from '../shape/shaper.ts';
 import type { UdpListener, UdpPeer, UdpTransport, UdpUpstream, UdpUpstreamEvents } from './transport.ts';
 
 /** Where a flow belongs. Replaced by another one when its listener becomes another Service's. */
-export interface FlowHome extends Omit<ConnectionHome, 'chooseUnused'> {
+export interface FlowHome extends Omit<ConnectionHome, 'chooseUnused' | 'hasUntried'> {
   readonly group: { readonly row: Float64Array; readonly isCutOff: boolean; readonly service: FlowService };
 }
 

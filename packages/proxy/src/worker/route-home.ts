@@ -122,6 +122,10 @@ export class RouteHome implements ConnectionHome {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
+  hasUntried(tried: readonly EndpointLoad[]): boolean {
+    return this.#pool.all.some((load) => load.rank !== UNUSED && !isTried(load, tried));
+  }
+
   chooseUnused(tried: readonly EndpointLoad[]): EndpointLoad | undefined {
     const { all } = this.#pool;
     const from = Math.floor(this.#tools.random() * all.length);

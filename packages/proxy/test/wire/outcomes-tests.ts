@@ -70,6 +70,27 @@ export function outcomeTests(workerEntry?: URL): void {
     await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 1 }));
   });
 
+  test('those who waited for an endpoint that left go to all that there are, each in its turn', async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using deaf = await deafEndpoint();
+    await using one = await echoServer();
+    await using other = await echoServer();
+    const settings = { algorithm: 'round-robin', connectTimeoutMs: 60_000 } as const;
+    const proxy = await serving(fleet, web([deaf.endpoint], { settings }));
+    await using stack = new AsyncDisposableStack();
+    const clients = await Promise.all(
+      Array.from({ length: 4 }, () => connectRaw({ host: fleet.addressOf(), port: PORT })),
+    );
+    for (const client of clients) {
+      stack.use(client);
+      await client.send('hello');
+    }
+    await eventually(() => assert.equal(proxy.view().services[0]?.counters.connections, 4));
+    await fleet.serve(web([endpointOf(one), endpointOf(other)], { settings }));
+    for (const client of clients) assert.equal((await client.take(5)).toString(), 'hello');
+    assert.deepEqual([one.received, other.received], [10, 10]);
+  });
+
   test('a client whose only endpoint does not answer is reset', async () => {
     await using fleet = await startFleet({ workerEntry });
     await using deaf = await deafEndpoint();
