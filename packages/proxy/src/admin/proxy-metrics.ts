@@ -101,7 +101,7 @@ export function createProxyMetrics(parts: {
   });
   metrics.collectGauge({
     name: 'weir_proxy_event_loop_delay_seconds',
-    help: 'By how much heartbeats, cut-offs and all else of the main thread came too late within the last half minute.',
+    help: 'By how much heartbeats, cut-offs and all else of the main thread came too late within the last half to whole minute.',
     labels: ['quantile'],
     collect: () =>
       DELAY_QUANTILES.map((quantile, index) => ({

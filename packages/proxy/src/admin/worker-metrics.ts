@@ -50,7 +50,7 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
   });
   metrics.collectGauge({
     name: 'weir_worker_event_loop_delay_seconds',
-    help: 'By how much events of the worker came too late within the last half minute.',
+    help: 'By how much events of the worker came too late within the last half to whole minute.',
     labels: [...WORKER, 'quantile'],
     collect: () => pool.seats.flatMap(delaySamples),
   });

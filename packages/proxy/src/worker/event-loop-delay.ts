@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 20;
-/** So long a time the figures are of: a scrape now and then must not miss a stall. */
+/** Of at least so long a time, and at most of twice that, the figures are the worst: a scrape now and then must not miss a stall. */
 const WINDOW_TICKS = 30;
 
 /** Where the figures are in the cells, in seconds. */
@@ -18,14 +18,21 @@ export function watchEventLoopDelay(cells: Float64Array): DelayWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   let ticks = 0;
+  /** Of the window before this one, which may have begun only now. */
+  let former = DELAY_QUANTILES.map(() => 0);
   return {
     tick() {
-      DELAY_QUANTILES.forEach((quantile, index) => {
-        // It measures from one of its timers to the next one, which is due after the resolution.
-        cells[index] = Math.max(0, histogram.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000);
+      // It measures from one of its timers to the next one, which is due after the resolution.
+      const delays = DELAY_QUANTILES.map(
+        (quantile) => histogram.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000,
+      );
+      delays.forEach((delay, index) => {
+        cells[index] = Math.max(0, delay, former[index] ?? 0);
       });
       ticks += 1;
-      if (ticks % WINDOW_TICKS === 0) histogram.reset();
+      if (ticks % WINDOW_TICKS !== 0) return;
+      former = delays;
+      histogram.reset();
     },
     close: () => void histogram.disable(),
   };
