@@ -27,7 +27,8 @@ export class Departures {
 
   constructor(severing: Severing, onThrow: (thrown: unknown) => void) {
     this.#severing = severing;
-    this.#told = new InTurns((member) => member.onEndpointLeft(), onThrow);
+    // Before its turn comes a member may have gone on by itself: then it must not give up the endpoint that it tries now.
+    this.#told = new InTurns((member) => this.#hasLeft(member.load) && member.onEndpointLeft(), onThrow);
   }
 
   /** `members` are those of its Service; `dueAt` in ticks. */
@@ -65,6 +66,10 @@ export class Departures {
     }
     this.#untold.clear();
     for (const members of membersAt(left)) this.#told.add(members);
+  }
+
+  #hasLeft(load: EndpointLoad | undefined): boolean {
+    return load !== undefined && this.#departed.has(load);
   }
 }
 

@@ -55,6 +55,28 @@ test('who goes to an endpoint that left hears of it once, all of them in one pas
   assert.deepEqual([told, passes], [['10.0.0.2', '10.0.0.1'], 1]);
 });
 
+test('who has gone on to another endpoint by itself before its turn came, or whose endpoint came back, hears nothing', async () => {
+  const departures = departuresOf();
+  const [left, back, other] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map(loadAt);
+  assert.ok(left && back && other);
+  const told: number[] = [];
+  const { promise: areAllDue, resolve } = Promise.withResolvers<void>();
+  const open: { load: EndpointLoad | undefined }[] = Array.from({ length: 1_000 }, (_, index) => ({
+    ...memberAt(index < 998 ? left : back, []),
+    onEndpointLeft() {
+      told.push(index);
+      if (index === 997) resolve();
+      if (index > 0) return;
+      for (const member of open.slice(500, 600)) member.load = other;
+      departures.remove(back);
+    },
+  }));
+  for (const load of [left, back]) departures.add(load, { service: 'u', members: open as Member[], dueAt: 10 });
+  await areAllDue;
+  await new Promise(setImmediate);
+  assert.deepEqual([told.length, told.filter((index) => (index >= 500 && index < 600) || index >= 998)], [898, []]);
+});
+
 function departuresOf(): Departures {
   const onThrow = (thrown: unknown): void => assert.fail(String(thrown));
   return new Departures(new Severing(onThrow), onThrow);
