@@ -12,6 +12,8 @@ export interface Snapshot {
   readonly slices: readonly SliceObject[];
   /** Empty where the source trusts its files. */
   readonly pods: readonly PodObject[];
+  /** Absent where the source knows of none: then the settings alone tell. */
+  readonly serviceCidrs?: readonly ServiceCidrObject[];
   readonly policies: readonly TenantPolicyObject[];
   readonly suspensions: readonly SuspensionObject[];
   /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
@@ -78,6 +80,8 @@ export interface ServiceObject extends NamespacedMeta {
   readonly loadBalancerClass: string | null;
   readonly ports: readonly ServicePort[];
   readonly hasSelector: boolean;
+  /** Cluster IPs of its own; absent: none. */
+  readonly clusterIPs?: readonly string[];
   /** Seconds; null without ClientIP affinity. */
   readonly clientIpAffinitySeconds: number | null;
   /** As written, blanks and mistakes included; the field wins over the legacy annotation. */
@@ -121,6 +125,12 @@ export interface PodObject {
   readonly name: string;
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
+}
+
+/** Ranges that the API server takes cluster IPs from. */
+export interface ServiceCidrObject {
+  readonly name: string;
+  readonly cidrs: readonly string[];
 }
 
 export interface TenantPolicyObject extends ObjectMeta {

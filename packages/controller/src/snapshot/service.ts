@@ -14,12 +14,14 @@ export function projectService(raw: unknown): Projection<ServiceObject> {
     const spec = fields.object('spec');
     const type = spec.oneOf('type', TYPES, 'ClusterIP');
     const selector = spec.textMap('selector');
+    const clusterIPs = readClusterIPs(spec);
     return {
       ...readNamespacedMeta(fields, { name: DNS_LABEL }),
       type,
       loadBalancerClass: spec.text('loadBalancerClass'),
       ports: readPorts(spec, { required: type === 'LoadBalancer' }),
       hasSelector: Object.keys(selector).length > 0,
+      ...(clusterIPs.length > 0 && { clusterIPs: Object.freeze(clusterIPs) }),
       clientIpAffinitySeconds: readAffinity(spec),
       sourceRanges: Object.freeze(spec.texts('loadBalancerSourceRanges')),
       externalTrafficPolicy: spec.oneOf('externalTrafficPolicy', ['Cluster', 'Local'], 'Cluster'),
@@ -33,6 +35,11 @@ export function projectService(raw: unknown): Projection<ServiceObject> {
 }
 
 const IP_FAMILY: TextFormat = { allowed: 'IPv4, IPv6', matches: (text) => text === 'IPv4' || text === 'IPv6' };
+
+/** Left out are `None`, and what a file may hold: nobody has that address. */
+function readClusterIPs(spec: Fields): string[] {
+  return spec.texts('clusterIPs').filter(IP_ADDRESS.matches);
+}
 
 function readPorts(spec: Fields, { required }: { readonly required: boolean }): readonly ServicePort[] {
   const items = spec.objects('ports');

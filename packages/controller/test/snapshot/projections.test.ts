@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { projectNode } from '../../src/snapshot/node.ts';
 import { projectPod } from '../../src/snapshot/pod.ts';
 import { projectService } from '../../src/snapshot/service.ts';
+import { projectServiceCidr } from '../../src/snapshot/service-cidr.ts';
 import { projectSuspension } from '../../src/snapshot/suspension.ts';
 import { projectTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
 import { RULE_CASES } from '../fixtures/policy-rules.ts';
@@ -152,6 +153,19 @@ test('a pod that has ended gives no addresses: they may be another one’s by no
   assert.deepEqual(projectPod(pod('Running')).object?.ips, ['10.0.0.1', 'fd00::1']);
   assert.deepEqual(projectPod(pod('Succeeded')).object?.ips, []);
   assert.deepEqual(projectPod(pod('Failed')).object?.ips, []);
+});
+
+test('a Service has its cluster IPs, and a headless one none', () => {
+  const ips = (spec: object): readonly string[] | undefined => projectService(service(spec)).object?.clusterIPs;
+  assert.deepEqual(ips({ clusterIPs: ['10.96.0.7', 'fd00::7'] }), ['10.96.0.7', 'fd00::7']);
+  assert.equal(ips({ clusterIPs: ['None'] }), undefined);
+  assert.equal(ips({}), undefined);
+});
+
+test('a ServiceCIDR has its ranges', () => {
+  const read = (spec: object) => projectServiceCidr({ metadata: { name: 'kubernetes' }, spec });
+  assert.deepEqual(read({ cidrs: ['10.96.0.0/16', 'fd00:96::/112'] }).object?.cidrs, ['10.96.0.0/16', 'fd00:96::/112']);
+  assert.deepEqual(messages(read({ cidrs: ['10.96.0.0/33'] })).length, 1);
 });
 
 test('a node has its addresses by type, in their order', () => {

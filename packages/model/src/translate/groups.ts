@@ -6,6 +6,10 @@ export class Groups<T> {
     return this.#groups.get(key) ?? new Set();
   }
 
+  keys(): Iterable<string> {
+    return this.#groups.keys();
+  }
+
   add(key: string, item: T): void {
     const group = this.#groups.get(key) ?? new Set();
     this.#groups.set(key, group.add(item));

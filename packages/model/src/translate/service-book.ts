@@ -35,6 +35,11 @@ export class ServiceBook {
     return this.#byPath.get(path);
   }
 
+  /** Of which it has Services. */
+  namespaces(): Iterable<string> {
+    return this.#byNamespace.keys();
+  }
+
   inNamespace(namespace: string): ReadonlySet<ServiceRecord> {
     return this.#byNamespace.of(namespace);
   }

@@ -1,9 +1,9 @@
 // Translation that remembers: of a new snapshot only what another object touches is decided again. The full translation is
 // the first step of a new translator; a law compares the two over random histories.
 import type { Problem } from '../problem.ts';
-import type { FleetSettings, Snapshot } from '../snapshot.ts';
+import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
-import { changedIn } from './changed-in.ts';
+import { type ChangedIn, changedIn } from './changed-in.ts';
 import { Decider } from './decider.ts';
 import { type Held, servedPorts } from './held.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
@@ -63,7 +63,7 @@ export class Translator {
     const changes = changedIn(before?.services ?? [], snapshot.services);
     const { gone, changed } = this.#services.update(changes, snapshot.settings);
     const isTenancy = this.#tenancy.update(snapshot, changes);
-    const stale = this.#staleEndpoints(before, snapshot);
+    const stale = this.#staleEndpoints(before, snapshot, changes);
     const dirty = new Set(isNodes ? this.#services.all() : changed);
     if (isTenancy) for (const record of this.#inOtherHands()) dirty.add(record);
     for (const record of gone) dirty.delete(record);
@@ -97,8 +97,16 @@ export class Translator {
   }
 
   /** Services whose endpoints may be others now. */
-  #staleEndpoints(before: Snapshot | undefined, { slices, pods }: Snapshot): Set<ServiceRecord> {
-    const stale = new Set<ServiceRecord>();
+  #staleEndpoints(
+    before: Snapshot | undefined,
+    { slices, pods, serviceCidrs }: Snapshot,
+    services: ChangedIn<ServiceObject>,
+  ): Set<ServiceRecord> {
+    const isRange = before?.serviceCidrs !== serviceCidrs;
+    if (isRange) this.#trust.setServiceRanges(serviceCidrs ?? []);
+    const stale = new Set(isRange ? this.#services.all() : []);
+    const addresses = this.#trust.setServices(services);
+    for (const record of before === undefined ? [] : this.#allowedAny(addresses)) stale.add(record);
     for (const path of this.#slices.update(changedIn(before?.slices ?? [], slices))) {
       const record = this.#services.byPath(path);
       if (record !== undefined) stale.add(record);
@@ -107,6 +115,16 @@ export class Translator {
       for (const record of this.#services.inNamespace(namespace)) stale.add(record);
     }
     return stale;
+  }
+
+  /** Those that may have endpoints at one of these addresses, which are of no pod. Mostly there are none: ranges are known. */
+  *#allowedAny(addresses: readonly string[]): Iterable<ServiceRecord> {
+    if (addresses.length === 0) return;
+    const { tenancy } = this.#tenancy;
+    for (const namespace of this.#services.namespaces()) {
+      const isAllowed = (address: string): boolean => this.#trust.isAllowed(namespace, address, tenancy);
+      if (addresses.some(isAllowed)) yield* this.#services.inNamespace(namespace);
+    }
   }
 
   /** Whose tenant is another, or says something else; and who was told by whom its port is taken. */

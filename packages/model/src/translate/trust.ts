@@ -2,9 +2,10 @@
 // So an address is believed only when it is of a pod of the slice's namespace, or where its tenant may have others.
 import { canonicalAddress, isSpecialAddress } from '../match/cidr.ts';
 import { compileNetworks, type Networks } from '../match/networks.ts';
-import type { EndpointTrust, NodeObject, PodObject } from '../snapshot.ts';
+import type { EndpointTrust, NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';
 import type { ChangedIn } from './changed-in.ts';
+import { ServiceIps } from './service-ips.ts';
 import type { Tenancy } from './tenancy.ts';
 
 /** The one objection that a policy can lift. */
@@ -19,7 +20,7 @@ interface PodAddress {
 
 export class Trust {
   readonly #isAsked: boolean;
-  readonly #serviceNetworks: Networks;
+  readonly #serviceIps: ServiceIps;
   #nodes: ReadonlySet<string | undefined> = new Set();
   readonly #pods = new Map<string, Set<PodObject>>();
   /** Of the pods by namespace, made when first asked for. */
@@ -29,13 +30,23 @@ export class Trust {
 
   constructor(trust: EndpointTrust) {
     this.#isAsked = trust.kind === 'pods';
-    this.#serviceNetworks = compileNetworks(trust.kind === 'pods' ? trust.serviceCidrs : []);
+    this.#serviceIps = new ServiceIps(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
 
   /** All nodes of the cluster, and what Weir itself binds on those of its fleet. */
   setNodes(nodes: readonly NodeObject[], fleet: readonly NodeEntry[]): void {
     const given = nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
     this.#nodes = new Set([...given.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
+  }
+
+  /** Any address may be believed or not now. */
+  setServiceRanges(objects: readonly ServiceCidrObject[]): void {
+    this.#serviceIps.setRanges(objects);
+  }
+
+  /** Returns addresses that may be believed now, or may not any more, where they are of no pod. */
+  setServices(changes: ChangedIn<ServiceObject>): readonly string[] {
+    return this.#isAsked ? this.#serviceIps.setServices(changes) : [];
   }
 
   /** Returns the namespaces in which other addresses may be believed now. */
@@ -60,14 +71,18 @@ export class Trust {
       if (canonical === undefined) return 'is not an IP address';
       if (!this.#isAsked) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
-      if (this.#serviceNetworks.holds(canonical)) return 'is in the range of the cluster IPs of Services';
+      if (this.#serviceIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#addressesOf(namespace).get(canonical);
       if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
-      if (pod === undefined && !this.#allowed(namespace, tenancy).holds(canonical)) {
-        return NOT_OF_A_POD;
-      }
-      return undefined;
+      if (pod !== undefined) return undefined;
+      if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_OF_A_POD;
+      return this.#serviceIps.isTaken(canonical) ? 'is the cluster IP of a Service' : undefined;
     };
+  }
+
+  /** Whether a policy allows an address there that is of no pod. */
+  isAllowed(namespace: string, address: string, tenancy: Tenancy): boolean {
+    return this.#allowed(namespace, tenancy).holds(address);
   }
 
   #addressesOf(namespace: string): ReadonlyMap<string, PodAddress> {

@@ -68,6 +68,18 @@ const renamingSteps: fc.Arbitrary<Step> = fc
     const ports = renamed.ports.map((each, at) => ({ ...each, name: names[at] ?? each.name }));
     return { ...before, services: put(before.services, { ...renamed, ports }) };
   });
+/** Addresses that endpoints have, too: by a slice that somebody wrote. */
+const clusterIpSteps: fc.Arbitrary<Step> = fc
+  .record({ index: fc.nat(20), ip: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', undefined) })
+  .map(({ index, ip }) => (before) => {
+    const one = before.services[index % Math.max(1, before.services.length)];
+    if (one === undefined) return before;
+    const { clusterIPs: _, ...rest } = one;
+    return { ...before, services: put(before.services, { ...rest, ...(ip !== undefined && { clusterIPs: [ip] }) }) };
+  });
+const serviceRangeSteps: fc.Arbitrary<Step> = fc
+  .constantFrom([], ['10.0.0.2/31'], ['10.0.0.0/24'])
+  .map((cidrs) => (before) => ({ ...before, serviceCidrs: [{ name: 'kubernetes', cidrs }] }));
 const leaving: fc.Arbitrary<Step> = fc
   .nat(20)
   .map((index) => (before) => ({ ...before, services: without(before.services, index) }));
@@ -162,6 +174,8 @@ export const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: hostSteps },
   { weight: 2, arbitrary: renamingSteps },
   { weight: 2, arbitrary: leaving },
+  { weight: 2, arbitrary: clusterIpSteps },
+  serviceRangeSteps,
   { weight: 3, arbitrary: sliceSteps },
   sliceLeaving,
   podSteps,

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   entriesOf,
+  NOTHING_HELD,
   OPEN_GRANTS,
   type ServiceObject,
   type SliceObject,
   type Snapshot,
   type Translation,
+  Translator,
 } from '@weir/model';
 import { pod, policy, port, service, slice, snapshotOf } from '../build/snapshot.ts';
 import { endpointsOf, fresh, next, portsOf, reasonOf } from '../build/translation.ts';
@@ -169,6 +171,36 @@ describe('the trust boundary', () => {
     assert.deepEqual(endpointsOf(fresh({ settings, policies, services, slices: slices(never) })), []);
     const outside = fresh({ settings, policies, services, slices: slices(['198.51.100.7']) });
     assert.deepEqual(endpointsOf(outside), ['198.51.100.7:8080']);
+  });
+
+  test('cluster IPs are not used where a policy allows them: those of ranges that the cluster tells, and those of Services', () => {
+    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8', 'fd00::/8'] } })];
+    const slices = [slice('a/web', ['10.97.0.1', '10.98.0.1', 'fd00:98:0::1', '10.99.0.1'])];
+    const serviceCidrs = [{ name: 'more', cidrs: ['10.97.0.0/16'] }];
+    const services = [
+      service('a/web'),
+      service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1', 'fd00:98::1'] }),
+    ];
+    const translation = fresh({ settings, policies, services, slices, serviceCidrs });
+    assert.deepEqual(endpointsOf(translation), ['10.99.0.1:8080']);
+    const told = translation.problems.filter(({ code }) => code === 'EndpointForbidden').map(({ message }) => message);
+    assert.match(told.join(), /10\.97\.0\.1 is in the range of the cluster IPs of Services/);
+    assert.match(told.join(), /10\.98\.0\.1.* is the cluster IP of a Service/);
+  });
+
+  test('a cluster IP that is given back may be used, and one that is a pod is used', () => {
+    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
+    const taken = [service('a/web'), service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1'] })];
+    const parts = { settings, policies, slices: [slice('a/web', ['10.98.0.1'])] };
+    const translator = new Translator(settings, NOTHING_HELD);
+    const endpointsNow = (more: Partial<Snapshot>): readonly string[] =>
+      entriesOf(translator.next(snapshotOf({ ...parts, ...more })).table, 'endpoints').flatMap((entry) =>
+        entry.endpoints.map(({ address }) => address),
+      );
+    assert.deepEqual(endpointsNow({ services: taken }), []);
+    assert.deepEqual(endpointsNow({ services: taken.slice(0, 1) }), ['10.98.0.1']);
+    assert.deepEqual(endpointsNow({ services: taken }), []);
+    assert.deepEqual(endpointsNow({ services: taken, pods: [pod('a/one', '10.98.0.1')] }), ['10.98.0.1']);
   });
 
   test('pods of the namespace are used, also on the host network', () => {

@@ -1,7 +1,7 @@
 import { errorMessage, type Logger } from '@weir/runtime';
 import type { ApiError } from '../../kubernetes/api-error.ts';
 
-/** Says once what cannot be read, and once that it can again: seven watches fail together, and retry for hours. */
+/** Says once what cannot be read, and once that it can again: eight watches fail together, and retry for hours. */
 export class FailureLog {
   readonly #log: Logger;
   readonly #server: string;

@@ -49,9 +49,9 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   }
 
   get #isNone(): boolean {
-    const { isOurs, whenForbidden } = this.#options;
+    const { isOurs, isNew, whenForbidden } = this.#options;
     const code = this.#failure?.code;
-    return (isOurs && code === 'NOT_FOUND') || (whenForbidden === 'none' && code === 'FORBIDDEN');
+    return ((isOurs || isNew === true) && code === 'NOT_FOUND') || (whenForbidden === 'none' && code === 'FORBIDDEN');
   }
 
   /** Read in full since `expire`, or nobody lets us: then it stays as it is. One that is only away is waited for. */

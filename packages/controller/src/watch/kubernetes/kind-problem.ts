@@ -4,11 +4,12 @@ import type { KindOptions, WatchedKind } from './kinds.ts';
 
 /** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
 export function problemFor(
-  { resource, isOurs, meanwhile }: Pick<KindOptions<WatchedKind>, 'resource' | 'isOurs' | 'meanwhile'>,
+  { resource, isOurs, isNew, meanwhile }: Pick<KindOptions<WatchedKind>, 'resource' | 'isOurs' | 'isNew' | 'meanwhile'>,
   error: ApiError,
 ): readonly Problem[] {
   switch (error.code) {
     case 'NOT_FOUND':
+      if (isNew === true) return [];
       return [
         problem('MissingCustomResource', resource, [
           `the API server does not know ${resource}; until then ${isOurs ? 'everything is served as if there were none' : meanwhile}.`,

@@ -2,6 +2,7 @@ import type {
   NamespaceObject,
   NodeObject,
   PodObject,
+  ServiceCidrObject,
   ServiceObject,
   SliceObject,
   SuspensionObject,
@@ -13,6 +14,7 @@ import { projectNode } from '../../snapshot/node.ts';
 import { projectPod } from '../../snapshot/pod.ts';
 import type { Projection } from '../../snapshot/projection.ts';
 import { projectService } from '../../snapshot/service.ts';
+import { projectServiceCidr } from '../../snapshot/service-cidr.ts';
 import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
 import { projectSuspension } from '../../snapshot/suspension.ts';
 import { projectTenantPolicy } from '../../snapshot/tenant-policy.ts';
@@ -23,6 +25,7 @@ export interface WatchedObjects {
   readonly Service: ServiceObject;
   readonly EndpointSlice: SliceObject;
   readonly Pod: PodObject;
+  readonly ServiceCIDR: ServiceCidrObject;
   readonly TenantPolicy: TenantPolicyObject;
   readonly Suspension: SuspensionObject;
 }
@@ -35,6 +38,8 @@ export interface KindOptions<K extends WatchedKind> {
   readonly query: Readonly<Record<string, string>>;
   /** One of our custom resources, which may not be installed yet: then there are none. */
   readonly isOurs: boolean;
+  /** Older API servers do not serve it: then there are none, and nobody needs to know. */
+  readonly isNew?: true;
   /**
    * A controller that starts without the right to read it waits, since nothing can be decided; or takes what the table in force tells
    * of it; or takes it that there are none.
@@ -97,6 +102,16 @@ export const WATCHED_KINDS: { readonly [K in WatchedKind]: KindOptions<K> } = {
     whenForbidden: 'table',
     meanwhile: 'endpoints that served before go on, and others are used only where allowedEndpointCIDRs has them',
     project: projectPod,
+  },
+  ServiceCIDR: {
+    resource: 'servicecidrs.networking.k8s.io',
+    path: '/apis/networking.k8s.io/v1/servicecidrs',
+    query: ALL,
+    isOurs: false,
+    isNew: true,
+    whenForbidden: 'none',
+    meanwhile: 'the ranges of cluster IPs, which no endpoint may be in, are those of WEIR_SERVICE_CIDRS',
+    project: projectServiceCidr,
   },
   TenantPolicy: {
     resource: 'tenantpolicies.weir.dev',

@@ -63,6 +63,7 @@ export class KubernetesSource implements Source {
       Service: cache('Service', options.onService),
       EndpointSlice: cache('EndpointSlice'),
       Pod: cache('Pod'),
+      ServiceCIDR: cache('ServiceCIDR'),
       TenantPolicy: cache('TenantPolicy', options.onPolicy),
       Suspension: cache('Suspension'),
     };
@@ -73,7 +74,7 @@ export class KubernetesSource implements Source {
     this.#watching = new AbortController();
     const signal = AbortSignal.any([this.#closing.signal, this.#watching.signal]);
     this.#reflectors = (Object.keys(this.#caches) as WatchedKind[]).map((kind) => {
-      const { path, query, resource } = WATCHED_KINDS[kind];
+      const { path, query, resource, isNew } = WATCHED_KINDS[kind];
       const cache: KindCache<WatchedKind> = this.#caches[kind];
       const target = {
         listing: () => cache.listing(),
@@ -84,7 +85,8 @@ export class KubernetesSource implements Source {
           cache.deleted(object);
         },
         failed: (error: ApiError | undefined) => {
-          this.#failures.note(resource, error);
+          const isUnserved = isNew === true && error?.code === 'NOT_FOUND';
+          this.#failures.note(resource, isUnserved ? undefined : error);
           cache.failed(error);
         },
       };
@@ -121,6 +123,7 @@ export class KubernetesSource implements Source {
       services: this.#caches.Service.list(),
       slices: this.#caches.EndpointSlice.list(),
       pods: this.#caches.Pod.list(),
+      serviceCidrs: this.#caches.ServiceCIDR.list(),
       policies: this.#caches.TenantPolicy.list(),
       suspensions: this.#caches.Suspension.list(),
       problems: Object.freeze(Object.values(this.#caches).flatMap((cache) => cache.problems())),
