@@ -13,8 +13,9 @@ Examples:
   weir doctor --redis rediss://:password@redis.weir-system:6379
   weir doctor -o json | jq '.items[] | select(.severity != "ok")'
 
-It only reads. Beside a cluster's administrator, whoever may list nodes, services, leases and tenantpolicies can run it; a
-check that cannot be made says why. WEIR_LOAD_BALANCER_CLASS is honoured, as the controller has it.
+It only reads. Beside a cluster's administrator, whoever may list nodes, services, servicecidrs, leases and tenantpolicies can
+run it; a check that cannot be made says why. WEIR_LOAD_BALANCER_CLASS and WEIR_SERVICE_CIDRS are honoured, as
+the controller has them.
 Exit code 1 when a check found an error. Warnings do not count.`;
 
 interface Options {
@@ -48,6 +49,7 @@ function whomFor({ kubeconfig, redis, fleet }: Options, { env, signal }: Termina
     redis: redis ?? (env.WEIR_REDIS_URL || undefined),
     fleet: fleet ?? (env.WEIR_FLEET || 'weir'),
     loadBalancerClass: env.WEIR_LOAD_BALANCER_CLASS || 'weir.dev/weir',
+    serviceCidrs: env.WEIR_SERVICE_CIDRS || undefined,
     version: version(),
     signal,
   };

@@ -30,6 +30,7 @@ const PROXIES = (): string => 'Proxies';
 const CHECKS: Readonly<Record<CheckCode, Check>> = {
   KubernetesVersion: { subject: API_SERVER, judge: cluster.kubernetesVersion },
   CustomResources: { subject: () => 'weir.dev/v1alpha1', judge: cluster.customResources },
+  ServiceRanges: { subject: () => 'Cluster IPs', judge: cluster.serviceRanges },
   ControllerLeader: { subject: ({ fleet }) => `Fleet ${fleet}`, judge: cluster.controllerLeader },
   LoadBalancingNodes: { subject: NODES, judge: nodes.loadBalancingNodes },
   NodesLeftOut: { subject: NODES, judge: nodes.nodesLeftOut },
@@ -38,6 +39,7 @@ const CHECKS: Readonly<Record<CheckCode, Check>> = {
   ProxySourceAddresses: { subject: NODES, judge: nodes.proxySourceAddresses },
   PublishedAddresses: { subject: SERVICES, judge: services.publishedAddresses },
   NodePorts: { subject: SERVICES, judge: services.nodePorts },
+  EphemeralPorts: { subject: SERVICES, judge: services.ephemeralPorts },
   UntakenServices: { subject: SERVICES, judge: services.untakenServices },
   ApiServerClock: { subject: API_SERVER, judge: clocks.apiServerClock },
   RedisReachable: { subject: REDIS, judge: redis.redisReachable },

@@ -14,6 +14,10 @@ export interface Facts {
   readonly server: Fact<Timed<ServerProbe>>;
   /** Resources of `weir.dev/v1alpha1` that are served. */
   readonly customResources: Fact<readonly string[]>;
+  /** Of the ServiceCIDR objects: the ranges of cluster IPs; none where they are not served. */
+  readonly serviceRanges: Fact<readonly string[]>;
+  /** `WEIR_SERVICE_CIDRS`, as the controller has it. */
+  readonly serviceCidrs: string | undefined;
   readonly leases: Fact<readonly LeaseFact[]>;
   readonly nodes: Fact<readonly NodeFact[]>;
   readonly services: Fact<readonly ServiceFact[]>;
@@ -56,6 +60,7 @@ export interface ServiceFact {
   readonly pool: string | null;
   readonly createdAt: number | null;
   readonly isDeleting: boolean;
+  readonly ports: readonly number[];
   readonly nodePorts: readonly number[];
   readonly ingress: readonly IngressFact[];
   /** Weir has said something of it. */

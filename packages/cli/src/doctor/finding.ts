@@ -16,6 +16,7 @@ export type Severity = 'ok' | 'warning' | 'error';
 export const CHECK_CODES = [
   'KubernetesVersion',
   'CustomResources',
+  'ServiceRanges',
   'ControllerLeader',
   'LoadBalancingNodes',
   'NodesLeftOut',
@@ -24,6 +25,7 @@ export const CHECK_CODES = [
   'ProxySourceAddresses',
   'PublishedAddresses',
   'NodePorts',
+  'EphemeralPorts',
   'UntakenServices',
   'ApiServerClock',
   'RedisReachable',

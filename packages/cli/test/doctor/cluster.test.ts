@@ -44,3 +44,13 @@ test('ControllerLeader: a cluster has one fleet', () => {
   const old = known([lease(), lease({ name: 'weir-controller-blue', renewedAt: NOW - 900_000 })]);
   assert.equal(found('ControllerLeader', { leases: old }).severity, 'ok');
 });
+
+test('ServiceRanges: told by the cluster, or by the setting of the controller, and else a warning with where they stand', () => {
+  const told = found('ServiceRanges');
+  assert.deepEqual([told.severity, told.message], ['ok', '10.96.0.0/16; no endpoint may be there']);
+  const none = found('ServiceRanges', { serviceRanges: known([]) });
+  assert.equal(none.severity, 'warning');
+  assert.match(none.message, /^the API server does not tell their ranges .*set WEIR_SERVICE_CIDRS of the controller/);
+  const set = found('ServiceRanges', { serviceRanges: known([]), serviceCidrs: '10.43.0.0/16' });
+  assert.deepEqual([set.severity, set.message.slice(0, 12)], ['ok', '10.43.0.0/16']);
+});

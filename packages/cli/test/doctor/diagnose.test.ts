@@ -19,7 +19,14 @@ test('where all is well, every check says so', () => {
   );
 });
 
-const NOTHING = { customResources: FAILED, leases: FAILED, nodes: FAILED, services: FAILED, policies: FAILED };
+const NOTHING = {
+  customResources: FAILED,
+  serviceRanges: FAILED,
+  leases: FAILED,
+  nodes: FAILED,
+  services: FAILED,
+  policies: FAILED,
+};
 
 test('an API server that does not answer is one error; every check that needs it says that it was not made', () => {
   const findings = diagnose(facts({ server: FAILED, ...NOTHING }));
@@ -55,7 +62,7 @@ test('the list for people has a line of each check, without what names could do 
   assert.equal(lines.length, CHECK_CODES.length + 2);
   assert.match(lines[0] ?? '', /^ok {7}KubernetesVersion {5}API server https:\/\/10\.0\.0\.1:6443: v1\.36\.2 is/);
   assert.match(text, /^warning {2}LoadBalancingNodes {4}Nodes: only evil\[2J node carries/m);
-  assert.match(lines.at(-1) ?? '', /^22 checks: \d+ ok, \d+ warning, \d+ error$/);
+  assert.match(lines.at(-1) ?? '', /^24 checks: \d+ ok, \d+ warning, \d+ error$/);
 });
 
 test('docs/operating.md says of every check what it means, and of no other', () => {

@@ -39,9 +39,10 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     const { code, stdout } = await doctor('-o', 'json');
     assert.equal(code, 1);
     assert.deepEqual(errorsIn(stdout), ['CustomResources', 'ControllerLeader', 'LoadBalancingNodes']);
-    const { KubernetesVersion, ApiServerClock, RedisReachable } = byCode(stdout);
+    const { KubernetesVersion, ServiceRanges, ApiServerClock, RedisReachable } = byCode(stdout);
     assert.match(KubernetesVersion?.message ?? '', /^v1\.\d+\.\d+ is 1\.30 or later$/);
     assert.match(KubernetesVersion?.subject ?? '', /^API server https:\/\/127\.0\.0\.1:\d+$/);
+    assert.equal(ServiceRanges?.message, '10.96.0.0/16; no endpoint may be there');
     assert.match(ApiServerClock?.message ?? '', /^its clock is within 2 s/);
     assert.match(RedisReachable?.message ?? '', /^not checked: no Redis was named; give --redis URL/);
   });
@@ -154,7 +155,7 @@ test('neither API server nor Redis answers: that is two errors, not a failure of
     /^warning {2}NodePorts +Services: not checked: the API server cannot be asked \(KubernetesVersion\)$/m,
   );
   assert.match(stdout, /^warning {2}ProxiesAlive +Proxies: not checked: Redis cannot be asked \(RedisReachable\)$/m);
-  assert.match(stdout, /^22 checks: 0 ok, 20 warning, 2 error$/m);
+  assert.match(stdout, /^24 checks: 0 ok, 22 warning, 2 error$/m);
   assert.doesNotMatch(stdout, /secret/);
 });
 

@@ -77,3 +77,18 @@ test('of many Services some are named and the rest counted', () => {
     /^40 Services .* shop\/s9 \(30000\) and 30 more;/,
   );
 });
+
+test('EphemeralPorts: ports that Linux gives to outgoing connections are told with what keeps them free', () => {
+  const services = known([
+    service('below', { ports: [80, 32_767] }),
+    service('first', { ports: [80, 32_768] }),
+    service('last', { ports: [60_999] }),
+    service('above', { ports: [61_000] }),
+    service('theirs', { ports: [40_000], loadBalancerClass: 'other/class', hasWeirCondition: false }),
+  ]);
+  const { severity, message } = found('EphemeralPorts', { services });
+  assert.equal(severity, 'warning');
+  assert.match(message, /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); keep/);
+  assert.match(message, /net\.ipv4\.ip_local_reserved_ports/);
+  assert.equal(found('EphemeralPorts').severity, 'ok');
+});

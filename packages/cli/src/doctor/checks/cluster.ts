@@ -33,6 +33,21 @@ export function customResources({ customResources: served }: Facts): Verdict {
 const INSTALL =
   'install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds (if they are there: kubectl get crd shows why not)';
 
+/** An endpoint at a cluster IP leads to another tenant's Service. */
+export function serviceRanges({ serviceRanges: told, serviceCidrs }: Facts): Verdict {
+  if (serviceCidrs !== undefined)
+    return ok(`${serviceCidrs} (WEIR_SERVICE_CIDRS)${also(told)}; no endpoint may be there`);
+  if (told.kind === 'unknown') return unchecked(told);
+  if (told.value.length > 0) return ok(`${listed(told.value)}; no endpoint may be there`);
+  return warning(
+    'the API server does not tell their ranges (ServiceCIDR, from Kubernetes 1.33), so where allowedEndpointCIDRs are wide only those that a Service has now are refused as endpoints; set WEIR_SERVICE_CIDRS of the controller (it is --service-cluster-ip-range of the API server), and for this check, too',
+  );
+}
+
+function also(told: Facts['serviceRanges']): string {
+  return told.kind === 'known' && told.value.length > 0 ? `, and ${listed(told.value)}` : '';
+}
+
 const LEASE_PREFIX = 'weir-controller-';
 /** A Lease is renewed every 2 s, by a clock that may differ from ours. */
 const LATE_MS = 30_000;

@@ -28,6 +28,22 @@ export function nodePorts(facts: Facts): Verdict {
   );
 }
 
+/** The default of `net.ipv4.ip_local_port_range`. */
+const EPHEMERAL = { from: 32_768, to: 60_999 } as const;
+
+export function ephemeralPorts(facts: Facts): Verdict {
+  const { services } = facts;
+  if (services.kind === 'unknown') return unchecked(services);
+  const isEphemeral = (port: number): boolean => EPHEMERAL.from <= port && port <= EPHEMERAL.to;
+  const asking = ourServices(services.value, facts).filter(({ ports }) => ports.some(isEphemeral));
+  const range = `${EPHEMERAL.from}-${EPHEMERAL.to}`;
+  if (asking.length === 0) return ok(`no Service that Weir takes asks for a port in ${range}`);
+  const told = asking.map((each) => `${nameOf(each)} (${listed(each.ports.filter(isEphemeral).map(String), 3)})`);
+  return warning(
+    `${counted(asking.length, 'Service')} with ports in ${range}, of which Linux gives one to each outgoing connection of a node: while it is in use, no proxy there can bind it (BindFailed): ${listed(told)}; keep them free by net.ipv4.ip_local_reserved_ports on the nodes, or use ports below`,
+  );
+}
+
 /** So young that whoever takes it may not have seen it. */
 const YOUNG_MS = 30_000;
 

@@ -5,10 +5,13 @@ import type { Facts } from '../facts.ts';
 import { API_SERVER_UNASKED } from '../finding.ts';
 import { attempt } from './attempt.ts';
 import { listAll } from './list-all.ts';
-import { readLease, readNode, readPolicy, readService } from './read-objects.ts';
+import { readLease, readNode, readPolicy, readService, readServiceRanges } from './read-objects.ts';
 import { timed } from './timed.ts';
 
-export type ClusterFacts = Pick<Facts, 'server' | 'customResources' | 'leases' | 'nodes' | 'services' | 'policies'>;
+export type ClusterFacts = Pick<
+  Facts,
+  'server' | 'customResources' | 'serviceRanges' | 'leases' | 'nodes' | 'services' | 'policies'
+>;
 
 const TIMEOUT_MS = 10_000;
 const WEIR_API = '/apis/weir.dev/v1alpha1';
@@ -27,14 +30,15 @@ export async function clusterFacts({ kubeConfig, clock, signal }: Options): Prom
   const list = <T>(path: string, read: (raw: unknown) => T | undefined): Promise<Fact<readonly T[]>> =>
     attempt(signal, () => listAll(api, { path, signal, read }));
   try {
-    const [customResources, leases, nodes, services, policies] = await Promise.all([
+    const [customResources, serviceRanges, leases, nodes, services, policies] = await Promise.all([
       attempt(signal, () => servedResources(api, signal)),
+      attempt(signal, () => rangesOf(api, signal)),
       list('/apis/coordination.k8s.io/v1/leases', readLease),
       list('/api/v1/nodes', readNode),
       list('/api/v1/services', readService),
       list(`${WEIR_API}/tenantpolicies`, readPolicy),
     ]);
-    return { server, customResources, leases, nodes, services, policies };
+    return { server, customResources, serviceRanges, leases, nodes, services, policies };
   } finally {
     api.close();
   }
@@ -43,7 +47,26 @@ export async function clusterFacts({ kubeConfig, clock, signal }: Options): Prom
 /** Nothing is known of the cluster, because of this. */
 export function nothingKnown(server: Unknown): ClusterFacts {
   const rest = API_SERVER_UNASKED;
-  return { server, customResources: rest, leases: rest, nodes: rest, services: rest, policies: rest };
+  return {
+    server,
+    customResources: rest,
+    serviceRanges: rest,
+    leases: rest,
+    nodes: rest,
+    services: rest,
+    policies: rest,
+  };
+}
+
+/** None where the kind is not served yet. */
+async function rangesOf(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    const path = '/apis/networking.k8s.io/v1/servicecidrs';
+    return (await listAll(api, { path, signal, read: readServiceRanges })).flat();
+  } catch (error) {
+    if (error instanceof WeirError && error.code === 'NOT_FOUND') return [];
+    throw error;
+  }
 }
 
 /** What discovery tells, which everybody may read, unlike the definitions. */

@@ -12,13 +12,14 @@ export interface Whom {
   readonly redis: string | undefined;
   readonly fleet: string;
   readonly loadBalancerClass: string;
+  readonly serviceCidrs: string | undefined;
   readonly version: string;
   readonly signal: AbortSignal;
 }
 
 /** Looks at everything that can be reached. Throws `UsageError` when there is nothing to look at. */
 export async function collectFacts(whom: Whom): Promise<Facts> {
-  const { redis: url, fleet, loadBalancerClass, version, signal } = whom;
+  const { redis: url, fleet, loadBalancerClass, serviceCidrs, version, signal } = whom;
   if (!FLEET_NAME.pattern.test(fleet)) {
     throw new UsageError(`--fleet (or WEIR_FLEET) is "${fleet}"; use ${FLEET_NAME.allowed}`);
   }
@@ -28,7 +29,7 @@ export async function collectFacts(whom: Whom): Promise<Facts> {
     redisFacts({ url, fleet, clock, signal }),
     hostFacts(),
   ]);
-  return { now: clock.now(), fleet, loadBalancerClass, version, ...cluster, ...redis, host };
+  return { now: clock.now(), fleet, loadBalancerClass, serviceCidrs, version, ...cluster, ...redis, host };
 }
 
 /** A file that was named has to be there; one that was only looked for leaves Redis to be checked. */

@@ -41,7 +41,7 @@ interface RawService {
   readonly spec: {
     readonly type?: string;
     readonly loadBalancerClass?: string;
-    readonly ports?: { readonly nodePort?: number }[];
+    readonly ports?: { readonly port: number; readonly nodePort?: number }[];
   };
   readonly status?: {
     readonly conditions?: Condition[];
@@ -62,6 +62,7 @@ export function readService(raw: unknown): ServiceFact | undefined {
     pool: annotations['weir.dev/pool'] ?? null,
     createdAt: timeOf(creationTimestamp),
     isDeleting: deletionTimestamp !== undefined,
+    ports: (spec.ports ?? []).map(({ port }) => port),
     nodePorts: (spec.ports ?? []).flatMap(({ nodePort = 0 }) => (nodePort > 0 ? [nodePort] : [])),
     ingress: (status.loadBalancer?.ingress ?? []).map(({ ip = null, ipMode = null }) => ({ ip, ipMode })),
     hasWeirCondition: (status.conditions ?? []).some(({ type }) => type.startsWith('weir.dev/')),
@@ -88,6 +89,10 @@ export function readLease(raw: unknown): LeaseFact | undefined {
     renewedAt: timeOf(spec.renewTime),
     durationMs: (spec.leaseDurationSeconds ?? 0) * 1_000,
   };
+}
+
+export function readServiceRanges(raw: unknown): readonly string[] {
+  return (raw as { readonly spec?: { readonly cidrs?: string[] } }).spec?.cidrs ?? [];
 }
 
 export function readPolicy(raw: unknown): PolicyFact {
