@@ -22,7 +22,7 @@ import {
   startRunning,
 } from '../fixtures/cluster.ts';
 
-const KINDS_WATCHED = 7;
+const KINDS_WATCHED = 8;
 const SERVICES = '/api/v1/services';
 const EXPIRED = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } };
 
