@@ -13,8 +13,9 @@ const AGAIN_MS = 60_000;
 const LASTING: ReadonlySet<string> = new Set<ApiErrorCode>(['FORBIDDEN', 'UNAUTHORIZED', 'NOT_FOUND', 'REFUSED']);
 
 /**
- * Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. Of
- * what lasts that is made up for a minute later: `kubectl describe` would say nothing of it for half an hour.
+ * Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. It is
+ * made up for a minute later, news once, if they are true by then: what lasts `kubectl describe` would not show for half an hour, and
+ * other news never.
  */
 export class EventWriter {
   readonly #api: Pick<KubeApi, 'request'>;
@@ -23,6 +24,8 @@ export class EventWriter {
   readonly #instance: string;
   /** By name: when it was last told, or seen to be, on a clock that never jumps. */
   readonly #toldAt = new Map<string, number>();
+  /** By name: when news that were not taken are told once more. */
+  readonly #owed = new Map<string, number>();
   #isRefused = false;
 
   constructor(options: { api: Pick<KubeApi, 'request'>; clock: Clock; log: Logger; instance: string }) {
@@ -32,14 +35,30 @@ export class EventWriter {
     this.#instance = options.instance;
   }
 
-  /** Tells what is new, and what lasts when it was last told half an hour ago. */
-  async tell(news: readonly ServiceEvent[], standing: readonly ServiceEvent[]): Promise<void> {
+  /**
+   * Tells of a Service what is new, and what lasts when it was last told half an hour ago; of news that are owed those that are `still`
+   * true. `owing`: some are to be told a minute after they were not taken.
+   */
+  async tell({ news, standing, still }: Tidings): Promise<'told' | 'owing'> {
     const isOld = ({ name }: ServiceEvent): boolean =>
       this.#clock.monotonic() - (this.#toldAt.get(name) ?? Number.NEGATIVE_INFINITY) >= RENEW_MS;
     const names = new Set(news.map(({ name }) => name));
-    for (const event of news) await this.#tellOne(event, { isNews: true });
-    for (const event of standing)
-      if (!names.has(event.name) && isOld(event)) await this.#tellOne(event, { isNews: false });
+    const lasting = standing.filter((event) => !names.has(event.name) && isOld(event));
+    const owed = this.#owed.size === 0 ? [] : still().filter(({ name }) => !names.has(name) && this.#isDue(name));
+    for (const { name } of lasting) names.add(name);
+    for (const event of news)
+      if ((await this.#tellOne(event, { isNews: true })) === 'missed')
+        this.#owed.set(event.name, this.#clock.monotonic() + AGAIN_MS);
+    for (const event of lasting) await this.#tellOne(event, { isNews: false });
+    for (const event of owed) {
+      this.#owed.delete(event.name);
+      if (!names.has(event.name)) await this.#tellOne(event, { isNews: true });
+    }
+    return this.#owed.size > 0 && still().some(({ name }) => this.#owed.has(name)) ? 'owing' : 'told';
+  }
+
+  #isDue(name: string): boolean {
+    return this.#clock.monotonic() >= (this.#owed.get(name) ?? Number.POSITIVE_INFINITY);
   }
 
   /** Forgets the Services that are gone, and what was told so long ago that it may be told again. */
@@ -47,25 +66,34 @@ export class EventWriter {
     const oldest = this.#clock.monotonic() - RENEW_MS;
     for (const [name, at] of this.#toldAt)
       if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#toldAt.delete(name);
+    for (const [name, at] of this.#owed)
+      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#owed.delete(name);
   }
 
-  async #tellOne(event: ServiceEvent, { isNews }: { readonly isNews: boolean }): Promise<void> {
+  /** `missed`: it might be taken in a minute. */
+  async #tellOne(
+    event: ServiceEvent,
+    { isNews }: { readonly isNews: boolean },
+  ): Promise<'told' | 'missed' | 'refused'> {
     this.#toldAt.set(event.name, this.#clock.monotonic());
     try {
       const path = `/apis/events.k8s.io/v1/namespaces/${event.namespace}/events/${event.name}`;
       const before = await this.#read(path);
       // Told by the leader before us, a while ago.
-      if (!isNews && before !== undefined && this.#clock.now() - lastTold(before) < RENEW_MS) return;
+      if (!isNews && before !== undefined && this.#clock.now() - lastTold(before) < RENEW_MS) return 'told';
       const query = { fieldManager: FIELD_MANAGER, force: 'true' };
       const body = this.#bodyFor(event, before);
       await this.#api.request({ method: 'PATCH', path, query, body, contentType: SERVER_SIDE_APPLY });
       this.#isRefused = false;
+      this.#owed.delete(event.name);
+      return 'told';
     } catch (error) {
-      if (!(error instanceof ApiError && LASTING.has(error.code)))
-        this.#toldAt.set(event.name, this.#clock.monotonic() - RENEW_MS + AGAIN_MS);
+      const isLasting = error instanceof ApiError && LASTING.has(error.code);
+      if (!isLasting) this.#toldAt.set(event.name, this.#clock.monotonic() - RENEW_MS + AGAIN_MS);
       if (!this.#isRefused)
         this.#log.warn({ reason: errorMessage(error), event: event.name }, 'an Event could not be written');
       this.#isRefused = true;
+      return isLasting ? 'refused' : 'missed';
     }
   }
 
@@ -97,6 +125,14 @@ export class EventWriter {
       ...(before !== undefined && { series: { count: (before.series?.count ?? 1) + 1, lastObservedTime: now } }),
     };
   }
+}
+
+/** Of one Service. */
+interface Tidings {
+  readonly news: readonly ServiceEvent[];
+  readonly standing: readonly ServiceEvent[];
+  /** All that would be news if nobody had been told. */
+  readonly still: () => readonly ServiceEvent[];
 }
 
 interface StoredEvent {

@@ -5,7 +5,7 @@ import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { EventWriter } from './event-writer.ts';
 import { fieldManagerFor } from './field-manager.ts';
 import { drain } from './for-each-of.ts';
-import { newsFor, standingFor } from './service-event.ts';
+import { newsFor, standingFor, tellableOf } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
 import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
 import { LOOK_AGAIN_MS, type StatusSink, type Wanted } from './status-sink.ts';
@@ -147,8 +147,8 @@ export class KubernetesStatus implements StatusSink {
     const told: Told = isSaid(status, facts) ? { kind: 'settled', facts } : await this.#apply(key, facts, status);
     if (told.kind === 'changed') return told;
     const standing = standingFor(view, this.#pendingMs(key, view));
-    await this.#options.events.tell(news, standing);
-    return standing.length > 0 || view.state === 'Pending' ? { ...told, kind: 'open' } : told;
+    const heard = await this.#options.events.tell({ news, standing, still: () => tellableOf(view) });
+    return standing.length > 0 || view.state === 'Pending' || heard === 'owing' ? { ...told, kind: 'open' } : told;
   }
 
   #pendingMs(key: string, { state }: ServiceView): number {

@@ -23,6 +23,11 @@ export function newsFor(view: ServiceView, facts: ServiceFacts): readonly Servic
     .map((condition) => eventFor(view, condition));
 }
 
+/** All that is told of a view when it is new. */
+export function tellableOf(view: ServiceView): readonly ServiceEvent[] {
+  return view.conditions.filter(isTold).map((condition) => eventFor(view, condition));
+}
+
 /** So long a Service may be on the way to its address before somebody wonders why it is pending. */
 const ON_THE_WAY_MS = 30_000;
 

@@ -188,8 +188,8 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       note: '2 of 2 load balancers are in use',
     } as const;
     const other = { ...event, name: 'weir.u.quotaexceeded.2', note: '3 of 3 load balancers are in use' };
-    await new EventWriter(options).tell([event, other], []);
-    await new EventWriter(options).tell([event], [other]);
+    await new EventWriter(options).tell({ news: [event, other], standing: [], still: () => [] });
+    await new EventWriter(options).tell({ news: [event], standing: [other], still: () => [] });
     const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', 'news');
     assert.deepEqual(items.map(({ note, series }) => [note, series?.count]).sort(), [
       ['2 of 2 load balancers are in use', 2],

@@ -257,6 +257,48 @@ describe('writing status', () => {
     assert.equal(api.eventRequests, 3, 'and then it was told');
   });
 
+  test('tells news that a busy API server did not take a minute later, once, and those that are true by then', async () => {
+    const { api, clock, status, write } = sink();
+    const reasons = (): unknown[] => [...api.events.values()].map(({ reason }) => reason);
+    const fewer: Condition = { type: 'Degraded', status: 'True', reason: 'FewerNodes', message: 'on 1 of 2' };
+    const { conditions } = view();
+    const good = view();
+    const degraded = view({ conditions: [...conditions, fewer] });
+    status.note('web', raw());
+    api.eventFailure = new ApiError('AWAY', 'too many requests');
+    await write(degraded);
+    assert.equal(api.eventRequests, 2, 'of Programmed and FewerNodes');
+    await clock.advance(31_000);
+    await write(degraded);
+    assert.equal(api.eventRequests, 2, 'never at once');
+    api.eventFailure = undefined;
+    await write(good);
+    await clock.advance(31_000);
+    await write(good);
+    assert.deepEqual(reasons(), ['Programmed'], 'of what is over nobody is told');
+    const requests = api.eventRequests;
+    await clock.advance(5 * 60_000);
+    await write(good);
+    assert.equal(api.eventRequests, requests, 'and it was told');
+  });
+
+  test('does not make up for news a second time, nor for those that may not be written', async () => {
+    for (const [code, requests] of [
+      ['AWAY', 2],
+      ['FORBIDDEN', 1],
+    ] as const) {
+      const { api, clock, status, write } = sink();
+      status.note('web', raw());
+      api.eventFailure = new ApiError(code, 'no');
+      const same = view();
+      for (let minute = 0; minute < 10; minute += 1) {
+        await write(same);
+        await clock.advance(61_000);
+      }
+      assert.equal(api.eventRequests, requests, code);
+    }
+  });
+
   test('asks once in half an hour for an Event that may not be written', async () => {
     const { api, clock, status, write } = sink();
     const no = view({ addresses: [], ports: [], conditions: [refused] });
