@@ -7,32 +7,52 @@ export interface Turns {
 /** Runs `act` over the items, a few at a time. The first failure ends it, after those under way; so does the signal. */
 export async function forEachOf<T extends object>(
   items: readonly T[],
-  { at, signal }: Turns,
+  turns: Turns,
   act: (item: T) => Promise<void>,
 ): Promise<void> {
   const rest = items.values();
-  await drain(() => rest.next().value, { at: Math.min(at, items.length), signal }, act);
+  await drain(() => rest.next().value, turns, act).done;
+}
+
+export interface Drain {
+  /** Nothing is next, and nothing under way. */
+  readonly done: Promise<void>;
+  /** Something may be next that was not: it waits for none of those under way while there is room for it. */
+  more(): void;
 }
 
 /** The same over whatever is next when there is room for it, until nothing is. */
-export async function drain<T extends object | string>(
+export function drain<T extends object | string>(
   next: () => T | undefined,
   { at, signal }: Turns,
   act: (item: T) => Promise<void>,
-): Promise<void> {
+): Drain {
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
   let failure: { readonly error: unknown } | undefined;
-  const worker = async (): Promise<void> => {
-    while (failure === undefined && !signal.aborted) {
+  let running = 0;
+  let isOver = false;
+  const more = (): void => {
+    while (!isOver && running < at && failure === undefined && !signal.aborted) {
       const item = next();
-      if (item === undefined) return;
-      try {
-        await act(item);
-      } catch (error) {
-        failure ??= { error };
-      }
+      if (item === undefined) break;
+      running += 1;
+      void run(item);
     }
+    if (isOver || running > 0) return;
+    isOver = true;
+    if (failure !== undefined) reject(failure.error);
+    else if (signal.aborted) reject(signal.reason);
+    else resolve();
   };
-  await Promise.all(Array.from({ length: at }, worker));
-  if (failure !== undefined) throw failure.error;
-  signal.throwIfAborted();
+  const run = async (item: T): Promise<void> => {
+    try {
+      await act(item);
+    } catch (error) {
+      failure ??= { error };
+    }
+    running -= 1;
+    more();
+  };
+  more();
+  return { done, more };
 }

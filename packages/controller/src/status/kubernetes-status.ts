@@ -4,7 +4,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { EventWriter } from './event-writer.ts';
 import { fieldManagerFor } from './field-manager.ts';
-import { drain } from './for-each-of.ts';
+import { type Drain, drain } from './for-each-of.ts';
 import { newsFor, standingFor, tellableOf } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
 import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
@@ -46,6 +46,8 @@ export class KubernetesStatus implements StatusSink {
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
   readonly #views = new ViewsByUid();
+  /** While it is being written. */
+  #writing: Drain | undefined;
   #kind: Wanted['kind'] = 'undecided';
   #observed = 0;
   #forgotAt = Number.NEGATIVE_INFINITY;
@@ -83,9 +85,11 @@ export class KubernetesStatus implements StatusSink {
       const key = this.#keyOf.get(uid);
       if (key !== undefined) this.#untold.open(key);
     }
-    if (kind === this.#kind) return;
-    this.#kind = kind;
-    for (const key of this.#facts.keys()) this.#untold.open(key);
+    if (kind !== this.#kind) {
+      this.#kind = kind;
+      for (const key of this.#facts.keys()) this.#untold.open(key);
+    }
+    this.#writing?.more();
   }
 
   async write(signal: AbortSignal): Promise<'done' | 'again'> {
@@ -93,7 +97,7 @@ export class KubernetesStatus implements StatusSink {
     this.#forget(now);
     this.#untold.begin(now);
     let outcome: 'done' | 'again' = 'done';
-    await drain(
+    this.#writing = drain(
       () => this.#untold.next(),
       { at: WRITERS, signal },
       async (key) => {
@@ -101,6 +105,9 @@ export class KubernetesStatus implements StatusSink {
         if (kind === 'changed') outcome = 'again';
       },
     );
+    await this.#writing.done.finally(() => {
+      this.#writing = undefined;
+    });
     return outcome;
   }
 

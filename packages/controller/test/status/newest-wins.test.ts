@@ -102,6 +102,29 @@ describe('what is to be told', () => {
     );
   });
 
+  test('waits for no other that takes its time, and for no fewer writers than there are', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
+    const { asked, status } = slowSink(names);
+    const slow = [viewOf('s0', '10.0.0.1')];
+    status.want({ kind: 'decided', views: slow });
+    const writing = status.write(never);
+    await turn();
+    assert.equal(asked.length, 1);
+    status.want({ kind: 'decided', views: [...slow, ...names.slice(1).map((name) => viewOf(name, '10.0.0.1'))] });
+    await turn();
+    assert.equal(asked.length, 8, 'beside the one that takes its time');
+    for (let at = 1; at < asked.length; at += 1) {
+      asked[at]?.answer();
+      await turn();
+    }
+    assert.equal(asked.length, names.length);
+    asked[0]?.answer();
+    assert.equal(await writing, 'done');
+    status.want({ kind: 'decided', views: slow.map(({ name }) => viewOf(name, '10.0.0.2')) });
+    await turn();
+    assert.equal(asked.length, names.length, 'nothing is written but while somebody asks for it');
+  });
+
   test('stops with the signal: what is under way ends, and no other is begun', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
     const { asked, status } = slowSink(names);
