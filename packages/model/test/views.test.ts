@@ -2,14 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   type Cutoff,
+  type Entry,
   entriesOf,
   type Fleet,
   type Heartbeat,
+  listenerId,
   NOTHING_HELD,
   proxyViewsFor,
   type ServiceView,
   type Snapshot,
   serviceViewsFor,
+  tableOf,
   tenantViewsFor,
   translate,
   truncate,
@@ -198,6 +201,16 @@ describe('the state of a Service', () => {
     assert.match(degraded?.message ?? '', /there is no endpoint.*externalTrafficPolicy/);
     assert.equal(view.state, 'Programmed');
   });
+});
+
+test('a table of a hundred thousand entries and more is looked at in one go', () => {
+  const fleet = fleetOf(SERVED);
+  const listeners = Array.from({ length: 150_000 }, (_, index): Entry => {
+    const place = { node: `m${index >> 15}`, address: '192.0.2.9', protocol: 'TCP', port: index & 32_767 } as const;
+    return { kind: 'listener', id: listenerId(place), ...place, service: `s${index}` };
+  });
+  const table = tableOf([...fleet.table.entries.values(), ...listeners]);
+  assert.equal(only(serviceViewsFor({ ...fleet, table })).state, 'Pending');
 });
 
 test('a tenant is shown with what it has, what it used, and when only the ledger still knows it', () => {

@@ -55,21 +55,20 @@ export class TableIndex {
 
   update(table: RoutingTable): TableNews {
     const before = this.#table.entries;
-    const changed: Entry[] = [];
     this.#table = table;
+    const gone: Entry[] = [];
     const come: Entry[] = [];
     for (const id of idsBetween(before, table.entries)) {
       const old = before.get(id);
       const entry = table.entries.get(id);
       if (old === entry) continue;
-      if (old !== undefined) changed.push(old);
+      if (old !== undefined) gone.push(old);
       if (entry !== undefined) come.push(entry);
     }
     // All that goes before all that comes: a listener may pass from one Service to another.
-    for (const entry of changed) this.#remove(entry);
+    for (const entry of gone) this.#remove(entry);
     for (const entry of come) this.#put(entry);
-    changed.push(...come);
-    return newsOf(changed);
+    return newsOf([...gone, ...come]);
   }
 
   uids(): Iterable<string> {
