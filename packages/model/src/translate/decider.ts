@@ -3,10 +3,11 @@
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 import { type Decision, decide } from './decision.ts';
-import type { Held } from './held.ts';
+import type { Held, HeldService } from './held.ts';
 import { isSameListeners, stillOf } from './kept-listeners.ts';
 import type { Nodes } from './nodes.ts';
 import { compareRanks, type Rank, rankOf } from './owned.ts';
+import { heldPorts } from './placement.ts';
 import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
 import type { ServiceBook } from './service-book.ts';
@@ -141,15 +142,18 @@ export class Decider {
       this.#taken.give(uid, stays, hosts);
     }
     const usedBefore = this.#useOf(uid);
-    this.#countListeners(record, tenancy);
+    this.#count(record, tenancy);
     this.#touchUse(usedBefore, this.#useOf(uid), touched);
   }
 
-  #countListeners({ uid, service, held }: ServiceRecord, tenancy: Tenancy): void {
+  /** What it has: its listeners, and ports that it was given and no node is there to serve. */
+  #count(record: ServiceRecord, tenancy: Tenancy): void {
+    const { uid, service, held } = record;
     const membership = tenancy.membershipOf(service.namespace);
     const tenant = membership.kind === 'tenant' ? membership.tenant.name : held?.tenant;
-    const listeners = this.#taken.listenersOf(uid);
-    const ports = new Set(listeners.map(portKey)).size;
+    const isBound = heldPorts(this.#taken.listenersOf(uid));
+    const given = keptBy(record)?.ports;
+    const ports = service.ports.filter((port) => isBound(port) || given?.has(portKey(port)) === true).length;
     if (tenant !== undefined && ports > 0) this.quota.use(tenant, service, ports);
     else this.quota.drop(uid);
   }
@@ -161,13 +165,12 @@ export class Decider {
     const hostsBefore = this.#taken.hostsOf(uid);
     const usedBefore = this.#useOf(uid);
     // Asked again, it is not in its own way.
-    this.#countListeners(record, tenancy);
+    this.#count(record, tenancy);
     const decision = decide(service, {
       fleet,
       nodes,
       membership: tenancy.membershipOf(service.namespace),
-      // What it was given in this call is not taken from it again.
-      held: record.held ?? grantedTo(record),
+      held: keptBy(record),
       quota: this.quota,
       taken: this.#taken,
       holderText: (holder) => this.#holderText(service, holder, tenancy),
@@ -247,6 +250,11 @@ export class Decider {
     const tenant = this.quota.tenantOf(uid);
     return tenant === undefined ? '' : `${tenant}\n${this.quota.portsOf(uid)}`;
   }
+}
+
+/** What it was given in this call is not taken from it again. */
+function keptBy(record: ServiceRecord): HeldService | undefined {
+  return record.held ?? grantedTo(record);
 }
 
 type Ranks = Map<ServiceRecord, Rank>;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ServiceObject } from '@weir/model';
 import { namespace, policy, port, service, team } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
@@ -84,6 +85,23 @@ describe('limits of a tenant', () => {
     ] as const) {
       assert.deepEqual(portsOf(after, `shop/${name}`), [at]);
     }
+  });
+
+  test('what is served counts also while no node is there to serve it: nothing is added to it beyond the limit', () => {
+    const [web, api] = [
+      service('shop/web', { createdAt: 0 }),
+      service('shop/api', { ports: [port(90)], createdAt: 1 }),
+    ];
+    const wider = { ...web, ports: [port(80), port(81, { name: 'more' })] };
+    const widened = (others: readonly ServiceObject[], ports: number): string => {
+      const given = { namespaces, policies: [policy('shop', { ...shop.spec, limits: { ports } })], nodes: [] };
+      const before = fresh({ ...given, services: [web, ...others] });
+      return reasonOf(next(before, { ...given, services: [wider, ...others] }), 'shop/web');
+    };
+    assert.equal(widened([], 1), 'QuotaExceeded');
+    assert.equal(widened([], 2), 'Accepted');
+    assert.equal(widened([api], 2), 'QuotaExceeded', 'also where the turn of the other comes later');
+    assert.equal(widened([api], 3), 'Accepted');
   });
 
   test('0 means none', () => {
