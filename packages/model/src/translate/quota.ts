@@ -16,6 +16,7 @@ export interface Question {
 export type Answer = string | number | undefined;
 
 export class Quota {
+  /** Those of whom something is counted, or for whose limits somebody waits: namespaces come and go for months. */
   readonly #byTenant = new Map<string, Used>();
   readonly #tenantOf = new Map<string, string>();
   readonly #waitsFor = new Map<string, string>();
@@ -43,7 +44,7 @@ export class Quota {
   /** Counts a Service that is served, in place of what was counted of it before. */
   use(tenant: string, service: ServiceObject, ports: number): void {
     this.drop(service.uid);
-    const used = this.#of(tenant);
+    const used = this.#kept(tenant);
     used.services.set(service.uid, { service, ports });
     used.ports += ports;
     used.named = undefined;
@@ -59,6 +60,7 @@ export class Quota {
     used.services.delete(uid);
     used.named = undefined;
     this.#tenantOf.delete(uid);
+    this.#letGo(tenant);
   }
 
   usedBy(tenant: string): { readonly services: number; readonly ports: number } {
@@ -80,10 +82,13 @@ export class Quota {
   wait(uid: string, tenant: string | undefined): void {
     const before = this.#waitsFor.get(uid);
     if (before === tenant) return;
-    if (before !== undefined) this.#of(before).waiting.delete(uid);
+    if (before !== undefined) {
+      this.#of(before).waiting.delete(uid);
+      this.#letGo(before);
+    }
     if (tenant === undefined) this.#waitsFor.delete(uid);
     else {
-      this.#of(tenant).waiting.add(uid);
+      this.#kept(tenant).waiting.add(uid);
       this.#waitsFor.set(uid, tenant);
     }
   }
@@ -97,9 +102,20 @@ export class Quota {
     return this.#waitsFor.get(uid);
   }
 
+  /** To be read. */
   #of(tenant: string): Used {
-    const used = this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), named: undefined };
+    return this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), named: undefined };
+  }
+
+  /** To be added to. */
+  #kept(tenant: string): Used {
+    const used = this.#of(tenant);
     this.#byTenant.set(tenant, used);
     return used;
+  }
+
+  #letGo(tenant: string): void {
+    const { services, waiting } = this.#of(tenant);
+    if (services.size === 0 && waiting.size === 0) this.#byTenant.delete(tenant);
   }
 }
