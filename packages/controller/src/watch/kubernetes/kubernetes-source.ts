@@ -109,9 +109,10 @@ export class KubernetesSource implements Source {
    * once more, also what is being read for the first time: a list that began before may be older.
    */
   async refresh(signal: AbortSignal): Promise<void> {
-    for (const cache of Object.values(this.#caches)) cache.expire();
     this.#watching.abort();
     await Promise.all(this.#reflectors);
+    // Not before: what had been answered already is still taken.
+    for (const cache of Object.values(this.#caches)) cache.expire();
     if (!this.#closing.signal.aborted) this.start();
     await this.#until(() => Object.values(this.#caches).every((cache) => cache.isCurrent), signal);
   }
