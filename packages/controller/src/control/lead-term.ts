@@ -19,6 +19,8 @@ export interface LeadTermParts {
 export class LeadTerm {
   readonly #parts: LeadTermParts;
   #term = {};
+  /** The term in which everything was read: with thousands of objects that is not done anew each time that the store is away. */
+  #read: object | undefined;
   #begun: object | undefined;
 
   constructor(parts: LeadTermParts) {
@@ -40,7 +42,8 @@ export class LeadTerm {
       await claim();
       // A store that was wiped is claimed a second time in one term: nobody else has decided anything in it.
       if (this.#begun === term) continue;
-      await read(signal);
+      if (this.#read !== term) await read(signal);
+      this.#read = term;
       await listen();
       this.#begun = term;
     }
