@@ -44,8 +44,8 @@ export class FleetKeeper {
   readonly #sink: StatusSink;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** `node/life` of those of whom it was said that they cannot be understood. */
-  readonly #strangers = new Set<string>();
+  /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
+  #strangers: ReadonlySet<string> = new Set();
   #liveness = new Liveness();
   #absences = new Absences();
   readonly #toldViews = new ToldViews();
@@ -116,7 +116,7 @@ export class FleetKeeper {
     if (lead.aborted) return;
     if (heartbeats === undefined) this.#liveness.silent();
     else this.#liveness.answered(heartbeats, now);
-    this.#tellStrangers(heartbeats ?? []);
+    this.#tellStrangers(this.#liveness.alive());
     this.#noteAbsences(decided.snapshot.nodes, { now });
     this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
     this.#note({ kind: 'decided', views: this.#views });
@@ -141,12 +141,15 @@ export class FleetKeeper {
   }
 
   #tellStrangers(heartbeats: readonly Heartbeat[]): void {
+    const present = new Set<string>();
     for (const { node, life, version, unreadable } of heartbeats) {
       const key = `${node}/${life}`;
-      if (unreadable === undefined || this.#strangers.has(key)) continue;
-      this.#strangers.add(key);
+      if (unreadable === undefined) continue;
+      present.add(key);
+      if (this.#strangers.has(key)) continue;
       this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
     }
+    this.#strangers = present;
   }
 
   #note(wanted: Wanted): void {

@@ -66,11 +66,12 @@ export class KubernetesStatus implements StatusSink {
   note(key: string, raw: Json | undefined): void {
     const before = this.#facts.get(key);
     const facts = raw === undefined ? undefined : serviceFactsFor(raw);
-    if (before !== undefined && before.uid !== facts?.uid && this.#keyOf.get(before.uid) === key)
-      this.#keyOf.delete(before.uid);
+    if (before !== undefined && before.uid !== facts?.uid) {
+      this.#pending.delete(key);
+      if (this.#keyOf.get(before.uid) === key) this.#keyOf.delete(before.uid);
+    }
     if (facts === undefined) {
       this.#facts.delete(key);
-      this.#pending.delete(key);
       this.#untold.forget(key);
     } else {
       this.#facts.set(key, facts);

@@ -340,5 +340,11 @@ describe('writing status', () => {
     await clock.advance(29_000);
     await write(pending);
     assert.deepEqual(told(), ['Warning WaitingForProxy 2', 'Normal Programmed 1'], 'it begins anew');
+    // The watch missed that the Service was deleted and made again.
+    status.note('web', raw({}, { uid: 'u2' }));
+    await write({ ...pending, uid: 'u2' });
+    await clock.advance(29_000);
+    await write({ ...pending, uid: 'u2' });
+    assert.equal(told().length, 2, 'another Service of its name has not been pending for so long');
   });
 });
