@@ -2,6 +2,7 @@
 // a place that goes from one who has it alone to those who share it, or back.
 import { idOf } from '../table/diff.ts';
 import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
+import { isSame } from '../table/same.ts';
 import type { Change } from '../table/table.ts';
 
 /** Several Services with the same `what` belong together. */
@@ -16,35 +17,49 @@ export interface BondIndex {
 
 /**
  * Bonds between those who give or take the same host, or a host and the wildcard that is for it, too: one after the other, a client
- * would meet nobody in between, or one who has the name neither before nor after. Costs what changes.
+ * would meet nobody in between, or one who has the name neither before nor after. Costs what changes, and little where nothing is shared.
  */
 export function bondsOf(changes: readonly Change[], index: BondIndex): Bond[] {
-  const last = new Map(changes.map((change) => [idOf(change), change]));
-  const places = new Map<string, PlaceChanges>();
+  /** Services that share a place, or did, by the id that the entry of one who has it alone would have. */
+  const places = new Map<string, Set<string>>();
   const services = new Set<string>();
-  for (const [id, change] of last) {
-    const sides = [index.entries.get(id), change.kind === 'put' ? change.entry : undefined];
-    for (const entry of sides) {
-      if (entry?.kind === 'service' && isHostsChanged(sides)) services.add(entry.uid);
-      if (entry?.kind !== 'listener' || entry.node !== index.node) continue;
-      const isShared = entry.shared === true;
-      const place = places.get(listenerId(entry)) ?? { isAlone: false, services: new Set() };
-      places.set(listenerId(entry), place);
-      place.isAlone ||= !isShared;
-      place.services.add(entry.service);
-      if (isShared) services.add(entry.service);
-    }
+  for (const change of changes) {
+    const before = index.entries.get(idOf(change));
+    const after = change.kind === 'put' ? change.entry : undefined;
+    if (hostsOf(before) !== hostsOf(after) && !isSame(hostsOf(before), hostsOf(after))) addService(before, after);
+    addShare(before);
+    addShare(after);
   }
-  const ofPlaces = [...places]
-    .filter(([, { isAlone, services: several }]) => isAlone && several.size > 1)
-    .flatMap(([place, { services: several }]) => [...several].map((uid): Bond => [`place/${place}`, uid]));
+  // Most have neither: of them nothing more is asked.
+  if (services.size === 0) return [];
+  const last = new Map(changes.map((change) => [idOf(change), change]));
+  const ofPlaces = [...places].flatMap(([place, sharers]) => bondsOfPlace(place, sharers, { last, index }));
   return [...ofPlaces, ...bondsOfNames(services, { last, come: comingTo(last, index), index })];
+
+  function addService(...sides: readonly (Entry | undefined)[]): void {
+    for (const entry of sides) if (entry?.kind === 'service') services.add(entry.uid);
+  }
+
+  function addShare(entry: Entry | undefined): void {
+    if (entry?.kind !== 'listener' || entry.shared !== true || entry.node !== index.node) return;
+    const place = listenerId(entry);
+    places.set(place, (places.get(place) ?? new Set()).add(entry.service));
+    services.add(entry.service);
+  }
 }
 
-interface PlaceChanges {
-  /** One who has it alone gives or takes it. */
-  isAlone: boolean;
-  readonly services: Set<string>;
+/** When one who has it alone gives or takes it; from one such to another it is one entry, and the holders say so. */
+function bondsOfPlace(
+  place: string,
+  sharers: ReadonlySet<string>,
+  { last, index }: Pick<Changed, 'last' | 'index'>,
+): Bond[] {
+  const change = last.get(place);
+  if (change === undefined) return [];
+  const several = new Set(sharers);
+  for (const entry of [index.entries.get(place), change.kind === 'put' ? change.entry : undefined])
+    if (entry?.kind === 'listener') several.add(entry.service);
+  return several.size > 1 ? [...several].map((uid): Bond => [`place/${place}`, uid]) : [];
 }
 
 interface Changed {
@@ -59,10 +74,6 @@ function comingTo(last: ReadonlyMap<string, Change>, { node }: BondIndex): Reado
     change.kind === 'put' && change.entry.kind === 'listener' && change.entry.node === node ? [change.entry] : [],
   );
   return Map.groupBy(listeners, ({ service }) => service);
-}
-
-function isHostsChanged([before, after]: readonly (Entry | undefined)[]): boolean {
-  return hostsOf(before).join() !== hostsOf(after).join();
 }
 
 function bondsOfNames(services: ReadonlySet<string>, changed: Changed): Bond[] {
@@ -97,5 +108,7 @@ function namesOf(listeners: readonly ListenerEntry[], hosts: readonly string[]):
 }
 
 function hostsOf(entry: Entry | undefined): readonly string[] {
-  return entry?.kind === 'service' ? (entry.settings?.hosts ?? []) : [];
+  return entry?.kind === 'service' ? (entry.settings?.hosts ?? NONE) : NONE;
 }
+
+const NONE: readonly string[] = [];

@@ -88,14 +88,15 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): Rout
 export function holdersOf(matcher: Matcher, changes: readonly Change[]): [what: string, service: string][] {
   const { node, entries, parts } = matcher as Index;
   const listenersOf = (uid: string): Iterable<ListenerEntry> => parts.get(uid)?.listeners.values() ?? [];
-  const bonds = bondsOf(changes, { node, entries, listenersOf });
-  const holders = changes.flatMap((change): [string, string][] => {
+  const holders: [what: string, service: string][] = [];
+  for (const change of changes) {
     const old = entries.get(idOf(change));
-    if (old?.kind !== 'listener') return [];
+    if (old?.kind !== 'listener') continue;
     const stays = change.kind === 'put' && change.entry.kind === 'listener' && change.entry.service === old.service;
-    return stays ? [] : [[old.id, old.service]];
-  });
-  return [...holders, ...bonds.map(([what, service]): [string, string] => [what, service])];
+    if (!stays) holders.push([old.id, old.service]);
+  }
+  for (const [what, service] of bondsOf(changes, { node, entries, listenersOf })) holders.push([what, service]);
+  return holders;
 }
 
 function zoneAfter(changes: readonly Change[], { node, zone }: Index): string | null {
