@@ -10,6 +10,8 @@ import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
 
 const DURATION_MS = 3_000;
 const PER_MS = 1;
+/** Changes between two turns of the event loop, which the proxy's main thread shares: who has fallen behind catches up in several. */
+const MOST_AT_ONCE = 20;
 
 test('a thousand changes a second of one Service touch no other, and it ends as the last one said', async (t) => {
   await using fleet = await startFleet();
@@ -38,7 +40,8 @@ test('a thousand changes a second of one Service touch no other, and it ends as 
   let changes = 0;
   const started = performance.now();
   while (performance.now() < stop) {
-    for (; changes < (performance.now() - started) * PER_MS; changes += 1) {
+    const due = Math.min((performance.now() - started) * PER_MS, changes + MOST_AT_ONCE);
+    for (; changes < due; changes += 1) {
       const endpoints = [[endpointOf(old)], [], [endpointOf(old), endpointOf(last)]][changes % 3] ?? [];
       await fleet.serve(web([endpointOf(steady)]), web(endpoints, { name: 'storm', port: 9_000 + (changes % 2) }));
     }
