@@ -252,9 +252,9 @@ export class Decider {
   }
 }
 
-/** What it was given in this call is not taken from it again. */
+/** By its last decision: what it was given in this call is not taken from it again, and what it lost is not held any more. */
 function keptBy(record: ServiceRecord): HeldService | undefined {
-  return record.held ?? grantedTo(record);
+  return record.decision === undefined ? record.held : grantedTo(record);
 }
 
 type Ranks = Map<ServiceRecord, Rank>;

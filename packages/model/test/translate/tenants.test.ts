@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ServiceObject } from '@weir/model';
-import { namespace, policy, port, service, team } from '../build/snapshot.ts';
+import { OPEN_GRANTS, type ServiceObject } from '@weir/model';
+import { namespace, node, policy, port, service, team } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
 describe('limits of a tenant', () => {
@@ -102,6 +102,31 @@ describe('limits of a tenant', () => {
     assert.equal(widened([], 2), 'Accepted');
     assert.equal(widened([api], 2), 'QuotaExceeded', 'also where the turn of the other comes later');
     assert.equal(widened([api], 3), 'Accepted');
+  });
+
+  test('who lost its place in a change and finds another in the same change is measured as a new one is', () => {
+    const policies = [
+      policy('shop', { ...shop.spec, limits: { services: 1 } }),
+      policy('other', { namespaceSelector: team('other'), grants: { ...OPEN_GRANTS, pools: ['default', 'edge'] } }),
+    ];
+    const edge = node('n2', '192.0.2.2', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
+    const given = {
+      namespaces: [...namespaces, namespace('other', { team: 'other' })],
+      policies,
+      nodes: [node('n1', '192.0.2.1'), edge],
+    };
+    const web = service('shop/web', { createdAt: 0 });
+    const api = service('shop/api', { createdAt: 2, ports: [port(81)] });
+    const mover = service('other/mover', { createdAt: 1, ports: [port(90)] });
+    const before = fresh({ ...given, services: [web, api, mover] });
+    assert.equal(reasonOf(before, 'shop/api'), 'QuotaExceeded');
+    const onto = { ...web, ports: [port(90)] };
+    const away = { ...mover, annotations: { 'weir.dev/pool': 'edge' } };
+    const after = next(before, { ...given, services: [onto, api, away] });
+    assert.deepEqual(portsOf(after, 'other/mover'), ['n2:90']);
+    // When it was asked first its port was taken, so what it had went to the one that waited.
+    assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
+    assert.equal(reasonOf(after, 'shop/web'), 'QuotaExceeded');
   });
 
   test('0 means none', () => {
