@@ -40,6 +40,8 @@ export class ListenerBook {
   readonly #retries: Retries;
   readonly #doors: Doors;
   readonly #reports = new ReportList();
+  /** To be looked at once more: what is wanted may have changed while their ports were probed. */
+  #opened: ListenerKey[] = [];
   #cutoffs: readonly Cutoff[] = [];
   /** As the lock of the node has it. */
   #mode: Mode = { kind: 'serving' };
@@ -189,8 +191,18 @@ export class ListenerBook {
     if (!(await this.#isFree(key, at))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#states.set(key, { kind: 'open', opening: this.#doors.open(key, at, resolve) });
-    this.settle([key]);
+    this.#settleSoon(key);
     await promise;
+  }
+
+  /** With all others whose ports were found free at the same time. */
+  #settleSoon(key: ListenerKey): void {
+    if (this.#opened.push(key) > 1) return;
+    queueMicrotask(() => {
+      const keys = this.#opened;
+      this.#opened = [];
+      this.settle(keys);
+    });
   }
 
   async #hold(key: ListenerKey, at: ListenerEntry): Promise<void> {

@@ -33,7 +33,10 @@ export class NodeTable {
     for (const entry of table.entries.values()) if (this.#isOurs(entry)) this.#countTenant(entry, 1);
     const part = new Map<string, Entry>();
     for (const entry of table.entries.values()) if (this.#isOurs(entry)) part.set(entry.id, entry);
-    const changes = diff(this.part, { entries: part });
+    const changes =
+      this.#part.size === 0
+        ? [...part.values()].map((entry): Change => ({ kind: 'put', entry }))
+        : diff(this.part, { entries: part });
     this.#part = part;
     return changes;
   }

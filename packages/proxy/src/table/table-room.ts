@@ -19,9 +19,12 @@ import type { LimitBook } from '../admit/limit-book.ts';
 import { LimitRoom } from '../admit/limit-room.ts';
 import { UNROUTED_SLOT } from '../counters/columns.ts';
 import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
-import type { Order } from '../worker/messages.ts';
+import type { Order, TableOrder } from '../worker/messages.ts';
+import { monotonicMs } from '../worker/monotonic.ts';
+import { inParts } from '../workers/table-pieces.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { NodeTable } from './node-table.ts';
+import { TurnTaker } from './turn-taker.ts';
 
 export interface TableRoomOptions {
   readonly node: string;
@@ -39,6 +42,7 @@ export class TableRoom {
   readonly limits: LimitRoom;
   readonly #options: TableRoomOptions;
   readonly #table: NodeTable;
+  readonly #takes = new TurnTaker(monotonicMs);
   /** Where each Service is counted now. */
   readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
   #position: Position | null = null;
@@ -54,12 +58,12 @@ export class TableRoom {
 
   /** A whole table, of the fleet or of the copy on the disk. */
   replace(table: RoutingTable, position: Position): void {
-    this.#take(this.#table.replace(table), { position });
+    this.#takes.add(() => this.#take(this.#table.replace(table), { position }));
   }
 
   /** `table` is the one before with `changes` made. */
   patch(changes: readonly Change[], table: RoutingTable, revision: TakenRevision): void {
-    this.#take(this.#table.patch(changes, table), revision);
+    this.#takes.add(() => this.#take(this.#table.patch(changes, table), revision));
   }
 
   /** The workers have reached this mark. */
@@ -93,18 +97,30 @@ export class TableRoom {
     return { kind: 'table', changes, slots, limits: this.limits.rows() };
   }
 
-  #take(changes: readonly Change[], { position, changedAt }: TakenRevision): void {
-    const { pool, slots, onRoutes } = this.#options;
+  /**
+   * In steps, between which the thread may do what else is due: workers and listeners have the first thousands of Services while the
+   * others are still to come.
+   */
+  *#take(changes: readonly Change[], { position, changedAt }: TakenRevision): Iterable<void> {
+    const { pool, slots } = this.#options;
     const holders = holdersOf(this.matcher, changes);
-    const keys = patchMatcher(this.matcher, changes);
     const { assigned, left } = this.#assign(changes);
     const limits = this.limits.take(changes, this.#table.part.entries);
     this.#position = position;
-    if (changes.length > 0) pool().post({ kind: 'table', changes, slots: assigned, limits: limits.rows, holders });
+    for (const part of inParts({ kind: 'table', changes, slots: assigned, limits: limits.rows, holders })) {
+      this.#takePart(part);
+      yield;
+    }
     const mark = pool().mark();
     this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);
     this.#sent.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
+  }
+
+  #takePart(order: TableOrder): void {
+    const { pool, onRoutes } = this.#options;
+    const keys = patchMatcher(this.matcher, order.changes);
+    if (order.changes.length > 0) pool().post(order);
     onRoutes(keys);
   }
 

@@ -1,4 +1,4 @@
-// What the main thread and a worker say to each other. Orders are followed in the order in which they were given,
+// What the main thread and a worker say to each other, in lists of messages (see outbox.ts). Orders are followed in the order in which they were given,
 // but cut-offs at once.
 import type { Change, Cutoff, ListenerKey, Protocol, RouteKey } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';

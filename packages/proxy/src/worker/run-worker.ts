@@ -10,6 +10,7 @@ import type { UdpTransport } from '../udp/transport.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import { watchEventLoopDelay } from './event-loop-delay.ts';
 import { type Answer, PULSE_MS, type SentOrder, type WorkerBirth } from './messages.ts';
+import { Outbox } from './outbox.ts';
 import { RelayWorker } from './relay-worker.ts';
 import { Troubles } from './troubles.ts';
 
@@ -21,7 +22,8 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
   const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, delays } =
     workerData as WorkerBirth;
 
-  const answer = (said: Answer): void => port.postMessage(said);
+  const outbox = new Outbox<Answer>((answers) => port.postMessage(answers), setImmediate);
+  const answer = (said: Answer): void => outbox.say(said);
   const failures = new LocalFailures((counts) => answer({ kind: 'local-failures', counts }));
   const watchDelay = watchEventLoopDelay(new Float64Array(delays));
   const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
@@ -49,5 +51,7 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
     failures.tick();
     watchDelay.tick();
   }, TICK_MS);
-  port.on('message', (order: SentOrder) => worker.follow(order));
+  port.on('message', (orders: readonly SentOrder[]) => {
+    for (const order of orders) worker.follow(order);
+  });
 }

@@ -10,6 +10,9 @@ const ENDPOINTS_PER_WEIGHT = 8;
 /** Source ranges and hosts, which are read when the first client asks. */
 const TEXTS_PER_WEIGHT = 200;
 
+/** What the main thread takes in at once, with the listeners that it opens for them. */
+const PART_WEIGHT = 400;
+
 /** The same order goes to each worker. */
 const known = new WeakMap<TableOrder, SentOrder>();
 
@@ -18,21 +21,28 @@ export function inPieces(order: Order): SentOrder {
   if (order.kind !== 'table' || order.changes.length <= 1 || weightOf(order.changes) <= PIECE_WEIGHT) return order;
   let sent = known.get(order);
   if (sent === undefined) {
-    sent = packed(piecesOf(order));
+    sent = packed(piecesOf(order, PIECE_WEIGHT).map(({ holders: _known, ...piece }) => piece));
     known.set(order, sent);
   }
   return sent;
 }
 
-function piecesOf({ changes, slots, limits, holders }: TableOrder): TableOrder[] {
+/** The order as several, after which a worker is where it would be after this one, and between which no Service is divided. */
+export function inParts(order: TableOrder): TableOrder[] {
+  return weightOf(order.changes) <= PART_WEIGHT ? [order] : piecesOf(order, PART_WEIGHT);
+}
+
+function piecesOf({ changes, slots, limits, holders = [] }: TableOrder, most: number): TableOrder[] {
   const slotsLeft = new Map(slots.map((slot) => [slot[0], slot]));
   const limitsLeft = new Map((limits ?? []).map((rows) => [rows[0], rows]));
-  const pieces = bundlesOf(stepsFor(changes, holders ?? [])).map(
+  const held = Map.groupBy(holders, ([, service]) => service);
+  const pieces = bundlesOf(stepsFor(changes, holders), most).map(
     (steps): TableOrder => ({
       kind: 'table',
       changes: steps.flatMap((step) => step.changes),
       slots: takeFrom(slotsLeft, steps),
       limits: takeFrom(limitsLeft, steps),
+      holders: steps.flatMap(({ services }) => services.flatMap((uid) => held.get(uid) ?? [])),
     }),
   );
   if (slotsLeft.size === 0 && limitsLeft.size === 0) return pieces;
@@ -62,13 +72,13 @@ function takeFrom<T extends TableOrder['slots'][number] | BudgetRows>(
 }
 
 /** Steps are not divided: one Service with very many endpoints is one piece. */
-function bundlesOf(steps: readonly ChangeStep[]): ChangeStep[][] {
+function bundlesOf(steps: readonly ChangeStep[], most: number): ChangeStep[][] {
   const bundles: ChangeStep[][] = [];
   let weight = Number.POSITIVE_INFINITY;
   for (const step of steps) {
     const more = weightOf(step.changes);
     weight += more;
-    if (weight > PIECE_WEIGHT) {
+    if (weight > most) {
       bundles.push([]);
       weight = more;
     }

@@ -3,7 +3,8 @@ import type { Clock } from '@weir/runtime';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
-import type { Answer, Order, WorkerBirth } from '../worker/messages.ts';
+import type { Answer, Order, SentOrder, WorkerBirth } from '../worker/messages.ts';
+import { Outbox } from '../worker/outbox.ts';
 import { OrderQueue } from './order-queue.ts';
 import { profileOf } from './profile-of.ts';
 import { sumSlabs, type WorkerCounts } from './slab-sums.ts';
@@ -19,6 +20,8 @@ export const WORKER_ENTRY: URL = new URL(
 /** A thread that is still loading on a busy machine has not died. */
 const START_MS = 20_000;
 const SILENCE_MS = 2_000;
+/** A large table makes it grow to four times as much, which it would keep, and relaying leaves little for it to hold. */
+const YOUNG_MB = 12;
 /** When we ourselves looked so late, it was this process or machine that stood still, and the silence proves nothing. */
 const LATE_MS = 1_000;
 
@@ -81,13 +84,19 @@ export class WorkerThread {
       workerData: birth,
       name: `weir-${node}-${id}`,
       // At the limit V8 ends this thread (ERR_WORKER_OUT_OF_MEMORY) and not the process.
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB },
     });
     this.#vitals = new WorkerVitals(this.#worker, delays);
-    this.#orders = new OrderQueue((order) => this.#worker.postMessage(inPieces(order)));
-    this.#worker.on('message', (answer: Answer) => {
-      if (answer.kind === 'done') this.#orders.answered();
-      options.onAnswer(this, answer);
+    const outbox = new Outbox<SentOrder>((orders) => this.#worker.postMessage(orders), process.nextTick);
+    this.#orders = new OrderQueue((order) => {
+      outbox.say(inPieces(order));
+      if (order.kind === 'cutoffs') outbox.flush();
+    });
+    this.#worker.on('message', (answers: readonly Answer[]) => {
+      for (const answer of answers) {
+        if (answer.kind === 'done') this.#orders.answered();
+        options.onAnswer(this, answer);
+      }
     });
     this.#worker.on('error', (error) => {
       this.#reason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
