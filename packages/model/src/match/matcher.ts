@@ -14,6 +14,7 @@ import {
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Admission, admissionFor } from './admission.ts';
 import { bondsOf } from './bonds.ts';
+import { FewEntries } from './few-entries.ts';
 import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
 
@@ -38,8 +39,8 @@ interface Index extends Matcher {
 interface ServiceParts {
   service: ServiceEntry | undefined;
   admission: Admission | undefined;
-  readonly listeners: Map<string, ListenerEntry>;
-  readonly endpoints: Map<string, EndpointsEntry>;
+  readonly listeners: FewEntries<ListenerEntry>;
+  readonly endpoints: FewEntries<EndpointsEntry>;
 }
 
 /** The routes of one node's listeners. */
@@ -115,12 +116,12 @@ function link(index: Index, entry: Entry): string {
   }
   if (entry.kind === 'endpoints') {
     index.entries.set(entry.id, entry);
-    partsOf(index, entry.service).endpoints.set(entry.id, entry);
+    partsOf(index, entry.service).endpoints.put(entry);
     return entry.service;
   }
   if (entry.kind === 'listener' && entry.node === index.node) {
     index.entries.set(entry.id, entry);
-    partsOf(index, entry.service).listeners.set(entry.id, entry);
+    partsOf(index, entry.service).listeners.put(entry);
     return entry.service;
   }
   return '';
@@ -134,14 +135,14 @@ function unlink(index: Index, entry: Entry): string {
   if (entry.kind === 'service') parts.service = undefined;
   else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
-  if (parts.service === undefined && parts.endpoints.size === 0 && parts.listeners.size === 0) index.parts.delete(uid);
+  if (parts.service === undefined && parts.endpoints.isEmpty && parts.listeners.isEmpty) index.parts.delete(uid);
   return uid;
 }
 
 function partsOf(index: Index, uid: string): ServiceParts {
   let parts = index.parts.get(uid);
   if (parts === undefined) {
-    parts = { service: undefined, admission: undefined, listeners: new Map(), endpoints: new Map() };
+    parts = { service: undefined, admission: undefined, listeners: new FewEntries(), endpoints: new FewEntries() };
     index.parts.set(uid, parts);
   }
   return parts;

@@ -28,12 +28,13 @@ export interface SlotOwner {
 /** So many former owners are remembered, in some 25 MB: years of a quiet node, days of one whose Services come and go. */
 const MOST_FORMER = 65_536;
 
+const NOTHING = new Float64Array(COLUMNS);
 const READ_COLUMNS = [RECEIVED, SENT, CONNECTIONS, REQUESTS];
 
 interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
-  /** Counted in no slab of a living worker; below zero where the slabs still hold what an earlier owner counted. */
+  /** A row of `#bases`: counted in no slab of a living worker; below zero where these still hold what an earlier owner counted. */
   readonly base: Float64Array;
   /** The mark after which no new connection is counted here; undefined: in use. */
   leavingAt: number | undefined;
@@ -43,6 +44,8 @@ export class SlotBook {
   readonly #slabs = new Map<number, readonly SharedArrayBuffer[]>();
   readonly #slots = new Map<string, Slot>();
   readonly #free: number[] = [];
+  /** As many as each worker has. An array for each of thousands of slots would be larger than what is in it. */
+  readonly #bases = [createSlab()];
   /**
    * What was counted in slots that are given away, by slot key. The ledger knows such a pair by one cumulative value per
    * life, and the pair may come back in this life: counted from 0 it would be lost up to the former value. So none is
@@ -52,7 +55,6 @@ export class SlotBook {
   readonly #unrouted = new Float64Array(COLUMNS);
   readonly #mostFormer: number;
   #next = UNROUTED_SLOT + 1;
-  #slabCount = 1;
 
   constructor({ mostFormer = MOST_FORMER }: { readonly mostFormer?: number } = {}) {
     this.#mostFormer = mostFormer;
@@ -64,7 +66,7 @@ export class SlotBook {
 
   /** As many as are in use, for a worker that starts. */
   newSlabs(): SharedArrayBuffer[] {
-    return Array.from({ length: this.#slabCount }, createSlab);
+    return this.#bases.map(createSlab);
   }
 
   /** `slabs` may grow later. */
@@ -89,9 +91,10 @@ export class SlotBook {
       return { index: known.index, grows: false };
     }
     const index = this.#free.pop() ?? this.#next++;
-    const grows = index >= this.#slabCount * ROWS_PER_SLAB;
-    if (grows) this.#slabCount += 1;
-    const base = this.#former.get(key) ?? new Float64Array(COLUMNS);
+    const grows = index >= this.#bases.length * ROWS_PER_SLAB;
+    if (grows) this.#bases.push(createSlab());
+    const base = rowOf(this.#bases, index);
+    base.set(this.#former.get(key) ?? NOTHING);
     this.#former.delete(key);
     if (!grows) this.#each(index, (row) => addTo(base, row, -1));
     this.#slots.set(key, { index, owner, base, leavingAt: undefined });

@@ -20,13 +20,15 @@ export type Unhealthy = Pick<UnhealthyEndpoint, 'endpoint' | 'state' | 'why' | '
 
 const ALL_USED: PortJudgement = { unused: [], failing: [], ejected: [], changesAt: Number.POSITIVE_INFINITY };
 
+const NO_CHECKS: ReadonlyMap<string, WantedCheck> = new Map();
+
 /** One port of a Service: its listeners have the same endpoints, and one judgement of them. */
 export class PortHealth {
   readonly listeners: Set<RouteKey> = new Set();
   /** The last one. */
   judgement: PortJudgement = ALL_USED;
   /** Of the endpoints that it had then. */
-  #checks: ReadonlyMap<string, WantedCheck> = new Map();
+  #checks: ReadonlyMap<string, WantedCheck> = NO_CHECKS;
   /** Only of those that have ever failed. */
   readonly #ejections = new Map<string, EjectionState>();
 

@@ -1,0 +1,30 @@
+/** Entries by id, of which there is mostly one: a map for each of thousands of Services would be larger than what is in it. */
+export class FewEntries<E extends { readonly id: string }> {
+  #only: E | undefined;
+  /** As soon as there were two at a time. */
+  #several: Map<string, E> | undefined;
+
+  get isEmpty(): boolean {
+    return this.#only === undefined && (this.#several === undefined || this.#several.size === 0);
+  }
+
+  /** In the order in which they came. */
+  values(): Iterable<E> {
+    return this.#several?.values() ?? (this.#only === undefined ? [] : [this.#only]);
+  }
+
+  put(entry: E): void {
+    const only = this.#only;
+    if (this.#several !== undefined) this.#several.set(entry.id, entry);
+    else if (only === undefined || only.id === entry.id) this.#only = entry;
+    else {
+      this.#several = new Map([only, entry].map((each) => [each.id, each]));
+      this.#only = undefined;
+    }
+  }
+
+  delete(id: string): void {
+    this.#several?.delete(id);
+    if (this.#only?.id === id) this.#only = undefined;
+  }
+}
