@@ -61,6 +61,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
   });
   const listeners = new ListenerBook({
     matcher: tables.matcher,
+    isPartial: () => tables.isPartial,
     probe,
     post: (order) => pool.post(order),
     mark: () => pool.mark(),

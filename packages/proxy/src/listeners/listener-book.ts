@@ -1,5 +1,6 @@
 // The listeners of a proxy: plans, does, and reports. Everything that takes time ends in another look at the plan, so
-// that the sockets come to what is wanted whatever changes meanwhile.
+// that the sockets come to what is wanted whatever changes meanwhile. What an answer means depends on the state of its listener, and all
+// of that is here, which is why the file is long.
 import {
   type Cutoff,
   type ListenerEntry,
@@ -22,9 +23,10 @@ import type { Mode } from './mode.ts';
 import type { ListenerState, Opening } from './opening.ts';
 import { isServing, planListeners } from './plan-listeners.ts';
 import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
+import { PutOff, type PutOffOptions } from './put-off.ts';
 import { Retries } from './retries.ts';
 
-export interface ListenerBookOptions extends DoorsOptions {
+export interface ListenerBookOptions extends DoorsOptions, PutOffOptions {
   readonly matcher: Matcher;
   readonly probe: Probe;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -39,6 +41,7 @@ export class ListenerBook {
   readonly #held: HeldPorts;
   readonly #retries: Retries;
   readonly #doors: Doors;
+  readonly #putOff: PutOff;
   readonly #reports = new ReportList();
   /** To be looked at once more: what is wanted may have changed while their ports were probed. */
   #opened: ListenerKey[] = [];
@@ -54,6 +57,7 @@ export class ListenerBook {
     this.#checks = new PortChecks(options.probe);
     this.#retries = new Retries(options.clock);
     this.#doors = new Doors(options);
+    this.#putOff = new PutOff(options);
     this.#held = new HeldPorts({
       ...options,
       states: this.#states,
@@ -99,8 +103,8 @@ export class ListenerBook {
   /** Brings the sockets of these listeners, or of those of these routes, by default of all, to what the plan says. */
   settle(changed?: readonly (ListenerKey | RouteKey)[]): void {
     if (!this.#hasBegun || this.#isClosed) return;
-    const keys = changed && [...new Set(changed.map(listenerKeyOf))];
-    for (const key of keys ?? this.#options.matcher.listeners.keys()) this.#states.judge(key);
+    const keys = this.#putOff.due(changed?.map(listenerKeyOf) ?? this.#all());
+    for (const key of keys) this.#states.judge(key);
     if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
     const { matcher, clock } = this.#options;
     const steps = planListeners({
@@ -109,7 +113,7 @@ export class ListenerBook {
       present: this.#states.all,
       now: clock.now(),
       monotonic: clock.monotonic(),
-      ...(keys === undefined ? {} : { keys }),
+      keys,
     });
     const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.at)] : []));
     for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.at);
@@ -175,6 +179,12 @@ export class ListenerBook {
     return this.#reports.renew(this.#options.matcher.routes.values(), (route) =>
       mode.kind === 'blocked' ? { bound: false, listening: false, error: mode.reason } : this.#saidOf(route),
     );
+  }
+
+  /** That are wanted or there. */
+  *#all(): Iterable<ListenerKey> {
+    yield* this.#options.matcher.listeners.keys();
+    yield* this.#states.all.keys();
   }
 
   #saidOf(route: Route): Said {

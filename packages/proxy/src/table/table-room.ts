@@ -31,7 +31,7 @@ export interface TableRoomOptions {
   readonly slots: SlotBook;
   readonly limits: LimitBook;
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
-  /** These routes have changed. */
+  /** These routes have changed; after the last of a change once more, with none. */
   readonly onRoutes: (keys: readonly RouteKey[]) => void;
   /** All workers serve as the world has been since then, milliseconds since the epoch. */
   readonly onPropagated: (changedAt: number) => void;
@@ -46,6 +46,7 @@ export class TableRoom {
   /** Where each Service is counted now. */
   readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
   #position: Position | null = null;
+  #isPartial = false;
   #sent: (TakenRevision & { readonly mark: number })[] = [];
   #applied: Position | null = null;
 
@@ -85,6 +86,11 @@ export class TableRoom {
     return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
   }
 
+  /** A large change is being taken in: of those who share a listener some may not be here yet. */
+  get isPartial(): boolean {
+    return this.#isPartial;
+  }
+
   get nodeEntry(): NodeEntry | undefined {
     const entry = this.#table.part.entries.get(nodeId(this.#options.node));
     return entry?.kind === 'node' ? entry : undefined;
@@ -107,10 +113,13 @@ export class TableRoom {
     const { assigned, left } = this.#assign(changes);
     const limits = this.limits.take(changes, this.#table.part.entries);
     this.#position = position;
+    this.#isPartial = true;
     for (const part of inParts({ kind: 'table', changes, slots: assigned, limits: limits.rows, holders })) {
       this.#takePart(part);
       yield;
     }
+    this.#isPartial = false;
+    this.#options.onRoutes([]);
     const mark = pool().mark();
     this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);
@@ -120,7 +129,7 @@ export class TableRoom {
   #takePart(order: TableOrder): void {
     const { pool, onRoutes } = this.#options;
     const keys = patchMatcher(this.matcher, order.changes);
-    if (order.changes.length > 0) pool().post(order);
+    if (order.changes.length > 0 || order.slots.length > 0 || order.limits?.length) pool().post(order);
     onRoutes(keys);
   }
 

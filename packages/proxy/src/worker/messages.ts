@@ -57,8 +57,8 @@ export interface TableOrder {
   readonly slots: readonly (readonly [uid: string, slot: number])[];
   /** What limits them from now on. */
   readonly limits?: readonly BudgetRows[];
-  /** Whose the listeners are, by entry id, that the changes take away from a Service. */
-  readonly holders?: readonly (readonly [listener: string, service: string])[];
+  /** What the changes make pass from hand to hand (listeners, names, shared places), with each who has or gets it: see `holdersOf`. */
+  readonly holders?: readonly (readonly [what: string, service: string])[];
 }
 
 /** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */

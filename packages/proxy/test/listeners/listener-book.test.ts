@@ -4,6 +4,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { createMatcher, type Matcher } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { ListenerBook } from '../../src/listeners/listener-book.ts';
+import { PORT } from '../fixtures/ports.ts';
 import { web } from '../fixtures/serving.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
@@ -15,10 +16,12 @@ describe('listeners', () => {
   let clock: ManualClock;
   let taken: string | undefined;
   let probes: number;
+  let isPartial: boolean;
   beforeEach(() => {
     clock = new ManualClock();
     taken = undefined;
     probes = 0;
+    isPartial = false;
   });
 
   test('a foreign process that takes a held port is noticed, and the port taken back when it goes', async () => {
@@ -133,10 +136,34 @@ describe('listeners', () => {
     assert.equal(book.isSettled, true);
   });
 
+  test('one that several share opens when all of a change are here; others do not wait for it, and its end for nobody', async () => {
+    const shared = web([ENDPOINT], { name: 'shop', port: 443, shared: true });
+    const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT]), shared]), 'a');
+    const listeners = new Map(matcher.listeners);
+    isPartial = true;
+    const book = bookOf({ ...matcher, listeners });
+    await settled();
+    const open = (): number[] => book.open.map(({ door }) => door.port).toSorted((a, b) => a - b);
+    assert.deepEqual(open(), [PORT]);
+    book.settle([...listeners.keys()]);
+    await settled();
+    assert.deepEqual(open(), [PORT]);
+    isPartial = false;
+    book.settle([]);
+    await settled();
+    assert.deepEqual(open(), [443, PORT]);
+    isPartial = true;
+    const gone = [...listeners].flatMap(([key, { isShared }]) => (isShared ? [key] : []));
+    for (const key of gone) listeners.delete(key);
+    book.settle(gone);
+    assert.deepEqual(open(), [PORT]);
+  });
+
   function bookOf(matcher: Matcher, onChange = (): void => undefined): ListenerBook {
     const book: ListenerBook = new ListenerBook({
       matcher,
       clock,
+      isPartial: () => isPartial,
       probe: async () => {
         probes += 1;
         return taken;

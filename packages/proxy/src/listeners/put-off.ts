@@ -1,0 +1,37 @@
+import type { ListenerKey, Matcher } from '@weir/model';
+
+export interface PutOffOptions {
+  readonly matcher: Pick<Matcher, 'listeners'>;
+  /** A large change is being taken in: more routes are about to come. */
+  readonly isPartial: () => boolean;
+}
+
+/**
+ * Listeners that several Services share wait until all who share them are here: a client of one who is not would be told that its
+ * name is unknown, and not try again.
+ */
+export class PutOff {
+  readonly #options: PutOffOptions;
+  readonly #waiting = new Set<ListenerKey>();
+
+  constructor(options: PutOffOptions) {
+    this.#options = options;
+  }
+
+  /** Those of `keys` whose turn is now, and those that waited for it. */
+  due(keys: Iterable<ListenerKey>): ReadonlySet<ListenerKey> {
+    const { matcher, isPartial } = this.#options;
+    const due = new Set(keys);
+    if (!isPartial()) {
+      for (const key of this.#waiting) due.add(key);
+      this.#waiting.clear();
+      return due;
+    }
+    for (const key of due) {
+      if (matcher.listeners.get(key)?.isShared !== true) continue;
+      due.delete(key);
+      this.#waiting.add(key);
+    }
+    return due;
+  }
+}
