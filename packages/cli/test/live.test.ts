@@ -16,11 +16,10 @@ test('what is not yet whole is not shown', async () => {
   assert.deepEqual(await framesFrom([Buffer.from(RATES.slice(0, -1))]), []);
 });
 
-test('a long past in many small pieces is not read again for each of them', async () => {
-  const past = `event: history\ndata: ${JSON.stringify({ tenants: ['x'.repeat(400_000)] })}\n\n`;
-  const started = performance.now();
-  assert.deepEqual(await framesFrom(cut(Buffer.from(past + RATES), 4)), [FRAME]);
-  assert.ok(performance.now() - started < 5_000);
+// Read again each time it would be 100 GB; once, it is done long before the limit.
+test('a long past in many small pieces is not read again for each of them', { timeout: 30_000 }, async () => {
+  const past = `event: history\ndata: ${JSON.stringify({ tenants: ['x'.repeat(1_000_000)] })}\n\n`;
+  assert.deepEqual(await framesFrom(cut(Buffer.from(past + RATES), 5)), [FRAME]);
 });
 
 async function framesFrom(chunks: Iterable<Uint8Array>): Promise<unknown[]> {

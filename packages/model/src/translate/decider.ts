@@ -148,9 +148,9 @@ export class Decider {
 
   /** What it has: its listeners, and ports that it was given and no node is there to serve. */
   #count(record: ServiceRecord, tenancy: Tenancy): void {
-    const { uid, service, held } = record;
+    const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);
-    const tenant = membership.kind === 'tenant' ? membership.tenant.name : held?.tenant;
+    const tenant = membership.kind === 'tenant' ? membership.tenant.name : undefined;
     const isBound = heldPorts(this.#taken.listenersOf(uid));
     const given = keptBy(record)?.ports;
     const ports = service.ports.filter((port) => isBound(port) || given?.has(portKey(port)) === true).length;

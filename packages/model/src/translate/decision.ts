@@ -181,11 +181,12 @@ interface Served extends Given {
   readonly objection: Refusal | undefined;
 }
 
-function served(service: ServiceObject, given: Served, { fleet, quota }: DecisionContext): Verdicts {
+function served(service: ServiceObject, given: Served, { fleet, membership, quota }: DecisionContext): Verdicts {
   const { tenant, settings, placement, modes } = given;
   const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
   const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
-  quota.use(tenant.name, service, service.ports.length - badPorts.size);
+  // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
+  if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
   const accepted: ServiceEntry['accepted'] = given.objection ??

@@ -77,22 +77,16 @@ function askFor(tenant: Tenant): string {
   return `ask for a higher limit in ${policyText(tenant.policy)}`;
 }
 
-/**
- * With their namespace where the tenant has several. What a namespace in dispute had under this tenant's name counts on, but is
- * somebody else's: it is not named.
- */
+/** With their namespace where the tenant has several. */
 function names(tenant: Tenant, used: Used): string {
   if (used.named?.by !== tenant) used.named = { by: tenant, text: namesOf(tenant, used) };
   return used.named.text;
 }
 
 function namesOf(tenant: Tenant, used: Used): string {
-  const own = new Set(tenant.namespaces);
-  const services = [...used.services.values()]
-    .map(({ service }) => service)
-    .filter(({ namespace }) => own.has(namespace));
-  const others = used.services.size - services.length;
-  const texts = services.map(({ namespace, name }) => (own.size > 1 ? `${namespace}/${name}` : name)).sort();
-  const all = texts.length === 0 ? [] : [listed(texts)];
-  return [...all, ...(others === 0 ? [] : [`${others} of other namespaces`])].join(' and ');
+  const hasSeveral = tenant.namespaces.length > 1;
+  const texts = [...used.services.values()].map(({ service: { namespace, name } }) =>
+    hasSeveral ? `${namespace}/${name}` : name,
+  );
+  return listed(texts.sort());
 }

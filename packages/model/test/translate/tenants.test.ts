@@ -171,4 +171,30 @@ describe('who is a tenant', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'TenantConflict');
     assert.equal(statusOf(translation, 'b/web').tenant, 'gold');
   });
+
+  test('what goes on in dispute counts for nobody: the tenant of its former name has all that it may have', () => {
+    const named = (name: string, priority: number): ReturnType<typeof policy> =>
+      policy(name, {
+        priority,
+        namespaceSelector: team(name),
+        tenantFrom: { kind: 'name', name: 'gold' },
+        limits: { services: 1 },
+      });
+    const world = {
+      namespaces: [namespace('a', { team: 'one' }), namespace('b', { team: 'two' })],
+      policies: [named('one', 1)],
+      services: [service('a/web')],
+    };
+    const before = fresh(world);
+    assert.equal(statusOf(before, 'a/web').tenant, 'gold');
+    const policies = [named('one', 1), named('two', 2)];
+    const after = next(before, {
+      ...world,
+      policies,
+      services: [service('a/web'), service('b/web', { ports: [port(81)] })],
+    });
+    assert.equal(reasonOf(after, 'a/web'), 'TenantConflict');
+    assert.notEqual(statusOf(after, 'a/web').settings, null);
+    assert.equal(reasonOf(after, 'b/web'), 'Accepted');
+  });
 });
