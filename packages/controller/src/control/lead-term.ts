@@ -5,7 +5,7 @@ export interface LeadTermParts {
   readonly leader: Pick<Leadership, 'isLeader'>;
   /** Claims the table: from then on nobody else can write it. */
   claim(): Promise<void>;
-  readonly isClaimed: boolean;
+  isClaimed(): boolean;
   /** Reads everything again. */
   read(signal: AbortSignal): Promise<void>;
   /** Finds out who of the fleet is there. */
@@ -37,7 +37,7 @@ export class LeadTerm {
     const { leader, claim, read, listen } = this.#parts;
     for (;;) {
       if (!leader.isLeader) throw new LeadLost();
-      if (this.#parts.isClaimed && this.#begun === this.#term) return;
+      if (this.#parts.isClaimed() && this.#begun === this.#term) return;
       const term = this.#term;
       await claim();
       // A store that was wiped is claimed a second time in one term: nobody else has decided anything in it.

@@ -67,9 +67,7 @@ export function startController(options: ControllerOptions): Controller {
   const unpublished = new UnpublishedChange();
   const term = new LeadTerm({
     leader,
-    get isClaimed() {
-      return table.isLeading;
-    },
+    isClaimed: () => table.isLeading,
     claim: () => table.lead(),
     async read(signal) {
       await source.refresh?.(signal);

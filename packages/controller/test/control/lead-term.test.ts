@@ -7,7 +7,7 @@ test('a store that is away while the proxies are listened to does not make every
   let isAway = true;
   const term = new LeadTerm({
     leader: { isLeader: true },
-    isClaimed: true,
+    isClaimed: () => true,
     claim: async () => void done.push('claim'),
     read: async () => void done.push('read'),
     async listen() {

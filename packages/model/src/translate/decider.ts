@@ -2,11 +2,11 @@
 // the rest goes by rank. Asked again is only who is touched by what another one gave up or took.
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry } from '../table/entry.ts';
+import { AskingOrder } from './asking-order.ts';
 import { type Decision, decide } from './decision.ts';
 import type { Held, HeldService } from './held.ts';
 import { isSameListeners, stillOf } from './kept-listeners.ts';
 import type { Nodes } from './nodes.ts';
-import { compareRanks, type Rank, rankOf } from './owned.ts';
 import { heldPorts } from './placement.ts';
 import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
@@ -63,14 +63,14 @@ export class Decider {
       if (before !== undefined) this.#taken.give(uid, before, held?.settings.hosts ?? []);
     }
     this.#before.clear();
-    const ranks = new Map([...dirty].map((record) => [record, this.#rankOf(record)]));
+    const order = new AskingOrder(this.#taken, dirty);
     const decided = new Set<ServiceRecord>();
     const tenants = new Set<string>();
     let touched = new Touched();
     for (const record of gone) this.#remove(record, touched);
-    const inOrder = this.#inOrder(dirty, ranks);
+    const inOrder = order.sorted(dirty);
     for (const record of inOrder) this.#recount(record, { world, touched });
-    let turns = this.#turnsFor(inOrder, { touched, ranks, world });
+    let turns = this.#turnsFor(inOrder, { touched, order, world });
     const most = ROUNDS_EACH * (1 + this.#waiting.size + dirty.size);
     for (let rounds = 0; rounds < most; rounds += 1) {
       for (const tenant of touched.tenants) tenants.add(tenant);
@@ -78,15 +78,14 @@ export class Decider {
       const round = this.#round(turns, { world, touched });
       if (round.length === 0) break;
       for (const record of round) decided.add(record);
-      turns = this.#turnsFor([], { touched, ranks, world });
+      turns = this.#turnsFor([], { touched, order, world });
     }
     return { decided, tenants };
   }
 
   /** Who has a turn: these, which are in order, and who waits for what was touched. */
-  #turnsFor(first: readonly ServiceRecord[], { touched, ranks, world }: Pass & { readonly ranks: Ranks }): Turns {
-    const compare = (a: ServiceRecord, b: ServiceRecord): number => this.#compare(a, b, ranks);
-    const turns = new Turns({ compare, isAnswered: (group) => this.#isAnswered(group, world) }, first);
+  #turnsFor(first: readonly ServiceRecord[], { touched, order, world }: Pass & { readonly order: AskingOrder }): Turns {
+    const turns = new Turns({ compare: order.compare, isAnswered: (group) => this.#isAnswered(group, world) }, first);
     for (const record of this.#waiting.forPorts(touched.ports)) turns.add(record);
     this.#addGroups(turns, touched, world);
     return turns;
@@ -225,27 +224,6 @@ export class Decider {
     return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
   }
 
-  #inOrder(records: ReadonlySet<ServiceRecord>, ranks: Ranks): ServiceRecord[] {
-    return [...records].sort((a, b) => this.#compare(a, b, ranks));
-  }
-
-  #compare(a: ServiceRecord, b: ServiceRecord, ranks: Ranks): number {
-    return compareRanks(this.#rankIn(ranks, a), this.#rankIn(ranks, b));
-  }
-
-  /** As it was when it was first asked for in this call. */
-  #rankIn(ranks: Ranks, record: ServiceRecord): Rank {
-    const known = ranks.get(record);
-    if (known !== undefined) return known;
-    const rank = this.#rankOf(record);
-    ranks.set(record, rank);
-    return rank;
-  }
-
-  #rankOf({ uid, service, held }: ServiceRecord): Rank {
-    return rankOf(service, { hasPorts: this.#taken.listenersOf(uid).length > 0, isHeld: held !== undefined });
-  }
-
   #useOf(uid: string): string {
     const tenant = this.quota.tenantOf(uid);
     return tenant === undefined ? '' : `${tenant}\n${this.quota.portsOf(uid)}`;
@@ -256,8 +234,6 @@ export class Decider {
 function keptBy(record: ServiceRecord): HeldService | undefined {
   return record.decision === undefined ? record.held : grantedTo(record);
 }
-
-type Ranks = Map<ServiceRecord, Rank>;
 
 interface Pass {
   readonly world: World;
