@@ -194,7 +194,7 @@ describe('who is a tenant', () => {
       services: [service('a/web'), service('b/web', { ports: [port(81)] })],
     });
     assert.equal(reasonOf(after, 'a/web'), 'TenantConflict');
-    assert.notEqual(statusOf(after, 'a/web').settings, null);
+    assert.notDeepEqual(statusOf(after, 'a/web').nodes, []);
     assert.equal(reasonOf(after, 'b/web'), 'Accepted');
   });
 });
