@@ -60,7 +60,10 @@ describe(
         assert.deepEqual(cutOff(await store.cutoffs.read()), []);
         const written = await everythingWritten(cluster, store);
         assert.deepEqual(written.programmed, names);
-        return written;
+        // Events come after the conditions. Each Service is told both, and then there is nothing left to say.
+        assert.deepEqual(await toldOf(cluster, 'Programmed'), names);
+        assert.deepEqual(await toldOf(cluster, 'NoReadyEndpoints'), names);
+        return { ...written, objects: (await everythingWritten(cluster, store)).objects };
       });
 
       const heardBefore = proxy.requests.length;
@@ -121,6 +124,20 @@ interface Written {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly resourceVersion: string };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+interface Told {
+  readonly reason: string;
+  readonly regarding: { readonly kind: string; readonly name: string };
+}
+
+/** The Services, of those that there are, of which an Event says it. */
+async function toldOf(cluster: Cluster, reason: string): Promise<string[]> {
+  const { items } = await cluster.get<{ items: readonly Told[] }>('events.events.k8s.io', '-n', 'shop');
+  const told = items.filter(
+    (each) => each.reason === reason && each.regarding.kind === 'Service' && each.regarding.name !== 's0',
+  );
+  return [...new Set(told.map(({ regarding }) => regarding.name))].sort();
 }
 
 /** All that a controller writes, and nothing that changes otherwise. */
