@@ -11,7 +11,7 @@ import {
   type Snapshot,
   undecidedViewsFor,
 } from '@weir/model';
-import type { Clock, Logger } from '@weir/runtime';
+import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink, Wanted } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
@@ -38,6 +38,10 @@ export interface FleetKeeperOptions {
   readonly onNews: () => void;
 }
 
+/** Since the store is within reach, every proxy that lives has said so by then: it connects again within 2 s, and beats at once. */
+const ALL_HEARD_MS = 3_000;
+const LISTEN_AGAIN_MS = 250;
+
 /** Listens to the proxies, and has the Services told: beside each other, since an API server may take its time and a proxy may not. */
 export class FleetKeeper {
   readonly #heartbeats: HeartbeatStore;
@@ -48,6 +52,8 @@ export class FleetKeeper {
   #strangers: ReadonlySet<string> = new Set();
   #liveness = new Liveness();
   #absences = new Absences();
+  /** Since when the store is within reach of everybody, as far as we know. */
+  #reachableSince: number;
   readonly #toldViews = new ToldViews();
   /** Remembers the views, and with them what was last published; none at first, and while another leads. */
   #memory: FleetViews | undefined;
@@ -67,6 +73,7 @@ export class FleetKeeper {
     this.#sink = sink;
     this.#clock = clock;
     this.#log = log;
+    this.#reachableSince = clock.monotonic();
   }
 
   /** Somebody waits for the proxies to confirm its ports. */
@@ -84,6 +91,11 @@ export class FleetKeeper {
     this.#liveness.grace(this.#clock.monotonic());
   }
 
+  /** The store is within reach again, perhaps of the others somewhat later. */
+  reconnected(): void {
+    this.#reachableSince = this.#clock.monotonic();
+  }
+
   /** Another leads, listens and publishes: what it published will be read from the Services. */
   forget(): void {
     this.#lead.abort();
@@ -97,14 +109,27 @@ export class FleetKeeper {
     this.#mayTell = false;
   }
 
-  /** Before the first decision of a lead: who is away gets nothing new by it. */
-  async listen({ nodes }: Pick<Snapshot, 'nodes'>): Promise<void> {
+  /**
+   * Before the first decision of a lead: who is away gets nothing new by it. Whoever comes back together with the store has a moment
+   * to be heard, else all that is new would be put on whoever is first.
+   */
+  async listen({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
     const { signal: lead } = this.#lead;
-    const now = this.#clock.monotonic();
-    const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
-    if (lead.aborted) return;
-    this.#liveness.answered(heartbeats, now);
-    this.#noteAbsences(nodes, { now, known });
+    for (;;) {
+      const now = this.#clock.monotonic();
+      const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
+      if (lead.aborted) return;
+      this.#liveness.answered(heartbeats, now);
+      const heard = this.#heardNodes();
+      const isAllHeard = carryingNodes(nodes).every((name) => heard.has(name) || !known.has(name));
+      if (isAllHeard || now >= this.#reachableSince + ALL_HEARD_MS) {
+        this.#noteAbsences(nodes, { now, known });
+        return;
+      }
+      await wait(this.#clock, LISTEN_AGAIN_MS, AbortSignal.any([lead, signal])).catch(() => undefined);
+      signal.throwIfAborted();
+      if (lead.aborted) return;
+    }
   }
 
   /** Listens, and notes what is to be told. */
@@ -167,9 +192,11 @@ export class FleetKeeper {
       this.#absences.interrupted();
       return;
     }
-    const carrying = nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).map(({ name }) => name);
-    const heard = new Set(this.#liveness.alive().map(({ node }) => node));
-    this.#absences.listened({ nodes: carrying, heard, ...at });
+    this.#absences.listened({ nodes: carryingNodes(nodes), heard: this.#heardNodes(), ...at });
+  }
+
+  #heardNodes(): ReadonlySet<string> {
+    return new Set(this.#liveness.alive().map(({ node }) => node));
   }
 
   #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {
@@ -183,6 +210,11 @@ export class FleetKeeper {
     this.#memory = memory;
     return this.#toldViews.of(views, exhausted);
   }
+}
+
+/** Names of those that should have a proxy. */
+function carryingNodes(nodes: Snapshot['nodes']): readonly string[] {
+  return nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).map(({ name }) => name);
 }
 
 /** What the Services say in their status; read through only when somebody asks. */

@@ -9,7 +9,7 @@ export interface LeadTermParts {
   /** Reads everything again. */
   read(signal: AbortSignal): Promise<void>;
   /** Finds out who of the fleet is there. */
-  listen(): Promise<void>;
+  listen(signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -44,7 +44,7 @@ export class LeadTerm {
       if (this.#begun === term) continue;
       if (this.#read !== term) await read(signal);
       this.#read = term;
-      await listen();
+      await listen(signal);
       this.#begun = term;
     }
   }

@@ -73,7 +73,7 @@ export function startController(options: ControllerOptions): Controller {
       await source.refresh?.(signal);
       await source.synced(signal);
     },
-    listen: async () => fleet?.listen(source.snapshot()),
+    listen: async (signal) => fleet?.listen(source.snapshot(), signal),
   });
   const follow = (): void => {
     term.end();
@@ -207,6 +207,7 @@ export function startController(options: ControllerOptions): Controller {
     metrics.follow(leader),
     store.onConnection((state) => {
       if (state !== 'ready') return;
+      fleet?.reconnected();
       table.recheck();
       decide.trigger();
       listen.trigger();

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceView } from '@weir/model';
+import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceObject, type ServiceView } from '@weir/model';
+import { ManualClock } from '@weir/runtime';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
 import type { Wanted } from '../../src/status/status-sink.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 import { givenLead } from '../fixtures/leadership.ts';
-import { heartbeat, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
+import { heartbeat, served, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
 
 describe('what Services are told', () => {
   interface Told extends World {
@@ -173,6 +175,18 @@ describe('what Services are told', () => {
       return heartbeat(name, [], { listeners: listener === undefined ? [] : [{ ...listener, id }] });
     };
 
+    const portOf = (port: number): ServiceObject['ports'][number] => ({
+      name: null,
+      port,
+      protocol: 'TCP',
+      appProtocol: null,
+      nodePort: null,
+    });
+    const placedIn = ({ table }: MemoryStore): readonly string[] =>
+      [...table.content.entries.values()]
+        .flatMap((entry) => (entry.kind === 'service' ? [`${entry.name} ${entry.nodes.join()}`] : []))
+        .sort();
+
     test('another takes its place after five minutes, and who is back finds it taken', async (context) => {
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
       const world = await told(context, { source });
@@ -197,20 +211,61 @@ describe('what Services are told', () => {
       await first.controller.close();
       for (const name of [gone, other]) await first.store.heartbeats.beginLife(name, 1);
       for (const name of [other, third]) await first.store.heartbeats.beat(beatOf(name));
-      const port = { name: null, port: 81, protocol: 'TCP', appProtocol: null, nodePort: null };
-      const added = [...services, serviceObject('new', { ports: [port] })];
+      const added = [...services, serviceObject('new', { ports: [portOf(81)] })];
       const { store } = first;
-      await startWorld(context, {
+      const second = await startWorld(context, {
         store,
         source: new FakeSource({ nodes, services: added }),
         status: { observed: 0, want: () => undefined, write: async () => 'done' },
       });
-      const { content } = store.table;
-      const placed = [...content.entries.values()].flatMap((entry) =>
-        entry.kind === 'service' ? [`${entry.name} ${entry.nodes.join()}`] : [],
-      );
-      assert.deepEqual(placed.sort(), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
-      assert.equal(content.revisions.length, 2, 'known before the first decision, and not corrected by a second one');
+      await live(second, 4, [other, third].map(beatOf));
+      assert.deepEqual(placedIn(store), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
+      const { revisions } = store.table.content;
+      assert.equal(revisions.length, 2, 'known before the first decision, and not corrected by a second one');
+    });
+
+    test('in a store that comes back together with the controller, new Services wait for those who beat a moment later', async (context) => {
+      const services = [serviceObject('web'), serviceObject('api', { ports: [portOf(81)] })];
+      const undisturbed = await told(context, { source: new FakeSource({ nodes, services }) });
+      const expected = placedIn(undisturbed.store);
+      const clock = new ManualClock();
+      const store = createMemoryStore({ clock });
+      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
+      await store.heartbeats.beat(beatOf('a'));
+      const world = await startWorld(context, {
+        clock,
+        store,
+        source: new FakeSource({ nodes, services }),
+        status: { observed: 0, want: () => undefined, write: async () => 'done' },
+      });
+      await live(world, 1, [beatOf('a')]);
+      assert.deepEqual(await served(store), ['nothing']);
+      await live(world, 1, ['a', 'b', 'c'].map(beatOf));
+      assert.deepEqual(placedIn(store), expected);
+      assert.equal(store.table.content.revisions.length, 1);
+    });
+
+    test('a controller that has long been connected decides at once when it begins to lead', async (context) => {
+      const leader = givenLead(false);
+      const world = await told(context, {
+        leader,
+        source: new FakeSource({ nodes, services: [serviceObject('web')] }),
+      });
+      for (const { name } of nodes) await world.store.heartbeats.beginLife(name, 1);
+      await live(world, 10, ['a', 'b'].map(beatOf));
+      leader.set(true);
+      await world.pass(10);
+      assert.deepEqual(placedIn(world.store), ['web a,b']);
+    });
+
+    test('who loses the lead while it waits for proxies to be heard decides nothing', async (context) => {
+      const leader = givenLead();
+      const store = createMemoryStore({ clock: new ManualClock() });
+      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
+      const world = await told(context, { leader, store });
+      leader.set(false);
+      await world.pass(10_000);
+      assert.deepEqual(await served(store), ['nothing']);
     });
 
     test('time in which the store does not answer does not count', async (context) => {
