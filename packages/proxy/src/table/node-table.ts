@@ -1,4 +1,4 @@
-import { type Change, diff, EMPTY_TABLE, type Entry, idOf, type RoutingTable, serviceId, tenantId } from '@weir/model';
+import { type Change, diff, type Entry, idOf, type RoutingTable, serviceId, tenantId } from '@weir/model';
 
 /**
  * The part of the fleet's table that one node serves: its own entry and listeners, the Services that those belong to,
@@ -6,7 +6,6 @@ import { type Change, diff, EMPTY_TABLE, type Entry, idOf, type RoutingTable, se
  */
 export class NodeTable {
   readonly #node: string;
-  #whole: RoutingTable = EMPTY_TABLE;
   #part = new Map<string, Entry>();
   /** Listeners of this node, by Service UID. */
   #listeners = new Map<string, number>();
@@ -25,7 +24,6 @@ export class NodeTable {
 
   /** A whole table instead of what was there; returns what changes in the part. */
   replace(table: RoutingTable): Change[] {
-    this.#whole = table;
     this.#listeners = new Map();
     this.#endpoints = new Map();
     this.#tenants = new Map();
@@ -43,14 +41,13 @@ export class NodeTable {
 
   /** `table` is the one before with `changes` made; returns what changes in the part, in O(changes). */
   patch(changes: readonly Change[], table: RoutingTable): Change[] {
-    const before = this.#whole;
-    this.#whole = table;
     const ids = new Set(changes.map(idOf));
     const services = new Set<string>();
     for (const id of ids) {
-      const old = before.entries.get(id);
+      // Of the table before only our part is known, so that it is not kept.
+      const old = this.#part.get(id);
       const entry = table.entries.get(id);
-      if (old !== undefined) this.#unlink(old);
+      this.#unlink(id, old);
       if (entry !== undefined) this.#link(entry);
       for (const each of [old, entry]) if (each?.kind === 'listener') services.add(each.service);
     }
@@ -117,15 +114,15 @@ export class NodeTable {
     }
   }
 
-  #unlink(entry: Entry): void {
-    if (entry.kind === 'listener' && entry.node === this.#node) {
-      const left = (this.#listeners.get(entry.service) ?? 0) - 1;
-      if (left > 0) this.#listeners.set(entry.service, left);
-      else this.#listeners.delete(entry.service);
-    } else if (entry.kind === 'endpoints') {
-      const ids = this.#endpoints.get(entry.service);
-      ids?.delete(entry.id);
-      if (ids?.size === 0) this.#endpoints.delete(entry.service);
+  #unlink(id: string, old: Entry | undefined): void {
+    if (old?.kind === 'listener') {
+      const left = (this.#listeners.get(old.service) ?? 0) - 1;
+      if (left > 0) this.#listeners.set(old.service, left);
+      else this.#listeners.delete(old.service);
     }
+    const [kind, uid = ''] = id.split('/', 2);
+    if (kind !== 'endpoints') return;
+    const ids = this.#endpoints.get(uid);
+    if (ids?.delete(id) === true && ids.size === 0) this.#endpoints.delete(uid);
   }
 }

@@ -23,6 +23,7 @@ import type { Order, TableOrder } from '../worker/messages.ts';
 import { monotonicMs } from '../worker/monotonic.ts';
 import { inParts } from '../workers/table-pieces.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { Backlog } from './backlog.ts';
 import { NodeTable } from './node-table.ts';
 import { TurnTaker } from './turn-taker.ts';
 
@@ -43,6 +44,8 @@ export class TableRoom {
   readonly #options: TableRoomOptions;
   readonly #table: NodeTable;
   readonly #takes = new TurnTaker(monotonicMs);
+  /** What the next take brings. */
+  readonly #backlog = new Backlog();
   /** Where each Service is counted now. */
   readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
   #position: Position | null = null;
@@ -59,12 +62,12 @@ export class TableRoom {
 
   /** A whole table, of the fleet or of the copy on the disk. */
   replace(table: RoutingTable, position: Position): void {
-    this.#takes.add(() => this.#take(this.#table.replace(table), { position }));
+    this.#wait((backlog) => backlog.replace(table, { position }));
   }
 
   /** `table` is the one before with `changes` made. */
   patch(changes: readonly Change[], table: RoutingTable, revision: TakenRevision): void {
-    this.#takes.add(() => this.#take(this.#table.patch(changes, table), revision));
+    this.#wait((backlog) => backlog.add(changes, table, revision));
   }
 
   /** The workers have reached this mark. */
@@ -101,6 +104,19 @@ export class TableRoom {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
     const slots = [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const);
     return { kind: 'table', changes, slots, limits: this.limits.rows() };
+  }
+
+  #wait(forWhat: (backlog: Backlog) => void): void {
+    const isAwaited = !this.#backlog.isEmpty;
+    forWhat(this.#backlog);
+    if (!isAwaited) this.#takes.add(() => this.#takeBacklog());
+  }
+
+  #takeBacklog(): Iterable<void> {
+    const next = this.#backlog.take();
+    if (next === undefined) return [];
+    const { table, revision, changes } = next;
+    return this.#take(changes === undefined ? this.#table.replace(table) : this.#table.patch(changes, table), revision);
   }
 
   /**

@@ -1,0 +1,48 @@
+import { type Change, idOf, type RoutingTable } from '@weir/model';
+import type { TakenRevision } from '@weir/store';
+
+/** Where to go from whatever was taken before; `changes`: the last of each entry, undefined where any may be another. */
+export interface Destination {
+  readonly table: RoutingTable;
+  readonly revision: TakenRevision;
+  readonly changes: readonly Change[] | undefined;
+}
+
+/**
+ * What came while a very large take is under way, as one step: any number of revisions may come. Of each entry only the last state is
+ * kept, and no more changes than the table has entries.
+ */
+export class Backlog {
+  #last: Pick<Destination, 'table' | 'revision'> | undefined;
+  /** By id; undefined: there are too many, or nobody said what they are. */
+  #changes: Map<string, Change> | undefined = new Map();
+
+  get isEmpty(): boolean {
+    return this.#last === undefined;
+  }
+
+  /** A whole table: what came before does not matter any more. */
+  replace(table: RoutingTable, revision: TakenRevision): void {
+    this.#last = { table, revision };
+    this.#changes = undefined;
+  }
+
+  /** `table` is the one before with `changes` made. */
+  add(changes: readonly Change[], table: RoutingTable, revision: TakenRevision): void {
+    // What waits longest says how late it is.
+    const changedAt = this.#last?.revision.changedAt ?? revision.changedAt;
+    this.#last = { table, revision: changedAt === undefined ? revision : { ...revision, changedAt } };
+    for (const change of changes) this.#changes?.set(idOf(change), change);
+    if (this.#changes !== undefined && this.#changes.size > table.entries.size) this.#changes = undefined;
+  }
+
+  /** Empties it; undefined: it is. */
+  take(): Destination | undefined {
+    if (this.#last === undefined) return undefined;
+    const { table, revision } = this.#last;
+    const changes = this.#changes && [...this.#changes.values()];
+    this.#last = undefined;
+    this.#changes = new Map();
+    return { table, revision, changes };
+  }
+}
