@@ -17,7 +17,7 @@ import type { StatusSink, Wanted } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
 import { Absences, type Hearing } from './absences.ts';
 import { Liveness } from './liveness.ts';
-import { withStrangers } from './strangers.ts';
+import { Strangers } from './strangers.ts';
 
 /** What is decided, and what it was decided from. */
 export interface Decided {
@@ -49,7 +49,8 @@ export class FleetKeeper {
   readonly #clock: Clock;
   readonly #log: Logger;
   /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
-  #strangers: ReadonlySet<string> = new Set();
+  #toldStrangers: ReadonlySet<string> = new Set();
+  readonly #strangers = new Strangers();
   #liveness = new Liveness();
   #absences = new Absences();
   /** Since when the store is within reach of everybody, as far as we know. */
@@ -171,10 +172,10 @@ export class FleetKeeper {
       const key = `${node}/${life}`;
       if (unreadable === undefined) continue;
       present.add(key);
-      if (this.#strangers.has(key)) continue;
+      if (this.#toldStrangers.has(key)) continue;
       this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
     }
-    this.#strangers = present;
+    this.#toldStrangers = present;
   }
 
   #note(wanted: Wanted): void {
@@ -205,7 +206,7 @@ export class FleetKeeper {
     this.#memory = undefined;
     const { isReachable: reachable } = this.#liveness;
     const previous = publishedIn(snapshot);
-    const heartbeats = withStrangers(this.#liveness.alive(), { table, snapshot });
+    const heartbeats = this.#strangers.heard(this.#liveness.alive(), { table, snapshot });
     const views = memory.next({ table, heartbeats, cutoffs, now: this.#clock.now(), previous, reachable, settling });
     this.#memory = memory;
     return this.#toldViews.of(views, exhausted);

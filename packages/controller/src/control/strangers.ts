@@ -1,30 +1,95 @@
-import { entriesOf, type Heartbeat, type ListenerReport, type RoutingTable, type Snapshot } from '@weir/model';
+import {
+  diff,
+  EMPTY_TABLE,
+  type Heartbeat,
+  idOf,
+  type ListenerEntry,
+  type ListenerReport,
+  nodeId,
+  type RoutingTable,
+  type Snapshot,
+} from '@weir/model';
 
-/**
- * With what is believed of proxies that are there and cannot be understood, since they are of another version: whatever is published for
- * their node they have, and nothing else. So no address is withdrawn that works, and none is published that nobody has confirmed.
- */
-export function withStrangers(
-  heartbeats: readonly Heartbeat[],
-  { table, snapshot }: { readonly table: RoutingTable; readonly snapshot: Pick<Snapshot, 'services'> },
-): readonly Heartbeat[] {
-  const strangers = heartbeats.filter(({ unreadable }) => unreadable !== undefined);
-  if (strangers.length === 0) return heartbeats;
-  // Who can be understood speaks for its node.
-  const understood = new Set(heartbeats.flatMap((each) => (isServing(each) ? each.node : [])));
-  const published = new Map(snapshot.services.map(({ uid, publishedIPs }) => [uid, publishedIPs]));
-  const addresses = new Map(entriesOf(table, 'node').map((node) => [node.name, new Set(node.publishedAddresses)]));
-  const byNode = Map.groupBy(entriesOf(table, 'listener'), ({ node }) => node);
-  const reportsOf = (node: string): ListenerReport[] =>
-    (byNode.get(node) ?? []).flatMap(({ id, service }) => {
-      const isPublished = published.get(service)?.some((address) => addresses.get(node)?.has(address)) === true;
-      return isPublished ? [{ id, service, bound: true, listening: true, error: null }] : [];
-    });
-  return heartbeats.map((each) =>
-    each.unreadable === undefined || understood.has(each.node) ? each : { ...each, listeners: reportsOf(each.node) },
-  );
+/** What strangers are believed by. */
+export interface Believed {
+  readonly table: RoutingTable;
+  readonly snapshot: Pick<Snapshot, 'services'>;
 }
 
-function isServing({ unreadable, draining }: Heartbeat): boolean {
-  return unreadable === undefined && !draining;
+/**
+ * Proxies that are there and cannot be understood, since they are of another version. What is believed of them: whatever is published
+ * for their node they have, and nothing else. So no address is withdrawn that works, and none is published that nobody has confirmed.
+ * They may be there for days, and are asked for several times a second: what they are believed to say stays the same list until it is another.
+ */
+export class Strangers {
+  #table: RoutingTable = EMPTY_TABLE;
+  #services: Snapshot['services'] = [];
+  /** By id, those of the nodes below. */
+  readonly #listeners = new Map<string, ListenerEntry>();
+  /** By node for which only strangers speak, what they are believed to say. */
+  #reports: ReadonlyMap<string, readonly ListenerReport[]> = new Map();
+
+  /** With what is believed of those among them. */
+  heard(heartbeats: readonly Heartbeat[], { table, snapshot: { services } }: Believed): readonly Heartbeat[] {
+    const nodes = strangeNodes(heartbeats);
+    if (nodes.size === 0 && this.#reports.size === 0) return heartbeats;
+    const isOther = nodes.size !== this.#reports.size || [...nodes].some((node) => !this.#reports.has(node));
+    if (isOther) this.#forget();
+    const isMoved = nodes.size > 0 && this.#moveTo(table, nodes);
+    if (isOther || isMoved || services !== this.#services) this.#reports = this.#reportsFor(nodes, services);
+    this.#services = services;
+    return heartbeats.map((each) => {
+      const listeners = each.unreadable === undefined ? undefined : this.#reports.get(each.node);
+      return listeners === undefined ? each : { ...each, listeners };
+    });
+  }
+
+  #forget(): void {
+    this.#table = EMPTY_TABLE;
+    this.#listeners.clear();
+  }
+
+  /** Returns whether that makes a difference. Costs what has changed. */
+  #moveTo(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
+    const changes = diff(this.#table, table);
+    this.#table = table;
+    const own = new Set([...nodes].map(nodeId));
+    let isMoved = false;
+    for (const change of changes) {
+      const id = idOf(change);
+      const entry = change.kind === 'put' && change.entry.kind === 'listener' ? change.entry : undefined;
+      if (entry !== undefined && nodes.has(entry.node)) this.#listeners.set(id, entry);
+      else if (!this.#listeners.delete(id) && !own.has(id)) continue;
+      isMoved = true;
+    }
+    return isMoved;
+  }
+
+  #reportsFor(
+    nodes: ReadonlySet<string>,
+    services: Snapshot['services'],
+  ): ReadonlyMap<string, readonly ListenerReport[]> {
+    const addresses = new Map([...nodes].map((name) => [name, publishedAddressesOf(name, this.#table)]));
+    const published = new Map(services.map(({ uid, publishedIPs }) => [uid, publishedIPs]));
+    const reports = new Map([...nodes].map((name): [string, ListenerReport[]] => [name, []]));
+    for (const { id, service, node } of this.#listeners.values()) {
+      const isPublished = published.get(service)?.some((address) => addresses.get(node)?.has(address)) === true;
+      if (isPublished) reports.get(node)?.push({ id, service, bound: true, listening: true, error: null });
+    }
+    return reports;
+  }
+}
+
+/** Names of those for whom nobody speaks who can be understood. */
+function strangeNodes(heartbeats: readonly Heartbeat[]): ReadonlySet<string> {
+  const strange = new Set(heartbeats.flatMap(({ node, unreadable }) => (unreadable === undefined ? [] : node)));
+  if (strange.size === 0) return strange;
+  for (const { node, unreadable, draining } of heartbeats)
+    if (unreadable === undefined && !draining) strange.delete(node);
+  return strange;
+}
+
+function publishedAddressesOf(node: string, { entries }: RoutingTable): ReadonlySet<string> {
+  const entry = entries.get(nodeId(node));
+  return new Set(entry?.kind === 'node' ? entry.publishedAddresses : []);
 }
