@@ -113,8 +113,8 @@ export interface SlicePort {
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly zone: string | null;
-  /** For the clients of which zone it is meant (`hints.forZones`); of several the first. */
-  readonly hintedZone?: string;
+  /** For the clients of which zones it is meant (`hints.forZones`), each once; absent: no hint says. */
+  readonly hintedZones?: readonly string[];
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;

@@ -61,12 +61,12 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
   const addresses = item.texts('addresses', format);
   if (!item.has('addresses')) item.missing('addresses', 'a list of addresses');
   const conditions = item.object('conditions');
-  const [hint] = item.object('hints').objects('forZones');
-  const hintedZone = hint?.text('name') || undefined;
+  const hints = item.object('hints').objects('forZones');
+  const hintedZones = [...new Set(hints.map((hint) => hint.text('name')).filter((name) => name !== null && name !== ''))];
   return Object.freeze({
     addresses: Object.freeze(addresses),
     zone: item.text('zone') || null,
-    ...(hintedZone !== undefined && { hintedZone }),
+    ...(hintedZones.length > 0 && { hintedZones: Object.freeze(hintedZones) }),
     ready: conditions.boolean('ready', true),
     serving: conditions.boolean('serving', conditions.boolean('ready', true)),
     terminating: conditions.boolean('terminating', false),

@@ -15,6 +15,7 @@ import {
   type SliceObject,
   type SlicePort,
   type Snapshot,
+  zonesOf,
 } from '@weir/model';
 import { standInPolicies } from './stand-in-policies.ts';
 
@@ -135,11 +136,11 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
   const [some] = all;
   if (first === undefined || some === undefined) return [];
   const leaving = new Set(entries.filter((entry) => entry.leaving).flatMap((entry) => entry.endpoints.map(addressOf)));
-  const zones = new Map(all.map(({ address, zone }) => [address, zone ?? null]));
-  const endpoints = [...zones].map(([address, zone]) => ({
+  const zones = new Map(all.map((endpoint) => [endpoint.address, zonesOf(endpoint)]));
+  const endpoints = [...zones].map(([address, hintedZones]) => ({
     addresses: [address],
-    zone,
-    ...(zone !== null && { hintedZone: zone }),
+    zone: hintedZones[0] ?? null,
+    ...(hintedZones.length > 0 && { hintedZones }),
     ...(leaving.has(address) ? LEAVING : READY),
   }));
   const addressType = some.address.includes(':') ? 'IPv6' : 'IPv4';

@@ -34,17 +34,17 @@ describe('an EndpointSlice', () => {
     );
   });
 
-  test('keeps for which zone an endpoint is meant, of several the first', () => {
-    const forZones = [{ name: 'eu-1b' }, { name: 'eu-1c' }];
+  test('keeps for which zones an endpoint is meant', () => {
+    const forZones = [{ name: 'eu-1b' }, { name: 'eu-1c' }, { name: 'eu-1b' }];
     const endpoints = [
       { addresses: ['10.0.0.1'], zone: 'eu-1a', hints: { forZones } },
       { addresses: ['10.0.0.2'], zone: 'eu-1a', hints: { forZones: [] } },
       { addresses: ['10.0.0.3'], zone: 'eu-1a', hints: { forNodes: [{ name: 'n1' }] } },
     ];
     assert.deepEqual(
-      projectSlice(slice({ endpoints })).object?.endpoints.map(({ zone, hintedZone }) => [zone, hintedZone]),
+      projectSlice(slice({ endpoints })).object?.endpoints.map(({ zone, hintedZones }) => [zone, hintedZones]),
       [
-        ['eu-1a', 'eu-1b'],
+        ['eu-1a', ['eu-1b', 'eu-1c']],
         ['eu-1a', undefined],
         ['eu-1a', undefined],
       ],

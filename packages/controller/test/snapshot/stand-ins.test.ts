@@ -39,7 +39,7 @@ const slice = (path: string, addresses: readonly string[], change: Partial<Slice
   const endpoints = addresses.map((address) => ({
     addresses: [address],
     zone: 'eu-1a',
-    hintedZone: 'eu-1b',
+    hintedZones: ['eu-1b', 'eu-1c'],
     ready: true,
     serving: true,
     terminating: false,

@@ -1,3 +1,4 @@
+import type { Endpoint } from '../table/entry.ts';
 import { type EndpointLoad, FIRST, SECOND, UNUSED } from './endpoint-load.ts';
 import type { MaglevTable } from './maglev.ts';
 import { warmFrom } from './slow-start.ts';
@@ -41,7 +42,7 @@ export function arrangePool(
   for (const load of before.all) load.rank = UNUSED;
   const anyHealthy = loads.some((load) => load.isHealthy);
   const used = anyHealthy ? loads.filter((load) => load.isHealthy) : loads;
-  const near = zone === null ? used : used.filter(({ endpoint }) => endpoint.zone === zone);
+  const near = zone === null ? used : used.filter(({ endpoint }) => isNear(endpoint, zone));
   const first = near.length > 0 ? near : used;
   for (const load of loads) load.rank = UNUSED;
   for (const load of used) load.rank = SECOND;
@@ -54,4 +55,8 @@ export function arrangePool(
     // One in which nothing can be found any more would be searched in vain.
     maglev: maglev?.loads.some(({ rank }) => rank === FIRST) ? maglev : undefined,
   };
+}
+
+function isNear({ zone, otherZones }: Endpoint, own: string): boolean {
+  return zone === own || otherZones?.includes(own) === true;
 }

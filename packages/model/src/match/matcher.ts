@@ -10,6 +10,7 @@ import {
   type ListenerEntry,
   nodeId,
   type ServiceEntry,
+  zonesOf,
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Admission, admissionFor } from './admission.ts';
@@ -207,7 +208,7 @@ function routeFor(listener: ListenerEntry, service: ServiceEntry, { zone, chunks
 }
 
 /**
- * Deduplicated, since an address stands in two slices while it moves; sorted, and of two zones the first by name, so that
+ * Deduplicated, since an address stands in two slices while it moves; sorted, and of two places the first by the names of its zones, so that
  * nothing depends on history.
  */
 function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
@@ -218,7 +219,7 @@ function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
     for (const endpoint of chunk.endpoints) {
       const key = endpointKey(endpoint);
       const known = unique.get(key);
-      if (known === undefined || (endpoint.zone ?? '') < (known.zone ?? '')) unique.set(key, endpoint);
+      if (known === undefined || zonesOf(endpoint).join() < zonesOf(known).join()) unique.set(key, endpoint);
     }
   }
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);

@@ -22,14 +22,15 @@ export function zonePreferenceOf({
   return SAME_ZONE.has(trafficDistribution ?? '') ? 'place' : 'none';
 }
 
-/** The zone from which an endpoint is preferred; null: none. */
-export function zoneFor(preference: ZonePreference, { zone, hintedZone }: SliceEndpoint): string | null {
+/** The zones from which an endpoint is preferred. */
+export function zonesFor(preference: ZonePreference, { zone, hintedZones }: SliceEndpoint): readonly string[] {
+  const place = zone === null ? [] : [zone];
   switch (preference) {
     case 'none':
-      return zone;
+      return place;
     case 'place':
-      return hintedZone ?? zone;
+      return hintedZones ?? place;
     case 'hint':
-      return hintedZone ?? null;
+      return hintedZones ?? [];
   }
 }

@@ -163,7 +163,9 @@ const SHAPES = shapesOf<Entry['kind']>({
     service: isText,
     port: isPort,
     protocol: isProtocol,
-    endpoints: listOf(shaped({ address: isText, port: isPort, zone: optional(isText) })),
+    endpoints: listOf(
+      shaped({ address: isText, port: isPort, zone: optional(isText), otherZones: optional(listOf(isText)) }),
+    ),
     unready: isCount,
     leaving: optional(isOneOf(true)),
   },

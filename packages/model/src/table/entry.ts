@@ -101,8 +101,15 @@ export interface EndpointsEntry {
 export interface Endpoint {
   readonly address: string;
   readonly port: number;
-  /** Absent where the slice names none. */
+  /** For the clients of which zone it is meant; absent where the slice names none. */
   readonly zone?: string;
+  /** For those of which zones else. */
+  readonly otherZones?: readonly string[];
+}
+
+/** All zones that an endpoint is meant for. */
+export function zonesOf({ zone, otherZones = [] }: Pick<Endpoint, 'zone' | 'otherZones'>): readonly string[] {
+  return zone === undefined ? otherZones : [zone, ...otherZones];
 }
 
 export interface ProblemEntry {

@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../match/cidr.ts';
 import { endpointKey } from '../match/matcher.ts';
-import { type ZonePreference, zoneFor, zonePreferenceOf } from '../settings/zone-preference.ts';
+import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';
 import type { TrustCheck } from './trust.ts';
@@ -54,13 +54,14 @@ function endpointsIn(slice: SliceObject, numbers: SliceObject['ports'], preferen
       ? []
       : slice.endpoints.flatMap((state) =>
           state.addresses.map((address) => {
-            const zone = zoneFor(preference, state);
+            const [zone, ...otherZones] = zonesFor(preference, state);
             return {
               slice: slice.name,
               endpoint: {
                 address: canonicalAddress(address) ?? address,
                 port: number,
-                ...(zone !== null && { zone }),
+                ...(zone !== undefined && { zone }),
+                ...(otherZones.length > 0 && { otherZones }),
               },
               state,
             };

@@ -78,13 +78,14 @@ export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: Findin
     (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
   );
   if (passed.length === 0) return [];
+  const [name, are, them] = passed.length === 1 ? ['names', 'is', 'it'] : ['name', 'are', 'them'];
   return [
     {
       code: 'NoServices',
       subject: 'Fleet',
       severity: 'warning',
       heals: false,
-      message: `${counted(passed.length, 'Service')} of type LoadBalancer name no class and are left alone, since only class ${settings.loadBalancerClass} is taken; to take them too use --classless (chart: controller.classless)`,
+      message: `${counted(passed.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
     },
   ];
 }

@@ -28,9 +28,18 @@ export function isCrowd({ waiting }: Used): boolean {
 export function servicesMessage(tenant: Tenant, used: Used): string {
   if (tenant.limits.services === 0) return `tenant "${tenant.name}" may have no load balancers; ${askFor(tenant)}`;
   if (isCrowd(used)) {
-    return `all ${counted(tenant.limits.services ?? 0, 'load balancer')} that tenant "${tenant.name}" may have are in use, and many more wait; delete some or ${askFor(tenant)}`;
+    const all = tenant.limits.services === 1 ? onlyText(tenant, 'load balancer') : allText(tenant);
+    return `${all} in use, and many more wait; delete some or ${askFor(tenant)}`;
   }
   return `${servicesInUse(tenant, used)}; delete one or ${askFor(tenant)}`;
+}
+
+function onlyText({ name }: Tenant, noun: string): string {
+  return `the only ${noun} that tenant "${name}" may have is`;
+}
+
+function allText({ name, limits }: Tenant): string {
+  return `all ${counted(limits.services ?? 0, 'load balancer')} that tenant "${name}" may have are`;
 }
 
 function servicesInUse(tenant: Tenant, used: Used): string {
@@ -43,6 +52,9 @@ export function portsMessage(tenant: Tenant, used: Used, wanted?: number): strin
   if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${askFor(tenant)}`;
   if (wanted !== undefined && wanted > limit) {
     return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${askFor(tenant)}`;
+  }
+  if (isCrowd(used) && limit === 1) {
+    return `${onlyText(tenant, 'listener port')} in use, and many more wait; delete some or ${askFor(tenant)}`;
   }
   if (isCrowd(used)) {
     const wants = wanted === undefined ? 'this one is too many' : `too few are left for the ${wanted} of this Service`;

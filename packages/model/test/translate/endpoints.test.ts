@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  arrangePool,
+  EMPTY_POOL,
   entriesOf,
   NOTHING_HELD,
   OPEN_GRANTS,
+  renewLoads,
   type ServiceObject,
   type SliceObject,
   type Snapshot,
@@ -91,7 +94,7 @@ describe('endpoints', () => {
 
   test('are preferred by the zone that they are meant for, or that they are in, as the Service wishes', () => {
     const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
-    const hinted = { ...near, addresses: ['10.0.0.2'], hintedZone: 'b' };
+    const hinted = { ...near, addresses: ['10.0.0.2'], hintedZones: ['b'] };
     const slices = [slice('a/web', [], { endpoints: [near, hinted] })];
     const zonesOf = (trafficDistribution: string | null, annotations: Record<string, string> = {}): unknown => {
       const { table } = fresh({ services: [service('a/web', { trafficDistribution, annotations })], slices });
@@ -105,6 +108,28 @@ describe('endpoints', () => {
     assert.deepEqual(zonesOf(null, { 'service.kubernetes.io/topology-aware-hints': 'auto' }), [true, undefined, 'b']);
     assert.deepEqual(zonesOf(null, { [mode]: 'Disabled' }), [false, 'a', 'a']);
     assert.deepEqual(zonesOf(null), [false, 'a', 'a']);
+  });
+
+  test('are preferred in all zones that they are meant for', () => {
+    const all = { zone: 'a', ready: true, serving: true, terminating: false };
+    const hinted = { ...all, addresses: ['10.0.0.1'], hintedZones: ['b', 'c', 'a'] };
+    const plain = { ...all, addresses: ['10.0.0.2'] };
+    const services = [service('a/web', { trafficDistribution: 'PreferSameZone' })];
+    const [entry] = entriesOf(
+      fresh({ services, slices: [slice('a/web', [], { endpoints: [hinted, plain] })] }).table,
+      'endpoints',
+    );
+    assert.deepEqual(entry?.endpoints, [
+      { address: '10.0.0.1', port: 8080, zone: 'b', otherZones: ['c', 'a'] },
+      { address: '10.0.0.2', port: 8080, zone: 'a' },
+    ]);
+    const loads = renewLoads(entry.endpoints, [], { now: 0, departed: () => undefined });
+    const nearIn = (zone: string): readonly string[] =>
+      arrangePool(EMPTY_POOL, loads, { zone, maglev: undefined }).first.map(({ endpoint }) => endpoint.address);
+    assert.deepEqual(nearIn('a'), ['10.0.0.1', '10.0.0.2']);
+    assert.deepEqual(nearIn('b'), ['10.0.0.1']);
+    assert.deepEqual(nearIn('c'), ['10.0.0.1']);
+    assert.deepEqual(nearIn('d'), ['10.0.0.1', '10.0.0.2'], 'none is meant for it: all');
   });
 
   test('at names, which nobody resolves, are not used, and the Service says so, wherever the slice is from', () => {

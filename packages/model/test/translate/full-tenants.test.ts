@@ -113,6 +113,15 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
     assert.deepEqual(world.serving(), ['s001', 's002', 's004']);
   });
 
+  test('with one listener port in all, each is told so', () => {
+    const services = Array.from({ length: 2 + CROWD }, (_, index) => serviceAt(index, 1));
+    const world = startWorld(services, { ports: 1 });
+    assert.match(
+      world.accepted('s003'),
+      /^the only listener port that tenant "shop" may have is in use, and many more wait; delete some or ask/,
+    );
+  });
+
   test('a higher limit lets in as many as it has room for, by rank', () => {
     const world = startWorld(upTo(3 + 2 * CROWD), { services: 3 });
     world.step((services) => services, shop({ services: 10 }));
@@ -132,7 +141,7 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
     assert.equal(world.step(withOne(serviceAt(900))).changed.length, CROWD + 1, 'one more is one too many');
     assert.match(
       world.accepted('s050'),
-      /^all 1 load balancer that tenant "shop" may have are in use, and many more wait/,
+      /^the only load balancer that tenant "shop" may have is in use, and many more wait; delete some or ask/,
     );
     assert.deepEqual(world.step(withOne(serviceAt(901))).changed, ['s901']);
     assert.deepEqual(world.step(without('s900')).changed, []);

@@ -23,7 +23,10 @@ describe('which Services are taken', () => {
   test('when none names the class, a problem names --classless', () => {
     const { problems } = fresh({ services: [service('a/web', { loadBalancerClass: null })] });
     assert.equal(problems[0]?.code, 'NoServices');
-    assert.match(problems[0]?.message ?? '', /--classless/);
+    assert.match(
+      problems[0]?.message ?? '',
+      /^1 Service of type LoadBalancer names no class and is left .*--classless/,
+    );
   });
 });
 
