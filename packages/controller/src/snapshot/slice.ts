@@ -62,7 +62,7 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
   if (!item.has('addresses')) item.missing('addresses', 'a list of addresses');
   const conditions = item.object('conditions');
   const hints = item.object('hints').objects('forZones');
-  const hintedZones = [...new Set(hints.map((hint) => hint.text('name')).filter((name) => name !== null && name !== ''))];
+  const hintedZones = [...new Set(hints.flatMap((hint) => hint.text('name') || []))];
   return Object.freeze({
     addresses: Object.freeze(addresses),
     zone: item.text('zone') || null,
