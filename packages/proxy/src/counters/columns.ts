@@ -14,12 +14,10 @@ const FIRST_OUTCOME = 5;
 export const COLUMNS: number = FIRST_OUTCOME + OUTCOMES.length;
 export const ROWS_PER_SLAB = 1_024;
 
-const OUTCOME_COLUMNS = Object.fromEntries(OUTCOMES.map((outcome, index) => [outcome, FIRST_OUTCOME + index])) as {
-  readonly [O in Outcome]: number;
-};
+const OUTCOME_COLUMNS = new Map(OUTCOMES.map((outcome, index) => [outcome, FIRST_OUTCOME + index]));
 
 export function outcomeColumn(outcome: Outcome): number {
-  return OUTCOME_COLUMNS[outcome];
+  return OUTCOME_COLUMNS.get(outcome) as number;
 }
 
 /** The slot of what belongs to no Service. */

@@ -23,14 +23,14 @@ export class Pacing {
   /** `bytes` were read of the client, or, on their way out, of the endpoint; 0: none. False: it must wait for `onTurn`. */
   mayRead(direction: Direction, bytes: number): boolean {
     const throttle = direction === 'out' ? this.#out : this.#in;
-    const lane = this.#lanes[direction];
+    const lane = this.#laneOf(direction);
     if (lane.isLimited) return (throttle ?? this.#throttle(direction)).pass(bytes);
     return throttle === undefined || !throttle.isHeld;
   }
 
   /** How much may be read at a time; Infinity: as much as there is. */
   slice(direction: Direction): number {
-    return this.#lanes[direction].slice;
+    return this.#laneOf(direction).slice;
   }
 
   /** It does nothing because it may not yet. */
@@ -43,8 +43,13 @@ export class Pacing {
     this.#out?.end();
   }
 
+  /** By two names and not by one that varies, for which V8 looks into a hash table for every chunk. */
+  #laneOf(direction: Direction): Lane {
+    return direction === 'out' ? this.#lanes.out : this.#lanes.in;
+  }
+
   #throttle(direction: Direction): Throttle {
-    const throttle = new Throttle(this.#lanes[direction], () => this.#reader.onTurn(direction));
+    const throttle = new Throttle(this.#laneOf(direction), () => this.#reader.onTurn(direction));
     if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;

@@ -355,7 +355,10 @@ export class BareStream implements TcpStream {
 
   #tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
     try {
-      this.#events?.[event](this);
+      // Written out: for a name that varies V8 looks into a hash table.
+      if (event === 'onEnd') this.#events?.onEnd(this);
+      else if (event === 'onDrain') this.#events?.onDrain(this);
+      else this.#events?.onConnect(this);
     } catch (thrown) {
       this.#events?.onThrow(this, thrown);
     }
