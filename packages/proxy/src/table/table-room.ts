@@ -125,7 +125,9 @@ export class TableRoom {
    */
   *#take(changes: readonly Change[], { position, changedAt }: TakenRevision): Iterable<void> {
     const { pool, slots } = this.#options;
-    const holders = holdersOf(this.matcher, changes);
+    // Into nothing: nobody is asked for a name until the listeners that are shared are open, which wait for the last part. So who
+    // bears a wildcard need not come in one go with the thousands whose names are under it.
+    const holders = this.#position === null ? [] : holdersOf(this.matcher, changes);
     const { assigned, left } = this.#assign(changes);
     const limits = this.limits.take(changes, this.#table.part.entries);
     this.#position = position;

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LimitBook } from '../../src/admit/limit-book.ts';
+import { SlotBook } from '../../src/counters/slot-book.ts';
+import { PutOff } from '../../src/listeners/put-off.ts';
+import { TableRoom } from '../../src/table/table-room.ts';
+import type { Order } from '../../src/worker/messages.ts';
+import { type TestService, tableFor } from '../fixtures/tables.ts';
+
+const SERVICES = 2_000;
+const MOST_AT_ONCE = 500;
+
+const shared = (name: string, host: string): TestService => ({
+  name,
+  port: 443,
+  shared: true,
+  settings: { hosts: [host], tlsPassthrough: true },
+  endpoints: [{ address: '10.0.0.1', port: 443 }],
+});
+
+test('of a first table thousands of hosts under one wildcard come in parts, and their listener is not open before the last', async () => {
+  const sizes: number[] = [];
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  const room: TableRoom = new TableRoom({
+    node: 'a',
+    slots: new SlotBook(),
+    limits: new LimitBook(1),
+    pool: () => ({
+      post: (order: Order) => void sizes.push(order.kind === 'table' ? order.changes.length : 0),
+      grow: () => undefined,
+      mark: () => 1,
+    }),
+    onRoutes(keys) {
+      const due = putOff.due(keys.length === 0 ? [] : room.matcher.listeners.keys());
+      assert.equal(due.size > 0, !room.isPartial, 'open after the last part, and only then');
+      if (!room.isPartial) resolve();
+    },
+    onPropagated: () => undefined,
+  });
+  const putOff = new PutOff({ matcher: room.matcher, isPartial: () => room.isPartial });
+  const hosts = Array.from({ length: SERVICES }, (_, index) => shared(`s${index}`, `h${index}.example.com`));
+  room.replace(tableFor({ a: '127.0.0.1' }, [...hosts, { ...shared('all', '*.example.com'), tenant: 'other' }]), {
+    epoch: 1,
+    revision: 1,
+    id: 'one',
+  });
+  await done;
+  assert.ok(Math.max(...sizes) < MOST_AT_ONCE, `${Math.max(...sizes)} changes at once`);
+  const [listener] = room.matcher.listeners.values();
+  assert.ok(listener?.isShared);
+  assert.equal(listener.find('h7.example.com')?.service.name, 's7');
+  assert.equal(listener.find('other.example.com')?.service.name, 'all');
+});
