@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ControlPlane } from '@weir/testkit';
 
@@ -6,6 +5,6 @@ const folder = fileURLToPath(new URL('../../charts/weir/templates/crds/', import
 
 /** Those of the chart, as `docs/operating.md` says. */
 export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {
-  for (const file of readdirSync(folder)) await kubectl('apply', '-f', `${folder}${file}`);
+  await kubectl('apply', '-f', folder);
   await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
 }

@@ -63,9 +63,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   const state = temporaryDirectory('fleet');
   const networks = dualStack ? { serviceCidrs: SERVICE_CIDRS } : {};
   const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER, ...networks }), startRedis()]);
-  if (customResources) await applyCustomResources(cluster);
-  for (const name of NODES)
-    await addNode(cluster, name, dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)]);
+  const addressesOf = (name: NodeName): string[] =>
+    dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)];
+  await Promise.all([
+    customResources && applyCustomResources(cluster),
+    ...NODES.map((name) => addNode(cluster, name, addressesOf(name))),
+  ]);
   // Two nodes are the default, and clients are to meet all three.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<Part, SpawnedProcess>();

@@ -42,3 +42,10 @@ export const tenantPolicy = (name: string, spec: object): object => ({
   metadata: { name },
   spec: { namespaceSelector: { matchLabels: { team: name } }, nodesPerService: 3, ...spec },
 });
+
+export const suspension = (name: string, spec: object): object => ({
+  apiVersion: 'weir.dev/v1alpha1',
+  kind: 'Suspension',
+  metadata: { name },
+  spec,
+});
