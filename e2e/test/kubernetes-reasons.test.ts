@@ -83,8 +83,12 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await others[0]?.close();
     await served('shop/taken', [FIRST]);
     await answers([FIRST], 4010);
+    const fewer = await says('shop/taken', 'Degraded', 'True FewerNodes');
+    assert.doesNotMatch(fewer, /node-1/);
+    for (const node of ['node-2', 'node-3']) assert.ok(fewer.includes(`${node}: cannot listen on`), fewer);
     await Promise.all(others.map((other) => other.close()));
     await served('shop/taken');
+    await isFree('shop/taken', 'Degraded');
     await answers(ADDRESSES, 4010);
   });
 

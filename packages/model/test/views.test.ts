@@ -116,6 +116,23 @@ describe('the state of a Service', () => {
     assert.match(view.message, /n1: port in use/);
   });
 
+  test('served at some of its nodes it is Degraded where a proxy cannot open a port of others, and says which and why', () => {
+    const fleet = fleetOf(SERVED);
+    const failing = heartbeatOf(fleet, 'n2', { bound: false, listening: false, error: 'port in use' });
+    const degraded = (heartbeats: readonly Heartbeat[]): string | undefined => {
+      const view = only(serviceViewsFor({ ...fleet, heartbeats }));
+      assert.deepEqual([view.state, view.addresses[0]], ['Programmed', '192.0.2.1']);
+      const condition = view.conditions.find(({ type }) => type === 'Degraded');
+      return condition && `${condition.reason}: ${condition.message}`;
+    };
+    assert.equal(
+      degraded([heartbeatOf(fleet, 'n1'), failing]),
+      'FewerNodes: not every node of it serves: n2: port in use; it is tried again by itself',
+    );
+    assert.equal(degraded([heartbeatOf(fleet, 'n1'), heartbeatOf(fleet, 'n2')]), undefined);
+    assert.equal(degraded([heartbeatOf(fleet, 'n1')]), undefined, 'who is only not heard may start, or reboot');
+  });
+
   test('a report for the Service that had the port before does not count', () => {
     const fleet = fleetOf(SERVED);
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { service: 'old' })] }));

@@ -66,7 +66,7 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
     };
   }
   if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
-  if (facts.errors.length > 0) return not('BindFailed', `${sentences(facts.errors)}; it is tried again by itself`);
+  if (facts.errors.length > 0) return not('BindFailed', bindText(facts.errors));
   const proxies = `${entry.nodes.length === 1 ? 'the proxy' : 'the proxies'} of ${listed(entry.nodes)}`;
   return not(
     'WaitingForProxy',
@@ -74,11 +74,19 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
   );
 }
 
+function bindText(errors: readonly string[]): string {
+  return `${sentences(errors)}; it is tried again by itself`;
+}
+
 function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason> | undefined {
   if (entry.settings === null) return undefined;
   const found = [...entry.degraded];
   const { message } = facts.readiness;
   if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
+  // A proxy that is only not heard says nothing here: with each that restarts all its Services would be written.
+  if (facts.addresses.length > 0 && facts.errors.length > 0) {
+    found.push({ reason: 'FewerNodes', message: `not every node of it serves: ${bindText(facts.errors)}` });
+  }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
   const gravest = found[0];
   return gravest && { reason: gravest.reason, message: sentences(found.map((verdict) => verdict.message)) };
