@@ -132,10 +132,13 @@ describe('status of a thousand Services is written once for each change', () => 
     await fleet.live(6, { ...ALL, c: { life: 3 } });
     fleet.wereWritten('it is upgraded', []);
 
+    assert.deepEqual(fleet.api.told(), {}, 'addresses that come and go while it is served are no news');
+
     const [first, ...rest] = await fleet.reportOf('a');
     assert.ok(first);
     await fleet.live(2, { ...ALL, a: { listeners: [{ ...first, bound: false, error: 'port in use' }, ...rest] } });
     fleet.wereWritten('one port fails', [first.service]);
+    assert.deepEqual(fleet.api.told(), { FewerNodes: 1 }, 'that somebody else has a port on a node is');
     await fleet.live(2, ALL);
     fleet.wereWritten('it is bound again', [first.service]);
 
@@ -144,7 +147,7 @@ describe('status of a thousand Services is written once for each change', () => 
     fleet.store.faults.comeBack();
     await fleet.live(15, ALL);
     fleet.wereWritten('the store was away', []);
-    assert.deepEqual(fleet.api.told(), {}, 'addresses that come and go while it is served are no news');
+    assert.deepEqual(fleet.api.told(), {}, 'nor is a store that comes and goes');
     assert.equal(fleet.api.conflicts, 0);
   });
 
