@@ -39,6 +39,13 @@ export function listenerKeyOf(route: RouteKey): ListenerKey {
   return route.split('/', 3).join('/');
 }
 
+/** The key of the listener that the entry of this id is of, if it is of one. */
+export function listenerKeyOfId(id: string): ListenerKey | undefined {
+  if (!id.startsWith('listener/')) return undefined;
+  const [, , address, protocol, port] = id.split('/', 5);
+  return `${protocol}/${address}/${port}`;
+}
+
 export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
   return `${listener.protocol}/${listener.address}/${listener.port}`;
 }

@@ -29,7 +29,7 @@ export function stepsFor(
   const touched = new Map<Change, string | undefined>();
   for (const [id, change] of last) {
     const holder = holderOf.get(id);
-    const service = serviceOf(change) ?? holder;
+    const service = serviceOfChange(change) ?? holder;
     if (service !== undefined) parties.join(service, holder ?? service);
     touched.set(change, service);
   }
@@ -52,8 +52,8 @@ export function stepsFor(
 
 const OF_ONE_SERVICE = ['service', 'endpoints'];
 
-/** A listener that goes does not say whose it was. */
-function serviceOf(change: Change): string | undefined {
+/** The UID of the Service that an entry is of; undefined: of none, or a listener that goes, which does not say whose it was. */
+export function serviceOfChange(change: Change): string | undefined {
   if (change.kind === 'delete') {
     const [kind = '', uid] = change.id.split('/', 2);
     return OF_ONE_SERVICE.includes(kind) ? uid : undefined;

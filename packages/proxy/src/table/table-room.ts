@@ -103,7 +103,7 @@ export class TableRoom {
   welcome(): Order {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
     const slots = [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const);
-    return { kind: 'table', changes, slots, limits: this.limits.rows() };
+    return { kind: 'table', changes, slots, limits: this.limits.rows(), isFirst: true };
   }
 
   #wait(forWhat: (backlog: Backlog) => void): void {
@@ -130,9 +130,11 @@ export class TableRoom {
     const holders = this.#position === null ? [] : holdersOf(this.matcher, changes);
     const { assigned, left } = this.#assign(changes);
     const limits = this.limits.take(changes, this.#table.part.entries);
+    const order: TableOrder = { kind: 'table', changes, slots: assigned, limits: limits.rows, holders };
+    const isFirst = this.#position === null;
     this.#position = position;
     this.#isPartial = true;
-    for (const part of inParts({ kind: 'table', changes, slots: assigned, limits: limits.rows, holders })) {
+    for (const part of inParts(isFirst ? { ...order, isFirst } : order)) {
       this.#takePart(part);
       yield;
     }

@@ -59,6 +59,8 @@ export interface TableOrder {
   readonly limits?: readonly BudgetRows[];
   /** What the changes make pass from hand to hand (listeners, names, shared places), with each who has or gets it: see `holdersOf`. */
   readonly holders?: readonly (readonly [what: string, service: string])[];
+  /** Nothing was said before of what it puts: the Services are new there, and nobody has their listeners. */
+  readonly isFirst?: true;
 }
 
 /** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */
@@ -66,7 +68,12 @@ export interface PiecesOrder {
   readonly kind: 'pieces';
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly ends: Uint32Array;
+  /** By piece: whose it is alone, if it may wait until somebody asks for it (see sleepers.ts); absent: none may. */
+  readonly sleepers?: readonly (Sleeper | null)[];
 }
+
+/** A Service of which nothing was said before, and its routes. */
+export type Sleeper = readonly [uid: string, ...routes: RouteKey[]];
 
 /** What a worker gets. */
 export type SentOrder = Order | PiecesOrder;

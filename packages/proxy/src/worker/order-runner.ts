@@ -1,11 +1,14 @@
 // Orders are followed one after the other, and for no more than about a millisecond of one turn of the event loop: behind
 // a large table wait the other orders, never the connections.
 import type { Order, PiecesOrder, SentOrder } from './messages.ts';
+import { pieceOf } from './pieces.ts';
+import type { Sleepers } from './sleepers.ts';
 
 const TURN_MS = 1;
 
 export interface OrderRunnerOptions {
   follow(order: Order): void;
+  readonly sleepers: Pick<Sleepers, 'add'>;
   /** Milliseconds that never go back. */
   readonly now: () => number;
 }
@@ -70,10 +73,11 @@ export class OrderRunner {
 
   #followPiece(order: PiecesOrder): void {
     const index = this.#piecesFollowed;
-    const piece = textOf(order, order.ends[index - 1] ?? 0, order.ends[index]);
+    const sleeper = order.sleepers?.[index];
     this.#piecesFollowed += 1;
     if (this.#piecesFollowed >= order.ends.length) this.#leave();
-    this.#options.follow(JSON.parse(piece) as Order);
+    if (sleeper) this.#options.sleepers.add(sleeper, order, index);
+    else this.#options.follow(pieceOf(order, index));
   }
 
   #leave(): void {
@@ -83,8 +87,4 @@ export class OrderRunner {
     this.#waiting = [];
     this.#next = 0;
   }
-}
-
-function textOf({ bytes: { buffer, byteOffset } }: PiecesOrder, begin: number, end: number | undefined): string {
-  return Buffer.from(buffer, byteOffset).toString('utf8', begin, end);
 }

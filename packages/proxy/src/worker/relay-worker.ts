@@ -8,6 +8,7 @@ import {
   type Matcher,
   type Networks,
   patchMatcher,
+  type RouteKey,
 } from '@weir/model';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
@@ -28,12 +29,13 @@ import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
 import { Expiring } from './expiring.ts';
-import type { Answer, Door, Order, SentOrder } from './messages.ts';
+import type { Answer, Door, Order, SentOrder, TableOrder } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { OrderRunner } from './order-runner.ts';
 import { RouteHomes } from './route-homes.ts';
 import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
+import { Sleepers } from './sleepers.ts';
 import { Strangers } from './strangers.ts';
 import { TcpDoor, type TcpDoorOptions } from './tcp-door.ts';
 
@@ -82,6 +84,7 @@ export class RelayWorker {
   readonly #limits: WorkerLimits;
   readonly #trusted: Networks;
   readonly #tools: BalancerTools;
+  readonly #sleepers = new Sleepers();
   readonly #orders: OrderRunner;
 
   constructor(options: RelayWorkerOptions) {
@@ -97,6 +100,7 @@ export class RelayWorker {
       matcher: this.#matcher,
       groups: this.#groups,
       wheel: this.#wheel,
+      wake: (key) => this.#wake(key),
       home: { departures: this.#departures, tools: this.#tools, news: this.#news },
     });
     this.#context = {
@@ -108,6 +112,7 @@ export class RelayWorker {
     };
     this.#orders = new OrderRunner({
       follow: (order) => this.#followInTurn(order),
+      sleepers: this.#sleepers,
       now: options.turnClock ?? monotonicMs,
     });
   }
@@ -143,9 +148,8 @@ export class RelayWorker {
         this.#groups.grow(order.slab);
         return;
       case 'table':
-        for (const [uid, slot] of order.slots) this.#groups.assign(uid, slot);
-        this.#limits.assign(order.limits ?? []);
-        this.#homes.follow(patchMatcher(this.#matcher, order.changes));
+        for (const slept of this.#sleepers.wakeFor(order)) this.#takeIn(slept);
+        this.#takeIn(order);
         return;
       case 'maglev':
         for (const key of order.listeners) this.#homes.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
@@ -169,6 +173,19 @@ export class RelayWorker {
       case 'mark':
         this.#options.answer({ kind: 'done', sequence: order.sequence });
     }
+  }
+
+  #takeIn({ changes, slots, limits = [] }: TableOrder): void {
+    for (const [uid, slot] of slots) this.#groups.assign(uid, slot);
+    this.#limits.assign(limits);
+    this.#homes.follow(patchMatcher(this.#matcher, changes));
+  }
+
+  /** Whether a Service that has this route slept until now. */
+  #wake(route: RouteKey): boolean {
+    const slept = this.#sleepers.wakeAt(route);
+    if (slept !== undefined) this.#takeIn(slept);
+    return slept !== undefined;
   }
 
   #sever(outcome: Outcome): void {

@@ -10,6 +10,8 @@ export interface RouteHomesOptions {
   readonly matcher: Matcher;
   readonly groups: Pick<ServiceGroups, 'join' | 'leave' | 'rename'>;
   readonly wheel: Pick<TimeoutWheel<Member>, 'now'>;
+  /** To be asked for a route that is not here; true: it is here now. */
+  readonly wake: (key: RouteKey) => boolean;
   /** What each home is made with. */
   readonly home: Omit<RouteHomeOptions, 'group'>;
 }
@@ -30,7 +32,7 @@ export class RouteHomes {
 
   /** Made for the first who asks: as it would have been since the route came, for a route that changes asks, too. */
   get(key: RouteKey): RouteHome | undefined {
-    const found = this.#homes.get(key);
+    const found = this.#homes.get(key) ?? (this.#options.wake(key) ? this.#homes.get(key) : undefined);
     if (found === undefined || found instanceof RouteHome) return found;
     const home = new RouteHome(found.route, { ...this.#options.home, group: found.group });
     this.#homes.set(key, home);

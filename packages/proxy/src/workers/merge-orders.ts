@@ -55,8 +55,10 @@ class MergedTable {
   readonly #limits = new Map<string, BudgetRows>();
   /** All of each: a host that changes hands has several in one order. Who had it only in between makes a step larger, not wrong. */
   readonly #holders = new Map<string, Set<string>>();
+  #isFirst: boolean = true;
 
-  add({ changes, slots, limits = [], holders = [] }: TableOrder): void {
+  add({ changes, slots, limits = [], holders = [], isFirst }: TableOrder): void {
+    this.#isFirst &&= isFirst === true;
     for (const change of changes) this.#changes.set(change.kind === 'put' ? change.entry.id : change.id, change);
     for (const [uid, slot] of slots) this.#slots.set(uid, slot);
     for (const rows of limits) this.#limits.set(rows[0], rows);
@@ -67,6 +69,7 @@ class MergedTable {
     const limits = [...this.#limits.values()];
     const changes = [...this.#changes.values()];
     const holders = [...this.#holders].flatMap(([what, uids]) => [...uids].map((uid) => [what, uid] as const));
-    return { kind: 'table', changes, slots: [...this.#slots], limits, holders };
+    const order: TableOrder = { kind: 'table', changes, slots: [...this.#slots], limits, holders };
+    return this.#isFirst ? { ...order, isFirst: true } : order;
   }
 }

@@ -1,8 +1,8 @@
 // A whole table in one message would hold up a worker twice: while it is read, since a message is read in one turn of the
 // event loop, and while it is applied. So it goes in pieces, as bytes in memory that all workers share.
-import { type Change, type ChangeStep, type Entry, stepsFor } from '@weir/model';
+import { type Change, type ChangeStep, type Entry, type RouteKey, routeKey, stepsFor } from '@weir/model';
 import type { BudgetRows } from '../admit/worker-limits.ts';
-import type { Order, SentOrder, TableOrder } from '../worker/messages.ts';
+import type { Order, PiecesOrder, SentOrder, Sleeper, TableOrder } from '../worker/messages.ts';
 
 /** Of a piece: what takes a worker a fifth of a millisecond. */
 const PIECE_WEIGHT = 16;
@@ -15,13 +15,15 @@ const PART_WEIGHT = 400;
 
 /** The same order goes to each worker. */
 const known = new WeakMap<TableOrder, SentOrder>();
+/** Of parts of a larger order. */
+const knownSteps = new WeakMap<TableOrder, readonly ChangeStep[]>();
 
 /** The order as it is sent: a large table in pieces. */
 export function inPieces(order: Order): SentOrder {
   if (order.kind !== 'table' || order.changes.length <= 1 || weightOf(order.changes) <= PIECE_WEIGHT) return order;
   let sent = known.get(order);
   if (sent === undefined) {
-    sent = packed(piecesOf(order, PIECE_WEIGHT).map(({ holders: _known, ...piece }) => piece));
+    sent = order.isFirst ? packedToSleep(piecesOf(order, 0)) : packed(piecesOf(order, PIECE_WEIGHT));
     known.set(order, sent);
   }
   return sent;
@@ -29,22 +31,35 @@ export function inPieces(order: Order): SentOrder {
 
 /** The order as several, after which a worker is where it would be after this one, and between which no Service is divided. */
 export function inParts(order: TableOrder): TableOrder[] {
-  return weightOf(order.changes) <= PART_WEIGHT ? [order] : piecesOf(order, PART_WEIGHT);
+  if (weightOf(order.changes) <= PART_WEIGHT) return [order];
+  return piecesOf(order, PART_WEIGHT).map((part) => {
+    knownSteps.set(part.order, part.steps);
+    return part.order;
+  });
 }
 
-function piecesOf({ changes, slots, limits, holders = [] }: TableOrder, most: number): TableOrder[] {
+interface Piece {
+  readonly order: TableOrder;
+  readonly steps: readonly ChangeStep[];
+}
+
+function piecesOf(order: TableOrder, most: number): Piece[] {
+  const { changes, slots, limits, holders = [], isFirst } = order;
   const slotsLeft = new Map(slots.map((slot) => [slot[0], slot]));
   const limitsLeft = new Map((limits ?? []).map((rows) => [rows[0], rows]));
   const held = Map.groupBy(holders, ([, service]) => service);
-  const pieces = bundlesOf(stepsFor(changes, holders), most).map(
-    (steps): TableOrder => ({
+  const pieceOf = (steps: readonly ChangeStep[]): Piece => ({
+    order: {
       kind: 'table',
       changes: steps.flatMap((step) => step.changes),
       slots: takeFrom(slotsLeft, steps),
       limits: takeFrom(limitsLeft, steps),
       holders: steps.flatMap(({ services }) => services.flatMap((uid) => held.get(uid) ?? [])),
-    }),
-  );
+      ...(isFirst && { isFirst }),
+    },
+    steps,
+  });
+  const pieces = bundlesOf(knownSteps.get(order) ?? stepsFor(changes, holders), most).map(pieceOf);
   if (slotsLeft.size === 0 && limitsLeft.size === 0) return pieces;
   const others: TableOrder = {
     kind: 'table',
@@ -52,7 +67,7 @@ function piecesOf({ changes, slots, limits, holders = [] }: TableOrder, most: nu
     slots: [...slotsLeft.values()],
     limits: [...limitsLeft.values()],
   };
-  return [others, ...pieces];
+  return [{ order: others, steps: [] }, ...pieces];
 }
 
 function takeFrom<T extends TableOrder['slots'][number] | BudgetRows>(
@@ -103,17 +118,36 @@ function moreOf(entry: Entry): number {
   return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / TEXTS_PER_WEIGHT;
 }
 
-function packed(pieces: readonly TableOrder[]): SentOrder {
-  const texts = pieces.map((piece) => Buffer.from(JSON.stringify(piece)));
+function packed(pieces: readonly Piece[]): PiecesOrder {
+  const texts = pieces.map(({ order: { holders: _holders, isFirst: _isFirst, ...piece } }) => JSON.stringify(piece));
   const ends = new Uint32Array(texts.length);
   let end = 0;
   texts.forEach((text, index) => {
-    end += text.length;
+    end += Buffer.byteLength(text);
     ends[index] = end;
   });
   const bytes = new Uint8Array(new SharedArrayBuffer(end));
+  const buffer = Buffer.from(bytes.buffer);
   texts.forEach((text, index) => {
-    bytes.set(text, (ends[index] ?? 0) - text.length);
+    buffer.write(text, ends[index - 1] ?? 0);
   });
   return { kind: 'pieces', bytes, ends };
+}
+
+function packedToSleep(pieces: readonly Piece[]): PiecesOrder {
+  return { ...packed(pieces), sleepers: pieces.map(sleeperOf) };
+}
+
+/** Null: it is not of one Service alone, or clients ask for that by name. */
+function sleeperOf({ order: { changes }, steps: [step] }: Piece): Sleeper | null {
+  const [service, ...others] = step?.services ?? [];
+  if (service === undefined || others.length > 0) return null;
+  const routes: RouteKey[] = [];
+  for (const change of changes) {
+    if (change.kind === 'delete') return null;
+    if (change.entry.kind !== 'listener') continue;
+    if (change.entry.shared === true) return null;
+    routes.push(routeKey(change.entry));
+  }
+  return [service, ...routes];
 }
