@@ -36,7 +36,9 @@ export function routeKey(listener: ListenerEntry): RouteKey {
 
 /** The key of the listener that a route is of. */
 export function listenerKeyOf(route: RouteKey): ListenerKey {
-  return route.split('/', 3).join('/');
+  const protocolEnd = route.indexOf('/');
+  const portEnd = route.indexOf('/', route.indexOf('/', protocolEnd + 1) + 1);
+  return portEnd < 0 ? route : route.slice(0, portEnd);
 }
 
 /** The key of the listener that the entry of this id is of, if it is of one. */

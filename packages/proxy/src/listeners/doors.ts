@@ -42,7 +42,8 @@ export class Doors {
   }
 
   isStillClosing(key: ListenerKey): boolean {
-    return (this.#closing.get(key) ?? 0) > this.#options.reached();
+    const mark = this.#closing.get(key);
+    return mark !== undefined && mark > this.#options.reached();
   }
 
   /** Once a second. */
