@@ -33,17 +33,20 @@ export async function readRemains(connection: RedisConnection, keys: Keys): Prom
 
 async function scan(connection: RedisConnection, keys: Keys): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
-  let cursor = '0';
-  do {
-    const [next, fields] = await connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
+  const scanFrom = (cursor: string): Promise<ScanAnswer> =>
+    connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
+  for (let scanning: Promise<ScanAnswer> | undefined = scanFrom('0'); scanning !== undefined; ) {
+    const [next, fields]: ScanAnswer = await scanning;
+    // Redis looks for the next ones while these are read.
+    scanning = next === '0' ? undefined : scanFrom(next);
     for (let index = 0; index + 1 < fields.length; index += 2) {
       found.set(fields[index] ?? '', decodeEntry(fields[index + 1] ?? '') ?? 'unreadable');
     }
-    cursor = next;
-  } while (cursor !== '0');
+  }
   return found;
 }
 
+type ScanAnswer = [next: string, fields: string[]];
 type Found = Entry | 'unreadable';
 
 /** `again`: what was scanned is not of the history that `from` is in. */
