@@ -232,7 +232,8 @@ export class ListenerBook {
 
   /** False also when nobody wants to know any more. */
   async #isFree(key: ListenerKey, at: ProbeAt): Promise<boolean> {
-    const busy: ListenerState = { kind: 'busy' };
+    const before = this.#states.get(key);
+    const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
     // Where we would find ourselves, or the one that hands over to us, nobody else can be.
     const isOurs = this.#doors.isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));

@@ -18,8 +18,8 @@ export function saidOf(
     case 'held':
       return { ...SILENT, bound: true, listening: isStillClosing };
     case 'failed':
-      return { ...SILENT, error: state.error };
     case 'busy':
+      return { ...SILENT, error: state.error };
     case undefined:
       return SILENT;
   }

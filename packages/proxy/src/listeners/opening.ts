@@ -15,5 +15,6 @@ export type ListenerState =
   | { readonly kind: 'open'; readonly opening: Opening }
   /** Looked at again at `checkAt` (of a clock that never jumps): somebody else may have taken the port meanwhile. */
   | { readonly kind: 'held'; readonly checkAt: number }
-  | { readonly kind: 'busy' }
+  /** Somebody looks whether the port is free. `error`: what was found the last time; else null. */
+  | { readonly kind: 'busy'; readonly error: string | null }
   | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };

@@ -57,6 +57,27 @@ describe('listeners', () => {
     assert.deepEqual(said(book), { bound: true, error: null });
   });
 
+  test('of a port that failed the same is said while it is tried again', async () => {
+    taken = 'EADDRINUSE';
+    const heard = new Set<string | null | undefined>();
+    let book: ListenerBook | undefined;
+    const hear = (): void => {
+      if (book !== undefined) heard.add(said(book)?.error);
+    };
+    book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'), hear);
+    await settled();
+    heard.clear();
+    const before = probes;
+    await clock.advance(15_000);
+    book.retry();
+    await settled();
+    assert.equal(probes, before + 1);
+    assert.deepEqual(
+      [...heard].map((error) => /in use/.test(String(error))),
+      [true],
+    );
+  });
+
   test('after the wall clock was set forward nothing is tried sooner', async () => {
     taken = 'EADDRINUSE';
     const book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'));
