@@ -4,6 +4,7 @@ import { findingsFor, slack } from '../src/soak/check.ts';
 import { emptyDatagramTally } from '../src/soak/datagram-clients.ts';
 import type { ServiceCount } from '../src/soak/proxy-self-view.ts';
 import type { Reading } from '../src/soak/reading.ts';
+import type { ResidentKind } from '../src/soak/resident-kinds.ts';
 import { type ServiceName, serviceNames } from '../src/soak/services.ts';
 import { emptyTally, type Tally } from '../src/soak/tally.ts';
 
@@ -11,7 +12,8 @@ import { emptyTally, type Tally } from '../src/soak/tally.ts';
 function goodReading(): Reading {
   const rest = {
     files: { tcp: 1, file: 11 },
-    residentKiB: 200_000,
+    residentKiB: { malloc: 40_000, 'V8 and large buffers': 70_000, 'machine code': 7_000, stacks: 400, files: 62_600 },
+    malloc: { used: 30_000_000, free: 40_000_000 },
     heapBytes: { main: 40_000_000, workers: 20_000_000 },
   };
   const count = (name: ServiceName): ServiceCount => ({
@@ -101,9 +103,22 @@ describe('the checks of a soak', () => {
       /^3 descriptors of kind "socket without peer", and 0 before$/,
     ],
     [
-      'resident memory that grows',
-      (good) => ({ ...good, after: { ...good.after, residentKiB: good.before.residentKiB + slack.residentKiB + 1 } }),
-      /^resident memory went from 195\.3 MiB to 219\.3 MiB$/,
+      'memory allocated by native code and never freed',
+      (good) => {
+        const used = good.before.malloc.used + slack.mallocBytes + 1;
+        return { ...good, after: { ...good.after, malloc: { ...good.before.malloc, used } } };
+      },
+      /^what malloc has given and not got back went from 28\.6 MiB to 30\.6 MiB$/,
+    ],
+    [
+      'memory that is mapped past malloc and never given back',
+      (good) => withResident(good, 'V8 and large buffers', slack.heldBytes / 1024 + 1),
+      /^memory in use went from 165\.3 MiB to 177\.3 MiB$/,
+    ],
+    [
+      'malloc that keeps ever more',
+      (good) => withResident(good, 'malloc', slack.residentBytes / 1024 + 1),
+      /^resident memory went from 175\.8 MiB to 239\.8 MiB$/,
     ],
     [
       'a heap that grows',
@@ -181,6 +196,13 @@ describe('the checks of a soak', () => {
     });
   }
 
+  test('what malloc has free is no leak', () => {
+    const good = goodReading();
+    const reading = withResident(good, 'malloc', 30_000);
+    const malloc = { ...good.before.malloc, free: good.before.malloc.free + 30_720_000 };
+    assert.deepEqual(findingsFor({ ...reading, after: { ...reading.after, malloc } }), []);
+  });
+
   test('what was reset while listeners closed may never have been seen', () => {
     const reading = withTally(goodReading(), { established: 4, unseen: 2 });
     assert.deepEqual(findingsFor(reading), []);
@@ -202,6 +224,14 @@ function withCount(
 ): Reading {
   const services = reading.view.services.map((count) => (count.name === of ? { ...count, ...change } : count));
   return { ...reading, view: { ...reading.view, ...view, services } };
+}
+
+function withResident(reading: Reading, kind: ResidentKind, grownKiB: number): Reading {
+  const { residentKiB } = reading.before;
+  return {
+    ...reading,
+    after: { ...reading.after, residentKiB: { ...residentKiB, [kind]: residentKiB[kind] + grownKiB } },
+  };
 }
 
 /** In the proxy and in the ledger alike. */

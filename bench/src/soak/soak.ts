@@ -18,6 +18,9 @@ const passingServices = 8;
 const longestWarmUpMs = 60_000;
 /** Longer than any timeout of a Service here, and than TIME_WAIT of nothing: sockets of the process are gone at once. */
 const drainMs = 60_000;
+/** What is closed by the first may be freed by the next; and workers keep buffers until nobody has needed one for up to 10 s. */
+const collections = 3;
+const betweenCollectionsMs = 5_000;
 
 /** Prints as it goes, and at the end a table; 1 when something is not as it has to be. */
 export async function soak({ minutes, seed, workers }: SoakOptions, interruption: AbortSignal): Promise<number> {
@@ -27,6 +30,7 @@ export async function soak({ minutes, seed, workers }: SoakOptions, interruption
   );
   await using endpoints = await startEndpoints();
   await using weir = await startWeir(endpoints.ports, { workers });
+  await weir.mallocBytes(); // so that it fails now, and not after the warm-up
   const passingPorts: number[] = [];
   while (passingPorts.length < passingServices) passingPorts.push(await freePort());
   const disturbances = new Disturbances({ ...weir, seed, ms, targets: endpoints.ports, passingPorts });
@@ -83,12 +87,13 @@ async function load(
 async function atRest(weir: Weir): Promise<AtRest> {
   const until = performance.now() + drainMs;
   while ((await weir.view()).connections > 0 && performance.now() < until) await setTimeout(500);
-  // Twice: what is closed by the first may be freed by the second.
-  for (let time = 0; time < 2; time++) {
+  for (let time = 0; time < collections; time++) {
     await weir.collectGarbage();
-    await setTimeout(2_000);
+    await setTimeout(betweenCollectionsMs);
   }
-  return { files: weir.openFiles(), residentKiB: weir.residentKiB(), heapBytes: await weir.heapBytes() };
+  const heapBytes = await weir.heapBytes();
+  const malloc = await weir.mallocBytes();
+  return { files: weir.openFiles(), residentKiB: weir.residentKinds(), malloc, heapBytes };
 }
 
 type Parts = {

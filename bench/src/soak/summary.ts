@@ -1,5 +1,6 @@
 import { markdownTable } from '../report/markdown.ts';
-import type { Reading } from './reading.ts';
+import { type AtRest, heldBytes, type Reading, residentBytes } from './reading.ts';
+import { residentKindNames } from './resident-kinds.ts';
 import { type ServiceName, serviceNames } from './services.ts';
 
 /** What was read, as tables. */
@@ -46,11 +47,16 @@ function rowOf(name: ServiceName, { view, ledger, tallies, datagrams }: Reading)
 function atRestRows({ before, after }: Reading): string[][] {
   const kinds = [...new Set([...Object.keys(before.files), ...Object.keys(after.files)])].sort();
   const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+  const both = (read: (rest: AtRest) => number): string[] => [mib(read(before)), mib(read(after))];
   return [
     ['at rest', 'before', 'after'],
-    ['resident memory', mib(before.residentKiB * 1024), mib(after.residentKiB * 1024)],
-    ['heap of the main thread', mib(before.heapBytes.main), mib(after.heapBytes.main)],
-    ['heaps of the workers', mib(before.heapBytes.workers), mib(after.heapBytes.workers)],
+    ['resident memory', ...both((rest) => residentBytes(rest))],
+    ...residentKindNames.map((kind) => [`of it: ${kind}`, ...both(({ residentKiB }) => residentKiB[kind] * 1024)]),
+    ['in malloc: in use', ...both(({ malloc }) => malloc.used)],
+    ['in malloc: free', ...both(({ malloc }) => malloc.free)],
+    ['resident but for what malloc has free', ...both((rest) => heldBytes(rest))],
+    ['heap of the main thread', ...both(({ heapBytes }) => heapBytes.main)],
+    ['heaps of the workers', ...both(({ heapBytes }) => heapBytes.workers)],
     ...kinds.map((kind) => [`descriptors: ${kind}`, String(before.files[kind] ?? 0), String(after.files[kind] ?? 0)]),
   ];
 }

@@ -6,12 +6,14 @@ import { collectGarbage, inspectorIn } from '../measure/collect-garbage.ts';
 import { residentKiB } from '../measure/resident-memory.ts';
 import { all, writeWhole } from './disturbances.ts';
 import { Inspector } from './inspector.ts';
+import { type MallocBytes, mallocBytes } from './malloc.ts';
 import { manifestFor, policyManifest } from './manifests.ts';
 import { type OpenFiles, openFiles } from './open-files.ts';
 import { trustedNetwork } from './population.ts';
 import { findProxy, type SelfView } from './proxy-self-view.ts';
 import type { Random } from './random.ts';
 import type { AtRest, Metered } from './reading.ts';
+import { type ResidentKinds, residentKinds } from './resident-kinds.ts';
 import { type ServiceName, serviceNames } from './services.ts';
 
 const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
@@ -23,7 +25,9 @@ export type Weir = AsyncDisposable & {
   view(): Promise<SelfView>;
   ledger(): Promise<Readonly<Partial<Record<string, Metered>>>>;
   openFiles(): OpenFiles;
+  mallocBytes(): Promise<MallocBytes>;
   residentKiB(): number;
+  residentKinds(): ResidentKinds;
   collectGarbage(): Promise<void>;
   heapBytes(): Promise<AtRest['heapBytes']>;
   suspend(): Promise<void>;
@@ -48,7 +52,9 @@ export async function startWeir(
     const text = manifestFor(name, { port: ports[name], target: targets[name], ready: all(name) });
     writeWhole(join(directory, `${name}.yaml`), text);
   }
-  const flags = ['--conditions=source', '--inspect=127.0.0.1:0', program, 'standalone'];
+  // Malloc is asked through node:ffi, which is experimental.
+  const quiet = '--disable-warning=ExperimentalWarning';
+  const flags = ['--conditions=source', quiet, '--inspect=127.0.0.1:0', program, 'standalone'];
   const options = ['-f', directory, '--state', state, '--workers', String(workers), '--console', '127.0.0.1:0'];
   const weir = cleanup.use(
     await spawnProcess({
@@ -74,7 +80,9 @@ export async function startWeir(
     view,
     ledger: () => readLedger(console),
     openFiles: () => openFiles(weir.pid),
+    mallocBytes: () => mallocBytes(inspector, join(path, 'malloc.xml')),
     residentKiB: () => residentKiB(weir.pid),
+    residentKinds: () => residentKinds(weir.pid),
     collectGarbage: () => collectGarbage(url),
     heapBytes: () => inspector.heapBytes(),
     suspend: () => suspension.begin(),
