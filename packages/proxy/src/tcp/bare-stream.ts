@@ -15,9 +15,11 @@ import { writeNow } from './write-now.ts';
 /** What one stream may take in one turn while others want theirs. Libuv alone would fill any buffer 32 times in a row. */
 const NARROW = 262_144;
 /** What a stream may take that has been the only one to read for a while: half the cost per byte is in waking the peers. */
-const WIDE = 2_097_152;
-/** So many times in a row it must have filled the narrow buffer, without anybody else and without being stopped. */
+const WIDE = 4_194_304;
+/** So many times in a row it must have filled the narrow buffer, without anybody else. */
 const STREAK = 4;
+/** While slow peers keep more than this waiting, all read narrowly: what is read widely may have to wait, too. */
+const MOST_WAITING = 33_554_432;
 /** Fits into one segment of any network. */
 const ONE_SEGMENT = 1_024;
 /** Up to here a copy costs less than what a write past libuv has to go through. */
@@ -135,7 +137,6 @@ export class BareStream implements TcpStream {
 
   readStop(): void {
     this.#wantsToRead = false;
-    this.#streak = 0;
     if (this.#isPolling) this.#stopPolling();
     if (this.#isAccepted) paused.watch(this);
   }
@@ -188,7 +189,8 @@ export class BareStream implements TcpStream {
       this.#events?.onThrow(this, thrown);
     }
     if (!isAlone) this.#streak = 0;
-    const window = Math.min(this.#most, this.#streak < STREAK ? NARROW : WIDE);
+    const isWide = this.#streak >= STREAK && rests.lentBytes < MOST_WAITING;
+    const window = Math.min(this.#most, isWide ? WIDE : NARROW);
     if (window === this.#window) return undefined;
     this.#window = window;
     return bufferOf(window);

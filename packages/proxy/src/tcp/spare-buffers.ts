@@ -13,6 +13,7 @@ export class SpareBuffers {
   #freeBytes = 0;
   /** So that nothing is ever lent to two. */
   readonly #lent = new Set<ArrayBufferLike>();
+  #lentBytes = 0;
   #isNeeded = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -21,10 +22,16 @@ export class SpareBuffers {
     this.#most = most;
   }
 
+  /** In use, with what is left over at the end of each. */
+  get lentBytes(): number {
+    return this.#lentBytes;
+  }
+
   /** A copy of `bytes` that is nobody else's until it is given back. */
   copy(bytes: Uint8Array): Uint8Array {
     const memory = this.#take(sizeFor(bytes.length));
     this.#lent.add(memory);
+    this.#lentBytes += memory.byteLength;
     this.#isNeeded = true;
     const copy = new Uint8Array(memory, 0, bytes.length);
     copy.set(bytes);
@@ -34,6 +41,7 @@ export class SpareBuffers {
   /** Nobody looks at it any more. Nothing happens when it was not lent from here, or came back already. */
   giveBack({ buffer }: Uint8Array): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return;
+    this.#lentBytes -= buffer.byteLength;
     if (this.#freeBytes + buffer.byteLength > this.#most) return;
     this.#freeBytes += buffer.byteLength;
     const alike = this.#free.get(buffer.byteLength);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw } from '@weir/testkit';
+import { connectRaw, patternServer } from '@weir/testkit';
 import { bareTransport } from '../../src/tcp/bare-transport.ts';
 import { accepting } from './accepting.ts';
 import { Recorder } from './recorder.ts';
@@ -25,4 +25,24 @@ test('a stream that may read so much at a time is told no more at once, also whe
   const [first, ...others] = paced.chunks.map(({ length }) => length);
   assert.ok((first ?? 0) <= 262_144);
   assert.ok(others.length > 0 && others.every((length) => length <= 1_000));
+});
+
+test('streams read widely while they are alone, and narrowly as soon as slow peers keep much waiting', async () => {
+  using door = await accepting(bareTransport);
+  await using source = await patternServer({ bytes: 96_000_000 });
+  const arrival = door.next();
+  await using client = await connectRaw({ host: door.host, port: door.port });
+  client.pause();
+  const { stream: to } = await arrival;
+  const sizes = { little: 0, much: 0 };
+  const events = new Recorder();
+  events.onBytes = (_from, bytes) => {
+    // The size of a read is decided when the one before it is over.
+    const waits = to.queued > 33_554_432 + 4_194_304 ? 'much' : 'little';
+    sizes[waits] = Math.max(sizes[waits], bytes.length);
+    to.write(bytes);
+  };
+  bareTransport.connect({ address: source.host, port: source.port }, events);
+  await events.until(() => events.hasEnded);
+  assert.ok(sizes.much > 0 && sizes.much <= 262_144, `${sizes.much} bytes`);
 });

@@ -33,6 +33,15 @@ test('what was not lent is not kept', () => {
   assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, foreign.buffer);
 });
 
+test('it is known how much is in use, whatever is kept of what came back', () => {
+  const spares = new SpareBuffers(SIZE);
+  const lent = [spares.copy(Buffer.alloc(SIZE - 1)), spares.copy(Buffer.alloc(SIZE))];
+  assert.equal(spares.lentBytes, 2 * SIZE);
+  for (const copy of lent) spares.giveBack(copy);
+  for (const copy of lent) spares.giveBack(copy);
+  assert.equal(spares.lentBytes, 0);
+});
+
 test('no more is kept than it may', () => {
   const spares = new SpareBuffers(SIZE);
   const lent = [spares.copy(Buffer.alloc(SIZE)), spares.copy(Buffer.alloc(SIZE))];
