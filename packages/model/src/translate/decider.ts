@@ -85,7 +85,11 @@ export class Decider {
 
   /** Who has a turn: these, which are in order, and who waits for what was touched. */
   #turnsFor(first: readonly ServiceRecord[], { touched, order, world }: Pass & { readonly order: AskingOrder }): Turns {
-    const turns = new Turns({ compare: order.compare, isAnswered: (group) => this.#isAnswered(group, world) }, first);
+    const { compare } = order;
+    const isAnswered = (group: WaitingGroup): boolean => this.#isAnswered(group, world);
+    const isStillTaken = ({ service, decision }: ServiceRecord): boolean =>
+      decision?.isStillTaken?.((holder) => this.#holderText(service, holder, world.tenancy)) === true;
+    const turns = new Turns({ compare, isAnswered, isStillTaken }, first);
     for (const record of this.#waiting.forPorts(touched.ports)) turns.add(record);
     this.#addGroups(turns, touched, world);
     return turns;

@@ -15,6 +15,7 @@ import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
 import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
 import { isSharedByFleet, isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
+import { type HolderText, type StillTaken, stillTakenFor } from './still-taken.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, sentences } from './text.ts';
@@ -33,6 +34,8 @@ export interface Decision {
   readonly wants: readonly string[];
   /** What it depends on of its tenant's limits; undefined: on nothing. */
   readonly asked: Asked | undefined;
+  /** Of one whose ports are taken; undefined: it has to be asked. */
+  readonly isStillTaken?: StillTaken | undefined;
 }
 
 /** Before anything is known of what it waits for. */
@@ -45,7 +48,7 @@ export interface DecisionContext {
   readonly held: HeldService | undefined;
   readonly quota: AskedQuota;
   readonly taken: TakenPorts;
-  readonly holderText: (uid: string) => string;
+  readonly holderText: HolderText;
 }
 
 /** Decides one Service; counts what it gets in `quota` and `taken`. */
@@ -103,8 +106,12 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
     membership.kind === 'tenant'
       ? nodeWishFor(settings, tenant, context.fleet)
       : heldWish(service, { ...context, settings, tenant });
-  const result = placeInPool(wish, { ...context, service, ports, modes, hosts, tenant: tenant.name });
-  if (result.kind === 'conflict') return refused(service, tenant.name, objection ?? result.refusal, badPorts);
+  const request = { ...context, service, ports, modes, hosts, tenant: tenant.name };
+  const result = placeInPool(wish, request);
+  if (result.kind === 'conflict') {
+    const isStillTaken = stillTakenFor(wish, request, result.refusal);
+    return { ...refused(service, tenant.name, objection ?? result.refusal, badPorts), isStillTaken };
+  }
   const placement: Placement =
     result.kind === 'placed' ? result.placement : { listeners: [], nodes: [], conflicts: new Map() };
   const stays = result.kind === 'placed' ? result.stays : undefined;

@@ -26,7 +26,7 @@ export function nodeWishFor(settings: ServiceSettings, { grants }: Tenant, fleet
   };
 }
 
-type PoolRequest = Omit<PlacementRequest, 'nodes' | 'cordoned' | 'lost' | 'wanted' | 'where' | 'poolOf'> & {
+export type PoolRequest = Omit<PlacementRequest, 'nodes' | 'cordoned' | 'lost' | 'wanted' | 'where' | 'poolOf'> & {
   readonly nodes: Nodes;
   readonly tenant: string;
 };

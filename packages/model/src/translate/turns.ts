@@ -7,12 +7,14 @@ export interface TurnRules {
   readonly compare: (a: ServiceRecord, b: ServiceRecord) => number;
   /** Whether a group would be told now what it was told. */
   readonly isAnswered: (group: WaitingGroup) => boolean;
+  /** Whether a Service that found its ports taken would find the same now. */
+  readonly isStillTaken: (record: ServiceRecord) => boolean;
 }
 
 interface Turn {
   readonly record: ServiceRecord;
-  /** It is asked only if its group would be told something else by then. */
-  readonly group: WaitingGroup | undefined;
+  /** Why it is asked, if that still holds by then: its group would be told something else, or it would find its ports otherwise. */
+  readonly why: WaitingGroup | 'ports' | 'must';
 }
 
 /**
@@ -29,8 +31,8 @@ export class Turns {
   readonly #asked = new Set<ServiceRecord>();
   /** Of the groups that were looked at, those of its members who come after. */
   readonly #rest = new Map<WaitingGroup, RankedQueue<ServiceRecord>>();
-  /** Of which one is in the queue. */
-  readonly #queued = new Set<WaitingGroup>();
+  /** Of which one is in the queue, or who is in it for its ports. */
+  readonly #queued = new Set<WaitingGroup | ServiceRecord>();
   #last: ServiceRecord | undefined;
 
   /** `first`: by rank. */
@@ -40,9 +42,11 @@ export class Turns {
     this.#queue = new RankedQueue((a, b) => rules.compare(a.record, b.record));
   }
 
-  /** Whose turn was over is left to the next round. */
+  /** Some of its ports were given up or taken. Whose turn was over is left to the next round. */
   add(record: ServiceRecord): void {
-    if (this.#isToCome(record)) this.#queue.put({ record, group: undefined });
+    if (this.#queued.has(record) || !this.#isToCome(record)) return;
+    this.#queued.add(record);
+    this.#queue.put({ record, why: 'ports' });
   }
 
   addGroup(group: WaitingGroup): void {
@@ -71,12 +75,21 @@ export class Turns {
       return this.#queue.take();
     }
     this.#at += 1;
-    return { record, group: undefined };
+    return { record, why: 'must' };
   }
 
-  #isDue({ record, group }: Turn): boolean {
-    const rest = group && this.#rest.get(group);
-    if (group === undefined || rest === undefined) return true;
+  #isDue({ record, why }: Turn): boolean {
+    if (why === 'must') return true;
+    if (why === 'ports') {
+      this.#queued.delete(record);
+      return !this.#asked.has(record) && !this.#rules.isStillTaken(record);
+    }
+    return this.#isGroupDue(record, why);
+  }
+
+  #isGroupDue(record: ServiceRecord, group: WaitingGroup): boolean {
+    const rest = this.#rest.get(group);
+    if (rest === undefined) return true;
     this.#queued.delete(group);
     if (this.#rules.isAnswered(group)) {
       // For when its tenant gives up something else.
@@ -91,7 +104,7 @@ export class Turns {
     for (let record = rest.take(); record !== undefined; record = rest.take()) {
       if (!this.#isToCome(record) || !group.members.has(record)) continue;
       this.#queued.add(group);
-      this.#queue.put({ record, group });
+      this.#queue.put({ record, why: group });
       return;
     }
   }

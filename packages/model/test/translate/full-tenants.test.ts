@@ -1,17 +1,9 @@
 // A tenant that is full may have thousands of Services that wait: what happens to one of them is not to cost as much as all of them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  entriesOf,
-  heldFor,
-  NOTHING_HELD,
-  type RoutingTable,
-  type ServiceObject,
-  type Snapshot,
-  Translator,
-  translate,
-} from '@weir/model';
+import type { ServiceObject, Snapshot } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
+import { startWatched } from '../build/watched-world.ts';
 
 /** Of so many each is told by name who is in its way. */
 const CROWD = 100;
@@ -34,58 +26,13 @@ const annotated = (name: string) => (services: readonly ServiceObject[]) =>
     each.name === name ? { ...each, annotations: { ...each.annotations, 'weir.dev/algorithm': 'first' } } : each,
   );
 
-/** Translates one snapshot after the other, and finds out at which Services it looks. */
-function startWorld(services: readonly ServiceObject[], limits: Limits) {
-  const looked = new Set<string>();
-  const watched = (each: ServiceObject): ServiceObject => {
-    const { annotations } = each;
-    return Object.defineProperty({ ...each }, 'annotations', {
-      enumerable: true,
-      get() {
-        looked.add(each.name);
-        return annotations;
-      },
-    });
-  };
-  let snapshot = snapshotOf({ namespaces, services: services.map(watched), policies: shop(limits) });
-  const translator = new Translator(snapshot.settings, NOTHING_HELD);
-  let { table } = translator.next(snapshot);
-  return {
-    accepted: (name: string): string => serviceNamed(table, name).accepted.message,
-    serving: (): string[] =>
-      entriesOf(table, 'service')
-        .filter((each) => each.namespace === 'shop' && each.settings !== null)
-        .map(({ name }) => name)
-        .sort(),
-    /** The Services that were looked at, and those whose entry is another by it; in the end all is as if it were decided at once. */
-    step(
-      change: (services: readonly ServiceObject[]) => readonly ServiceObject[],
-      policies = snapshot.policies,
-    ): { readonly looked: readonly string[]; readonly changed: readonly string[] } {
-      const [known, before] = [new Set(snapshot.services), table];
-      const next = change(snapshot.services).map((each) => (known.has(each) ? each : watched(each)));
-      snapshot = { ...snapshot, services: next, policies };
-      looked.clear();
-      const decided = translator.next(snapshot);
-      const at = [...looked].sort();
-      table = decided.table;
-      const whole = translate(snapshot, heldFor(before));
-      assert.deepEqual(sorted(table), sorted(whole.table));
-      assert.deepEqual(decided.problems, whole.problems);
-      const changed = entriesOf(table, 'service').filter((each) => before.entries.get(each.id) !== each);
-      return { looked: at, changed: changed.map(({ name }) => name).sort() };
-    },
-  };
-}
-
-const sorted = ({ entries }: RoutingTable): unknown => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
-const serviceNamed = (table: RoutingTable, name: string) =>
-  entriesOf(table, 'service').find((each) => each.name === name) ?? assert.fail(`no Service ${name}`);
+const startWorld = (services: readonly ServiceObject[], limits: Limits) =>
+  startWatched(snapshotOf({ namespaces, services, policies: shop(limits) }));
 
 describe('of a tenant that is full, and for whose limits many wait', () => {
   test('a change looks at what it touches, and at nobody else who waits', () => {
     const world = startWorld([...upTo(3 + 2 * CROWD), service('other/web')], { services: 3 });
-    assert.deepEqual(world.serving(), ['s000', 's001', 's002']);
+    assert.deepEqual(world.serving('shop'), ['s000', 's001', 's002']);
     assert.deepEqual(world.step(annotated('s001')), { looked: ['s001'], changed: ['s001'] });
     assert.deepEqual(world.step(annotated('s150')), { looked: ['s150'], changed: [] });
     assert.deepEqual(world.step(annotated('web')), { looked: ['web'], changed: ['web'] });
@@ -101,7 +48,7 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
       'all 3 load balancers that tenant "shop" may have are in use, and many more wait; delete some or ask for a higher limit in TenantPolicy "shop"',
     );
     assert.deepEqual(world.step(without('s000')), { looked: ['s003'], changed: ['s003'] });
-    assert.deepEqual(world.serving(), ['s001', 's002', 's003']);
+    assert.deepEqual(world.serving('shop'), ['s001', 's002', 's003']);
     assert.equal(world.accepted('s100'), told);
   });
 
@@ -110,7 +57,7 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
     const world = startWorld(services, { ports: 6 });
     assert.match(world.accepted('s003'), /^of the 6 listener ports .* too few are left for the 3 of this Service; /);
     assert.deepEqual(world.step(without('s000')), { looked: ['s004'], changed: ['s004'] });
-    assert.deepEqual(world.serving(), ['s001', 's002', 's004']);
+    assert.deepEqual(world.serving('shop'), ['s001', 's002', 's004']);
   });
 
   test('with one listener port in all, each is told so', () => {
@@ -126,12 +73,12 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
     const world = startWorld(upTo(3 + 2 * CROWD), { services: 3 });
     world.step((services) => services, shop({ services: 10 }));
     assert.deepEqual(
-      world.serving(),
+      world.serving('shop'),
       upTo(10).map(({ name }) => name),
     );
     const { changed } = world.step((services) => services, shop({ services: 2 }));
     assert.ok(changed.length > CROWD, 'the limit is another for all');
-    assert.deepEqual(world.serving().length, 10, 'what serves goes on');
+    assert.deepEqual(world.serving('shop').length, 10, 'what serves goes on');
   });
 
   test('where few wait, each is told by name who is in its way, and that is so from the first on who makes them few', () => {
@@ -153,7 +100,7 @@ describe('of a tenant that is full, and for whose limits many wait', () => {
     const world = startWorld(upTo(2 * CROWD), {});
     world.step((services) => services, shop({ services: 1 }));
     assert.deepEqual(world.step(without('s000')), { looked: [], changed: [] });
-    assert.equal(world.serving().length, 2 * CROWD - 1);
+    assert.equal(world.serving('shop').length, 2 * CROWD - 1);
   });
 });
 
