@@ -1,4 +1,5 @@
 // What Prometheus sees of endpoints and of their checks.
+import type { ServiceEntry } from '@weir/model';
 import type { Metrics, Sample } from '@weir/runtime';
 import type { HealthRoom } from '../health/health-room.ts';
 import type { TableRoom } from '../table/table-room.ts';
@@ -26,23 +27,22 @@ export function addHealthMetrics(metrics: Metrics, health: HealthRoom): void {
 type EndpointSample = Sample<'namespace' | 'service' | 'state'>;
 
 /** Of the port that has the fewest to use: a Service works as well as its worst port. */
-export function endpointSamples({ matcher }: TableRoom, health: HealthRoom): EndpointSample[] {
-  const fewest = new Map<string, { readonly ready: number; readonly samples: readonly EndpointSample[] }>();
+export function* endpointSamples({ matcher }: TableRoom, health: HealthRoom): Iterable<EndpointSample> {
+  const fewest = new Map<
+    string,
+    { readonly service: ServiceEntry; readonly ready: number; readonly ejected: number }
+  >();
   for (const route of matcher.routes.values()) {
     const { service, endpoints } = route;
     const ejected = health.leftOutOf(route);
     const ready = endpoints.length - ejected;
     const known = fewest.get(service.uid);
-    if (known !== undefined && known.ready <= ready) continue;
-    const sample = (state: string, value: number): EndpointSample => ({
-      labels: { namespace: service.namespace, service: service.name, state },
-      value,
-    });
-    const draining = health.departed.of(service.uid);
-    fewest.set(service.uid, {
-      ready,
-      samples: [sample('ready', ready), sample('ejected', ejected), sample('draining', draining)],
-    });
+    if (known === undefined || known.ready > ready) fewest.set(service.uid, { service, ready, ejected });
   }
-  return [...fewest.values()].flatMap(({ samples }) => samples);
+  for (const [uid, { service, ready, ejected }] of fewest) {
+    const { namespace, name } = service;
+    yield { labels: { namespace, service: name, state: 'ready' }, value: ready };
+    yield { labels: { namespace, service: name, state: 'ejected' }, value: ejected };
+    yield { labels: { namespace, service: name, state: 'draining' }, value: health.departed.of(uid) };
+  }
 }

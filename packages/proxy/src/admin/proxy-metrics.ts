@@ -27,7 +27,7 @@ export function createProxyMetrics(parts: {
 }): Metrics {
   const { slots, tables, propagation, health, pool, delays, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on' });
-  const column = (index: number) => () => perService(slots, index);
+  const column = (index: number) => () => perSlot(slots, index);
 
   metrics.collectCounter({
     name: 'weir_service_received_bytes_total',
@@ -51,7 +51,7 @@ export function createProxyMetrics(parts: {
     name: 'weir_service_connections_active',
     help: 'Connections open now.',
     labels: SERVICE,
-    collect: column(ACTIVE),
+    collect: () => perService(slots, ACTIVE),
   });
   metrics.collectCounter({
     name: 'weir_service_refused_total',
@@ -113,15 +113,20 @@ export function createProxyMetrics(parts: {
   return metrics;
 }
 
-/** A Service that changed its tenant is counted in two slots and shown as one. */
+/** A Service that changed its tenant is counted in two slots: of counters with the same labels the sum is shown. */
+function* perSlot(slots: SlotBook, column: number): Iterable<Sample<ServiceLabel>> {
+  for (const { owner, counts } of slots.counts([column])) {
+    yield { labels: { namespace: owner.namespace, service: owner.name }, value: counts[0] ?? 0 };
+  }
+}
+
+/** For a gauge they are added up here. */
 function perService(slots: SlotBook, column: number): Iterable<Sample<ServiceLabel>> {
   const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
-  for (const { owner, counts } of slots.counts([column])) {
-    const { namespace, name } = owner;
-    const [value = 0] = counts;
-    const key = `${namespace}/${name}`;
+  for (const { labels, value } of perSlot(slots, column)) {
+    const key = `${labels.namespace}/${labels.service}`;
     const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { labels: { namespace, service: name }, value });
+    if (sum === undefined) sums.set(key, { labels, value });
     else sum.value += value;
   }
   return sums.values();

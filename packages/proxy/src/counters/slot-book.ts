@@ -29,7 +29,6 @@ export interface SlotOwner {
 const MOST_FORMER = 65_536;
 
 const NOTHING = new Float64Array(COLUMNS);
-const READ_COLUMNS = [RECEIVED, SENT, CONNECTIONS, REQUESTS];
 
 interface Slot {
   readonly index: number;
@@ -160,23 +159,22 @@ export class SlotBook {
   /** Of all slots these columns of their owner's totals, in the order asked for: of thousands of slots a row of each is much to make. */
   *counts(columns: readonly number[]): Iterable<{ readonly owner: SlotOwner; readonly counts: readonly number[] }> {
     const workers = this.#cells();
-    for (const { owner, base, index } of this.#slots.values()) {
-      const counts = columns.map((column) => {
-        let count = base[column] as number;
-        for (const cells of workers) count += cellOf(cells, index, column);
-        return count;
-      });
-      yield { owner, counts };
+    for (const slot of this.#slots.values()) {
+      yield { owner: slot.owner, counts: columns.map((column) => countOf(slot, column, workers)) };
     }
   }
 
   /** Of those slots in which something was counted. It is asked once a second, and of thousands most have nothing. */
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
-    for (const { owner, counts } of this.counts(READ_COLUMNS)) {
-      const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = counts;
+    const workers = this.#cells();
+    for (const slot of this.#slots.values()) {
+      const receivedBytes = countOf(slot, RECEIVED, workers);
+      const sentBytes = countOf(slot, SENT, workers);
+      const connections = countOf(slot, CONNECTIONS, workers);
+      const requests = countOf(slot, REQUESTS, workers);
       if (receivedBytes + sentBytes + connections + requests === 0) continue;
-      readings.push({ ...owner, counters: { receivedBytes, sentBytes, connections, requests } });
+      readings.push({ ...slot.owner, counters: { receivedBytes, sentBytes, connections, requests } });
     }
     return readings;
   }
@@ -189,15 +187,11 @@ export class SlotBook {
     const workers = this.#cells();
     let active = this.#unrouted[ACTIVE] as number;
     for (const cells of workers) active += cellOf(cells, UNROUTED_SLOT, ACTIVE);
-    for (const { base, index } of this.#slots.values()) {
-      active += base[ACTIVE] as number;
-      for (const cells of workers) active += cellOf(cells, index, ACTIVE);
-    }
+    for (const slot of this.#slots.values()) active += countOf(slot, ACTIVE, workers);
     return active;
   }
 
-  /** Views of all slabs of each worker. */
-  #cells(): readonly (readonly Float64Array[])[] {
+  #cells(): WorkerCells {
     return [...this.#slabs.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
   }
 
@@ -212,6 +206,15 @@ export class SlotBook {
       if (index < slabs.length * ROWS_PER_SLAB) see(rowOf(slabs, index));
     }
   }
+}
+
+/** Views of all slabs, for each worker. */
+type WorkerCells = readonly (readonly Float64Array[])[];
+
+function countOf({ base, index }: Slot, column: number, workers: WorkerCells): number {
+  let count = base[column] as number;
+  for (const cells of workers) count += cellOf(cells, index, column);
+  return count;
 }
 
 export function readingOf(owner: SlotOwner, total: Float64Array): SlotReading {

@@ -77,7 +77,7 @@ export class HealthRoom {
 
   /** How many endpoints of this route clients are not sent to. */
   leftOutOf(route: Route): number {
-    const unused = this.#ports.get(portName(route))?.judgement.unused ?? [];
+    const unused = this.#ports.get(this.#portOf.get(route.key) ?? '')?.judgement.unused ?? [];
     if (unused.length === 0) return 0;
     const keys = new Set(unused);
     return route.endpoints.filter((endpoint) => keys.has(endpointKey(endpoint))).length;

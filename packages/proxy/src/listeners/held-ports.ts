@@ -39,8 +39,9 @@ export class HeldPorts {
     let left = CHECKS_EACH_TIME;
     for (const [key, state] of states.all) {
       if (left === 0) return;
+      if (state.kind !== 'held' || state.checkAt > now) continue;
       const at = matcher.listeners.get(key)?.at;
-      if (state.kind !== 'held' || state.checkAt > now || at === undefined || isStillClosing(key)) continue;
+      if (at === undefined || isStillClosing(key)) continue;
       left -= 1;
       void this.#checkOne(key, at);
     }

@@ -126,7 +126,8 @@ export class ListenerBook {
   /** Once a second: what failed is tried again when its time has come. */
   retry(): void {
     this.#doors.forgetClosed();
-    const failed = [...this.#states.all].flatMap(([key, state]) => (state.kind === 'failed' ? [key] : []));
+    const failed: ListenerKey[] = [];
+    for (const [key, state] of this.#states.all) if (state.kind === 'failed') failed.push(key);
     if (failed.length > 0) this.settle(failed);
     if (this.#mode.kind === 'serving') this.#held.check();
   }

@@ -4,6 +4,8 @@ import type { ListenerState } from './opening.ts';
 export type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
 
 const SILENT: Said = { bound: false, listening: false, error: null };
+const BOUND: Said = { ...SILENT, bound: true };
+const LISTENING: Said = { ...BOUND, listening: true };
 
 /** What is said of a listener in this state; `isStillClosing`: some worker may not have closed it yet. */
 export function saidOf(
@@ -13,10 +15,11 @@ export function saidOf(
   switch (state?.kind) {
     case 'open': {
       const { isConfirmed, listening } = state.opening;
-      return { bound: isConfirmed, listening: isConfirmed && listening.size > 0, error: null };
+      if (!isConfirmed) return SILENT;
+      return listening.size > 0 ? LISTENING : BOUND;
     }
     case 'held':
-      return { ...SILENT, bound: true, listening: isStillClosing };
+      return isStillClosing ? LISTENING : BOUND;
     case 'failed':
     case 'busy':
       return { ...SILENT, error: state.error };
@@ -34,12 +37,12 @@ export class ReportList {
     const reports: ListenerReport[] = [];
     let isSame = true;
     for (const route of routes) {
-      const { bound, listening, error } = saidFor(route);
-      const report = { id: route.listener.id, service: route.service.uid, bound, listening, error };
+      const said = saidFor(route);
       const known = before[reports.length];
-      if (known !== undefined && isSameReport(known, report)) reports.push(known);
+      if (known !== undefined && isSameReport(known, route, said)) reports.push(known);
       else {
-        reports.push(report);
+        const { bound, listening, error } = said;
+        reports.push({ id: route.listener.id, service: route.service.uid, bound, listening, error });
         isSame = false;
       }
     }
@@ -48,12 +51,12 @@ export class ReportList {
   }
 }
 
-function isSameReport(a: ListenerReport, b: ListenerReport): boolean {
+function isSameReport(known: ListenerReport, { listener, service }: Route, said: Said): boolean {
   return (
-    a.id === b.id &&
-    a.service === b.service &&
-    a.bound === b.bound &&
-    a.listening === b.listening &&
-    a.error === b.error
+    known.id === listener.id &&
+    known.service === service.uid &&
+    known.bound === said.bound &&
+    known.listening === said.listening &&
+    known.error === said.error
   );
 }
