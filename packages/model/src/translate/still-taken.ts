@@ -18,11 +18,13 @@ export function stillTakenFor(
   request: PoolRequest,
   refusal: Verdict<RefusalReason>,
 ): StillTaken | undefined {
-  const { service, taken, held } = request;
+  const { service, ports, modes, hosts, tenant, fleet, nodes, taken, held } = request;
   // Who loses what it had is asked otherwise the next time: as one that is new.
   if (held !== undefined || taken.listenersOf(service.uid).length > 0) return undefined;
+  // One by one: what else came with the request, its `holderText` above all, would keep all tenants of that time for each who waits.
+  const question = { service, ports, modes, hosts, tenant, fleet, nodes, taken, held };
   return (holderText) => {
-    const result = placeInPool(wish, { ...request, holderText });
+    const result = placeInPool(wish, { ...question, holderText });
     if (result.kind === 'placed') taken.give(service.uid, [], []);
     return (
       result.kind === 'conflict' &&

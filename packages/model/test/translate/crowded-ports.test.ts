@@ -1,8 +1,10 @@
 // For one port thousands of Services may wait: who gets it next is not to cost as much as asking all of them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ServiceObject } from '@weir/model';
-import { namespace, node, port, service, snapshotOf } from '../build/snapshot.ts';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { NOTHING_HELD, type ServiceObject, type TenantLimits, Translator } from '@weir/model';
+import { namespace, node, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
 import { startWatched } from '../build/watched-world.ts';
 
 const WAITING = 200;
@@ -64,4 +66,35 @@ describe('a port for which many wait', () => {
     assert.deepEqual(changed, ['s003']);
     assert.deepEqual(looked, ['s001', 's003'], 's001 has only one port in its way for a moment');
   });
+
+  test('keeps of those who wait nothing of the tenants that there were when they came', async () => {
+    const namespaces = [namespace('shop'), namespace('other', { team: 'other' })];
+    let snapshot = snapshotOf({ namespaces, services: [] });
+    const translator = new Translator(snapshot.settings, NOTHING_HELD);
+    const former: WeakRef<TenantLimits>[] = [];
+    for (let index = 0; index < 20; index += 1) {
+      const limits: TenantLimits = { services: index };
+      former.push(new WeakRef(limits));
+      const waiting = service(`shop/${nameAt(index)}`, { createdAt: index, ports: [port(8443)] });
+      const policies = [policy('other', { namespaceSelector: team('other'), limits })];
+      snapshot = { ...snapshot, policies, services: [...snapshot.services, waiting] };
+      translator.next(snapshot);
+    }
+    const kept = (): number => former.filter((limits) => limits.deref() !== undefined).length;
+    assert.ok(await isCollected(() => kept() <= 2), `${kept()} are kept`);
+    assert.ok(translator.next(snapshot).table.entries.size > former.length);
+  });
 });
+
+/** What a WeakRef refers to stays for the turn in which it was made or read. */
+async function isCollected(isGone: () => boolean): Promise<boolean> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    await new Promise(setImmediate);
+    collect();
+    await new Promise(setImmediate);
+    if (isGone()) return true;
+  }
+  return false;
+}
