@@ -91,6 +91,12 @@ test('process metrics are there when asked for, and each registry is its own', a
   assert.doesNotMatch(await createMetrics().render(), /process_resident_memory_bytes/);
 });
 
+test('open descriptors are counted as the caller says, and told once', async () => {
+  const metrics = createMetrics({ processMetrics: 'on', openDescriptors: () => 123_456 });
+  assert.deepEqual(await seriesOf(metrics, 'process_open_fds'), ['process_open_fds 123456']);
+  assert.equal((await metrics.render()).split('# TYPE process_open_fds gauge').length, 2);
+});
+
 test('a label value cannot break the text', async () => {
   const metrics = createMetrics();
   metrics.gauge({ name: 'g', help: 'G.', labels: ['l'] }).set({ l: 'a"b\nc\\' }, 1);

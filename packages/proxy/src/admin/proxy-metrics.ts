@@ -5,6 +5,7 @@ import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/
 import { REFUSALS } from '../counters/outcome.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
 import type { HealthRoom } from '../health/health-room.ts';
+import { openDescriptors } from '../open-descriptors.ts';
 import type { Propagation } from '../table/propagation.ts';
 import type { TableRoom } from '../table/table-room.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
@@ -26,7 +27,7 @@ export function createProxyMetrics(parts: {
   readonly log: Logger;
 }): Metrics {
   const { slots, tables, propagation, health, pool, delays, log } = parts;
-  const metrics = createMetrics({ log, processMetrics: 'on' });
+  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors });
   const column = (index: number) => () => perSlot(slots, index);
 
   metrics.collectCounter({

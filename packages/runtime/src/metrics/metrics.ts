@@ -10,6 +10,8 @@ export interface MetricsOptions {
   readonly maxSeries?: number;
   /** Memory, event loop, garbage collection of this process; they cost a little, so they are asked for. */
   readonly processMetrics?: 'on' | 'off';
+  /** How many descriptors are open, for `process_open_fds`: otherwise a list of all is read at each scrape, which may be tens of thousands. */
+  readonly openDescriptors?: () => number;
   /** Told when the source of a collected metric throws. */
   readonly log?: Logger;
 }
@@ -18,13 +20,15 @@ export interface MetricsOptions {
 const TURN_MS = 5;
 
 /** A registry of its own for each process, and for each of several that run in one. */
-export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log }: MetricsOptions = {}): Metrics {
+export function createMetrics(options: MetricsOptions = {}): Metrics {
+  const { maxSeries = 20_000, processMetrics = 'off', openDescriptors, log } = options;
   const registry = new Registry();
   const dropped = droppedIn(registry);
   const cap: CapOptions = { maxSeries, drop: (metric, reason) => dropped.inc({ metric, reason }) };
   const collected = new Map<string, CollectedMetric>();
   let rendering: Promise<string> | undefined;
   if (processMetrics === 'on') collectDefaultMetrics({ register: registry });
+  if (openDescriptors !== undefined) replaceOpenDescriptors(registry, openDescriptors);
 
   return {
     contentType: registry.contentType,
@@ -85,6 +89,19 @@ export function createMetrics({ maxSeries = 20_000, processMetrics = 'off', log 
     }
     return pieces.join('') + (await registry.metrics());
   }
+}
+
+function replaceOpenDescriptors(registry: Registry, count: () => number): void {
+  const name = 'process_open_fds';
+  registry.removeSingleMetric(name);
+  new Gauge({
+    name,
+    help: 'Number of open file descriptors.',
+    registers: [registry],
+    collect() {
+      this.set(count());
+    },
+  });
 }
 
 function droppedIn(registry: Registry): Counter<'metric' | 'reason'> {
