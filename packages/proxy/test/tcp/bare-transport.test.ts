@@ -44,5 +44,6 @@ test('streams read widely while they are alone, and narrowly as soon as slow pee
   };
   bareTransport.connect({ address: source.host, port: source.port }, events);
   await events.until(() => events.hasEnded);
+  assert.ok(sizes.little > 262_144, `${sizes.little} bytes`);
   assert.ok(sizes.much > 0 && sizes.much <= 262_144, `${sizes.much} bytes`);
 });
