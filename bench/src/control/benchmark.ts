@@ -1,7 +1,6 @@
-import { loadavg } from 'node:os';
-import { providePrograms, startRedis } from '@weir/testkit';
-import { machine } from '../report/machine.ts';
-import { workTree } from '../report/work-tree.ts';
+import { startRedis } from '@weir/testkit';
+import { provideRedis } from '../provide-redis.ts';
+import { beginRun, headline } from '../report/run-facts.ts';
 import { writeResult } from '../report/write-result.ts';
 import { type ControlOptions, controlDefaults } from './arguments.ts';
 import type { ControlResult } from './control-result.ts';
@@ -15,11 +14,8 @@ const say = (text: string): void => console.error(`bench: ${text}`);
 /** Returns the exit code: 1 when something failed, though what was measured until then is told, and kept. */
 export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
   const { services, followers, rounds, only = controlScenarios } = options;
-  const [redis] = await providePrograms(['redis-server']);
-  if (redis?.kind !== 'available')
-    throw new Error(`redis-server is missing (${redis?.reason}); to get it: ${redis?.remedy}`);
-  const at = new Date().toISOString();
-  const before = minuteLoad();
+  const redis = await provideRedis();
+  const endRun = beginRun({ redis });
   const scenarios = only.filter((name) => name !== 'start');
   const measured: Measured[] = [];
   const failures: string[] = [];
@@ -37,12 +33,8 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
     if (signal.aborted) break;
   }
   const result: ControlResult = {
-    at,
-    ...workTree(),
-    machine: machine(),
-    versions: { redis: redis.version },
+    ...endRun(),
     rounds,
-    load: [before, minuteLoad()],
     starts: measured.map(({ start }) => start),
     changes: measured.flatMap(({ changes }) => changes),
     failures,
@@ -53,23 +45,9 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
   return failures.length > 0 ? 1 : 0;
 }
 
-function print({
-  at,
-  commit,
-  modified,
-  machine,
-  versions,
-  rounds,
-  load,
-  starts,
-  changes,
-  failures,
-}: ControlResult): void {
-  const source = `${commit}${modified ? ' with changes' : ''}`;
-  const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
-  console.log(
-    `${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${rounds} changes each, ${others}\n`,
-  );
+function print(result: ControlResult): void {
+  const { rounds, starts, changes, failures } = result;
+  console.log(`${headline(result, `${rounds} changes each`)}\n`);
   if (starts.length > 0)
     console.log([...startTable(starts), ...(changes.length > 0 ? ['', ...changeTable(changes)] : [])].join('\n'));
   if (failures.length > 0) console.log(['', ...failures.map((failure) => `failed: ${failure}`)].join('\n'));
@@ -83,8 +61,4 @@ function reasonNotToKeep({ services, followers, rounds, only }: ControlOptions):
   if (followers < controlDefaults.followers) return `a result needs ${controlDefaults.followers} followers`;
   if (rounds < controlDefaults.rounds) return `a result needs ${controlDefaults.rounds} rounds`;
   return undefined;
-}
-
-function minuteLoad(): number {
-  return loadavg()[0] ?? Number.NaN;
 }

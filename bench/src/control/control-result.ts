@@ -1,15 +1,9 @@
+import type { RunFacts } from '../report/run-facts.ts';
 import type { Started } from './control-process.ts';
 import type { ChangeScenario } from './scenario-name.ts';
 
-export type ControlResult = {
-  readonly at: string;
-  readonly commit: string;
-  readonly modified: boolean;
-  readonly machine: string;
-  readonly versions: Readonly<Record<string, string>>;
+export type ControlResult = RunFacts & {
   readonly rounds: number;
-  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
-  readonly load: readonly [number, number];
   readonly starts: readonly StartRow[];
   readonly changes: readonly ChangeRow[];
   /** What ended a size before its time, in words; what was measured until then is kept. */

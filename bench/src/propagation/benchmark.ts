@@ -1,7 +1,6 @@
-import { loadavg } from 'node:os';
 import { insideNamespace, providePrograms, startRedis } from '@weir/testkit';
-import { machine } from '../report/machine.ts';
-import { workTree } from '../report/work-tree.ts';
+import { provideRedis } from '../provide-redis.ts';
+import { beginRun, headline } from '../report/run-facts.ts';
 import { writeResult } from '../report/write-result.ts';
 import { type PropagationOptions, propagationDefaults } from './arguments.ts';
 import { measureRun, type Run } from './measure-run.ts';
@@ -17,8 +16,7 @@ const say = (text: string): void => console.error(`bench: ${text}`);
 /** Returns the exit code: 1 when a run failed or an answer was wrong, though what was measured is told. */
 export async function benchmarkPropagation(options: PropagationOptions, signal: AbortSignal): Promise<number> {
   const { redis, hasApi } = await provide(options);
-  const at = new Date().toISOString();
-  const before = minuteLoad();
+  const endRun = beginRun({ redis });
   const rows: PropagationRow[] = [];
   const failures: string[] = [];
   const runs: Run[] = [
@@ -38,14 +36,7 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
       failures.push(`${run.source}, ${run.services} Services: ${why}`);
     }
   }
-  const result: PropagationResult = {
-    at,
-    ...workTree(),
-    machine: machine(),
-    versions: { redis },
-    load: [before, minuteLoad()],
-    rows,
-  };
+  const result: PropagationResult = { ...endRun(), rows };
   print(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);
   const reason = failures.length > 0 ? 'a result needs all runs' : reasonNotToKeep(options, rows);
@@ -55,10 +46,8 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
 
 /** Fetched before the namespace is entered, in which there is nobody to fetch from. */
 async function provide({ sources, isByDefault }: PropagationOptions): Promise<{ redis: string; hasApi: boolean }> {
-  const [redis] = await providePrograms(['redis-server']);
-  if (redis?.kind !== 'available')
-    throw new Error(`redis-server is missing (${redis?.reason}); to get it: ${redis?.remedy}`);
-  if (!sources.includes('api')) return { redis: redis.version, hasApi: false };
+  const redis = await provideRedis();
+  if (!sources.includes('api')) return { redis, hasApi: false };
   const programs = await providePrograms(['ip', 'etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl']);
   const missing = programs.find((each) => each.kind === 'missing');
   const why =
@@ -67,13 +56,12 @@ async function provide({ sources, isByDefault }: PropagationOptions): Promise<{ 
       : insideNamespace({ addresses: namespaceAddresses }).skip;
   if (why !== undefined && !isByDefault) throw new Error(why);
   if (why !== undefined) say(`without an API server: ${why}`);
-  return { redis: redis.version, hasApi: why === undefined };
+  return { redis, hasApi: why === undefined };
 }
 
-function print({ at, commit, modified, machine, versions, load, rows }: PropagationResult): void {
-  const source = `${commit}${modified ? ' with changes' : ''}`;
-  const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
-  console.log(`${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${others}\n`);
+function print(result: PropagationResult): void {
+  const { rows } = result;
+  console.log(`${headline(result)}\n`);
   if (rows.length > 0) console.log(propagationTable(rows).join('\n'));
   for (const { source: from, services, wrong } of rows) {
     if (wrong.length > 0) console.log(`\nwrong answers (${from}, ${services} Services): ${wrong.join('; ')}`);
@@ -91,8 +79,4 @@ function reasonNotToKeep(
   if (!rows.some(({ source }) => source === 'memory')) return 'a result needs the source memory';
   if (changes < fewestChanges) return `a result needs ${fewestChanges} changes`;
   return undefined;
-}
-
-function minuteLoad(): number {
-  return loadavg()[0] ?? Number.NaN;
 }

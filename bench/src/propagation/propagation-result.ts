@@ -1,13 +1,7 @@
+import type { RunFacts } from '../report/run-facts.ts';
 import type { PropagationSource } from './source-name.ts';
 
-export type PropagationResult = {
-  readonly at: string;
-  readonly commit: string;
-  readonly modified: boolean;
-  readonly machine: string;
-  readonly versions: Readonly<Record<string, string>>;
-  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
-  readonly load: readonly [number, number];
+export type PropagationResult = RunFacts & {
   readonly rows: readonly PropagationRow[];
 };
 

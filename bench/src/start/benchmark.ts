@@ -1,7 +1,6 @@
-import { loadavg } from 'node:os';
-import { providePrograms, startRedis } from '@weir/testkit';
-import { machine } from '../report/machine.ts';
-import { workTree } from '../report/work-tree.ts';
+import { startRedis } from '@weir/testkit';
+import { provideRedis } from '../provide-redis.ts';
+import { beginRun, headline } from '../report/run-facts.ts';
 import { writeResult } from '../report/write-result.ts';
 import { type StartOptions, startDefaults } from './arguments.ts';
 import { buildProxy } from './built-proxy.ts';
@@ -14,12 +13,9 @@ const say = (text: string): void => console.error(`bench: ${text}`);
 /** Returns the exit code: 1 when a row failed, though the others are told. */
 export async function benchmarkStart(options: StartOptions, signal: AbortSignal): Promise<number> {
   const { services, here: shares, rounds, profile } = options;
-  const [redis] = await providePrograms(['redis-server']);
-  if (redis?.kind !== 'available')
-    throw new Error(`redis-server is missing (${redis?.reason}); to get it: ${redis?.remedy}`);
+  const redis = await provideRedis();
   const program = await buildProxy();
-  const at = new Date().toISOString();
-  const before = minuteLoad();
+  const endRun = beginRun({ redis });
   const rows: StartRow[] = [];
   const failures: string[] = [];
   for (const here of shares) {
@@ -31,16 +27,7 @@ export async function benchmarkStart(options: StartOptions, signal: AbortSignal)
       failures.push(`${here} Services here: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const result: StartResult = {
-    at,
-    ...workTree(),
-    machine: machine(),
-    versions: { redis: redis.version },
-    load: [before, minuteLoad()],
-    services,
-    workers,
-    rows,
-  };
+  const result: StartResult = { ...endRun(), services, workers, rows };
   print(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);
   const reason = failures.length > 0 || signal.aborted ? 'a result needs all rows' : reasonNotToKeep(options);
@@ -48,11 +35,10 @@ export async function benchmarkStart(options: StartOptions, signal: AbortSignal)
   return failures.length > 0 ? 1 : 0;
 }
 
-function print({ at, commit, modified, machine, versions, load, services, rows }: StartResult): void {
-  const source = `${commit}${modified ? ' with changes' : ''}`;
-  const others = `load ${load.map((value) => value.toFixed(1)).join(' before, ')} after`;
-  const what = `${services} Services, ${workers} workers, ${rows[0]?.starts.length ?? 0} starts each`;
-  console.log(`${at.slice(0, 10)}, ${source}, ${machine}, Redis ${versions.redis}, ${what}, ${others}\n`);
+function print(result: StartResult): void {
+  const { services, rows } = result;
+  const starts = `${rows[0]?.starts.length ?? 0} starts each`;
+  console.log(`${headline(result, `${services} Services`, `${workers} workers`, starts)}\n`);
   if (rows.length > 0) console.log(startTable(rows).join('\n'));
   for (const { here, wanted } of rows) {
     if (here < wanted)
@@ -67,8 +53,4 @@ function reasonNotToKeep({ services, here, rounds, profile }: StartOptions): str
   if (here.join() !== startDefaults.here.join()) return `a result needs ${startDefaults.here.join(', ')} of them here`;
   if (rounds < startDefaults.rounds) return `a result needs ${startDefaults.rounds} rounds`;
   return undefined;
-}
-
-function minuteLoad(): number {
-  return loadavg()[0] ?? Number.NaN;
 }

@@ -1,11 +1,5 @@
-export type StartResult = {
-  readonly at: string;
-  readonly commit: string;
-  readonly modified: boolean;
-  readonly machine: string;
-  readonly versions: Readonly<Record<string, string>>;
-  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
-  readonly load: readonly [number, number];
+import type { RunFacts } from '../report/run-facts.ts';
+export type StartResult = RunFacts & {
   readonly services: number;
   readonly workers: number;
   readonly rows: readonly StartRow[];

@@ -1,0 +1,45 @@
+import { loadavg } from 'node:os';
+import { machine } from './machine.ts';
+import { workTree } from './work-tree.ts';
+
+/** When, of which sources, and on what a result was measured that needs Redis. */
+export type RunFacts = {
+  readonly at: string;
+  readonly commit: string;
+  /** The sources of the commit were changed. */
+  readonly modified: boolean;
+  readonly machine: string;
+  readonly versions: { readonly redis: string };
+  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
+  readonly load: readonly [before: number, after: number];
+};
+
+/** To be called before the run; and what it returns, after it. */
+export function beginRun(versions: RunFacts['versions']): () => RunFacts {
+  const at = new Date().toISOString();
+  const before = minuteLoad();
+  return () => ({ at, ...workTree(), machine: machine(), versions, load: [before, minuteLoad()] });
+}
+
+/** All of it in one line, and in the middle of it what else there is to say. */
+export function headline(
+  { at, commit, modified, machine: where, versions, load }: RunFacts,
+  ...more: string[]
+): string {
+  const source = `${commit}${modified ? ' with changes' : ''}`;
+  const [before, after] = load.map((value) => value.toFixed(1));
+  const parts = [
+    at.slice(0, 10),
+    source,
+    where,
+    `Redis ${versions.redis}`,
+    ...more,
+    `load ${before} before`,
+    `${after} after`,
+  ];
+  return parts.join(', ');
+}
+
+function minuteLoad(): number {
+  return loadavg()[0] ?? Number.NaN;
+}
