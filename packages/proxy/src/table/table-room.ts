@@ -36,6 +36,8 @@ export interface TableRoomOptions {
   readonly onRoutes: (keys: readonly RouteKey[]) => void;
   /** All workers serve as the world has been since then, milliseconds since the epoch. */
   readonly onPropagated: (changedAt: number) => void;
+  /** By which turns are measured, in milliseconds that never go back. */
+  readonly turnClock?: () => number;
 }
 
 export class TableRoom {
@@ -43,7 +45,7 @@ export class TableRoom {
   readonly limits: LimitRoom;
   readonly #options: TableRoomOptions;
   readonly #table: NodeTable;
-  readonly #takes = new TurnTaker(monotonicMs);
+  readonly #takes: TurnTaker;
   /** What the next take brings. */
   readonly #backlog = new Backlog();
   /** Where each Service is counted now. */
@@ -55,6 +57,7 @@ export class TableRoom {
 
   constructor(options: TableRoomOptions) {
     this.#options = options;
+    this.#takes = new TurnTaker(options.turnClock ?? monotonicMs);
     this.#table = new NodeTable(options.node);
     this.limits = new LimitRoom(options.limits);
     this.matcher = createMatcher(EMPTY_TABLE, options.node);

@@ -59,7 +59,7 @@ export interface TableOrder {
   readonly limits?: readonly BudgetRows[];
   /** What the changes make pass from hand to hand (listeners, names, shared places), with each who has or gets it: see `holdersOf`. */
   readonly holders?: readonly (readonly [what: string, service: string])[];
-  /** Nothing was said before of what it puts: the Services are new there, and nobody has their listeners. */
+  /** Nothing was said before of what it puts, or the same: the Services are new there, and nobody else has their listeners. */
   readonly isFirst?: true;
 }
 

@@ -26,6 +26,7 @@ const endpointsOf = (name: string, table: RoutingTable): EndpointsEntry =>
 
 test('of what comes while a large table is taken only the last of each entry waits, and it is taken as one', async () => {
   let marks = 0;
+  let readings = 0;
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const room = new TableRoom({
     node: 'a',
@@ -33,6 +34,8 @@ test('of what comes while a large table is taken only the last of each entry wai
     limits: new LimitBook(1),
     pool: () => ({ post: () => undefined, grow: () => undefined, mark: () => ++marks }),
     onRoutes: () => undefined,
+    // Each step of the take lasts a millisecond.
+    turnClock: () => readings++,
     onPropagated: (changedAt) => {
       assert.equal(changedAt, 1, 'since when the oldest of them waits');
       resolve();
