@@ -50,7 +50,7 @@ export class FleetKeeper {
   readonly #log: Logger;
   /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
   #toldStrangers: ReadonlySet<string> = new Set();
-  readonly #strangers = new Strangers();
+  #strangers = new Strangers();
   #liveness = new Liveness();
   #absences = new Absences();
   /** Since when the store is within reach of everybody, as far as we know. */
@@ -103,6 +103,7 @@ export class FleetKeeper {
     this.#lead = new AbortController();
     this.#liveness = new Liveness();
     this.#absences = new Absences();
+    this.#strangers = new Strangers();
     this.#memory = undefined;
     this.#views = [];
     this.#undecided = undefined;
@@ -116,6 +117,8 @@ export class FleetKeeper {
    */
   async listen({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
     const { signal: lead } = this.#lead;
+    // A store that is lost again and again may not put off the decision for ever.
+    const latest = this.#clock.monotonic() + 2 * ALL_HEARD_MS;
     for (;;) {
       const now = this.#clock.monotonic();
       const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
@@ -123,7 +126,7 @@ export class FleetKeeper {
       this.#liveness.answered(heartbeats, now);
       const heard = this.#heardNodes();
       const isAllHeard = carryingNodes(nodes).every((name) => heard.has(name) || !known.has(name));
-      if (isAllHeard || now >= this.#reachableSince + ALL_HEARD_MS) {
+      if (isAllHeard || now >= Math.min(this.#reachableSince + ALL_HEARD_MS, latest)) {
         this.#noteAbsences(nodes, { now, known });
         return;
       }

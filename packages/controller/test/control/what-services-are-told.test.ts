@@ -258,6 +258,20 @@ describe('what Services are told', () => {
       assert.deepEqual(placedIn(world.store), ['web a,b']);
     });
 
+    test('a store that is lost again and again does not put off the first decision for ever', async (context) => {
+      const clock = new ManualClock();
+      const store = createMemoryStore({ clock });
+      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
+      const source = new FakeSource({ nodes, services: [serviceObject('web')] });
+      const world = await told(context, { clock, store, source });
+      for (let second = 0; second < 8; second += 1) {
+        store.faults.goAway();
+        store.faults.comeBack();
+        await live(world, 1, ['a', 'b'].map(beatOf));
+      }
+      assert.deepEqual(placedIn(store), ['web a,b']);
+    });
+
     test('who loses the lead while it waits for proxies to be heard decides nothing', async (context) => {
       const leader = givenLead();
       const store = createMemoryStore({ clock: new ManualClock() });
