@@ -133,6 +133,23 @@ describe('the state of a Service', () => {
     assert.equal(degraded([heartbeatOf(fleet, 'n1')]), undefined, 'who is only not heard may start, or reboot');
   });
 
+  test('where no node serves all of it any more, what was published stays, and it says so', () => {
+    const fleet = fleetOf(SERVED);
+    const failing = heartbeatOf(fleet, 'n1', { bound: false, listening: false, error: 'port in use' });
+    const uid = only(serviceViewsFor(fleet)).uid;
+    const previous = new Map([[uid, ['192.0.2.1']]]);
+    const view = only(serviceViewsFor({ ...fleet, previous, heartbeats: [failing] }));
+    const degraded = view.conditions.find(({ type }) => type === 'Degraded');
+    assert.deepEqual(
+      [view.state, view.addresses, degraded?.message],
+      [
+        'Programmed',
+        ['192.0.2.1'],
+        'no node serves all of it now, and what was published stays: n1: port in use; it is tried again by itself',
+      ],
+    );
+  });
+
   test('a report for the Service that had the port before does not count', () => {
     const fleet = fleetOf(SERVED);
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { service: 'old' })] }));

@@ -17,6 +17,8 @@ export interface Condition {
 
 interface Facts {
   readonly addresses: readonly string[];
+  /** How many of its nodes have confirmed all of its ports. */
+  readonly confirmed: number;
   readonly errors: readonly string[];
   readonly readiness: Readiness;
   readonly reachable: boolean;
@@ -85,7 +87,11 @@ function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason>
   if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
   // A proxy that is only not heard says nothing here: with each that restarts all its Services would be written.
   if (facts.addresses.length > 0 && facts.errors.length > 0) {
-    found.push({ reason: 'FewerNodes', message: `not every node of it serves: ${bindText(facts.errors)}` });
+    const lack =
+      facts.confirmed > 0
+        ? 'not every node of it serves'
+        : 'no node serves all of it now, and what was published stays';
+    found.push({ reason: 'FewerNodes', message: `${lack}: ${bindText(facts.errors)}` });
   }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
   const gravest = found[0];

@@ -60,9 +60,10 @@ export interface ViewWorld extends Pick<Fleet, 'reachable' | 'settling'> {
 export function viewFor(subject: ViewSubject, world: ViewWorld): ServiceView {
   const { entry, listeners, endpoints, readiness, cutoff } = subject;
   const ports = listeners.map((listener) => portViewFor(listener, world.reports.reportOf(listener)));
-  const addresses = addressesFor(subject, ports, world);
+  const confirmed = confirmedNodes(entry, ports);
+  const addresses = addressesFor(subject, { ports, confirmed }, world);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { addresses, errors, readiness, reachable: world.reachable };
+  const facts = { addresses, confirmed: confirmed.length, errors, readiness, reachable: world.reachable };
   const conditions = conditionsFor(entry, facts, cutoff);
   return {
     uid: entry.uid,
@@ -96,7 +97,11 @@ function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined
  * Published: the addresses of the nodes whose proxy has confirmed every port. An address that works is never cleared:
  * when no proxy confirms now, those of before stay as long as the Service holds their nodes.
  */
-function addressesFor(subject: ViewSubject, ports: readonly PortView[], world: ViewWorld): readonly string[] {
+function addressesFor(
+  subject: ViewSubject,
+  { ports, confirmed }: { readonly ports: readonly PortView[]; readonly confirmed: readonly string[] },
+  world: ViewWorld,
+): readonly string[] {
   const { entry } = subject;
   const { nodes, reachable, settling } = world;
   if (entry.settings === null) return [];
@@ -106,10 +111,6 @@ function addressesFor(subject: ViewSubject, ports: readonly PortView[], world: V
       bound.some((port) => isIPv6(port.address) === isIPv6(address)),
     );
   };
-  const confirmed = entry.nodes.filter((node) => {
-    const own = ports.filter((port) => port.node === node);
-    return own.length > 0 && own.every((port) => port.bound);
-  });
   const before = new Set(subject.before);
   const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
   if (!reachable && held.length > 0) return sortedUnique(held);
@@ -122,6 +123,14 @@ function addressesFor(subject: ViewSubject, ports: readonly PortView[], world: V
     return at.length > 0 && !at.some((node) => isTakenOver(entry, node, address, world));
   });
   return sortedUnique(kept);
+}
+
+/** Nodes whose proxy has confirmed every port. */
+function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): readonly string[] {
+  return nodes.filter((node) => {
+    const own = ports.filter((port) => port.node === node);
+    return own.length > 0 && own.every((port) => port.bound);
+  });
 }
 
 /** One of the ports that the Service had at this address is another's by now: clients would reach that one. */
