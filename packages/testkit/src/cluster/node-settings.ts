@@ -40,6 +40,9 @@ root = '${directory}/containerd'
 state = '${directory}/state'
 [grpc]
   address = '${socket}'
+# Its socket has one place, and there are several nodes.
+[plugins.'io.containerd.nri.v1.nri']
+  disable = true
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = '${PAUSE_IMAGE}'
 [plugins.'io.containerd.cri.v1.runtime']
