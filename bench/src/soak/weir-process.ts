@@ -16,6 +16,8 @@ import type { AtRest, Metered } from './reading.ts';
 import { type ResidentKinds, residentKinds } from './resident-kinds.ts';
 import { type ServiceName, serviceNames } from './services.ts';
 
+/** As docs/operating.md advises: what malloc has free it gives back, and what is resident says more of what is in use. */
+const trimming = { MALLOC_TRIM_THRESHOLD_: '262144' };
 const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
 export type Weir = AsyncDisposable & {
@@ -60,6 +62,7 @@ export async function startWeir(
     await spawnProcess({
       command: process.execPath,
       args: [...flags, ...options, '--trust-proxy-protocol', trustedNetwork],
+      env: { ...process.env, ...trimming },
       name: 'weir standalone',
       readyWhen: /\bready\b.*http:\/\/\S+/,
       readyTimeoutMs: 60_000,
