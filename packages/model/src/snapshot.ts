@@ -16,6 +16,12 @@ export interface Snapshot {
   readonly serviceCidrs?: readonly ServiceCidrObject[];
   readonly policies: readonly TenantPolicyObject[];
   readonly suspensions: readonly SuspensionObject[];
+  /** Those that Services may name as their certificate or client CA; absent: none are read. */
+  readonly secrets?: readonly SecretObject[];
+  /** Where Secrets could not be read although they may be (a right is missing); absent: nowhere. */
+  readonly unreadSecrets?: 'everywhere' | ReadonlySet<string>;
+  /** Of certificates whose time is not now, or is soon over, by `secretPath`; absent: of none. */
+  readonly validity?: ReadonlyMap<string, Validity>;
   /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
   readonly problems: readonly Problem[];
   /** Nodes whose proxy does not answer, by name; left out: none, or nobody has listened. */
@@ -38,7 +44,15 @@ export interface FleetSettings {
   /** How many nodes a Service gets when neither it nor its TenantPolicy says. */
   readonly nodesPerService: number;
   readonly trust: EndpointTrust;
+  /** Absent: none are read. */
+  readonly secretAccess?: SecretAccess;
 }
+
+/** Whose Secrets this fleet may read: the chart's `tls.secretAccess`. */
+export type SecretAccess =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'namespaces'; readonly namespaces: readonly string[] }
+  | { readonly kind: 'cluster' };
 
 /** Whom endpoint addresses are believed from: ARCHITECTURE, "Endpoints are the cluster's trust boundary". */
 export type EndpointTrust =
@@ -132,6 +146,44 @@ export interface ServiceCidrObject {
   readonly name: string;
   readonly cidrs: readonly string[];
 }
+
+/** A Secret as far as TLS needs it. What is private in it is sealed for the proxies of this fleet before it comes here. */
+export interface SecretObject {
+  readonly namespace: string;
+  readonly name: string;
+  /** Of `tls.crt` and `tls.key`; null: it has neither. */
+  readonly certificate: CertificatePair | Unusable | null;
+  /** Of `ca.crt`; null: it has none. */
+  readonly authorities: Authorities | Unusable | null;
+}
+
+export interface CertificatePair {
+  readonly kind: 'good';
+  /** PEM, the certificate of the server first, then those that lead from it to its CA. */
+  readonly chain: string;
+  /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), base64url: tells which private key belongs to it. */
+  readonly keyDigest: string;
+  /** The private key (PEM) as `Sealer` of `@weir/runtime` seals it about `keyDigest`. */
+  readonly sealedKey: string;
+  /** Milliseconds since the epoch, of the whole chain: the latest begin and the earliest end. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+export interface Authorities {
+  readonly kind: 'good';
+  /** PEM of all CAs that may have issued the certificate of a client. */
+  readonly certificates: string;
+}
+
+/** `why` goes on after the name of the Secret: `has a tls.key that does not belong to its tls.crt`. */
+export interface Unusable {
+  readonly kind: 'unusable';
+  readonly why: string;
+}
+
+/** Early: it begins later. Expiring: it is to be renewed. */
+export type Validity = 'early' | 'expiring' | 'expired';
 
 export interface TenantPolicyObject extends ObjectMeta {
   readonly spec: TenantPolicySpec;

@@ -69,5 +69,6 @@ export { createMetrics, type MetricsOptions } from './metrics/metrics.ts';
 export { exitFor } from './process/exit-for.ts';
 export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } from './process/run-process.ts';
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';
+export { Sealer } from './sealer.ts';
 export { Secret } from './secret.ts';
 export { UsageError, WeirError } from './weir-error.ts';

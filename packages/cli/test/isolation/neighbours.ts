@@ -122,6 +122,7 @@ function isOf(entry: Entry, services: ReadonlySet<string>): boolean {
   switch (entry.kind) {
     case 'service':
       return services.has(entry.uid);
+    case 'certificate':
     case 'listener':
     case 'endpoints':
       return services.has(entry.service);

@@ -4,6 +4,7 @@
 
 import { idOf } from '../table/diff.ts';
 import {
+  type CertificateEntry,
   type Endpoint,
   type EndpointsEntry,
   type Entry,
@@ -17,7 +18,7 @@ import { type Admission, admissionFor } from './admission.ts';
 import { bondsOf } from './bonds.ts';
 import { FewEntries } from './few-entries.ts';
 import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
-import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
+import { endsTls, type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
 
 export interface Matcher {
   readonly node: string;
@@ -39,6 +40,7 @@ interface Index extends Matcher {
 
 interface ServiceParts {
   service: ServiceEntry | undefined;
+  certificate: CertificateEntry | undefined;
   admission: Admission | undefined;
   readonly listeners: FewEntries<ListenerEntry>;
   readonly endpoints: FewEntries<EndpointsEntry>;
@@ -115,6 +117,11 @@ function link(index: Index, entry: Entry): string {
     partsOf(index, entry.uid).service = entry;
     return entry.uid;
   }
+  if (entry.kind === 'certificate') {
+    index.entries.set(entry.id, entry);
+    partsOf(index, entry.service).certificate = entry;
+    return entry.service;
+  }
   if (entry.kind === 'endpoints') {
     index.entries.set(entry.id, entry);
     partsOf(index, entry.service).endpoints.put(entry);
@@ -134,16 +141,27 @@ function unlink(index: Index, entry: Entry): string {
   const parts = index.parts.get(uid);
   if (parts === undefined) return '';
   if (entry.kind === 'service') parts.service = undefined;
+  else if (entry.kind === 'certificate') parts.certificate = undefined;
   else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
-  if (parts.service === undefined && parts.endpoints.isEmpty && parts.listeners.isEmpty) index.parts.delete(uid);
+  if (isEmptyPart(parts)) index.parts.delete(uid);
   return uid;
+}
+
+function isEmptyPart({ service, certificate, endpoints, listeners }: ServiceParts): boolean {
+  return service === undefined && certificate === undefined && endpoints.isEmpty && listeners.isEmpty;
 }
 
 function partsOf(index: Index, uid: string): ServiceParts {
   let parts = index.parts.get(uid);
   if (parts === undefined) {
-    parts = { service: undefined, admission: undefined, listeners: new FewEntries(), endpoints: new FewEntries() };
+    parts = {
+      service: undefined,
+      certificate: undefined,
+      admission: undefined,
+      listeners: new FewEntries(),
+      endpoints: new FewEntries(),
+    };
     index.parts.set(uid, parts);
   }
   return parts;
@@ -152,7 +170,7 @@ function partsOf(index: Index, uid: string): ServiceParts {
 function recompile(index: Index, uid: string): RouteKey[] {
   const parts = index.parts.get(uid);
   if (parts === undefined) return [];
-  const { service } = parts;
+  const { service, certificate } = parts;
   const ranges = service?.settings?.sourceRanges;
   const admission = ranges && admissionFor(ranges, parts.admission);
   parts.admission = admission;
@@ -163,7 +181,7 @@ function recompile(index: Index, uid: string): RouteKey[] {
     const key = routeKey(listener);
     keys.push(key);
     if (service !== undefined && admission !== undefined) {
-      const given = { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [], admission };
+      const given = { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [], admission, certificate };
       putRoute(index, routeFor(listener, service, given));
     } else removeRoute(index, key);
   }
@@ -191,12 +209,16 @@ interface Given {
   readonly zone: string | null;
   readonly chunks: readonly EndpointsEntry[];
   readonly admission: Admission;
+  readonly certificate: CertificateEntry | undefined;
 }
 
-function routeFor(listener: ListenerEntry, service: ServiceEntry, { zone, chunks, admission }: Given): Route {
+function routeFor(listener: ListenerEntry, service: ServiceEntry, given: Given): Route {
+  const { zone, chunks, admission, certificate } = given;
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
+  const isTls = endsTls({ settings, listener }) !== undefined;
   return {
+    certificate: isTls ? certificate : undefined,
     key: routeKey(listener),
     listener,
     service,

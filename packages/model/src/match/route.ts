@@ -1,5 +1,5 @@
-import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
+import type { ServiceSettings, TlsPort } from '../settings/service-settings.ts';
+import type { CertificateEntry, Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
 import type { Client } from './client.ts';
 
 /** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
@@ -9,6 +9,8 @@ export interface Route {
   readonly service: ServiceEntry;
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
+  /** Where TLS ends here (`endsTls`); undefined there: the certificate has not come, and nobody can be served. */
+  readonly certificate: CertificateEntry | undefined;
   /** Of the node that the listener is on; null where nodes have none. */
   readonly zone: string | null;
   /** Whether `loadBalancerSourceRanges` let this client address in. */
@@ -20,7 +22,14 @@ export const PLAIN_HTTP_PORT = 80;
 
 /** Whether its clients are led by their ClientHello. Port 80 beside 443 is never TLS. */
 export function expectsClientHello({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
-  return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
+  return (
+    (settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT) || endsTls({ settings, listener }) !== undefined
+  );
+}
+
+/** How TLS ends at this listener; undefined: it does not, and bytes go on as they come. */
+export function endsTls({ settings, listener }: Pick<Route, 'settings' | 'listener'>): TlsPort | undefined {
+  return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
 
 /** `TCP/192.0.2.7/443`: what a proxy can bind once. */

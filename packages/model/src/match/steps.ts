@@ -50,7 +50,7 @@ export function stepsFor(
   return general.length === 0 ? rest : [{ services: [], changes: general }, ...rest];
 }
 
-const OF_ONE_SERVICE = ['service', 'endpoints'];
+const OF_ONE_SERVICE = ['service', 'certificate', 'endpoints'];
 
 /** The UID of the Service that an entry is of; undefined: of none, or a listener that goes, which does not say whose it was. */
 export function serviceOfChange(change: Change): string | undefined {
@@ -60,7 +60,7 @@ export function serviceOfChange(change: Change): string | undefined {
   }
   const { entry } = change;
   if (entry.kind === 'service') return entry.uid;
-  return entry.kind === 'listener' || entry.kind === 'endpoints' ? entry.service : undefined;
+  return 'service' in entry ? entry.service : undefined;
 }
 
 /** Union-find: Services that must be changed together. */

@@ -19,12 +19,29 @@ export interface ServiceSettings {
   readonly limits: ServiceLimits;
   /** Routed by the server name of the ClientHello, which is not decrypted. */
   readonly tlsPassthrough: boolean;
+  /** TLS ends here; absent: nowhere. */
+  readonly tls?: TlsTermination;
   /** Lower case, `*.` first for a wildcard; empty: every name, and clients that give none. */
   readonly hosts: readonly string[];
   /** The node pool that it asks for; null: its tenant's first. */
   readonly pool: string | null;
   /** How many nodes it asks for; null: as its tenant has it. */
   readonly nodes: number | null;
+}
+
+export interface TlsTermination {
+  /** Of the same namespace, with certificate and private key. */
+  readonly secret: string;
+  /** Where it ends; never empty. */
+  readonly ports: readonly TlsPort[];
+  /** Of the same namespace, with the CAs of the certificates that clients must show; null: they need none. */
+  readonly clientCaSecret: string | null;
+}
+
+export interface TlsPort {
+  readonly port: number;
+  /** What the endpoints speak, as ALPN names it (RFC 7301), the preferred one first; empty: nothing is agreed on. */
+  readonly alpn: readonly string[];
 }
 
 export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev' | 'first';

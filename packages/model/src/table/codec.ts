@@ -5,13 +5,20 @@ import type { Entry } from './entry.ts';
 const SCHEMA_VERSION = 1;
 /** Of shares of a place: who knows only one Service for each place would give it all clients. */
 const SHARED_SCHEMA_VERSION = 2;
+/** Of Services for which TLS ends here: who does not know of it would hand them to their endpoints undecrypted, and ask no client who it is. */
+const TLS_SCHEMA_VERSION = 3;
 
 type Check = (value: unknown) => boolean;
 
 /** JSON with the schema version `v` beside the fields of the entry. */
 export function encodeEntry(entry: Entry): string {
-  const isShared = entry.kind === 'listener' && entry.shared === true;
-  return JSON.stringify({ v: isShared ? SHARED_SCHEMA_VERSION : SCHEMA_VERSION, ...entry });
+  return JSON.stringify({ v: versionOf(entry), ...entry });
+}
+
+function versionOf(entry: Entry): number {
+  if (entry.kind === 'listener' && entry.shared === true) return SHARED_SCHEMA_VERSION;
+  if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_SCHEMA_VERSION;
+  return SCHEMA_VERSION;
 }
 
 /** The entry, or undefined when the text is damaged or of a schema that this version does not know. */
@@ -74,7 +81,7 @@ const isOneOf =
   (value) =>
     allowed.includes(value);
 const isBoolean = isOneOf(true, false);
-const isVersion = isOneOf(SCHEMA_VERSION, SHARED_SCHEMA_VERSION);
+const isVersion = isOneOf(SCHEMA_VERSION, SHARED_SCHEMA_VERSION, TLS_SCHEMA_VERSION);
 const optional =
   (check: Check): Check =>
   (value) =>
@@ -110,6 +117,13 @@ const SETTINGS = shaped({
     outBitsPerSecond: nullOr(isCount),
   }),
   tlsPassthrough: isBoolean,
+  tls: optional(
+    shaped({
+      secret: isText,
+      ports: listOf(shaped({ port: isPort, alpn: listOf(isText) })),
+      clientCaSecret: nullOr(isText),
+    }),
+  ),
   hosts: listOf(isText),
   pool: nullOr(isText),
   nodes: nullOr(isCount),
@@ -150,6 +164,13 @@ const SHAPES = shapesOf<Entry['kind']>({
     ),
     pool: nullOr(isText),
     nodes: listOf(isText),
+  },
+  certificate: {
+    service: isText,
+    chain: isText,
+    keyDigest: isText,
+    sealedKey: optional(isText),
+    clientAuthorities: nullOr(isText),
   },
   listener: {
     node: isText,

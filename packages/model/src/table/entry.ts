@@ -4,7 +4,14 @@ import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 
-export type Entry = NodeEntry | TenantEntry | ServiceEntry | ListenerEntry | EndpointsEntry | ProblemEntry;
+export type Entry =
+  | NodeEntry
+  | TenantEntry
+  | ServiceEntry
+  | CertificateEntry
+  | ListenerEntry
+  | EndpointsEntry
+  | ProblemEntry;
 
 export type Protocol = 'TCP' | 'UDP';
 
@@ -69,6 +76,22 @@ export interface PortEntry {
   readonly alone?: true;
 }
 
+/** What a Service shows its clients where TLS ends here, and whom it believes: the last that was accepted. */
+export interface CertificateEntry {
+  readonly kind: 'certificate';
+  readonly id: string;
+  /** UID of the Service. */
+  readonly service: string;
+  /** PEM, the certificate of the server first. */
+  readonly chain: string;
+  /** Tells which private key belongs to it: see `CertificatePair`. */
+  readonly keyDigest: string;
+  /** Of those that may read keys; absent: this reader may not. */
+  readonly sealedKey?: string;
+  /** PEM of the CAs of the certificates that clients must show; null: they need none. */
+  readonly clientAuthorities: string | null;
+}
+
 /** (address, protocol, port) on a node: the unit that is owned. */
 export interface ListenerEntry {
   readonly kind: 'listener';
@@ -123,6 +146,7 @@ export const ENDPOINTS_PER_ENTRY = 100;
 export const nodeId = (name: string): string => `node/${name}`;
 export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
+export const certificateId = (service: string): string => `certificate/${service}`;
 
 /** The id of the listener entry of (address, protocol, port) on a node. */
 export function listenerId(place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {

@@ -30,11 +30,12 @@ export function entriesOf<K extends Kind>(table: RoutingTable, kind: K): EntryOf
   return found;
 }
 
-/** The table as `weir translate -o json` prints it: lists by kind, each sorted by id. Problems stand beside it. */
+/** The table as `weir translate -o json` prints it: lists by kind, each sorted by id, without keys. Problems stand beside it. */
 export function tableToJson(table: RoutingTable): {
   nodes: EntryOf<'node'>[];
   tenants: EntryOf<'tenant'>[];
   services: EntryOf<'service'>[];
+  certificates: EntryOf<'certificate'>[];
   listeners: EntryOf<'listener'>[];
   endpoints: EntryOf<'endpoints'>[];
 } {
@@ -44,6 +45,7 @@ export function tableToJson(table: RoutingTable): {
     nodes: sorted('node'),
     tenants: sorted('tenant'),
     services: sorted('service'),
+    certificates: sorted('certificate').map(({ sealedKey: _sealedKey, ...certificate }) => certificate),
     listeners: sorted('listener'),
     endpoints: sorted('endpoints'),
   };

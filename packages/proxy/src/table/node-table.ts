@@ -1,8 +1,17 @@
-import { type Change, diff, type Entry, idOf, type RoutingTable, serviceId, tenantId } from '@weir/model';
+import {
+  type Change,
+  certificateId,
+  diff,
+  type Entry,
+  idOf,
+  type RoutingTable,
+  serviceId,
+  tenantId,
+} from '@weir/model';
 
 /**
  * The part of the fleet's table that one node serves: its own entry and listeners, the Services that those belong to,
- * their endpoints and tenants. Law: after any changes it equals the same part of the whole table.
+ * their certificates, endpoints and tenants. Law: after any changes it equals the same part of the whole table.
  */
 export class NodeTable {
   readonly #node: string;
@@ -53,7 +62,7 @@ export class NodeTable {
     }
     // A first or last listener here brings or takes all of its Service.
     for (const uid of services) {
-      ids.add(serviceId(uid));
+      ids.add(serviceId(uid)).add(certificateId(uid));
       for (const id of this.#endpoints.get(uid) ?? []) ids.add(id);
     }
     const tenants = new Set<string>();
@@ -88,6 +97,7 @@ export class NodeTable {
       case 'service':
         return this.#listeners.has(entry.uid);
       case 'endpoints':
+      case 'certificate':
         return this.#listeners.has(entry.service);
       case 'tenant':
         return this.#tenants.has(entry.id);

@@ -1,7 +1,7 @@
 import { type Change, diff, EMPTY_TABLE, type Entry, type RoutingTable, type ServiceEntry } from '@weir/model';
 
 /**
- * The changes that make the table out of nothing, each Service followed by its listeners before anything else. Whoever leads after one
+ * The changes that make the table out of nothing, each Service followed by its certificate and listeners before anything else. Whoever leads after one
  * that ended on the way goes by what lies there: so it knows at least for a part of the Services where they are and what they
  * serve by, where by the order of ids it would know nothing until nearly all was written.
  */
@@ -16,7 +16,8 @@ export function changesForWhole(table: RoutingTable): readonly Change[] {
   for (const change of changes) {
     const entry = entryOf(change);
     if (holdsSomething(entry)) continue;
-    const holder = entry?.kind === 'listener' ? holders.get(entry.service) : undefined;
+    const isHeld = entry?.kind === 'listener' || entry?.kind === 'certificate';
+    const holder = isHeld ? holders.get(entry.service) : undefined;
     (holder ?? others).push(change);
   }
   return [...[...holders.values()].flat(), ...others];
