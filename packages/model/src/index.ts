@@ -52,6 +52,7 @@ export * from './table/codec.ts';
 export * from './table/diff.ts';
 export * from './table/entry.ts';
 export * from './table/table.ts';
+export * from './tls/validity.ts';
 export * from './translate/cutoffs.ts';
 export * from './translate/held.ts';
 export { isOwned } from './translate/owned.ts';
