@@ -1,3 +1,4 @@
+export { type Certificate, type CertificateOptions, makeCertificate } from './certificates/make-certificate.ts';
 export { ECHO_IMAGE } from './cluster/images.ts';
 export type { ClusterNode } from './cluster/node.ts';
 export { type Cluster, type ClusterOptions, startCluster } from './cluster/start-cluster.ts';
