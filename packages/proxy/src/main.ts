@@ -1,7 +1,7 @@
 // The proxy as a process: the data plane of one node.
 import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
-import { parseCidr } from '@weir/model';
+import { parseCidr } from '@weir/model/data-plane';
 import {
   createLogger,
   type Format,

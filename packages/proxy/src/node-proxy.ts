@@ -1,6 +1,6 @@
 // The main thread of one proxy: what serves, what counts, what is said of both, and how it begins and ends. It decides; it
 // owns no connection. Long, as each of its rooms is named here, and told of the others.
-import type { Position } from '@weir/model';
+import type { Position } from '@weir/model/data-plane';
 import { createLoop, type Loop } from '@weir/runtime';
 import { SlotBook } from './counters/slot-book.ts';
 import { createDescriptorWatch } from './descriptor-watch.ts';

@@ -1,4 +1,4 @@
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat } from '@weir/model/data-plane';
 import type { SlotBook } from './counters/slot-book.ts';
 import type { UsageFlusher } from './flush/usage-flusher.ts';
 import type { NodeTurns } from './handover/node-turns.ts';

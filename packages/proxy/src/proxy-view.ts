@@ -1,4 +1,4 @@
-import type { Counters, Heartbeat } from '@weir/model';
+import type { Counters, Heartbeat } from '@weir/model/data-plane';
 import { outcomeCounts } from './admin/outcome-counts.ts';
 import { ACTIVE } from './counters/columns.ts';
 import type { Outcome } from './counters/outcome.ts';

@@ -12,7 +12,7 @@ import type {
   RoutingTable,
   UsageReport,
   UsageRow,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { StoreError } from './error.ts';
 import type { PeriodLength } from './retention.ts';
 

@@ -1,4 +1,4 @@
-import type { Cutoff } from '@weir/model';
+import type { Cutoff } from '@weir/model/data-plane';
 
 const VERSION = 1;
 

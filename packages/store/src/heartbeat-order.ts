@@ -1,4 +1,4 @@
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat } from '@weir/model/data-plane';
 
 export function byNodeAndLife(a: Heartbeat, b: Heartbeat): number {
   if (a.node !== b.node) return a.node < b.node ? -1 : 1;

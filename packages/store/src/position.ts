@@ -1,4 +1,4 @@
-import type { Position } from '@weir/model';
+import type { Position } from '@weir/model/data-plane';
 import type { Revision } from './contract.ts';
 
 /** Whether both say the same table: all three parts count, so that a store that was rolled back or refilled is noticed. */

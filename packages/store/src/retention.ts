@@ -1,4 +1,4 @@
-import { type Period, periodsOf } from '@weir/model';
+import { type Period, periodsOf } from '@weir/model/data-plane';
 
 export const PERIOD_LENGTHS = ['minute', 'hour', 'day', 'month'] as const;
 export type PeriodLength = (typeof PERIOD_LENGTHS)[number];

@@ -1,4 +1,4 @@
-import type { UsageRow } from '@weir/model';
+import type { UsageRow } from '@weir/model/data-plane';
 import type { UsageBase } from './contract.ts';
 
 export function byServiceAndTenant(a: UsageRow, b: UsageRow): number {

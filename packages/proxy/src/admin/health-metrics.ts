@@ -1,5 +1,5 @@
 // What Prometheus sees of endpoints and of their checks.
-import type { ServiceEntry } from '@weir/model';
+import type { ServiceEntry } from '@weir/model/data-plane';
 import type { Metrics, Sample } from '@weir/runtime';
 import type { HealthRoom } from '../health/health-room.ts';
 import type { TableRoom } from '../table/table-room.ts';

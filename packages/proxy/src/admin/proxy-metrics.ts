@@ -1,5 +1,5 @@
 // What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
-import { PROPAGATION_BUCKETS } from '@weir/model';
+import { PROPAGATION_BUCKETS } from '@weir/model/data-plane';
 import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { REFUSALS } from '../counters/outcome.ts';

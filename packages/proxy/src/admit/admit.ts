@@ -1,5 +1,5 @@
 // Whether one more connection or UDP flow of a Service is let in, as far as limits go. The one door to them.
-import { type Client, clientNetwork, type Route } from '@weir/model';
+import { type Client, clientNetwork, type Route } from '@weir/model/data-plane';
 import type { Budget, BudgetRefusal } from './budget.ts';
 import type { ClientCounts, ClientMark } from './client-counts.ts';
 

@@ -1,4 +1,4 @@
-import { changePace, chargeAtPace, takeAtPace } from '@weir/model';
+import { changePace, chargeAtPace, takeAtPace } from '@weir/model/data-plane';
 import {
   type Direction,
   IN_BITS_PER_SECOND,

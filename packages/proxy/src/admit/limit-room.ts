@@ -8,7 +8,7 @@ import {
   type TenantEntry,
   type TenantLimits,
   tenantId,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { BudgetLimits } from './budget.ts';
 import type { LimitBook } from './limit-book.ts';
 import { UNLIMITED_ROW } from './limit-sheet.ts';

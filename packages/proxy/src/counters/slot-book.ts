@@ -1,6 +1,6 @@
 // Who is counted in which slot, and what all workers together have counted there. Values are cumulative for the life of
 // this proxy and never go back: not when a worker dies, not when a slot changes hands. Only a new life counts from 0.
-import { type SlotReading, slotKey } from '@weir/model';
+import { type SlotReading, slotKey } from '@weir/model/data-plane';
 import {
   ACTIVE,
   COLUMNS,

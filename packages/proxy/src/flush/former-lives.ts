@@ -1,6 +1,6 @@
 // What earlier lives of this proxy left, in the state directory or in this process, brought to the ledger under their own
 // numbers.
-import { acknowledge, minuteOf, reportFor } from '@weir/model';
+import { acknowledge, minuteOf, reportFor } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
 import { type FoundRecord, type JournalFiles, journalFileName, type LifeRecord } from './journal-files.ts';

@@ -1,7 +1,7 @@
 // The journals in the state directory, one file per life of this proxy: what the ledger has not acknowledged survives us.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Journal, journalFromText, journalToText } from '@weir/model';
+import { type Journal, journalFromText, journalToText } from '@weir/model/data-plane';
 import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 
 /** What one life has counted. */

@@ -12,7 +12,7 @@ import {
   type SlotReading,
   slotKey,
   type UsageReport,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { SlotBook } from '../counters/slot-book.ts';

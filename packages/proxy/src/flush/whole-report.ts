@@ -1,4 +1,4 @@
-import type { Journal, UsageReport } from '@weir/model';
+import type { Journal, UsageReport } from '@weir/model/data-plane';
 
 /**
  * Everything that a life has counted, also what the ledger has acknowledged: said again after the store was lost for a

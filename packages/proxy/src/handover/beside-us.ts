@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
-import { ipv6Bytes, type Protocol } from '@weir/model';
+import { ipv6Bytes, type Protocol } from '@weir/model/data-plane';
 import type { SocketAddress } from '../tcp/transport.ts';
 
 const TABLES = {

@@ -1,4 +1,4 @@
-import type { Position } from '@weir/model';
+import type { Position } from '@weir/model/data-plane';
 import { type Clock, formatHostPort, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { ListenerBook } from '../listeners/listener-book.ts';

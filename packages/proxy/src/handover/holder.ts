@@ -1,7 +1,7 @@
 // The side of a hand-over that serves: keeps whoever waits, and lets one of them listen beside us before we close. It goes
 // on serving whatever the other one does or fails to do, until the other one has shown that it listens.
 import type { Server, Socket } from 'node:net';
-import type { ListenerKey, Position } from '@weir/model';
+import type { ListenerKey, Position } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { readLines, writeLine } from './lines.ts';
 import { parseRequest, type Reply, type Request } from './messages.ts';

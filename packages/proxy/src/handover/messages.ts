@@ -1,6 +1,6 @@
 // What two proxies of one node say to each other over the lock of the node: lines of JSON. The socket is abstract, so any
 // process of this host may be at the other end; nothing it says is believed that it cannot show (see beside-us.ts).
-import { isPosition, type ListenerKey, type Position } from '@weir/model';
+import { isPosition, type ListenerKey, type Position } from '@weir/model/data-plane';
 import { parseJsonObject } from '../json-object.ts';
 
 /** Of one that waits, to the one that serves. */

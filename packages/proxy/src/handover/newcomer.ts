@@ -1,7 +1,7 @@
 // The side of a hand-over that waits. It asks the one that serves as soon as it could serve itself; one that has handed
 // over before does not ask again, or two that were started by mistake would take the node from each other for ever.
 import { connect, type Socket } from 'node:net';
-import type { ListenerKey, Position } from '@weir/model';
+import type { ListenerKey, Position } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { readLines, writeLine } from './lines.ts';
 import { parseReply, type Reply } from './messages.ts';

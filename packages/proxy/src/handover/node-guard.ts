@@ -3,7 +3,7 @@
 // the next (ADR 9).
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import type { ListenerKey, Position } from '@weir/model';
+import type { ListenerKey, Position } from '@weir/model/data-plane';
 import { type Clock, type Timer, wait } from '@weir/runtime';
 import { type Ceding, Holder } from './holder.ts';
 import { Newcomer } from './newcomer.ts';

@@ -1,5 +1,5 @@
 // Whose turn it is to listen on this node, brought to the listeners.
-import type { ListenerKey, Position } from '@weir/model';
+import type { ListenerKey, Position } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
 import type { ListenerBook } from '../listeners/listener-book.ts';
 import type { Ceding } from './holder.ts';

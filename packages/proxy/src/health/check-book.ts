@@ -1,5 +1,5 @@
 // All checks that Services of this node ask for, each made once however many ask for it, and what they have shown.
-import { answered, type CheckState, UNCHECKED } from '@weir/model';
+import { answered, type CheckState, UNCHECKED } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { bad, badFor, type CheckAnswer } from './check-answer.ts';
 import { CheckSchedule, type RunningCheck } from './check-schedule.ts';

@@ -1,5 +1,5 @@
 // When each check begins: pure but for its own memory. Time is milliseconds of a clock that never jumps.
-import { createTokenBucket, takeTokens } from '@weir/model';
+import { createTokenBucket, takeTokens } from '@weir/model/data-plane';
 
 /** In any second at most 500: a burst and what flows in meanwhile. */
 const RATE = { ratePerSecond: 480, burst: 20 };

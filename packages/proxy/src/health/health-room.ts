@@ -1,6 +1,6 @@
 // The health of this node's endpoints as the main thread holds it: checks where Services ask for them, and what the
 // workers tell of their connects; the workers are told which endpoints not to choose.
-import { endpointKey, type Route, type RouteKey } from '@weir/model';
+import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Order } from '../worker/messages.ts';

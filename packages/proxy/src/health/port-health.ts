@@ -11,7 +11,7 @@ import {
   type Route,
   type RouteKey,
   type UnhealthyEndpoint,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import { type WantedCheck, wantedChecksFor } from './wanted-check.ts';
 

@@ -1,4 +1,4 @@
-import { MOST_UNHEALTHY_TOLD, type UnhealthyEndpoint, type UnhealthyReport } from '@weir/model';
+import { MOST_UNHEALTHY_TOLD, type UnhealthyEndpoint, type UnhealthyReport } from '@weir/model/data-plane';
 import type { HealthRoom } from './health-room.ts';
 
 /** Undefined: all work. One of each port first, so that no Service's are hidden behind another's many. */

@@ -1,4 +1,4 @@
-import { type Endpoint, endpointKey, type HealthCheck, type Route, type ServiceSettings } from '@weir/model';
+import { type Endpoint, endpointKey, type HealthCheck, type Route, type ServiceSettings } from '@weir/model/data-plane';
 
 /** One endpoint to be checked in one way. */
 export interface WantedCheck {

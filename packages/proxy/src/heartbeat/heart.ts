@@ -1,4 +1,4 @@
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat } from '@weir/model/data-plane';
 import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { compileNetworks } from '@weir/model';
+import { compileNetworks } from '@weir/model/data-plane';
 
 /** Which of these addresses exist on this host. On a loopback interface the whole network does. */
 export function localAddresses(wanted: readonly string[]): string[] {

@@ -1,5 +1,5 @@
 // Which listeners the workers were asked to open, who has, and which ports may not be closed everywhere yet.
-import type { ListenerEntry, ListenerKey } from '@weir/model';
+import type { ListenerEntry, ListenerKey } from '@weir/model/data-plane';
 import type { Door, Order } from '../worker/messages.ts';
 import type { Opening } from './opening.ts';
 

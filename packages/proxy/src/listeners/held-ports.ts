@@ -1,5 +1,5 @@
 // Ports that are ours to publish though nothing of ours is there, such as those of a Service without endpoints.
-import type { ListenerKey, Matcher } from '@weir/model';
+import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { ListenerStates } from './listener-states.ts';
 import type { PortChecks, ProbeAt } from './port-checks.ts';

@@ -10,7 +10,7 @@ import {
   type Matcher,
   type Route,
   type RouteKey,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
 import type { Door, Order } from '../worker/messages.ts';

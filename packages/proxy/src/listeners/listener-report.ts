@@ -1,4 +1,4 @@
-import type { ListenerReport, Route } from '@weir/model';
+import type { ListenerReport, Route } from '@weir/model/data-plane';
 import type { ListenerState } from './opening.ts';
 
 export type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;

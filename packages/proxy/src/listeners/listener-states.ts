@@ -1,6 +1,6 @@
 // What each listener has become, and which of those that are wanted have not become anything yet: kept up with every change,
 // because it is asked after every answer of every worker.
-import type { ListenerKey, Matcher } from '@weir/model';
+import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { ListenerState } from './opening.ts';
 
 export class ListenerStates {

@@ -1,4 +1,4 @@
-import type { ListenerKey } from '@weir/model';
+import type { ListenerKey } from '@weir/model/data-plane';
 
 /** What may be opened at all. */
 export type Mode =

@@ -9,7 +9,7 @@ import {
   type ListenerRoutes,
   type Matcher,
   type Route,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 
 /** What a proxy has of a listener now. */
 export type Present =

@@ -1,4 +1,4 @@
-import type { ListenerKey, Protocol } from '@weir/model';
+import type { ListenerKey, Protocol } from '@weir/model/data-plane';
 import type { SocketAddress } from '../tcp/transport.ts';
 
 export interface ProbeAt extends SocketAddress {

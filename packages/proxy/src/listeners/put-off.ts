@@ -1,4 +1,4 @@
-import type { ListenerKey, Matcher } from '@weir/model';
+import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 
 export interface PutOffOptions {
   readonly matcher: Pick<Matcher, 'listeners'>;

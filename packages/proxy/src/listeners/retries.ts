@@ -1,4 +1,4 @@
-import type { ListenerKey } from '@weir/model';
+import type { ListenerKey } from '@weir/model/data-plane';
 import { backoffMs, type Clock } from '@weir/runtime';
 
 const RETRY = { minMs: 1_000, maxMs: 15_000 };

@@ -1,6 +1,6 @@
 // Addresses as they stand in packets: 4 or 16 bytes, in network order.
 import { isIPv4, isIPv6 } from 'node:net';
-import { ipv6Bytes } from '@weir/model';
+import { ipv6Bytes } from '@weir/model/data-plane';
 
 const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 

@@ -1,4 +1,4 @@
-import { parseCidr } from '@weir/model';
+import { parseCidr } from '@weir/model/data-plane';
 
 /** What to say about load balancers that are trusted when everybody is one; else nothing. */
 export function trustAdvice(trusted: readonly string[] = []): readonly string[] {

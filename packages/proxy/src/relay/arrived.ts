@@ -1,4 +1,4 @@
-import type { Client } from '@weir/model';
+import type { Client } from '@weir/model/data-plane';
 import type { SocketAddress, TcpStream } from '../tcp/transport.ts';
 
 /** What is known of a connection when it is let in. */

@@ -1,4 +1,4 @@
-import type { Client, EndpointLoad, Route } from '@weir/model';
+import type { Client, EndpointLoad, Route } from '@weir/model/data-plane';
 import type { Shaper } from '../shape/shaper.ts';
 import type { Transport } from '../tcp/transport.ts';
 import type { Member } from './member.ts';

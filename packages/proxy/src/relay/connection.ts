@@ -1,7 +1,7 @@
 // One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
 // passed on as what it was (FIN as FIN, RST as RST). One long file: any part of it made an object of its own would be one
 // more per connection, and most methods look at the state of both sides.
-import type { EndpointLoad } from '@weir/model';
+import type { EndpointLoad } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import type { Direction } from '../admit/limit-sheet.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';

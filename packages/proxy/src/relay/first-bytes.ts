@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ServiceSettings } from '@weir/model';
+import type { ServiceSettings } from '@weir/model/data-plane';
 import { writeProxyHeader } from '../proxy-protocol/write-proxy-header.ts';
 import type { Arrived } from './arrived.ts';
 

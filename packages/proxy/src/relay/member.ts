@@ -1,4 +1,4 @@
-import type { EndpointLoad } from '@weir/model';
+import type { EndpointLoad } from '@weir/model/data-plane';
 import type { Outcome } from '../counters/outcome.ts';
 import type { Placed } from './members.ts';
 import type { Deadlined } from './timeout-wheel.ts';

@@ -1,4 +1,4 @@
-import { type Change, idOf, type RoutingTable } from '@weir/model';
+import { type Change, idOf, type RoutingTable } from '@weir/model/data-plane';
 import type { TakenRevision } from '@weir/store';
 
 /** Where to go from whatever was taken before; `changes`: the last of each entry, undefined where any may be another. */

@@ -1,4 +1,4 @@
-import type { Cutoff } from '@weir/model';
+import type { Cutoff } from '@weir/model/data-plane';
 import type { KnownCutoffs } from '@weir/store';
 import type { Order } from '../worker/messages.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';

@@ -8,7 +8,7 @@ import {
   type Route,
   type RouteKey,
   usesMaglev,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import type { Order } from '../worker/messages.ts';
 

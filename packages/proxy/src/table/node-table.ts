@@ -7,7 +7,7 @@ import {
   type RoutingTable,
   serviceId,
   tenantId,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 
 /**
  * The part of the fleet's table that one node serves: its own entry and listeners, the Services that those belong to,

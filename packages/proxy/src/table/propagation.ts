@@ -1,4 +1,4 @@
-import { propagationSeconds } from '@weir/model';
+import { propagationSeconds } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 
 /** How long each change took from the API to all workers of this proxy: told to whoever keeps the figures. */

@@ -1,7 +1,7 @@
 // The last good table (as far as this node serves it) and cut-offs on the disk: what a proxy starts from when the store is
 // away. Never half a table: a copy that cannot be read whole counts as none.
 import { join } from 'node:path';
-import { type Cutoff, decodeEntry, type Entry, encodeEntry, isPosition, type Position } from '@weir/model';
+import { type Cutoff, decodeEntry, type Entry, encodeEntry, isPosition, type Position } from '@weir/model/data-plane';
 import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 import type { KnownCutoffs, PlacedTable } from '@weir/store';
 import { parseJsonObject } from '../json-object.ts';

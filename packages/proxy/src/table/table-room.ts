@@ -13,7 +13,7 @@ import {
   type RouteKey,
   type RoutingTable,
   type ServiceEntry,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { PlacedTable, TakenRevision } from '@weir/store';
 import type { LimitBook } from '../admit/limit-book.ts';
 import { LimitRoom } from '../admit/limit-room.ts';

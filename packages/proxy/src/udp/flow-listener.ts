@@ -1,5 +1,5 @@
 // One UDP listener of a worker: finds the flow of each datagram, or opens one.
-import { type Client, type ListenerKey, refusalFor } from '@weir/model';
+import { type Client, type ListenerKey, refusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';

@@ -2,7 +2,7 @@
 // of them to another socket when one comes or goes: a worker starts, or is replaced. Whoever gets a datagram of a flow that
 // it does not know looks here. Entries may be overwritten, and may be wrong: then a worker opens a flow that another one had,
 // and only the endpoint notices, by the source port.
-import { hashPair, hashText } from '@weir/model';
+import { hashPair, hashText } from '@weir/model/data-plane';
 
 const BUCKETS = 16_384;
 const WAYS = 4;

@@ -1,6 +1,6 @@
 // What one client address and port sends to a listener, and what its endpoint answers, through a socket of its own: the
 // endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
-import { type Client, type EndpointLoad, UNUSED } from '@weir/model';
+import { type Client, type EndpointLoad, UNUSED } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../counters/columns.ts';
 import { add, countOutcome } from '../counters/count.ts';

@@ -2,7 +2,7 @@
 // those go that the kernel gives to another worker than at first; and bounded, because nothing here may pile up.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
-import { type Client, hashText, type ListenerKey } from '@weir/model';
+import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createOwnersMemory, FlowOwners, hashOfFlow } from './flow-owners.ts';
 
 /** Under way to one worker; more are dropped, as a full socket would. */

@@ -1,4 +1,4 @@
-import type { RouteKey } from '@weir/model';
+import type { RouteKey } from '@weir/model/data-plane';
 
 /** What the connects of one worker to one endpoint of a listener have shown since the last report. */
 export interface ConnectReport {

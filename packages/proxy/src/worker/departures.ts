@@ -1,4 +1,4 @@
-import { type EndpointLoad, endpointKey } from '@weir/model';
+import { type EndpointLoad, endpointKey } from '@weir/model/data-plane';
 import type { DepartedEndpoint } from '../health/departed-book.ts';
 import type { Member } from '../relay/member.ts';
 import { InTurns } from './in-turns.ts';

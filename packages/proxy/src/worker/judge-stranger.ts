@@ -1,6 +1,6 @@
 // A listener that several Services share: whose a client is, says the server name of its ClientHello, and only then it is known
 // whose limits, source ranges and cut-offs concern it. The port is open for the others, so refusals are alerts.
-import { refusalFor } from '@weir/model';
+import { refusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import type { Arrived } from '../relay/arrived.ts';

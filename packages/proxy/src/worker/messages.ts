@@ -1,6 +1,6 @@
 // What the main thread and a worker say to each other, in lists of messages (see outbox.ts). Orders are followed in the order in which they were given,
 // but cut-offs at once.
-import type { Change, Cutoff, ListenerKey, Protocol, RouteKey } from '@weir/model';
+import type { Change, Cutoff, ListenerKey, Protocol, RouteKey } from '@weir/model/data-plane';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';

@@ -9,7 +9,7 @@ import {
   type Networks,
   patchMatcher,
   type RouteKey,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';

@@ -16,7 +16,7 @@ import {
   type Route,
   renewLoads,
   UNUSED,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { ConnectionHome } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import type { Members } from '../relay/members.ts';

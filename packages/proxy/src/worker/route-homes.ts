@@ -1,5 +1,5 @@
 // The homes of all routes of a worker: kept by Service, so that whatever else changes its connections have what they had.
-import { type ListenerKey, listenerKeyOf, type Matcher, type Route, type RouteKey } from '@weir/model';
+import { type ListenerKey, listenerKeyOf, type Matcher, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Member } from '../relay/member.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { RouteHome, type RouteHomeOptions } from './route-home.ts';

@@ -1,7 +1,7 @@
 // A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a
 // connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
-import { createAffinityMemory } from '@weir/model';
+import { createAffinityMemory } from '@weir/model/data-plane';
 import { descriptorLimit } from '../open-descriptors.ts';
 import { LocalFailures } from '../relay/local-failures.ts';
 import type { Transport } from '../tcp/transport.ts';

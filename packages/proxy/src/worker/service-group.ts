@@ -1,4 +1,4 @@
-import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model';
+import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model/data-plane';
 import type { Member } from '../relay/member.ts';
 import { type MemberBook, Members } from '../relay/members.ts';
 

@@ -1,4 +1,4 @@
-import type { Cutoff, ServiceEntry } from '@weir/model';
+import type { Cutoff, ServiceEntry } from '@weir/model/data-plane';
 import { rowOf, UNROUTED_SLOT } from '../counters/columns.ts';
 import { ServiceGroup } from './service-group.ts';
 import type { Severing } from './severing.ts';

@@ -1,7 +1,7 @@
 // Of thousands of Services most have no connection at the moment, or ever: what a worker was told of them stays the bytes that
 // all workers share, until the first client comes or until it changes. Law: a worker that wakes them is where it would be if it had
 // followed each at once.
-import { type Change, idOf, listenerKeyOfId, type RouteKey, serviceOfChange } from '@weir/model';
+import { type Change, idOf, listenerKeyOfId, type RouteKey, serviceOfChange } from '@weir/model/data-plane';
 import type { PiecesOrder, Sleeper, TableOrder } from './messages.ts';
 import { pieceOf } from './pieces.ts';
 

@@ -1,5 +1,5 @@
 // One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
-import { expectsClientHello, type Networks, refusalFor } from '@weir/model';
+import { expectsClientHello, type Networks, refusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';

@@ -1,4 +1,4 @@
-import type { Change } from '@weir/model';
+import type { Change } from '@weir/model/data-plane';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Order, TableOrder } from '../worker/messages.ts';
 

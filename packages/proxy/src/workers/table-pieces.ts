@@ -1,6 +1,6 @@
 // A whole table in one message would hold up a worker twice: while it is read, since a message is read in one turn of the
 // event loop, and while it is applied. So it goes in pieces, as bytes in memory that all workers share.
-import { type Change, type ChangeStep, type Entry, type RouteKey, routeKey, stepsFor } from '@weir/model';
+import { type Change, type ChangeStep, type Entry, type RouteKey, routeKey, stepsFor } from '@weir/model/data-plane';
 import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Order, PiecesOrder, SentOrder, Sleeper, TableOrder } from '../worker/messages.ts';
 

@@ -1,5 +1,5 @@
 // The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
-import { AFFINITY_BYTES } from '@weir/model';
+import { AFFINITY_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
 import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';

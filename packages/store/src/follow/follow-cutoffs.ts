@@ -1,4 +1,4 @@
-import type { Cutoff } from '@weir/model';
+import type { Cutoff } from '@weir/model/data-plane';
 import { type Clock, systemClock, type Timer } from '@weir/runtime';
 import type { CutoffState, CutoffStore } from '../contract.ts';
 import type { StoreError } from '../error.ts';

@@ -1,4 +1,4 @@
-import type { Change, Position, RoutingTable } from '@weir/model';
+import type { Change, Position, RoutingTable } from '@weir/model/data-plane';
 import { type Clock, systemClock } from '@weir/runtime';
 import type { TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';

@@ -1,4 +1,4 @@
-import { type Cutoff, isInForce } from '@weir/model';
+import { type Cutoff, isInForce } from '@weir/model/data-plane';
 import type { CutoffState } from '../contract.ts';
 
 /**

@@ -1,5 +1,5 @@
 // What a follower knows, and what it makes of what it is given: pure. `followTable` does the reading.
-import { apply, type Change, diff, type Entry, type Position, type RoutingTable } from '@weir/model';
+import { apply, type Change, diff, type Entry, type Position, type RoutingTable } from '@weir/model/data-plane';
 import type { Revision, TableCopy } from '../contract.ts';
 import { isNext, isSamePosition } from '../position.ts';
 

@@ -10,7 +10,7 @@ import {
   type UsageReport,
   type UsageRow,
   ZERO,
-} from '@weir/model';
+} from '@weir/model/data-plane';
 import type { FlushResult, UsageBase, UsageSeed } from '../contract.ts';
 import { keptPeriodsOf, keptUntil, lengthOf, type PeriodLength } from '../retention.ts';
 import { byLifeAndSlot, byServiceAndTenant } from '../usage-order.ts';

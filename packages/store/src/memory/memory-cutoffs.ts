@@ -1,4 +1,4 @@
-import type { Cutoff } from '@weir/model';
+import type { Cutoff } from '@weir/model/data-plane';
 import type { CutoffState, CutoffStore } from '../contract.ts';
 import type { Gate } from './gate.ts';
 

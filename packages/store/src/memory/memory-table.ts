@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Change, Entry, Position, RoutingTable } from '@weir/model';
+import type { Change, Entry, Position, RoutingTable } from '@weir/model/data-plane';
 import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';

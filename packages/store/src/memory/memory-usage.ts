@@ -1,4 +1,4 @@
-import { minuteOf, type Period, type UsageReport, type UsageRow } from '@weir/model';
+import { minuteOf, type Period, type UsageReport, type UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
 import type { PeriodLength } from '../retention.ts';

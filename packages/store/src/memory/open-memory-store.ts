@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isInForce } from '@weir/model';
+import { isInForce } from '@weir/model/data-plane';
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore, type StorePart } from './memory-store.ts';
 import { type DirectoryLock, lockDirectory } from './state/directory-lock.ts';

@@ -1,4 +1,4 @@
-import { type Change, encodeEntry } from '@weir/model';
+import { type Change, encodeEntry } from '@weir/model/data-plane';
 import { MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 
 /** The changes in their order, in as few revisions as the limits allow; at least one, which may be empty. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Change, diff, type Position, type RoutingTable } from '@weir/model';
+import { type Change, diff, type Position, type RoutingTable } from '@weir/model/data-plane';
 import type { PublishResult, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isSamePosition } from '../position.ts';

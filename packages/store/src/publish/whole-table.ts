@@ -1,4 +1,11 @@
-import { type Change, diff, EMPTY_TABLE, type Entry, type RoutingTable, type ServiceEntry } from '@weir/model';
+import {
+  type Change,
+  diff,
+  EMPTY_TABLE,
+  type Entry,
+  type RoutingTable,
+  type ServiceEntry,
+} from '@weir/model/data-plane';
 
 /**
  * The changes that make the table out of nothing, each Service followed by its certificate and listeners before anything else. Whoever leads after one

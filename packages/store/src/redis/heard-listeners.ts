@@ -1,4 +1,4 @@
-import type { ListenerReport } from '@weir/model';
+import type { ListenerReport } from '@weir/model/data-plane';
 import type { RedisConnection } from './connection.ts';
 
 /** The listeners of one proxy as they were read last. */

@@ -1,4 +1,4 @@
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat } from '@weir/model/data-plane';
 
 const VERSION = 2;
 

@@ -1,5 +1,5 @@
 // Every key of a fleet. One hash tag, so that all are in one slot of a Redis Cluster and a script may touch several.
-import type { Period } from '@weir/model';
+import type { Period } from '@weir/model/data-plane';
 
 export interface Keys {
   /** Hash: entry id → encoded entry. */

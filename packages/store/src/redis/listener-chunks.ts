@@ -1,7 +1,7 @@
 // The listeners of a proxy in chunks, so that one of many thousands that changes costs its chunk: in what is sent, and in what is
 // read. Which chunk one is in follows from its id alone, so that others stay where they are when it comes or goes.
 import { createHash } from 'node:crypto';
-import { hashText, type ListenerReport } from '@weir/model';
+import { hashText, type ListenerReport } from '@weir/model/data-plane';
 
 export interface ListenerChunks {
   readonly of: readonly ListenerReport[];

@@ -1,4 +1,4 @@
-import { decodeEntry, type Entry, type Position, type RoutingTable } from '@weir/model';
+import { decodeEntry, type Entry, type Position, type RoutingTable } from '@weir/model/data-plane';
 import type { TableCopy } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isNext, isSamePosition } from '../position.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Cutoff } from '@weir/model';
+import type { Cutoff } from '@weir/model/data-plane';
 import type { Redis } from 'ioredis';
 import type { CutoffState, CutoffStore } from '../contract.ts';
 import { decodeCutoff, encodeCutoff } from '../cutoff-codec.ts';

@@ -1,4 +1,4 @@
-import type { Heartbeat } from '@weir/model';
+import type { Heartbeat } from '@weir/model/data-plane';
 import type { ChainableCommander } from 'ioredis';
 import type { HeartbeatStore } from '../contract.ts';
 import { byNodeAndLife } from '../heartbeat-order.ts';

@@ -1,4 +1,4 @@
-import type { Position } from '@weir/model';
+import type { Position } from '@weir/model/data-plane';
 import type { Redis } from 'ioredis';
 import type { Revision } from '../contract.ts';
 import { StoreError } from '../error.ts';

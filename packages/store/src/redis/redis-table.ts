@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Position, RoutingTable } from '@weir/model';
+import type { Position, RoutingTable } from '@weir/model/data-plane';
 import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';

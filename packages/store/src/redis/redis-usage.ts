@@ -1,4 +1,4 @@
-import type { Counters, Period, UsageReport, UsageRow } from '@weir/model';
+import type { Counters, Period, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
 import { type PeriodLength, periodsKeptAt } from '../retention.ts';

@@ -1,5 +1,5 @@
 // The table as it lies in Redis: `meta`, and the entries of the stream `changes`.
-import { type Change, decodeEntry, encodeEntry } from '@weir/model';
+import { type Change, decodeEntry, encodeEntry } from '@weir/model/data-plane';
 import type { Revision, TableMeta } from '../contract.ts';
 
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;

@@ -1,5 +1,5 @@
 // What `flush-usage.lua` and `seed-usage.lua` are called with: pure. Their headers say what stands where.
-import { type Period, periodsOf, type SlotReport, type UsageReport } from '@weir/model';
+import { type Period, periodsOf, type SlotReport, type UsageReport } from '@weir/model/data-plane';
 import type { UsageSeed } from '../contract.ts';
 import { keptPeriodsOf } from '../retention.ts';
 import type { Keys } from './keys.ts';

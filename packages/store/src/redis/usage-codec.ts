@@ -1,5 +1,5 @@
 // Counters as they lie in the hashes of Redis: one field each, named by a letter, as decimal text.
-import { type Counters, ZERO } from '@weir/model';
+import { type Counters, ZERO } from '@weir/model/data-plane';
 import type { FoldedLife, UsageBase } from '../contract.ts';
 
 const LETTERS: Readonly<Record<string, keyof Counters>> = {

@@ -1,5 +1,5 @@
 // The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
-import { type Counters, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model';
+import { type Counters, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model/data-plane';
 import { isCutoff } from '../../cutoff-codec.ts';
 import { emptyLedger, type Ledger, lifeKey, placeSlot } from '../ledger.ts';
 import type { CutoffContent } from '../memory-cutoffs.ts';

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { registerHooks } from 'node:module';
+import test from 'node:test';
+
+/** What decides for the fleet, explains, or reads what users wrote. */
+const NOT_FOR_PROXIES = /\/packages\/model\/(?:dist\/)?src\/(?:index\.|translate\/|view\/|settings\/)/;
+
+test('the door of the data plane loads nothing that only a controller or a console calls', async () => {
+  const loaded: string[] = [];
+  const hooks = registerHooks({
+    load(url, context, nextLoad) {
+      loaded.push(url);
+      return nextLoad(url, context);
+    },
+  });
+  const door = await import('@weir/model/data-plane');
+  hooks.deregister();
+
+  assert.equal(typeof door.createMatcher, 'function');
+  assert.ok(loaded.some((url) => url.includes('/match/matcher.')));
+  assert.deepEqual(
+    loaded.filter((url) => NOT_FOR_PROXIES.test(url)),
+    [],
+  );
+});
