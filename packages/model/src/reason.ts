@@ -9,6 +9,9 @@ export const REFUSAL_REASONS = [
   'HostConflict',
   'HostNotAllowed',
   'InvalidAnnotation',
+  'SecretNotFound',
+  'SecretForbidden',
+  'InvalidCertificate',
   'EndpointForbidden',
   'UnsupportedProtocol',
   'TenantConflict',
@@ -29,6 +32,7 @@ export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 /** From the gravest down. */
 export const DEGRADED_REASONS = [
   'NoReadyEndpoints',
+  'CertificateExpiring',
   'OverLimit',
   'NodePortBypass',
   'SourceAddressNotPreserved',

@@ -2,12 +2,12 @@
 // refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
 import { parseHost } from '../match/hosts.ts';
 import { cut, quoted } from '../translate/text.ts';
+import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import { parseDuration } from './duration.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
 import { parseQuantity } from './quantity.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
-
-export const ANNOTATION_PREFIX = 'weir.dev/';
+import { TLS_ANNOTATIONS } from './tls-annotations.ts';
 
 /** Part of the settings; or what is wrong and what is allowed, to be said after the value. */
 type ParseValue = (value: string, settings: ServiceSettings) => Partial<ServiceSettings> | string;
@@ -23,6 +23,7 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'idle-timeout': duration({ mostMs: 86_400_000 }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
   'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
   'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
+  ...TLS_ANNOTATIONS,
   hosts: hostsOf,
   ...HEALTH_ANNOTATIONS,
   'max-connections': limit('connections', 'connections such as 1000'),
@@ -110,7 +111,7 @@ function nodesOf(value: string): Partial<ServiceSettings> | string {
 const MOST_HOSTS = 1_000;
 
 /** Blanks around a host are allowed; an empty part of the list is a mistake. */
-function hostsOf(value: string, { tlsPassthrough }: ServiceSettings): Partial<ServiceSettings> | string {
+function hostsOf(value: string, { tlsPassthrough, tls }: ServiceSettings): Partial<ServiceSettings> | string {
   const parts = value.split(',');
   if (parts.length > MOST_HOSTS)
     return `is not allowed: ${parts.length} hosts are too many: a Service may have at most ${MOST_HOSTS}; use wildcards such as *.example.com, or make several Services`;
@@ -120,7 +121,7 @@ function hostsOf(value: string, { tlsPassthrough }: ServiceSettings): Partial<Se
   if (wrong >= 0) {
     return `is not allowed: ${quoted(texts[wrong] ?? '')} is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…`;
   }
-  if (!tlsPassthrough)
-    return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true"; add that annotation, or remove this one`;
+  if (!tlsPassthrough && tls === undefined)
+    return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true" or ${ANNOTATION_PREFIX}tls-secret; add one of them, or remove this annotation`;
   return { hosts: [...new Set(hosts as string[])] };
 }

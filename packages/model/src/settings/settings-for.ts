@@ -3,9 +3,11 @@
 import { parseCidr } from '../match/cidr.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import { quoted } from '../translate/text.ts';
-import { ANNOTATION_PREFIX, applyAnnotations } from './annotations.ts';
+import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
+import { applyAnnotations } from './annotations.ts';
 import { type Affinity, DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from './service-settings.ts';
 import { tcpOnlyMistakes } from './tcp-only.ts';
+import { withTlsPorts } from './tls-annotations.ts';
 import { zonePreferenceOf } from './zone-preference.ts';
 
 const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
@@ -33,7 +35,7 @@ function parseSettings(service: ServiceObject): ParsedSettings {
   const own = Object.entries(service.annotations).filter(([name]) => name.startsWith(ANNOTATION_PREFIX));
   const annotations = new Map(own.map(([name, value]) => [name.slice(ANNOTATION_PREFIX.length), value]));
   const settings: ServiceSettings = {
-    ...applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes),
+    ...withTlsPorts(service, applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes), mistakes),
     sourceRanges: rangesFor(service, mistakes),
     affinity: affinityFor(service),
     preferSameZone: zonePreferenceOf(service) !== 'none',

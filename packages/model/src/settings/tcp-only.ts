@@ -2,12 +2,13 @@
 // are told to endpoints, or kept out.
 import type { ServiceObject } from '../snapshot.ts';
 import { quoted } from '../translate/text.ts';
-import { ANNOTATION_PREFIX } from './annotations.ts';
+import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
 const TCP_ONLY: Readonly<Record<string, (settings: ServiceSettings) => boolean>> = {
   'proxy-protocol': ({ proxyProtocol }) => proxyProtocol !== null,
   'tls-passthrough': ({ tlsPassthrough }) => tlsPassthrough,
+  'tls-secret': ({ tls }) => tls !== undefined,
   hosts: ({ hosts }) => hosts.length > 0,
 };
 

@@ -10,6 +10,7 @@ import type { Nodes } from './nodes.ts';
 import { heldPorts } from './placement.ts';
 import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
+import type { SecretBook } from './secret-book.ts';
 import type { ServiceBook } from './service-book.ts';
 import { grantedTo, lacksSomething, type ServiceRecord } from './service-record.ts';
 import { TakenPorts } from './taken-ports.ts';
@@ -22,6 +23,7 @@ export interface World {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly tenancy: Tenancy;
+  readonly secrets: SecretBook;
 }
 
 /**
@@ -163,7 +165,7 @@ export class Decider {
 
   #decideOne(record: ServiceRecord, { world, touched }: Pass): void {
     const { uid, service } = record;
-    const { fleet, nodes, tenancy } = world;
+    const { fleet, nodes, tenancy, secrets } = world;
     const before = this.#taken.listenersOf(uid);
     const hostsBefore = this.#taken.hostsOf(uid);
     const usedBefore = this.#useOf(uid);
@@ -172,6 +174,7 @@ export class Decider {
     const decision = decide(service, {
       fleet,
       nodes,
+      secrets,
       membership: tenancy.membershipOf(service.namespace),
       held: keptBy(record),
       quota: this.quota,

@@ -1,35 +1,26 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
 import { OPEN_GRANTS } from '../policy.ts';
-import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import { type ParsedSettings, settingsFor } from '../settings/settings-for.ts';
-import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
-import type { ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import { type Asked, AskedQuota } from './asked-quota.ts';
-import { degradedFor, type Given } from './degraded.ts';
+import type { Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
 import { hostRefusal } from './host-claims.ts';
 import type { Nodes } from './nodes.ts';
 import type { Placement } from './placement.ts';
 import { type NodeWish, nodeWishFor, placeInPool } from './pool.ts';
-import { type PortRefusals, portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
+import { portRefusals, type Refusal, wholeRefusal } from './port-refusals.ts';
 import type { Quota } from './quota.ts';
-import { isSharedByFleet, isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
+import type { SecretBook } from './secret-book.ts';
+import { isTooMany, modesFor, type PortModes, wantsFor } from './shared-ports.ts';
 import { type HolderText, type StillTaken, stillTakenFor } from './still-taken.ts';
 import type { TakenPorts } from './taken-ports.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 import { listed, sentences } from './text.ts';
+import { refused, served, servedOn, type Verdicts } from './verdicts.ts';
 
-export interface Decision {
-  readonly service: ServiceObject;
-  readonly tenant: string | null;
-  readonly accepted: ServiceEntry['accepted'];
-  readonly degraded: readonly Verdict<DegradedReason>[];
-  readonly settings: ServiceSettings | null;
-  readonly ports: readonly PortEntry[];
-  readonly pool: string | null;
-  readonly nodes: readonly string[];
-  readonly listeners: readonly ListenerEntry[];
+export interface Decision extends Verdicts {
   /** What it could use if somebody else gave it up: `portKey`, `shareKey` and `claimKey`. */
   readonly wants: readonly string[];
   /** What it depends on of its tenant's limits; undefined: on nothing. */
@@ -39,11 +30,12 @@ export interface Decision {
 }
 
 /** Before anything is known of what it waits for. */
-type Verdicts = Omit<Decision, 'wants' | 'asked'>;
+type Judgement = Verdicts & Pick<Decision, 'isStillTaken'>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
+  readonly secrets: SecretBook;
   readonly membership: Membership;
   readonly held: HeldService | undefined;
   readonly quota: AskedQuota;
@@ -71,20 +63,25 @@ function decideAsking(service: ServiceObject, context: DecisionContext): Omit<De
 function decideOnce(service: ServiceObject, context: DecisionContext): Omit<Decision, 'asked'> {
   const { fleet, held, taken } = context;
   const parsed = settingsFor(service);
+  const wish = parsed.kind === 'settings' ? parsed.settings : held?.settings;
   const asked = parsed.kind === 'settings' ? parsed.settings.hosts : [];
   const has = held?.settings.hosts ?? [];
   const listeners = taken.listenersOf(service.uid);
-  const modes = modesFor(service, { fleet, hosts: [...asked, ...has], listeners, isGranted: true });
+  const modes = modesFor(service, { fleet, hosts: [...asked, ...has], tls: wish?.tls, listeners, isGranted: true });
   // All of them are looked through with every change of somebody else.
   const claimed = new Set([asked, has].filter((hosts) => !isTooMany(hosts)).flat());
   return { ...judge(service, parsed, context), wants: wantsFor(service.ports, modes, [...claimed]) };
 }
 
-function judge(service: ServiceObject, parsed: ParsedSettings, context: DecisionContext): Verdicts {
+function judge(service: ServiceObject, parsed: ParsedSettings, context: DecisionContext): Judgement {
   const { held, membership } = context;
   const tenant = membership.kind === 'tenant' ? membership.tenant : heldTenant(held);
   const asked = parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : undefined;
-  const objection = objectionTo(membership, parsed) ?? (tenant && refusalOf(service, asked, { tenant, ...context }));
+  const credentials = asked?.tls && context.secrets.credentialsFor(service, asked.tls);
+  const objection =
+    objectionTo(membership, parsed) ??
+    (tenant && refusalOf(service, asked, { tenant, ...context })) ??
+    (credentials?.kind === 'refused' ? credentials.refusal : undefined);
   const settings = (objection === undefined ? asked : held?.settings) ?? null;
   // Of one that is refused whole its ports are judged by what it asks for, as far as that can be read.
   const meant = settings ?? asked;
@@ -92,7 +89,7 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const listeners = context.taken.listenersOf(service.uid);
   const isGranted = objection === undefined;
   const modes = meant
-    ? modesFor(service, { fleet: context.fleet, hosts, listeners, alone: held?.alone, isGranted })
+    ? modesFor(service, { fleet: context.fleet, hosts, tls: meant.tls, listeners, alone: held?.alone, isGranted })
     : NO_MODES;
   const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, hosts, modes, ...context });
   if (tenant === undefined || badPorts === undefined || settings === null) {
@@ -117,7 +114,16 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const stays = result.kind === 'placed' ? result.stays : undefined;
   return served(
     service,
-    { tenant, settings, objection: (objection && servedOn(objection)) ?? stays, placement, badPorts, wish, modes },
+    {
+      tenant,
+      settings,
+      objection: (objection && servedOn(objection)) ?? stays,
+      placement,
+      badPorts,
+      wish,
+      modes,
+      secrets: context.secrets,
+    },
     context,
   );
 }
@@ -138,7 +144,8 @@ function refusalOf(
 ): Refusal | undefined {
   if (asked === undefined) return undefined;
   const { pool } = nodeWishFor(asked, context.tenant, context.fleet);
-  return poolRefusal(asked, context.tenant) ?? hostRefusal(service, { hosts: asked.hosts, pool }, context);
+  const { hosts, tls } = asked;
+  return poolRefusal(asked, context.tenant) ?? hostRefusal(service, { hosts, tls, pool }, context);
 }
 
 function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant): Refusal | undefined {
@@ -150,7 +157,7 @@ function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant
 /** How many nodes the tenant of a Service in dispute may have is not known: it keeps those that it has. */
 function heldWish(
   { uid }: ServiceObject,
-  { settings, tenant, fleet, taken }: DecisionContext & Pick<Served, 'settings' | 'tenant'>,
+  { settings, tenant, fleet, taken }: DecisionContext & Pick<Given, 'settings' | 'tenant'>,
 ): NodeWish {
   const nodes = new Set(taken.listenersOf(uid).map(({ node }) => node)).size;
   return { ...nodeWishFor(settings, tenant, fleet), nodes: Math.max(1, nodes) };
@@ -161,78 +168,4 @@ function heldTenant(held: HeldService | undefined): Tenant | undefined {
   if (held === undefined) return undefined;
   const grants = { ...OPEN_GRANTS, pools: [held.pool] };
   return { name: held.tenant, policy: null, namespaces: [], limits: {}, grants };
-}
-
-function refused(
-  service: ServiceObject,
-  tenant: string | null,
-  verdict: Refusal,
-  badPorts: PortRefusals = new Map(),
-): Verdicts {
-  const ports = portEntries(service, badPorts);
-  return {
-    service,
-    tenant,
-    accepted: verdict,
-    degraded: [],
-    settings: null,
-    ports,
-    pool: null,
-    nodes: [],
-    listeners: [],
-  };
-}
-
-interface Served extends Given {
-  readonly settings: ServiceSettings;
-  readonly objection: Refusal | undefined;
-}
-
-function served(service: ServiceObject, given: Served, { fleet, membership, quota }: DecisionContext): Verdicts {
-  const { tenant, settings, placement, modes } = given;
-  const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
-  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
-  // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
-  if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);
-  const bad = [...badPorts.values()];
-  const first = bad[0];
-  const accepted: ServiceEntry['accepted'] = given.objection ??
-    (first && {
-      reason: first.reason,
-      message: `${sentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
-    }) ?? {
-      reason: 'Accepted',
-      message: `accepted for tenant "${tenant.name}"`,
-    };
-  return {
-    service,
-    tenant: tenant.name,
-    accepted,
-    degraded: degradedFor(service, given, fleet),
-    settings,
-    ports: portEntries(service, badPorts, alone),
-    pool: given.wish.pool,
-    nodes: placement.nodes,
-    listeners: placement.listeners,
-  };
-}
-
-/** Whoever reads of a mistake wants to know first whether clients notice. */
-function servedOn({ reason, message }: Refusal): Refusal {
-  return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
-}
-
-/** `alone`: those that the fleet shares by now, and the Service has as it had them before. */
-function portEntries(
-  service: ServiceObject,
-  badPorts: PortRefusals,
-  alone: ReadonlySet<ServicePort> = new Set(),
-): PortEntry[] {
-  return service.ports.map((port) => ({
-    name: port.name,
-    port: port.port,
-    protocol: port.protocol,
-    error: badPorts.get(port) ?? null,
-    ...(alone.has(port) && !badPorts.has(port) && { alone: true as const }),
-  }));
 }

@@ -6,6 +6,7 @@ import type { Verdict } from '../table/entry.ts';
 import type { Placement } from './placement.ts';
 import type { NodeWish } from './pool.ts';
 import { isAllowed, type PortRefusals } from './port-refusals.ts';
+import type { SecretBook } from './secret-book.ts';
 import { isSharedByFleet, type PortModes } from './shared-ports.ts';
 import { policyText, type Tenant } from './tenancy.ts';
 import { counted, listed, portsText } from './text.ts';
@@ -17,15 +18,18 @@ export interface Given {
   readonly wish: NodeWish;
   readonly modes: PortModes;
   readonly settings: ServiceSettings;
+  readonly secrets: SecretBook;
 }
 
 /** What is served, and yet not as its tenant or the operator would have it. */
 export function degradedFor(
   service: ServiceObject,
-  { tenant, placement, badPorts, wish, modes, settings }: Given,
+  { tenant, placement, badPorts, wish, modes, settings, secrets }: Given,
   fleet: FleetSettings,
 ): Verdict<DegradedReason>[] {
   const degraded: Verdict<DegradedReason>[] = [];
+  const expiry = settings.tls && secrets.expiryText(service, settings.tls);
+  if (expiry !== undefined) degraded.push({ reason: 'CertificateExpiring', message: expiry });
   const nodePorts = service.ports.flatMap(({ nodePort }) =>
     nodePort !== null && nodePort > 0 ? String(nodePort) : [],
   );

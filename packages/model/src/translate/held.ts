@@ -1,6 +1,6 @@
 import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { ListenerEntry, PortEntry } from '../table/entry.ts';
+import { type CertificateEntry, certificateId, type ListenerEntry, type PortEntry } from '../table/entry.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { portKey } from './port-key.ts';
 
@@ -20,6 +20,8 @@ export interface HeldService {
   readonly ports: ServedPorts;
   /** Keys of those of which it has all clients although the fleet shares them by now. */
   readonly alone: ReadonlySet<string>;
+  /** Where TLS ends here; undefined: nowhere, or it was lost. */
+  readonly certificate: CertificateEntry | undefined;
 }
 
 export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
@@ -38,10 +40,16 @@ export function heldFor(table: RoutingTable): Held {
         pool: pool ?? DEFAULT_POOL,
         ports: servedPorts(ports),
         alone: portsAlone(ports),
+        certificate: certificateOf(entry.uid, table),
       });
     }
   }
   return { listeners, services };
+}
+
+function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry | undefined {
+  const entry = entries.get(certificateId(uid));
+  return entry?.kind === 'certificate' ? entry : undefined;
 }
 
 /** By key (`portKey`), the name under which slices had the port last; of what was just decided (`grantedTo`), the name that it has now. */

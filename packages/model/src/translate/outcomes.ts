@@ -71,7 +71,8 @@ function withFormerName(port: PortEntry, former: ReadonlyMap<string, string | nu
 
 /** All entries of a Service. */
 export function entriesFor(outcome: Outcome): readonly Entry[] {
-  return [serviceEntry(outcome), ...outcome.listeners, ...outcome.endpoints.entries];
+  const certificates = outcome.certificate === undefined ? [] : [outcome.certificate];
+  return [serviceEntry(outcome), ...certificates, ...outcome.listeners, ...outcome.endpoints.entries];
 }
 
 function serviceEntry({ service, tenant, accepted, degraded, settings, ports, pool, nodes }: Outcome): ServiceEntry {

@@ -1,4 +1,4 @@
-import { ANNOTATION_PREFIX } from '../settings/annotations.ts';
+import { ANNOTATION_PREFIX } from '../settings/annotation-prefix.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 
 /** Whether Weir takes this Service: its type, its class, and that it does not ask to be left alone. */

@@ -25,6 +25,9 @@ const HEALING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'HostConflict',
   'HostNotAllowed',
   'TenantConflict',
+  'SecretNotFound',
+  'SecretForbidden',
+  'InvalidCertificate',
   'EndpointForbidden',
 ]);
 

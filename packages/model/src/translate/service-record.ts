@@ -25,8 +25,15 @@ export interface ServiceRecord {
 /** What serves on, whatever it asks for next; undefined: it was given nothing. */
 export function grantedTo({ decision }: ServiceRecord): HeldService | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
-  const { settings, tenant, pool, ports } = decision;
-  return { settings, tenant, pool: pool ?? DEFAULT_POOL, ports: servedPorts(ports), alone: portsAlone(ports) };
+  const { settings, tenant, pool, ports, certificate } = decision;
+  return {
+    settings,
+    tenant,
+    pool: pool ?? DEFAULT_POOL,
+    ports: servedPorts(ports),
+    alone: portsAlone(ports),
+    certificate,
+  };
 }
 
 /** It did not get all that it asks for, and might when somebody else gives something up. */

@@ -3,6 +3,7 @@
 import { isHostAllowed } from '../match/hosts.ts';
 import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import type { RefusalReason } from '../reason.ts';
+import type { TlsTermination } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { ListenerEntry, Verdict } from '../table/entry.ts';
 import { claimKey, portKey, shareKey } from './port-key.ts';
@@ -45,6 +46,8 @@ export interface ModeQuestion {
   /** That it asks for, or has. */
   readonly hosts: readonly string[];
   readonly listeners: readonly ListenerEntry[];
+  /** Where TLS ends; undefined: nowhere, it is passed on. */
+  readonly tls: TlsTermination | undefined;
   /** As of `modesOf`. */
   readonly alone?: ReadonlySet<string> | undefined;
   /** Granted what it asks for; else it goes on with what it had, as it had it. */
@@ -54,18 +57,22 @@ export interface ModeQuestion {
 /** How a Service would have each of its ports. */
 export function modesFor(
   { ports }: ServiceObject,
-  { fleet, hosts, listeners, alone, isGranted }: ModeQuestion,
+  { fleet, hosts, tls, listeners, alone, isGranted }: ModeQuestion,
 ): PortModes {
   const has = modesOf(listeners, alone);
   return new Map(
     ports.map((port) => {
       const now = has.get(portKey(port));
-      if (hosts.length === 0) return [port, 'alone'];
+      if (hosts.length === 0 || !asksForNames(port, tls)) return [port, 'alone'];
       if (now === 'shared' || (now === 'alone' && !isGranted)) return [port, now];
-      // Without TLS there is no server name to go by.
-      return [port, isSharedByFleet(port, fleet) && port.port !== PLAIN_HTTP_PORT ? 'shared' : 'alone'];
+      return [port, isSharedByFleet(port, fleet) ? 'shared' : 'alone'];
     }),
   );
+}
+
+/** Without TLS there is no server name to go by. */
+function asksForNames({ port }: ServicePort, tls: TlsTermination | undefined): boolean {
+  return tls === undefined ? port !== PLAIN_HTTP_PORT : tls.ports.some((each) => each.port === port);
 }
 
 /** What somebody else may give up, and this Service could use. */
@@ -88,7 +95,7 @@ export function unnamedRefusal(port: ServicePort, { name, grants, policy }: Tena
     grants.allowedHosts.length === 0
       ? `of which tenant "${name}" has none yet: ask for some in ${policyText(policy)}`
       : `of which tenant "${name}" may have ${listed(grants.allowedHosts)}`;
-  const message = `port ${portText(port)} is shared by host names: add annotations weir.dev/tls-passthrough: "true" and weir.dev/hosts with the names that clients ask for (${may}), or ${other}`;
+  const message = `port ${portText(port)} is shared by host names: add annotation weir.dev/hosts with the names that clients ask for (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${other}`;
   return { reason: 'PortReserved', message };
 }
 

@@ -1,8 +1,10 @@
 // Translation that remembers: of a new snapshot only what another object touches is decided again. The full translation is
 // the first step of a new translator; a law compares the two over random histories.
 import type { Problem } from '../problem.ts';
+import { settingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
+import { secretPath } from '../tls/validity.ts';
 import { type ChangedIn, changedIn } from './changed-in.ts';
 import { Decider } from './decider.ts';
 import { type Held, servedPorts } from './held.ts';
@@ -10,6 +12,7 @@ import { type Nodes, nodesFor } from './nodes.ts';
 import { entriesFor, outcomeFor } from './outcomes.ts';
 import { ProblemBook } from './problem-book.ts';
 import { fleetProblems, outcomeProblems, suspensionProblems } from './problems.ts';
+import { SecretBook } from './secret-book.ts';
 import { ServiceBook } from './service-book.ts';
 import { grantedTo, type ServiceRecord } from './service-record.ts';
 import { SliceIndex } from './slice-index.ts';
@@ -33,6 +36,7 @@ export class Translator {
   readonly #tenancy = new TenancyWatch();
   readonly #tenants = new TenantEntries();
   readonly #slices = new SliceIndex();
+  readonly #secrets = new SecretBook();
   readonly #draft = new TableDraft();
   readonly #problems = new ProblemBook<ServiceRecord | Source>();
   readonly #trust: Trust;
@@ -66,9 +70,15 @@ export class Translator {
     const stale = this.#staleEndpoints(before, snapshot, changes);
     const dirty = new Set(isNodes ? this.#services.all() : changed);
     if (isTenancy) for (const record of this.#inOtherHands()) dirty.add(record);
+    for (const record of this.#withOtherSecrets(snapshot)) dirty.add(record);
     for (const record of gone) dirty.delete(record);
 
-    const world = { fleet: snapshot.settings, nodes: this.#nodes, tenancy: this.#tenancy.tenancy };
+    const world = {
+      fleet: snapshot.settings,
+      nodes: this.#nodes,
+      tenancy: this.#tenancy.tenancy,
+      secrets: this.#secrets,
+    };
     const { decided, tenants } = this.#decider.decide(dirty, gone, world);
     const touched = new Set([...tenants, ...this.#setTenants(decided), ...gone.flatMap(({ tenant }) => tenant ?? [])]);
     const others = this.#renewExcess(isTenancy ? 'all' : touched);
@@ -124,6 +134,20 @@ export class Translator {
     for (const namespace of this.#services.namespaces()) {
       const isAllowed = (address: string): boolean => this.#trust.isAllowed(namespace, address, tenancy);
       if (addresses.some(isAllowed)) yield* this.#services.inNamespace(namespace);
+    }
+  }
+
+  /** Services that name a Secret which says something else now. */
+  *#withOtherSecrets(snapshot: Snapshot): Iterable<ServiceRecord> {
+    const paths = this.#secrets.update(snapshot);
+    if (paths === 'all') {
+      for (const record of this.#services.all()) if (secretsNamedBy(record).length > 0) yield record;
+      return;
+    }
+    for (const namespace of new Set([...paths].map(namespaceOf))) {
+      const isNamed = (name: string): boolean => paths.has(secretPath(namespace, name));
+      for (const record of this.#services.inNamespace(namespace))
+        if (secretsNamedBy(record).some(isNamed)) yield record;
     }
   }
 
@@ -197,4 +221,17 @@ export class Translator {
     this.#problems.set('fleet', fleetProblems(snapshot, world));
     this.#problems.set('suspensions', suspensionProblems(snapshot, world));
   }
+}
+
+/** By what it asks for, and by what it is served with. */
+function secretsNamedBy({ service, held }: ServiceRecord): readonly string[] {
+  const parsed = settingsFor(service);
+  const asked = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
+  return [asked, held?.settings.tls].flatMap((tls) =>
+    tls === undefined ? [] : [tls.secret, tls.clientCaSecret ?? tls.secret],
+  );
+}
+
+function namespaceOf(path: string): string {
+  return path.slice(0, path.indexOf('/'));
 }

@@ -19,6 +19,11 @@ export function monthOf(now: number): Period {
   return periodsOf(minuteOf(now)).month;
 }
 
+/** The day, in UTC, of `now` (milliseconds since the epoch). */
+export function dayOf(now: number): Period {
+  return periodsOf(minuteOf(now)).day;
+}
+
 function two(value: number): string {
   return value.toString().padStart(2, '0');
 }

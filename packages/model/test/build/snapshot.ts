@@ -5,6 +5,7 @@ import {
   type NodeObject,
   OPEN_POLICY,
   type PodObject,
+  type SecretObject,
   type ServiceObject,
   type ServicePort,
   type SliceObject,
@@ -90,6 +91,20 @@ export function slice(path: string, addresses: readonly string[], more: Partial<
 export function pod(path: string, ip: string, hostNetwork = false): PodObject {
   const [namespace = '', name = ''] = path.split('/');
   return { namespace, name, ips: [ip], hostNetwork };
+}
+
+/** With a certificate that is good until May 2030, and no CAs. */
+export function secret(path: string, more: Partial<SecretObject> = {}): SecretObject {
+  const [namespace = '', name = ''] = path.split('/');
+  const certificate = {
+    kind: 'good',
+    chain: `chain of ${path}`,
+    keyDigest: `digest of ${path}`,
+    sealedKey: `key of ${path}`,
+    notBefore: 0,
+    notAfter: 1_903_910_400_000,
+  } as const;
+  return { namespace, name, certificate, authorities: null, ...more };
 }
 
 export function policy(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {

@@ -5,14 +5,27 @@ import {
   OPEN_GRANTS,
   OPEN_POLICY,
   type PodObject,
+  type SecretObject,
   type ServiceObject,
   type SliceObject,
   type Snapshot,
   type SuspensionObject,
   type TenantPolicyObject,
+  type Validity,
 } from '@weir/model';
 import fc from 'fast-check';
-import { namespace, node, pod, policy, port, service, snapshotOf, suspension, team } from '../build/snapshot.ts';
+import {
+  namespace,
+  node,
+  pod,
+  policy,
+  port,
+  secret,
+  service,
+  snapshotOf,
+  suspension,
+  team,
+} from '../build/snapshot.ts';
 import { HOSTS, services, slices } from './arbitrary.ts';
 
 export type Step = (before: Snapshot) => Snapshot;
@@ -22,6 +35,7 @@ export const settings: FleetSettings = {
   sharedPorts: [82],
   defaultPolicy: { ...OPEN_POLICY, grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] } },
   trust: { kind: 'pods' as const, serviceCidrs: [] },
+  secretAccess: { kind: 'namespaces', namespaces: ['a', 'b'] },
 };
 
 /** Puts an object in place of the one with its path, or takes it away. */
@@ -59,6 +73,56 @@ const hostSteps: fc.Arbitrary<Step> = fc
     const numbered = ports.map((number) => port(number, { name: `${number}-TCP` }));
     return { ...before, services: put(before.services, service(path, { annotations, createdAt, ports: numbered })) };
   });
+/** At the shared port and at one of its own, now and then with a mistake. */
+const tlsSteps: fc.Arbitrary<Step> = fc
+  .record({
+    path: fc.constantFrom('a/web', 'a/api', 'b/web'),
+    secret: fc.constantFrom('s1', 's2', 'missing', 'NONSENSE'),
+    ca: fc.constantFrom(undefined, 's1', 's2'),
+    hosts: fc.constantFrom(undefined, ...HOSTS),
+    ports: fc.constantFrom(['82', '81'], ['82'], ['81'], ['80']),
+  })
+  .map(({ path, secret, ca, hosts, ports }) => (before) => {
+    const annotations = {
+      'weir.dev/tls-secret': secret,
+      'weir.dev/tls-ports': ports.join(),
+      ...(ca !== undefined && { 'weir.dev/client-ca-secret': ca }),
+      ...(hosts !== undefined && { 'weir.dev/hosts': hosts }),
+    };
+    const numbered = [81, 82].map((number) => port(number, { name: `${number}-TCP` }));
+    return { ...before, services: put(before.services, service(path, { annotations, ports: numbered })) };
+  });
+const secretSteps: fc.Arbitrary<Step> = fc
+  .record({
+    path: fc.constantFrom('a/s1', 'a/s2', 'b/s1', 'c/s1'),
+    what: fc.constantFrom('good', 'renewed', 'unusable', 'of a CA', 'gone'),
+  })
+  .map(({ path, what }) => (before) => ({ ...before, secrets: secretsWith(before.secrets ?? [], path, what) }));
+const unreadSteps: fc.Arbitrary<Step> = fc
+  .constantFrom(undefined, 'everywhere' as const, new Set(['a']))
+  .map((unread) => ({ unreadSecrets: _before, ...before }) => ({
+    ...before,
+    ...(unread !== undefined && { unreadSecrets: unread }),
+  }));
+const validitySteps: fc.Arbitrary<Step> = fc
+  .dictionary(fc.constantFrom('a/s1', 'a/s2', 'b/s1'), fc.constantFrom<Validity>('early', 'expiring', 'expired'))
+  .map((validity) => (before) => ({ ...before, validity: new Map(Object.entries(validity)) }));
+
+function secretsWith(secrets: readonly SecretObject[], path: string, what: string): readonly SecretObject[] {
+  const one = secret(path);
+  const authorities = { kind: 'good', certificates: `CA of ${path}` } as const;
+  switch (what) {
+    case 'gone':
+      return secrets.filter(({ namespace, name }) => `${namespace}/${name}` !== path);
+    case 'unusable':
+      return put(secrets, { ...one, certificate: { kind: 'unusable', why: 'is broken' } });
+    case 'of a CA':
+      return put(secrets, { ...one, certificate: null, authorities });
+    default:
+      return put(secrets, { ...secret(path, { authorities }), certificate: secret(`${path}-${what}`).certificate });
+  }
+}
+
 /** Its slices follow later, or never. */
 const renamingSteps: fc.Arbitrary<Step> = fc
   .record({ index: fc.nat(20), names: fc.constantFrom(['80-TCP', '81-TCP'], ['81-TCP', '80-TCP'], ['new', 'newer']) })
@@ -172,6 +236,10 @@ const suspensionSteps: fc.Arbitrary<Step> = fc
 export const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: serviceSteps },
   { weight: 4, arbitrary: hostSteps },
+  { weight: 3, arbitrary: tlsSteps },
+  { weight: 3, arbitrary: secretSteps },
+  unreadSteps,
+  validitySteps,
   { weight: 2, arbitrary: renamingSteps },
   { weight: 2, arbitrary: leaving },
   { weight: 2, arbitrary: clusterIpSteps },

@@ -1,7 +1,17 @@
 // What was decided step by step equals what is decided at once, over random histories.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { heldFor, NOTHING_HELD, type RoutingTable, type Snapshot, Translator, translate } from '@weir/model';
+import {
+  type CertificateEntry,
+  certificateId,
+  entriesOf,
+  heldFor,
+  NOTHING_HELD,
+  type RoutingTable,
+  type Snapshot,
+  Translator,
+  translate,
+} from '@weir/model';
 import fc from 'fast-check';
 import { service, slice, snapshotOf } from '../build/snapshot.ts';
 import { nodeSets, settings, steps } from './history.ts';
@@ -24,6 +34,31 @@ test('step by step is the same as at once', () => {
       }
     }),
     { numRuns: 500 },
+  );
+});
+
+test('whoever is served where TLS ends has a certificate, and nobody else has one', () => {
+  fc.assert(
+    fc.property(fc.array(steps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(settings, NOTHING_HELD);
+      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+      for (const step of history) {
+        snapshot = step(snapshot);
+        const { table } = translator.next(snapshot);
+        const ending = entriesOf(table, 'service').filter(({ settings }) => settings?.tls !== undefined);
+        const shown = entriesOf(table, 'certificate').map(({ service }) => service);
+        assert.deepEqual(shown.sort(), ending.map(({ uid }) => uid).sort());
+        for (const { uid, settings } of ending) {
+          const { clientAuthorities } = table.entries.get(certificateId(uid)) as CertificateEntry;
+          assert.equal(
+            clientAuthorities !== null,
+            settings?.tls?.clientCaSecret !== null,
+            'no client CA is ever left out',
+          );
+        }
+      }
+    }),
+    { numRuns: 300 },
   );
 });
 

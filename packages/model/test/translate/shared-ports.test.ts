@@ -11,7 +11,7 @@ import {
   type Snapshot,
   type Translation,
 } from '@weir/model';
-import { namespace, node, policy, port, service, team } from '../build/snapshot.ts';
+import { namespace, node, policy, port, secret, service, team } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
 const settings = { ...DEFAULT_SETTINGS, sharedPorts: [443], nodesPerService: 1 };
@@ -56,10 +56,28 @@ describe('a port that the fleet shares', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(
       messageOf(translation, 'a/web'),
-      /port 443\/TCP is shared by host names: add annotations weir.dev\/tls-passthrough: "true" and weir.dev\/hosts .*tenant "a" may have \*\.shop\.example, api\.example\), or use another port/,
+      /port 443\/TCP is shared by host names: add annotation weir.dev\/hosts .*tenant "a" may have \*\.shop\.example, api\.example\), and weir.dev\/tls-passthrough: "true" or weir.dev\/tls-secret for this port, or use another port/,
     );
     assert.match(messageOf(translation, 'c/web'), /"c" has none yet: ask for some in the fleet's default policy/);
     assert.deepEqual(portsOf(translation, 'a/web'), []);
+  });
+
+  test('is had by those who pass TLS on and by those for whom it ends here, side by side', () => {
+    const ending = on('b/web', undefined, {
+      more: { annotations: { 'weir.dev/tls-secret': 'tls', 'weir.dev/hosts': 'web.b.example' } },
+    });
+    const parts = { settings: { ...settings, secretAccess: { kind: 'cluster' } as const }, secrets: [secret('b/tls')] };
+    const translation = first({ ...parts, services: [on('a/web', 'web.shop.example'), ending] });
+    assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
+    assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web n1:443']);
+    const elsewhere = {
+      ...ending,
+      ports: [port(443), port(8443)],
+      annotations: { ...ending.annotations, 'weir.dev/tls-ports': '8443' },
+    };
+    const moved = then(translation, { ...parts, services: [elsewhere] });
+    assert.equal(reasonOf(moved, 'b/web'), 'PortReserved', 'where TLS does not end any more nobody gives a name');
+    assert.deepEqual(sharersOf(moved), ['uid-b-web n1:443'], 'and what was accepted last serves on');
   });
 
   test('is another one than the UDP port of its number', () => {

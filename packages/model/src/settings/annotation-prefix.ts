@@ -1,0 +1,2 @@
+/** Of every annotation of a Service that is meant for Weir. */
+export const ANNOTATION_PREFIX = 'weir.dev/';

@@ -1,0 +1,111 @@
+// `weir.dev/tls-secret` and what belongs to it: at which ports TLS ends, with which certificate, and whom it lets in.
+import type { ServiceObject, ServicePort } from '../snapshot.ts';
+import { listed, portText, quoted } from '../translate/text.ts';
+import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
+import type { ServiceSettings, TlsPort, TlsTermination } from './service-settings.ts';
+
+/** Part of the settings, after those parsed before; or what is wrong. */
+type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'tls'> | string;
+
+/** As the API server has it of a Secret: RFC 1123, subdomain. */
+const SECRET_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const NAME_TEXT = 'is not allowed; use the name of a Secret in the namespace of the Service';
+
+/** In the order in which they build on another, behind `tls-passthrough`. */
+export const TLS_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
+  'tls-secret': (value, { tlsPassthrough }) => {
+    if (!SECRET_NAME.test(value)) return NAME_TEXT;
+    if (tlsPassthrough)
+      return `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them`;
+    return { tls: { secret: value, ports: [], clientCaSecret: null } };
+  },
+  'client-ca-secret': ofTls((value, tls) =>
+    SECRET_NAME.test(value) ? { tls: { ...tls, clientCaSecret: value } } : NAME_TEXT,
+  ),
+  // Read with the ports of the Service: `tlsPortsFor`.
+  'tls-ports': ofTls(() => ({})),
+};
+
+function ofTls(parse: (value: string, tls: TlsTermination) => Pick<ServiceSettings, 'tls'> | string): ParseValue {
+  return (value, { tls }) =>
+    tls === undefined
+      ? `can be honoured only with ${ANNOTATION_PREFIX}tls-secret; add that annotation, or remove this one`
+      : parse(value, tls);
+}
+
+const SECRET_ANNOTATION = `${ANNOTATION_PREFIX}tls-secret`;
+const PORTS_ANNOTATION = `${ANNOTATION_PREFIX}tls-ports`;
+/** Of plain HTTP: who wrote 443 there, too, has mistaken the line. */
+const NEVER = 80;
+const HTTPS = 443;
+/** The pods speak TLS themselves. */
+const ENCRYPTED = ['https', 'kubernetes.io/wss'];
+/** What pods say that they speak, as ALPN names it (RFC 7301, 6; RFC 9113, 3.2). */
+const ALPN: Readonly<Record<string, readonly string[]>> = {
+  http: ['http/1.1'],
+  'kubernetes.io/ws': ['http/1.1'],
+  'kubernetes.io/h2c': ['h2'],
+  grpc: ['h2'],
+};
+
+/** The settings with the ports at which TLS ends; what is wrong goes into `mistakes`. */
+export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, mistakes: string[]): ServiceSettings {
+  const { tls } = settings;
+  if (tls === undefined) return settings;
+  const asked = Object.hasOwn(service.annotations, PORTS_ANNOTATION)
+    ? service.annotations[PORTS_ANNOTATION]
+    : undefined;
+  const before = mistakes.length;
+  const ports = asked === undefined ? portsByThemselves(service) : portsAskedFor(asked, service, mistakes);
+  const where = asked === undefined ? SECRET_ANNOTATION : PORTS_ANNOTATION;
+  for (const port of ports) {
+    if (ENCRYPTED.includes(port.appProtocol ?? ''))
+      mistakes.push(
+        `annotation ${where}: TLS cannot end at port ${portText(port)}, where appProtocol ${quoted(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
+      );
+  }
+  // Of UDP alone: `tcpOnlyMistakes` says so.
+  const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
+  if (isTcp && ports.length === 0 && mistakes.length === before)
+    mistakes.push(
+      `annotation ${SECRET_ANNOTATION}: ${quoted(tls.secret)} would be used at no port: by itself TLS ends at 443/TCP; name others in annotation ${PORTS_ANNOTATION}`,
+    );
+  return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
+}
+
+function portsByThemselves({ ports }: ServiceObject): ServicePort[] {
+  return ports.filter(
+    ({ port, protocol, appProtocol }) =>
+      protocol === 'TCP' && port !== NEVER && (port === HTTPS || ENCRYPTED.includes(appProtocol ?? '')),
+  );
+}
+
+function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
+  const mine = ports.filter(({ protocol }) => protocol === 'TCP');
+  // The API server wants a letter in each name.
+  const byText = new Map(
+    mine.flatMap((port) => [[String(port.port), port] as const, [port.name ?? '', port] as const]),
+  );
+  byText.delete('');
+  const wrong = (text: string, why: string): void => {
+    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${quoted(text)} ${why}`);
+  };
+  const asked = new Set<ServicePort>();
+  for (const part of value.split(',')) {
+    const text = part.trim();
+    const found = byText.get(text);
+    if (found === undefined) {
+      const own = mine.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
+      const use = own.length === 0 ? 'it has none' : `use ${listed(own)}, comma separated`;
+      wrong(text, `is no TCP port of the Service, by number or name; ${use}`);
+    } else if (found.port === NEVER)
+      wrong(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');
+    else asked.add(found);
+  }
+  return [...asked].sort((a, b) => a.port - b.port);
+}
+
+function tlsPort({ port, appProtocol }: ServicePort): TlsPort {
+  const known = appProtocol !== null && Object.hasOwn(ALPN, appProtocol) ? ALPN[appProtocol] : undefined;
+  return { port, alpn: known ?? [] };
+}

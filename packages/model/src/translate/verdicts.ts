@@ -1,0 +1,123 @@
+// What a decision says of a Service, once it is clear what it gets: all that stands in its entry.
+
+import type { DegradedReason } from '../reason.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
+import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
+import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import type { AskedQuota } from './asked-quota.ts';
+import { degradedFor, type Given } from './degraded.ts';
+import type { HeldService } from './held.ts';
+import type { PortRefusals, Refusal } from './port-refusals.ts';
+import type { SecretBook } from './secret-book.ts';
+import { isSharedByFleet } from './shared-ports.ts';
+import type { Membership } from './tenancy.ts';
+import { sentences } from './text.ts';
+
+export interface Verdicts {
+  readonly service: ServiceObject;
+  readonly tenant: string | null;
+  readonly accepted: ServiceEntry['accepted'];
+  readonly degraded: readonly Verdict<DegradedReason>[];
+  readonly settings: ServiceSettings | null;
+  /** What its clients are shown where TLS ends here; undefined: it ends nowhere. */
+  readonly certificate: CertificateEntry | undefined;
+  readonly ports: readonly PortEntry[];
+  readonly pool: string | null;
+  readonly nodes: readonly string[];
+  readonly listeners: readonly ListenerEntry[];
+}
+
+export interface VerdictContext {
+  readonly fleet: FleetSettings;
+  readonly secrets: SecretBook;
+  readonly membership: Membership;
+  readonly held: HeldService | undefined;
+  readonly quota: AskedQuota;
+}
+
+export function refused(
+  service: ServiceObject,
+  tenant: string | null,
+  verdict: Refusal,
+  badPorts: PortRefusals = new Map(),
+): Verdicts {
+  const ports = portEntries(service, badPorts);
+  return {
+    service,
+    tenant,
+    accepted: verdict,
+    degraded: [],
+    settings: null,
+    certificate: undefined,
+    ports,
+    pool: null,
+    nodes: [],
+    listeners: [],
+  };
+}
+
+export interface Served extends Given {
+  readonly objection: Refusal | undefined;
+}
+
+export function served(service: ServiceObject, given: Served, context: VerdictContext): Verdicts {
+  const { fleet, membership, quota } = context;
+  const { tenant, settings, placement, modes } = given;
+  const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
+  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
+  // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
+  if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);
+  const bad = [...badPorts.values()];
+  const first = bad[0];
+  const accepted: ServiceEntry['accepted'] = given.objection ??
+    (first && {
+      reason: first.reason,
+      message: `${sentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
+    }) ?? {
+      reason: 'Accepted',
+      message: `accepted for tenant "${tenant.name}"`,
+    };
+  return {
+    service,
+    tenant: tenant.name,
+    accepted,
+    degraded: degradedFor(service, given, fleet),
+    settings,
+    certificate: certificateFor(service, settings, context),
+    ports: portEntries(service, badPorts, alone),
+    pool: given.wish.pool,
+    nodes: placement.nodes,
+    listeners: placement.listeners,
+  };
+}
+
+/** Whoever reads of a mistake wants to know first whether clients notice. */
+export function servedOn({ reason, message }: Refusal): Refusal {
+  return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
+}
+
+/** `alone`: those that the fleet shares by now, and the Service has as it had them before. */
+function portEntries(
+  service: ServiceObject,
+  badPorts: PortRefusals,
+  alone: ReadonlySet<ServicePort> = new Set(),
+): PortEntry[] {
+  return service.ports.map((port) => ({
+    name: port.name,
+    port: port.port,
+    protocol: port.protocol,
+    error: badPorts.get(port) ?? null,
+    ...(alone.has(port) && !badPorts.has(port) && { alone: true as const }),
+  }));
+}
+
+/** The present one, also while something else of the Service is refused; and where that cannot be had, the one that it had. */
+function certificateFor(
+  service: ServiceObject,
+  { tls }: ServiceSettings,
+  { secrets, held }: VerdictContext,
+): CertificateEntry | undefined {
+  if (tls === undefined) return undefined;
+  const credentials = secrets.credentialsFor(service, tls);
+  return credentials.kind === 'good' ? credentials.certificate : held?.certificate;
+}

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  type CertificateEntry,
+  certificateId,
+  DEFAULT_SETTINGS,
+  decodeEntry,
+  encodeEntry,
+  type FleetSettings,
+  heldFor,
+  NOTHING_HELD,
+  type SecretObject,
+  type ServiceObject,
+  type Snapshot,
+  type Translation,
+  Translator,
+  type Validity,
+} from '@weir/model';
+import { port, secret, service, slice, snapshotOf } from '../build/snapshot.ts';
+import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+
+const settings: FleetSettings = { ...DEFAULT_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } };
+const MAY_2030 = 1_903_910_400_000;
+
+function web(annotations: Record<string, string> = {}, more: Partial<ServiceObject> = {}): ServiceObject {
+  const named = Object.entries({ 'tls-secret': 'web-tls', ...annotations }).map(([name, value]) => [
+    `weir.dev/${name}`,
+    value,
+  ]);
+  return service('shop/web', { ports: [port(443)], annotations: Object.fromEntries(named), ...more });
+}
+const given = (secrets: readonly SecretObject[], more: Partial<Snapshot> = {}): Partial<Snapshot> => ({
+  settings,
+  services: [web()],
+  secrets,
+  ...more,
+});
+function certificateOf({ table }: Translation): CertificateEntry | undefined {
+  const entry = table.entries.get(certificateId('uid-shop-web'));
+  return entry?.kind === 'certificate' ? entry : undefined;
+}
+const expires = (validity: Validity): Pick<Snapshot, 'validity'> => ({
+  validity: new Map([['shop/web-tls', validity]]),
+});
+
+describe('a Service for which TLS ends here', () => {
+  test('is given the certificate of its Secret, with the key sealed as it came', () => {
+    const translation = fresh(given([secret('shop/web-tls')]));
+    assert.equal(reasonOf(translation, 'shop/web'), 'Accepted');
+    assert.deepEqual(certificateOf(translation), {
+      kind: 'certificate',
+      id: 'certificate/uid-shop-web',
+      service: 'uid-shop-web',
+      chain: 'chain of shop/web-tls',
+      keyDigest: 'digest of shop/web-tls',
+      sealedKey: 'key of shop/web-tls',
+      clientAuthorities: null,
+    });
+    assert.deepEqual(statusOf(translation, 'shop/web').degraded, []);
+  });
+
+  test('shares its entry with no proxy that would hand its clients on undecrypted', () => {
+    const { table } = fresh(given([secret('shop/web-tls')]));
+    const entry = table.entries.get('service/uid-shop-web');
+    assert.ok(entry !== undefined);
+    const { v } = JSON.parse(encodeEntry(entry));
+    assert.equal(v, 3);
+    assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
+  });
+
+  test('waits for a Secret that is not there, is told how to make it, and is served once it is', () => {
+    const waiting = fresh(given([secret('other/web-tls')]));
+    assert.equal(reasonOf(waiting, 'shop/web'), 'SecretNotFound');
+    assert.match(
+      messageOf(waiting, 'shop/web'),
+      /"web-tls" .* not exist in namespace "shop"; create it: kubectl create secret tls web-tls .* -n shop/,
+    );
+    assert.deepEqual(portsOf(waiting, 'shop/web'), []);
+    assert.equal(reasonOf(next(waiting, given([secret('shop/web-tls')])), 'shop/web'), 'Accepted');
+  });
+
+  test('goes on with what it had when the Secret goes', () => {
+    const served = fresh(given([secret('shop/web-tls')]));
+    const after = next(served, given([]));
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.match(messageOf(after, 'shop/web'), /; meanwhile it is served on as it was accepted last$/);
+    assert.deepEqual(certificateOf(after), certificateOf(served));
+    assert.deepEqual(portsOf(after, 'shop/web'), ['n1:443']);
+  });
+
+  test('goes on with the former Secret while the one that it asks for now is not there', () => {
+    const served = fresh(given([secret('shop/web-tls')]));
+    const after = next(served, given([secret('shop/web-tls')], { services: [web({ 'tls-secret': 'new-tls' })] }));
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.deepEqual(certificateOf(after), certificateOf(served));
+  });
+
+  test('gets a renewed certificate also while another annotation of it is wrong', () => {
+    const served = fresh(given([secret('shop/web-tls')]));
+    const renewed = secret('shop/web-tls', { certificate: { ...good('new'), kind: 'good' } });
+    const after = next(served, given([renewed], { services: [web({ algorithm: 'nonsense' })] }));
+    assert.equal(reasonOf(after, 'shop/web'), 'InvalidAnnotation');
+    assert.equal(certificateOf(after)?.chain, 'chain of new');
+  });
+
+  test('has no certificate any more when it asks for none', () => {
+    const served = fresh(given([secret('shop/web-tls')]));
+    const after = next(
+      served,
+      given([secret('shop/web-tls')], { services: [service('shop/web', { ports: [port(443)] })] }),
+    );
+    assert.equal(certificateOf(after), undefined);
+  });
+
+  test('is not served with a Secret that cannot be used, and is told why', () => {
+    const cases: readonly [Partial<SecretObject>, RegExp][] = [
+      [
+        { certificate: null },
+        /Secret "web-tls" of annotation weir\.dev\/tls-secret has neither tls\.crt nor tls\.key; correct/,
+      ],
+      [
+        { certificate: { kind: 'unusable', why: 'has a tls.crt that is not PEM' } },
+        /"web-tls" .* has a tls\.crt that is not PEM; correct/,
+      ],
+    ];
+    for (const [more, told] of cases) {
+      const translation = fresh(given([secret('shop/web-tls', more)]));
+      assert.equal(reasonOf(translation, 'shop/web'), 'InvalidCertificate');
+      assert.match(messageOf(translation, 'shop/web'), told);
+      assert.equal(certificateOf(translation), undefined);
+    }
+  });
+
+  test('is not given a certificate whose time has not come or is over, and goes on with one that it has', () => {
+    const secrets = [secret('shop/web-tls')];
+    const early = fresh(given(secrets, expires('early')));
+    assert.match(messageOf(early, 'shop/web'), /good from 1970-01-01 only/);
+    const served = next(early, given(secrets));
+    assert.equal(reasonOf(served, 'shop/web'), 'Accepted');
+    const over = next(served, given(secrets, expires('expired')));
+    assert.equal(reasonOf(over, 'shop/web'), 'InvalidCertificate');
+    assert.match(messageOf(over, 'shop/web'), /was good until 2030-05-02; put a new one into the Secret; meanwhile/);
+    assert.deepEqual(certificateOf(over), certificateOf(served));
+  });
+
+  test('says that its certificate ends soon, and stops saying so when it is renewed', () => {
+    const soon = fresh(given([secret('shop/web-tls')], expires('expiring')));
+    assert.equal(reasonOf(soon, 'shop/web'), 'Accepted');
+    const [degraded] = statusOf(soon, 'shop/web').degraded;
+    assert.equal(degraded?.reason, 'CertificateExpiring');
+    assert.match(degraded?.message ?? '', /Secret "web-tls" is good until 2030-05-02 only; renew it/);
+    assert.deepEqual(statusOf(next(soon, given([secret('shop/web-tls')])), 'shop/web').degraded, []);
+  });
+
+  test('asks its clients for certificates of the CAs that it names, or is not served', () => {
+    const services = [web({ 'client-ca-secret': 'clients' })];
+    const own = secret('shop/web-tls');
+    assert.equal(reasonOf(fresh(given([own], { services })), 'shop/web'), 'SecretNotFound');
+    const bad = fresh(given([own, secret('shop/clients', { authorities: null })], { services }));
+    assert.equal(reasonOf(bad, 'shop/web'), 'InvalidCertificate');
+    assert.match(messageOf(bad, 'shop/web'), /"clients" of annotation weir\.dev\/client-ca-secret has no ca\.crt/);
+    const cas = secret('shop/clients', { certificate: null, authorities: { kind: 'good', certificates: 'our CA' } });
+    assert.equal(certificateOf(fresh(given([own, cas], { services })))?.clientAuthorities, 'our CA');
+  });
+
+  test('keeps the CAs that it had when those that it names are lost, and never goes on without', () => {
+    const services = [web({ 'client-ca-secret': 'clients' })];
+    const cas = secret('shop/clients', { authorities: { kind: 'good', certificates: 'our CA' } });
+    const served = fresh(given([secret('shop/web-tls'), cas], { services }));
+    const renewed = secret('shop/web-tls', { certificate: good('new') });
+    const after = next(served, given([renewed], { services }));
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.deepEqual(certificateOf(after), certificateOf(served));
+  });
+});
+
+describe('Secrets that may not be read', () => {
+  const reasonWith = (access: FleetSettings['secretAccess'], more: Partial<Snapshot> = {}): [string, string] => {
+    const { secretAccess: _, ...others } = settings;
+    const translation = fresh({
+      ...given([secret('shop/web-tls')], more),
+      settings: { ...others, ...(access !== undefined && { secretAccess: access }) },
+    });
+    return [reasonOf(translation, 'shop/web'), messageOf(translation, 'shop/web')];
+  };
+
+  test('are those of all namespaces unless the operator says otherwise', () => {
+    for (const access of [undefined, { kind: 'none' } as const]) {
+      const [reason, message] = reasonWith(access);
+      assert.equal(reason, 'SecretForbidden');
+      assert.match(
+        message,
+        /"web-tls" .* this fleet reads no Secrets; ask the operator for tls\.secretAccess, or use weir\.dev\/tls-passthrough/,
+      );
+    }
+  });
+
+  test('are those of namespaces that are not listed', () => {
+    assert.deepEqual(reasonWith({ kind: 'namespaces', namespaces: ['shop'] })[0], 'Accepted');
+    const [reason, message] = reasonWith({ kind: 'namespaces', namespaces: ['other'] });
+    assert.equal(reason, 'SecretForbidden');
+    assert.match(message, /"shop" is not among them; ask the operator to add it to tls\.secretNamespaces/);
+    assert.ok(!message.includes('other'), "whose are read is nobody else's business");
+  });
+
+  test('are those that the controller lacks the right for, and who was served goes on', () => {
+    for (const unreadSecrets of ['everywhere', new Set(['shop'])] as const) {
+      assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets })[0], 'SecretForbidden');
+      const served = fresh(given([secret('shop/web-tls')]));
+      const after = next(served, given([], { unreadSecrets }));
+      assert.match(messageOf(after, 'shop/web'), /cannot be read: the controller lacks the right/);
+      assert.deepEqual(certificateOf(after), certificateOf(served));
+    }
+    assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets: new Set(['other']) })[0], 'Accepted');
+  });
+});
+
+test('a Secret that changes touches only those who name it', () => {
+  const translator = new Translator(settings, NOTHING_HELD);
+  const services = [web(), service('shop/api', { ports: [port(8443)] })];
+  const before = snapshotOf(given([secret('shop/web-tls')], { services, slices: [slice('shop/web', ['10.0.0.1'])] }));
+  const first = translator.next(before).table;
+  const renewed = secret('shop/web-tls', { certificate: good('new') });
+  const second = translator.next({ ...before, secrets: [renewed] }).table;
+  const changed = [...second.entries].filter(([id, entry]) => first.entries.get(id) !== entry).map(([id]) => id);
+  assert.deepEqual(changed, ['certificate/uid-shop-web']);
+  const third = translator.next({ ...before, secrets: [renewed, secret('shop/another')] }).table;
+  assert.equal(third, second, 'one that nobody names changes nothing');
+});
+
+test('what a leader takes over from the table holds the certificate', () => {
+  const { table } = fresh(given([secret('shop/web-tls')]));
+  assert.equal(heldFor(table).services.get('uid-shop-web')?.certificate?.chain, 'chain of shop/web-tls');
+});
+
+function good(name: string) {
+  return {
+    kind: 'good' as const,
+    chain: `chain of ${name}`,
+    keyDigest: `digest of ${name}`,
+    sealedKey: `key of ${name}`,
+    notBefore: 0,
+    notAfter: MAY_2030,
+  };
+}
