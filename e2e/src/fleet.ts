@@ -77,6 +77,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET: 'e2e',
     WEIR_REDIS_URL: redis.url,
     WEIR_LOG_LEVEL: 'info',
+    WEIR_FLEET_SECRET: 'of a fleet that lives as long as its test',
     KUBECONFIG: cluster.kubeconfig,
   };
   const start = async (part: Part, adminPort: number): Promise<void> => {
