@@ -16,6 +16,7 @@ import type { HeartbeatStore } from '@weir/store';
 import type { StatusSink, Wanted } from '../status/status-sink.ts';
 import { ToldViews } from '../status/views.ts';
 import { Absences, type Hearing } from './absences.ts';
+import { LastErrors } from './last-errors.ts';
 import { Liveness } from './liveness.ts';
 import { Strangers } from './strangers.ts';
 
@@ -51,6 +52,7 @@ export class FleetKeeper {
   /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
   #toldStrangers: ReadonlySet<string> = new Set();
   #strangers = new Strangers();
+  #lastErrors = new LastErrors();
   #liveness = new Liveness();
   #absences = new Absences();
   /** Since when the store is within reach of everybody, as far as we know. */
@@ -104,6 +106,7 @@ export class FleetKeeper {
     this.#liveness = new Liveness();
     this.#absences = new Absences();
     this.#strangers = new Strangers();
+    this.#lastErrors = new LastErrors();
     this.#memory = undefined;
     this.#views = [];
     this.#undecided = undefined;
@@ -209,7 +212,8 @@ export class FleetKeeper {
     this.#memory = undefined;
     const { isReachable: reachable } = this.#liveness;
     const previous = publishedIn(snapshot);
-    const heartbeats = this.#strangers.heard(this.#liveness.alive(), { table, snapshot });
+    const heard = this.#strangers.heard(this.#liveness.alive(), { table, snapshot });
+    const heartbeats = this.#lastErrors.heard(heard, table);
     const views = memory.next({ table, heartbeats, cutoffs, now: this.#clock.now(), previous, reachable, settling });
     this.#memory = memory;
     return this.#toldViews.of(views, exhausted);

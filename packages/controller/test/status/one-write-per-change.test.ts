@@ -136,9 +136,18 @@ describe('status of a thousand Services is written once for each change', () => 
 
     const [first, ...rest] = await fleet.reportOf('a');
     assert.ok(first);
-    await fleet.live(2, { ...ALL, a: { listeners: [{ ...first, bound: false, error: 'port in use' }, ...rest] } });
+    const failing = [{ ...first, bound: false, error: 'port in use' }, ...rest];
+    await fleet.live(2, { ...ALL, a: { listeners: failing } });
     fleet.wereWritten('one port fails', [first.service]);
     assert.deepEqual(fleet.api.told(), { FewerNodes: 1 }, 'that somebody else has a port on a node is');
+    const others = (await fleet.at('a')).filter((uid) => uid !== first.service);
+    await fleet.live(6, { b: {}, c: {} });
+    fleet.wereWritten('its proxy falls silent', others);
+    await fleet.live(2, { ...ALL, a: { life: 2, applied: null, listeners: [] } });
+    fleet.wereWritten('it starts anew', []);
+    await fleet.live(3, { ...ALL, a: { life: 2, listeners: failing } });
+    fleet.wereWritten('it finds the port taken still', others);
+    assert.deepEqual(fleet.api.told(), {}, 'and that is no news');
     await fleet.live(2, ALL);
     fleet.wereWritten('it is bound again', [first.service]);
 
