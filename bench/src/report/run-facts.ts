@@ -1,4 +1,5 @@
 import { loadavg } from 'node:os';
+import { processorTime, stolenShare } from '../measure/stolen-time.ts';
 import { machine } from './machine.ts';
 import { workTree } from './work-tree.ts';
 
@@ -12,18 +13,28 @@ export type RunFacts = {
   readonly versions: { readonly redis: string };
   /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
   readonly load: readonly [before: number, after: number];
+  /** Which share of its processors' time its host gave to others meanwhile, from 0 to 1; null: not known. */
+  readonly stolen: number | null;
 };
 
 /** To be called before the run; and what it returns, after it. */
 export function beginRun(versions: RunFacts['versions']): () => RunFacts {
   const at = new Date().toISOString();
   const before = minuteLoad();
-  return () => ({ at, ...workTree(), machine: machine(), versions, load: [before, minuteLoad()] });
+  const time = processorTime();
+  return () => ({
+    at,
+    ...workTree(),
+    machine: machine(),
+    versions,
+    load: [before, minuteLoad()],
+    stolen: stolenShare(time, processorTime()),
+  });
 }
 
 /** All of it in one line, and in the middle of it what else there is to say. */
 export function headline(
-  { at, commit, modified, machine: where, versions, load }: RunFacts,
+  { at, commit, modified, machine: where, versions, load, stolen }: RunFacts,
   ...more: string[]
 ): string {
   const source = `${commit}${modified ? ' with changes' : ''}`;
@@ -36,6 +47,7 @@ export function headline(
     ...more,
     `load ${before} before`,
     `${after} after`,
+    ...(stolen === null ? [] : [`${(stolen * 100).toFixed(1)} % of the processors taken by the host`]),
   ];
   return parts.join(', ');
 }
