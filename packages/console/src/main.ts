@@ -38,9 +38,13 @@ await runProcess('weir-console', (control) => {
       {
         name: 'store',
         async start() {
-          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(
-            refusedAsUsage,
-          );
+          store = await openRedisStore({
+            url: redis,
+            fleet,
+            keys: 'none',
+            log: log.child({ part: 'store' }),
+            clock,
+          }).catch(refusedAsUsage);
         },
         close: () => store.close(),
       },

@@ -41,11 +41,11 @@ export interface TableStore {
   /** Undefined: nothing was ever written here, or it was wiped. */
   meta(): Promise<TableMeta | undefined>;
   /**
-   * Forgets table and changes and begins the next epoch, not whole, at revision 0. Used when what is stored is not what
+   * Forgets table, keys and changes and begins the next epoch, not whole, at revision 0. Used when what is stored is not what
    * this leader wrote.
    */
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
-  /** Entries, stream and position in one step: only from the current leader, only on top of `predecessor`. */
+  /** Entries (with private keys, where they lie apart), stream and position in one step: only from the current leader, only on top of `predecessor`. */
   publish(publication: Publication): Promise<PublishResult>;
   /** The whole table at one position; undefined while there is none that is whole ("away", never "empty"). */
   read(): Promise<TableCopy | undefined>;
@@ -91,7 +91,7 @@ export type PublishResult =
 export interface TableCopy {
   readonly table: RoutingTable;
   readonly position: Position;
-  /** Ids of entries that could not be decoded (written by a newer version): not in `table`. */
+  /** Ids of entries that could not be decoded (written by a newer version), or whose private key is not to be had: not in `table`. */
   readonly unreadable: readonly string[];
 }
 
@@ -102,8 +102,9 @@ export interface Revision {
   /** As in `Publication`. */
   readonly complete: boolean;
   readonly changedAt?: number;
+  /** Without the certificates whose private key a later revision has replaced since: that one brings them, or deletes them. */
   readonly changes: readonly Change[];
-  /** Ids of entries that were put and could not be decoded: not in `changes`. */
+  /** Ids of entries that were put, and are as in `TableCopy`: not in `changes`. */
   readonly unreadable: readonly string[];
 }
 

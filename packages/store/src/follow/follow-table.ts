@@ -24,7 +24,7 @@ export interface FollowTableOptions {
   /** The store is away, or holds no whole table: told once, until it is back. The last table stays. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
-  /** Entries written by a newer version; those known before by these ids stay. */
+  /** Entries that cannot be read (`TableCopy`); those known before by these ids stay. */
   readonly onUnreadable?: (ids: readonly string[], position: Position) => void;
   readonly clock?: Clock;
   readonly random?: () => number;

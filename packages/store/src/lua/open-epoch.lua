@@ -1,5 +1,5 @@
--- Forgets table and changes and begins the next epoch, not whole, at revision 0.
--- KEYS: meta, table, changes
+-- Forgets table, keys and changes and begins the next epoch, not whole, at revision 0.
+-- KEYS: meta, table, changes, keys
 -- ARGV: leader token, id of the position, the greatest epoch that the caller knows of
 -- Result: {'published', epoch} or {'not-leader', token of the leader}
 local leader = redis.call('HGET', KEYS[1], 'leader') or '0'
@@ -8,7 +8,7 @@ if leader ~= ARGV[1] then
 end
 local epoch = math.max(tonumber(redis.call('HGET', KEYS[1], 'epoch') or '0'), tonumber(ARGV[3])) + 1
 local text = string.format('%.0f', epoch)
-redis.call('UNLINK', KEYS[2], KEYS[3])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4])
 redis.call('HSET', KEYS[1], 'epoch', text, 'revision', '0', 'id', ARGV[2])
 redis.call('HDEL', KEYS[1], 'complete', 'bytes', 'mark')
 return { 'published', text }

@@ -1,8 +1,9 @@
--- Writes one revision: entries, stream and position in one step, only from the leader, only on top of its predecessor.
--- KEYS: meta, table, changes
+-- Writes one revision: entries, private keys, stream and position in one step, only from the leader, only on top of its predecessor.
+-- KEYS: meta, table, changes, keys
 -- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep; bytes
 --       of entries of which at least the last are kept, and at most twice as many; since when the world has been so
---       (milliseconds since the epoch, '' = not known); then entry id and encoded entry in turn, '' for a deleted one
+--       (milliseconds since the epoch, '' = not known); how many keys change, and of each the id of its entry and the text, '' for a
+--       deleted one; then entry id and encoded entry in turn, '' for a deleted one
 -- Result: {'published', revision}, {'not-leader', token of the leader}, or
 --         {'wrong-predecessor', epoch, revision, id, complete, leader} as in meta, each false when absent
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'id', 'complete', 'leader')
@@ -13,8 +14,16 @@ if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] or meta[3] ~= ARGV[4] then
   return { 'wrong-predecessor', unpack(meta, 1, 5) }
 end
 local revision = string.format('%.0f', tonumber(ARGV[3]) + 1)
+local entries = 11 + 2 * tonumber(ARGV[10])
+for i = 11, entries - 1, 2 do
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', KEYS[4], ARGV[i])
+  else
+    redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1])
+  end
+end
 local bytes = 0
-for i = 10, #ARGV, 2 do
+for i = entries, #ARGV, 2 do
   bytes = bytes + #ARGV[i] + #ARGV[i + 1]
   if ARGV[i + 1] == '' then
     redis.call('HDEL', KEYS[2], ARGV[i])
@@ -28,7 +37,7 @@ if ARGV[6] == '1' then
 end
 redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], revision .. '-0',
   'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[9],
-  unpack(ARGV, 10))
+  unpack(ARGV, entries))
 -- What one revision weighs is up to tenants: 10,000 of the largest would be gigabytes.
 bytes = redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
 if bytes >= tonumber(ARGV[8]) then

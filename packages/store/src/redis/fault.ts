@@ -58,6 +58,11 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);
 }
 
+/** Whether an ACL was in the way of a plain command. */
+export function isNotPermitted(thrown: unknown): boolean {
+  return errorMessage(thrown).startsWith('NOPERM');
+}
+
 /** What the client adds to whatever it throws while it reads an answer. */
 const CHOKED = /Please report this\.$/;
 

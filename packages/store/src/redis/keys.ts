@@ -2,8 +2,10 @@
 import type { Period } from '@weir/model/data-plane';
 
 export interface Keys {
-  /** Hash: entry id → encoded entry. */
+  /** Hash: entry id → encoded entry, of a certificate without its private key. */
   readonly table: string;
+  /** Hash: id of a certificate → digest and sealed private key, with a space between. */
+  readonly keys: string;
   /**
    * Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was whole), `leader`; `bytes` of the changes since
    * the revision `mark`, by which they are trimmed.
@@ -49,6 +51,7 @@ export function keysFor(fleet: string): Keys {
   const prefix = `weir:{${fleet}}:`;
   return {
     table: `${prefix}table`,
+    keys: `${prefix}keys`,
     meta: `${prefix}meta`,
     changes: `${prefix}changes`,
     lives: `${prefix}lives`,

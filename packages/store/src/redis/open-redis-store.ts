@@ -4,6 +4,7 @@ import { StoreError } from '../error.ts';
 import { FLEET_NAME } from '../fleet-name.ts';
 import { KEPT_BYTES, KEPT_REVISIONS } from '../limits.ts';
 import { RedisConnection } from './connection.ts';
+import { type KeyAccess, KeyReader } from './key-reader.ts';
 import { keysFor } from './keys.ts';
 import { RedisCutoffs } from './redis-cutoffs.ts';
 import { RedisHeartbeats } from './redis-heartbeats.ts';
@@ -17,6 +18,8 @@ export interface RedisStoreOptions {
   /** Several fleets may share one Redis. Named by the rule `FLEET_NAME`. */
   readonly fleet: string;
   readonly log: Logger;
+  /** Default `read`; `none`: certificates come without their private keys, of whose Redis this user needs to be let see nothing. */
+  readonly keys?: KeyAccess;
   readonly clock?: Clock;
   readonly random?: () => number;
   /** The longest that a call may take; default 2 s. */
@@ -36,6 +39,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     url,
     fleet,
     log,
+    keys: access = 'read',
     clock = systemClock,
     random = Math.random,
     timeoutMs = 2_000,
@@ -45,7 +49,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   if (!FLEET_NAME.pattern.test(fleet)) {
     throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME.allowed}`);
   }
-  const connection = new RedisConnection({ target: parseTarget(url), log, clock, random, timeoutMs });
+  const target = parseTarget(url);
+  const connection = new RedisConnection({ target, log, clock, random, timeoutMs });
   await connection.open();
   const { problem } = connection.status;
   if (problem?.code === 'REFUSED') {
@@ -54,7 +59,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
   const keys = keysFor(fleet);
   return {
-    table: new RedisTable(connection, keys, { revisions: keptRevisions, bytes: keptBytes }),
+    table: new RedisTable(connection, {
+      keys,
+      keyReader: new KeyReader({ keys, access, log, where: target.shown }),
+      kept: { revisions: keptRevisions, bytes: keptBytes },
+    }),
     heartbeats: new RedisHeartbeats(connection, keys),
     usage: new RedisUsage(connection, keys, clock),
     cutoffs: new RedisCutoffs(connection, keys),

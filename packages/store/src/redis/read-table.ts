@@ -1,37 +1,55 @@
-import { decodeEntry, type Entry, type Position, type RoutingTable } from '@weir/model/data-plane';
+import {
+  type CertificateEntry,
+  decodeEntry,
+  type Entry,
+  type Position,
+  type RoutingTable,
+} from '@weir/model/data-plane';
 import type { TableCopy } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isNext, isSamePosition } from '../position.ts';
 import type { RedisConnection } from './connection.ts';
+import type { KeyJoiner } from './key-reader.ts';
 import type { Keys } from './keys.ts';
 import { decodeMeta, decodeRevision, META_FIELDS, type StreamEntry } from './table-codec.ts';
 import { atOnce } from './transaction.ts';
 
 const ATTEMPTS = 5;
+/** How often the keys are run after while they are replaced: then what is not at hand counts as unreadable, until its revision comes. */
+const KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
+
+export interface TableSource {
+  readonly connection: RedisConnection;
+  readonly keys: Keys;
+  readonly keyReader: KeyJoiner;
+}
 
 /**
  * The whole table at one position, while it may be published on: what HSCAN saw is each entry at some revision since the one
  * read before it, and the changes since then, applied in order, make all of them the last. Undefined: none is whole.
  */
-export async function readTable(connection: RedisConnection, keys: Keys): Promise<TableCopy | undefined> {
+export async function readTable(source: TableSource): Promise<TableCopy | undefined> {
+  const { connection, keys } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const meta = decodeMeta(await connection.call((redis) => redis.hmget(keys.meta, ...META_FIELDS)));
     if (meta === undefined || !meta.complete) return undefined;
-    const found = await scan(connection, keys);
-    const outcome = await catchUp(connection, keys, { from: meta, found });
+    const found = await scan(source);
+    const outcome = await copyFrom(source, meta, found);
     if (outcome !== 'again') return outcome;
   }
   throw new StoreError('AWAY', 'the table was begun anew each time that it was read; it is read again');
 }
 
 /** What lies there, whole or not. */
-export async function readRemains(connection: RedisConnection, keys: Keys): Promise<RoutingTable | undefined> {
-  const { entries } = readableOf(await scan(connection, keys));
+export async function readRemains(source: TableSource): Promise<RoutingTable | undefined> {
+  const found = await scan(source);
+  for (const { id } of await joinKeys(source, found)) found.set(id, 'unreadable');
+  const { entries } = readableOf(found);
   return entries.size === 0 ? undefined : { entries };
 }
 
-async function scan(connection: RedisConnection, keys: Keys): Promise<Map<string, Found>> {
+async function scan({ connection, keys }: TableSource): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
   const scanFrom = (cursor: string): Promise<ScanAnswer> =>
     connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
@@ -49,12 +67,30 @@ async function scan(connection: RedisConnection, keys: Keys): Promise<Map<string
 type ScanAnswer = [next: string, fields: string[]];
 type Found = Entry | 'unreadable';
 
-/** `again`: what was scanned is not of the history that `from` is in. */
-async function catchUp(
-  connection: RedisConnection,
-  keys: Keys,
-  { from, found }: { readonly from: Position; readonly found: Map<string, Found> },
+/** Keys are read after the position, and so may be of a later one: then the table is taken there, too. */
+async function copyFrom(
+  source: TableSource,
+  from: Position,
+  found: Map<string, Found>,
 ): Promise<TableCopy | undefined | 'again'> {
+  let position = from;
+  for (let round = 1; ; round += 1) {
+    const now = await catchUp(source, { from: position, found });
+    if (now === undefined || now === 'again') return now;
+    position = now;
+    const superseded = await joinKeys(source, found);
+    if (superseded.length > 0 && round < KEY_ROUNDS) continue;
+    for (const { id } of superseded) found.set(id, 'unreadable');
+    const { entries, unreadable } = readableOf(found);
+    return { table: { entries }, position, unreadable };
+  }
+}
+
+/** Brings `found` to where the table is now. `again`: what was scanned is not of the history that `from` is in. */
+async function catchUp(
+  { connection, keys }: TableSource,
+  { from, found }: { readonly from: Position; readonly found: Map<string, Found> },
+): Promise<Position | undefined | 'again'> {
   const [metaNow, stream] = await connection.call((redis) =>
     atOnce(redis, (all) => all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${from.revision}-0`, '+')),
   );
@@ -72,12 +108,25 @@ async function catchUp(
   const position = { epoch, revision, id };
   const meta = decodeMeta(metaNow);
   if (!isSamePosition(meta, position)) return 'again';
-  return meta?.complete === true ? copyOf(found, position) : undefined;
+  return meta?.complete === true ? position : undefined;
 }
 
-function copyOf(found: ReadonlyMap<string, Found>, position: Position): TableCopy {
-  const { entries, unreadable } = readableOf(found);
-  return { table: { entries }, position, unreadable };
+/** Puts the keys to those certificates that have none yet; returns those that a later revision has replaced. */
+async function joinKeys(
+  { connection, keyReader }: TableSource,
+  found: Map<string, Found>,
+): Promise<readonly CertificateEntry[]> {
+  const certificates: CertificateEntry[] = [];
+  for (const entry of found.values()) {
+    if (entry !== 'unreadable' && entry.kind === 'certificate' && entry.sealedKey === undefined)
+      certificates.push(entry);
+  }
+  const outcomes = await keyReader.join((send) => connection.call(send), certificates);
+  return certificates.filter((certificate, index) => {
+    const outcome = outcomes[index] ?? 'unreadable';
+    if (outcome !== 'superseded') found.set(certificate.id, outcome);
+    return outcome === 'superseded';
+  });
 }
 
 function readableOf(found: ReadonlyMap<string, Found>): { entries: Map<string, Entry>; unreadable: string[] } {

@@ -3,8 +3,9 @@ import type { Position, RoutingTable } from '@weir/model/data-plane';
 import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';
+import type { KeyJoiner } from './key-reader.ts';
 import type { Keys } from './keys.ts';
-import { readRemains, readTable } from './read-table.ts';
+import { readRemains, readTable, type TableSource } from './read-table.ts';
 import { revisionsOf } from './redis-revisions.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
@@ -15,17 +16,25 @@ export interface KeptChanges {
   readonly bytes: number;
 }
 
+export interface RedisTableOptions {
+  readonly keys: Keys;
+  readonly keyReader: KeyJoiner;
+  readonly kept: KeptChanges;
+}
+
 export class RedisTable implements TableStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
+  readonly #keyReader: KeyJoiner;
   readonly #kept: KeptChanges;
   /** Counters go on after a wipe, as far as this process knows them. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor(connection: RedisConnection, keys: Keys, kept: KeptChanges) {
+  constructor(connection: RedisConnection, { keys, keyReader, kept }: RedisTableOptions) {
     this.#connection = connection;
     this.#keys = keys;
+    this.#keyReader = keyReader;
     this.#kept = kept;
   }
 
@@ -40,8 +49,7 @@ export class RedisTable implements TableStore {
   }
 
   async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
-    const { meta, table, changes } = this.#keys;
-    const answer = await this.#connection.run('open-epoch', [meta, table, changes], [leader, id, this.#highestEpoch]);
+    const answer = await this.#connection.run('open-epoch', this.#written, [leader, id, this.#highestEpoch]);
     const [kind, value] = answer as ['published' | 'not-leader', string];
     if (kind === 'not-leader') return this.#notLeader(value);
     this.#highestEpoch = Number(value);
@@ -50,22 +58,18 @@ export class RedisTable implements TableStore {
 
   async publish({ leader, predecessor, id, changes, complete, changedAt }: Publication): Promise<PublishResult> {
     assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
-    const answer = await this.#connection.run(
-      'publish-table',
-      [this.#keys.meta, this.#keys.table, this.#keys.changes],
-      [
-        leader,
-        predecessor.epoch,
-        predecessor.revision,
-        predecessor.id,
-        id,
-        complete ? 1 : 0,
-        this.#kept.revisions,
-        this.#kept.bytes,
-        changedAt ?? '',
-        ...encodeChanges(changes),
-      ],
-    );
+    const answer = await this.#connection.run('publish-table', this.#written, [
+      leader,
+      predecessor.epoch,
+      predecessor.revision,
+      predecessor.id,
+      id,
+      complete ? 1 : 0,
+      this.#kept.revisions,
+      this.#kept.bytes,
+      changedAt ?? '',
+      ...encodeChanges(changes),
+    ]);
     const [kind, ...rest] = answer as [PublishResult['kind'], ...string[]];
     switch (kind) {
       case 'published':
@@ -78,15 +82,25 @@ export class RedisTable implements TableStore {
   }
 
   read(): Promise<TableCopy | undefined> {
-    return readTable(this.#connection, this.#keys);
+    return readTable(this.#source);
   }
 
   remains(): Promise<RoutingTable | undefined> {
-    return readRemains(this.#connection, this.#keys);
+    return readRemains(this.#source);
   }
 
   revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncIterable<Revision> {
-    return this.#connection.dedicated(signal, (redis) => revisionsOf(redis, this.#keys, after));
+    return this.#connection.dedicated(signal, (redis) => revisionsOf(redis, this.#source, after));
+  }
+
+  get #source(): TableSource {
+    return { connection: this.#connection, keys: this.#keys, keyReader: this.#keyReader };
+  }
+
+  /** As the scripts take them. */
+  get #written(): readonly string[] {
+    const { meta, table, changes, keys } = this.#keys;
+    return [meta, table, changes, keys];
   }
 
   #notLeader(token: string | undefined): PublishResult {

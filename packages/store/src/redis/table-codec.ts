@@ -1,6 +1,7 @@
 // The table as it lies in Redis: `meta`, and the entries of the stream `changes`.
-import { type Change, decodeEntry, encodeEntry } from '@weir/model/data-plane';
+import { type Change, decodeEntry, encodeEntry, idOf } from '@weir/model/data-plane';
 import type { Revision, TableMeta } from '../contract.ts';
+import { keyTextFor, withoutKey } from './certificate-keys.ts';
 
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
 
@@ -17,11 +18,17 @@ export function decodeMeta(answer: unknown): TableMeta | undefined {
   };
 }
 
-/** Id and text in turn, '' for a deleted entry: the form in which `publish-table.lua` takes changes and streams them. */
-export function encodeChanges(changes: readonly Change[]): string[] {
-  return changes.flatMap((change) =>
-    change.kind === 'put' ? [change.entry.id, encodeEntry(change.entry)] : [change.id, ''],
-  );
+/** Keys and then entries, each as id and text in turn, '' for what is deleted: as `publish-table.lua` takes them. */
+export function encodeChanges(changes: readonly Change[]): (string | number)[] {
+  const keys: string[] = [];
+  const entries: string[] = [];
+  for (const change of changes) {
+    const id = idOf(change);
+    const keyText = keyTextFor(change);
+    if (keyText !== undefined) keys.push(id, keyText);
+    entries.push(id, change.kind === 'put' ? encodeEntry(withoutKey(change.entry)) : '');
+  }
+  return [keys.length / 2, ...keys, ...entries];
 }
 
 /**

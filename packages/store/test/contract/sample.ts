@@ -1,4 +1,13 @@
-import type { Change, Cutoff, Entry, Heartbeat, Position, UsageReport } from '@weir/model';
+import {
+  type CertificateEntry,
+  type Change,
+  type Cutoff,
+  certificateId,
+  type Entry,
+  type Heartbeat,
+  type Position,
+  type UsageReport,
+} from '@weir/model';
 import type { Publication, Store } from '../../src/contract.ts';
 import type { PlacedTable } from '../../src/follow/table-chain.ts';
 
@@ -25,6 +34,27 @@ export function put(name: string, version = 0): Extract<Change, { kind: 'put' }>
 
 export function remove(name: string): Change {
   return { kind: 'delete', id: `node/${name}` };
+}
+
+/** What a Service shows, told apart by its version; renewed with another key. */
+export function certificate(service: string, version = 0): CertificateEntry {
+  return {
+    kind: 'certificate',
+    id: certificateId(service),
+    service,
+    chain: `chain ${version}`,
+    keyDigest: `digest-${version}`,
+    sealedKey: `1.sealed-${service}-${version}`,
+    clientAuthorities: null,
+  };
+}
+
+export function putCertificate(service: string, version = 0): Extract<Change, { kind: 'put' }> {
+  return { kind: 'put', entry: certificate(service, version) };
+}
+
+export function removeCertificate(service: string): Change {
+  return { kind: 'delete', id: certificateId(service) };
 }
 
 /** What a table holds, to compare with. */

@@ -1,3 +1,4 @@
+import { certificatesContract } from './certificates.ts';
 import { connectionContract } from './connection.ts';
 import { cutoffsContract } from './cutoffs.ts';
 import { heartbeatsContract } from './heartbeats.ts';
@@ -11,6 +12,7 @@ export function storeContract(subject: Subject): void {
   connectionContract(subject);
   tableContract(subject);
   revisionsContract(subject);
+  certificatesContract(subject);
   heartbeatsContract(subject);
   usageContract(subject);
   cutoffsContract(subject);

@@ -8,7 +8,18 @@ import { eventually, temporaryDirectory } from '@weir/testkit';
 import { StoreError } from '../../src/error.ts';
 import type { MemoryStore } from '../../src/memory/memory-store.ts';
 import { openMemoryStore } from '../../src/memory/open-memory-store.ts';
-import { contentOf, cutoff, entriesAsContent, entry, leadIn, publish, put, report } from '../contract/sample.ts';
+import {
+  certificate,
+  contentOf,
+  cutoff,
+  entriesAsContent,
+  entry,
+  leadIn,
+  publish,
+  put,
+  putCertificate,
+  report,
+} from '../contract/sample.ts';
 
 const NOW = minuteOf(Date.now());
 
@@ -17,7 +28,11 @@ describe('a memory store with a state directory', () => {
     const directory = directoryOf(t);
     const before = await open(directory);
     const { leader, position: predecessor } = await leadIn(before);
-    const position = await publish(before, { leader, predecessor, changes: [put('a'), put('b', 3)] });
+    const position = await publish(before, {
+      leader,
+      predecessor,
+      changes: [put('a'), put('b', 3), putCertificate('u1')],
+    });
     const life = await before.heartbeats.beginLife('n1', 1);
     await before.usage.seed({ months: [], bases: [] });
     await before.usage.flush(
@@ -39,7 +54,7 @@ describe('a memory store with a state directory', () => {
     const after = await open(directory);
     const copy = await after.table.read();
     assert.deepEqual(copy?.position, position);
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('b', 3)));
+    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('b', 3), certificate('u1')));
     assert.deepEqual(await after.table.meta(), { ...position, complete: true, leader });
     assert.ok((await after.table.claimLeader()) > leader);
     assert.equal(await after.heartbeats.beginLife('n1', 1), life + 1);

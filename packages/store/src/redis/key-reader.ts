@@ -1,0 +1,129 @@
+import { type CertificateEntry, decodeEntry } from '@weir/model/data-plane';
+import type { Logger } from '@weir/runtime';
+import type { Redis } from 'ioredis';
+import { StoreError } from '../error.ts';
+import { type Joined, withKey } from './certificate-keys.ts';
+import { isNotPermitted } from './fault.ts';
+import type { Keys } from './keys.ts';
+import { atOnce } from './transaction.ts';
+
+/** None: the certificates are wanted without their keys, which are not asked for. */
+export type KeyAccess = 'read' | 'none';
+
+/** How a connection is asked: each has its own way of failing. */
+export type Ask = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
+
+export interface KeyReaderOptions {
+  readonly keys: Keys;
+  readonly access: KeyAccess;
+  readonly log: Logger;
+  /** Host and port of the Redis, for people. */
+  readonly where: string;
+}
+
+/** A chain and a key weigh some kilobytes. */
+const KEYS_PER_READ = 500;
+
+type Field = string | null | undefined;
+
+/**
+ * Puts the keys to the certificates. A Redis that does not let us read them costs the certificates, which then count as unreadable, and
+ * nothing else: it is said once.
+ */
+export class KeyReader {
+  readonly #options: KeyReaderOptions;
+  #isRefused = false;
+
+  constructor(options: KeyReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether Redis did not let us, the last time that it was asked. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  /** Each certificate with its key or why not, in their order. Only later than the position that they are of. */
+  async join(ask: Ask, certificates: readonly CertificateEntry[]): Promise<readonly Joined[]> {
+    if (certificates.length === 0 || this.#options.access === 'none') return certificates;
+    const { keys: hash, table } = this.#options.keys;
+    const found = await this.#read(ask, certificates, async (redis, ids) => redis.hmget(hash, ...ids));
+    const joined = certificates.map((certificate, index) => withKey(certificate, found[index]) ?? 'unreadable');
+    const doubtful = certificates.filter((_, index) => joined[index] === 'unreadable');
+    if (doubtful.length === 0 || this.#isRefused) return joined;
+    // Now at one moment with the entries: a key that does not fit the entry beside it is lost, any other is of a later revision.
+    const present = await this.#read(ask, doubtful, async (redis, ids) => {
+      const [texts, keys] = await atOnce(redis, (all) => all.hmget(table, ...ids).hmget(hash, ...ids));
+      return ids.map((_, index): Present => ({ entry: (texts as Field[])[index], key: (keys as Field[])[index] }));
+    });
+    const outcomes = new Map(
+      doubtful.map((certificate, index) => [certificate, outcomeOf(certificate, present[index])]),
+    );
+    return joined.map((each, index) => {
+      const certificate = certificates[index];
+      return each !== 'unreadable' || certificate === undefined ? each : (outcomes.get(certificate) ?? each);
+    });
+  }
+
+  /** Asks for a key that is not there: after it `isRefused` is of now. */
+  async probe(ask: Ask): Promise<void> {
+    await this.#unlessRefused(ask, (redis) => redis.hmget(this.#options.keys.keys, ''));
+  }
+
+  /** What `send` reads of each certificate; nothing where Redis does not let us. */
+  async #read<T>(
+    ask: Ask,
+    certificates: readonly CertificateEntry[],
+    send: (redis: Redis, ids: string[]) => Promise<readonly T[]>,
+  ): Promise<readonly T[]> {
+    const read: T[] = [];
+    for (let begin = 0; begin < certificates.length; begin += KEYS_PER_READ) {
+      const ids = certificates.slice(begin, begin + KEYS_PER_READ).map(({ id }) => id);
+      const part = await this.#unlessRefused(ask, (redis) => send(redis, ids));
+      if (part === undefined) return [];
+      read.push(...part);
+    }
+    return read;
+  }
+
+  async #unlessRefused<T>(ask: Ask, send: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+    const { keys, log, where } = this.#options;
+    const answer = await ask(async (redis): Promise<{ readonly value: T } | { readonly refusal: unknown }> => {
+      try {
+        return { value: await send(redis) };
+      } catch (thrown) {
+        if (!isNotPermitted(thrown)) throw thrown;
+        return { refusal: thrown };
+      }
+    });
+    const wasRefused = this.#isRefused;
+    this.#isRefused = 'refusal' in answer;
+    if ('value' in answer) {
+      if (wasRefused) log.info('private keys may be read again');
+      return answer.value;
+    }
+    if (!wasRefused) {
+      const message = `Redis at ${where} does not permit this user to read private keys; extend its ACL by %R~${keys.keys}`;
+      const err = new StoreError('REFUSED', message, { cause: answer.refusal });
+      log.warn({ err }, 'certificates cannot be used without their keys; all else is');
+    }
+    return undefined;
+  }
+}
+
+/** As much of it as reading the table uses. */
+export type KeyJoiner = Pick<KeyReader, 'isRefused' | 'join' | 'probe'>;
+
+/** Of one certificate at one moment. */
+interface Present {
+  readonly entry: Field;
+  readonly key: Field;
+}
+
+function outcomeOf(certificate: CertificateEntry, present: Present | undefined): Joined {
+  const joined = withKey(certificate, present?.key);
+  if (joined !== undefined || present === undefined) return joined ?? 'unreadable';
+  const now = decodeEntry(present.entry ?? '');
+  const isStill = now?.kind === 'certificate' && now.keyDigest === certificate.keyDigest;
+  return isStill ? 'unreadable' : 'superseded';
+}

@@ -1,0 +1,130 @@
+// The users that docs/operating.md tells to make: each can do what its process does, and not what it must not.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import { minuteOf, type Position } from '@weir/model';
+import { silentLogger } from '@weir/runtime';
+import { type Redis as RedisServer, requireProgram, startRedis } from '@weir/testkit';
+import { Redis } from 'ioredis';
+import type { Store } from '../../src/contract.ts';
+import { inspectRedis } from '../../src/redis/inspect-redis.ts';
+import { keysFor } from '../../src/redis/keys.ts';
+import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
+import {
+  certificate,
+  contentOf,
+  cutoff,
+  entriesAsContent,
+  heartbeat,
+  leadIn,
+  newId,
+  publish,
+  putCertificate,
+  report,
+} from '../contract/sample.ts';
+
+const FLEET = 'weir';
+const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
+
+describe('the users of Redis that the manual names', requireProgram('redis'), () => {
+  let server: RedisServer | undefined;
+  let admin: Redis | undefined;
+  before(async () => {
+    server = await startRedis();
+    admin = new Redis(server.url);
+    const commands = page.match(/^ACL SETUSER .*$/gm) ?? [];
+    assert.equal(commands.length, 3);
+    for (const command of commands) await admin.call('ACL', ...command.split(' ').slice(1));
+  });
+  after(async () => {
+    admin?.disconnect();
+    await server?.close();
+  });
+  const urlOf = (user: string): string => `redis://${user}:PASSWORD@${server?.host}:${server?.port}`;
+  const openAs = async (t: TestContext, user: string, options: Partial<RedisStoreOptions> = {}): Promise<Store> => {
+    const store = await openRedisStore({ url: urlOf(user), fleet: FLEET, log: silentLogger(), ...options });
+    t.after(() => store.close());
+    return store;
+  };
+
+  test('each may do all that its process does, and nothing was refused on the way', async (t) => {
+    const controller = await openAs(t, 'weir-controller');
+    const proxy = await openAs(t, 'weir-proxy');
+    const console = await openAs(t, 'weir-console', { keys: 'none' });
+
+    const { leader, position: predecessor } = await leadIn(controller);
+    await publish(controller, { leader, predecessor, changes: [putCertificate('u1')] });
+    assert.deepEqual(contentOf(await controller.table.remains()), entriesAsContent(certificate('u1')));
+    await controller.usage.seed({ months: [], bases: [] });
+    await controller.cutoffs.put(cutoff('a'));
+    await controller.cutoffs.complete();
+
+    const { sealedKey: _sealedKey, ...shown } = certificate('u1');
+    for (const [store, entry] of [
+      [controller, certificate('u1')],
+      [proxy, certificate('u1')],
+      [console, shown],
+    ] as const) {
+      assert.ok((await store.table.meta())?.complete);
+      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry));
+      assert.deepEqual(await firstChanges(store, predecessor), [{ kind: 'put', entry }]);
+      assert.equal((await store.cutoffs.read()).cutoffs.length, 1);
+      for await (const state of store.cutoffs.watch(AbortSignal.timeout(5_000))) {
+        assert.ok(state.complete);
+        break;
+      }
+    }
+
+    await proxy.heartbeats.beginLife('n1', 7);
+    await proxy.heartbeats.beat(heartbeat('n1', 7));
+    const minute = minuteOf(Date.now());
+    assert.equal((await proxy.usage.flush(report([[minute, 1]]))).kind, 'accepted');
+    for (const store of [controller, console]) {
+      assert.equal((await store.heartbeats.list()).length, 1);
+      assert.equal((await store.heartbeats.nodes()).size, 1);
+      const [month = ''] = await store.usage.periods('shop', 'month');
+      assert.equal((await store.usage.rows(month)).length, 1);
+      assert.equal((await store.usage.copy([month])).bases.length, 1);
+      assert.ok(await store.usage.isSeeded());
+    }
+    await proxy.heartbeats.leave('n1', 7);
+    await controller.usage.fold('n1', 7);
+    await console.cutoffs.put(cutoff('b'));
+    await console.cutoffs.remove('b');
+    await controller.cutoffs.remove('a');
+    assert.equal((await inspectRedis(urlOf('weir-console'))).role, 'primary');
+    // `weir doctor` asks for the configuration, too, and does without.
+    const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
+    assert.deepEqual(
+      refusals.map((entry) => entry[entry.indexOf('object') + 1]).filter((object) => object !== 'config|get'),
+      [],
+    );
+  });
+
+  test('a node decides nothing for others, and the console sees no private key', async (t) => {
+    const proxy = await openAs(t, 'weir-proxy');
+    const refused = { code: 'REFUSED', message: /does not permit/ };
+    await assert.rejects(proxy.table.claimLeader(), refused);
+    await assert.rejects(proxy.table.openEpoch({ leader: 1, id: newId() }), refused);
+    await assert.rejects(proxy.cutoffs.put(cutoff('x')), refused);
+    const console = await openAs(t, 'weir-console', { keys: 'none' });
+    await assert.rejects(console.table.claimLeader(), refused);
+    await assert.rejects(console.usage.fold('n1', 1), refused);
+    const client = new Redis(urlOf('weir-console'));
+    t.after(() => client.disconnect());
+    for (const look of [
+      () => client.hgetall(keysFor(FLEET).keys),
+      () => client.dump(keysFor(FLEET).keys),
+      () => client.eval('return redis.call("HGETALL", KEYS[1])', 1, keysFor(FLEET).keys),
+      () => client.eval('return redis.call("HGETALL", ARGV[1])', 0, keysFor(FLEET).keys),
+      () => client.copy(keysFor(FLEET).keys, `${keysFor(FLEET).cutoffs}-copy`),
+    ]) {
+      await assert.rejects(look, /NOPERM|ACL failure|can't access/);
+    }
+  });
+});
+
+async function firstChanges(store: Store, after: Position): Promise<unknown> {
+  for await (const { changes } of store.table.revisions({ after, signal: AbortSignal.timeout(5_000) })) return changes;
+  return undefined;
+}
