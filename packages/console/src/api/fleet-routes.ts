@@ -56,7 +56,9 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       schema: {
         summary: 'The routing table as it is published',
         querystring: only(),
-        response: answer('`position` and the entries by kind: nodes, tenants, services, listeners, endpoints'),
+        response: answer(
+          '`position` and the entries by kind: nodes, tenants, services, certificates (without keys), listeners, endpoints',
+        ),
       },
     },
     async () => {

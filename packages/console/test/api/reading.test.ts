@@ -120,7 +120,15 @@ test('problems, proxies, table and fleet are told', async () => {
   assert.equal((await console.ask('/api/v1/problems')).json.items[0].subject, 'Service shop/extra');
   assert.equal((await console.ask('/api/v1/proxies')).json.items[0].state, 'Serving');
   const table = (await console.ask('/api/v1/table')).json;
-  assert.deepEqual(Object.keys(table), ['position', 'nodes', 'tenants', 'services', 'listeners', 'endpoints']);
+  assert.deepEqual(Object.keys(table), [
+    'position',
+    'nodes',
+    'tenants',
+    'services',
+    'certificates',
+    'listeners',
+    'endpoints',
+  ]);
   assert.equal((await console.ask('/api/v1/fleet')).json.name, 'test');
 });
 
