@@ -15,7 +15,6 @@ import {
   createAdminServer,
   createHealth,
   createLogger,
-  createMetrics,
   type Format,
   hostPortOrOff,
   list,
@@ -29,6 +28,7 @@ import {
   UsageError,
   url,
 } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createAdminServer, createHealth, errorMessage, type HostPort, systemClock } from '@weir/runtime';
+import { lateMetrics } from './admin/late-metrics.ts';
 import { type LocalAdmin, openLocalAdmin } from './admin/local-admin.ts';
-import { createProxyMetrics } from './admin/proxy-metrics.ts';
 import { NodeProxy } from './node-proxy.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import type { ProxySelfView } from './proxy-view.ts';
@@ -79,15 +79,18 @@ function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<ty
   return createAdminServer({
     ...admin,
     health,
-    metrics: createProxyMetrics({
-      slots: proxy.slots,
-      tables: proxy.tables,
-      propagation: proxy.propagation,
-      health: proxy.health,
-      pool: proxy.pool,
-      delays: proxy.delays,
-      log,
-    }),
+    metrics: lateMetrics(
+      {
+        slots: proxy.slots,
+        tables: proxy.tables,
+        propagation: proxy.propagation,
+        health: proxy.health,
+        pool: proxy.pool,
+        delays: proxy.delays,
+        log,
+      },
+      proxy.ready,
+    ),
     routes: { '/debug/listeners': () => proxy.view() },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',

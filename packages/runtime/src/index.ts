@@ -65,7 +65,6 @@ export type {
   Metrics,
   Sample,
 } from './metrics/contract.ts';
-export { createMetrics, type MetricsOptions } from './metrics/metrics.ts';
 export { exitFor } from './process/exit-for.ts';
 export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } from './process/run-process.ts';
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';

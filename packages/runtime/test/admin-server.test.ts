@@ -9,11 +9,11 @@ import {
   type AdminServer,
   createAdminServer,
   createHealth,
-  createMetrics,
   formatHostPort,
   type Health,
   ManualClock,
 } from '../src/index.ts';
+import { createMetrics } from '../src/metrics/metrics.ts';
 
 interface Started {
   readonly server: AdminServer;
@@ -137,6 +137,23 @@ test('closing lets an answer under way finish, and cuts it off after a second', 
   await clock.advance(1000);
   await closed;
   assert.ok((await stuck) instanceof TypeError);
+});
+
+test('metrics may be made when somebody asks for them', async (t) => {
+  let asked = 0;
+  const metrics = async () => {
+    asked += 1;
+    return createMetrics();
+  };
+  const server = createAdminServer({ host: '127.0.0.1', port: 0, health: createHealth(), metrics });
+  await server.start(new AbortController().signal);
+  t.after(() => server.close());
+  const url = `http://${formatHostPort(server.address())}`;
+  await answer(`${url}/healthz`);
+  assert.equal(asked, 0);
+  const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
+  assert.match(await response.text(), /weir_metrics_dropped_total/);
+  assert.equal(asked, 1);
 });
 
 test('a port in use is explained', async (t) => {

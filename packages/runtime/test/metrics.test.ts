@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLogger, createMetrics, type Metrics, type Sample } from '../src/index.ts';
+import { createLogger, type Metrics, type Sample } from '../src/index.ts';
+import { createMetrics } from '../src/metrics/metrics.ts';
 
 async function seriesOf(metrics: Metrics, name: string): Promise<string[]> {
   const text = await metrics.render();

@@ -1,4 +1,5 @@
-import { createHealth, createMetrics, type HealthReport } from '@weir/runtime';
+import { createHealth, type HealthReport } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { tenantMetrics } from '../usage/tenant-metrics.ts';
 import type { ConsoleParts } from './console-parts.ts';

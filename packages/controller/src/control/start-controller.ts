@@ -1,5 +1,6 @@
 import { type FleetSettings, isInForce } from '@weir/model';
-import { createLoop, createMetrics, type Loop } from '@weir/runtime';
+import { createLoop, type Loop } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import { ALWAYS_LEADER } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
 import { LOOK_AGAIN_MS } from '../status/status-sink.ts';

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { FleetSettings } from '@weir/model';
-import { type Clock, createMetrics, type Logger, type Metrics } from '@weir/runtime';
+import type { Clock, Logger, Metrics } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
 import { KubeApi } from '../kubernetes/kube-api.ts';
 import { standForElection } from '../leader/lease-election.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { createMetrics, systemClock } from '@weir/runtime';
+import { systemClock } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import { addControllerMetrics } from '../../src/control/controller-metrics.ts';
 
 type Panel = {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { entriesOf, type Position } from '@weir/model';
-import { createMetrics, type Metrics } from '@weir/runtime';
+import type { Metrics } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import {
   type ApiProxy,
   eventually as eventuallyWithin,

@@ -1,6 +1,7 @@
 // What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
 import { PROPAGATION_BUCKETS } from '@weir/model/data-plane';
-import { createMetrics, type Logger, type Metrics, type Sample } from '@weir/runtime';
+import type { Logger, Metrics, Sample } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
 import { REFUSALS } from '../counters/outcome.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
@@ -16,7 +17,7 @@ import { addWorkerMetrics } from './worker-metrics.ts';
 type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
-export function createProxyMetrics(parts: {
+export interface ProxyMetricsParts {
   readonly slots: SlotBook;
   readonly tables: TableRoom;
   readonly propagation: Propagation;
@@ -25,7 +26,9 @@ export function createProxyMetrics(parts: {
   /** Of the main thread. */
   readonly delays: Float64Array;
   readonly log: Logger;
-}): Metrics {
+}
+
+export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
   const { slots, tables, propagation, health, pool, delays, log } = parts;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors });
   const column = (index: number) => () => perSlot(slots, index);

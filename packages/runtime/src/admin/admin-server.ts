@@ -6,13 +6,12 @@ import { formatHostPort, type HostPort } from '../config/host-port.ts';
 import type { Health } from '../health.ts';
 import { listenError } from '../listen-error.ts';
 import { type Logger, silentLogger } from '../log.ts';
-import type { Metrics } from '../metrics/contract.ts';
 import type { Part } from '../process/start-parts.ts';
-import { type AdminContent, type AdminRoute, type Answer, answerFor, json } from './answer.ts';
+import { type AdminContent, type AdminMetrics, type AdminRoute, type Answer, answerFor, json } from './answer.ts';
 
 export interface AdminServerOptions extends HostPort {
   readonly health: Health;
-  readonly metrics: Metrics;
+  readonly metrics: AdminMetrics;
   readonly routes?: Readonly<Record<string, AdminRoute>>;
   readonly log?: Logger;
   readonly clock?: Clock;

@@ -6,9 +6,12 @@ import type { Metrics } from '../metrics/contract.ts';
 /** What a GET of an extra path shows, as JSON. */
 export type AdminRoute = (query: URLSearchParams) => unknown;
 
+/** Those that are there, or a way to have them when somebody asks. */
+export type AdminMetrics = Metrics | (() => Promise<Metrics>);
+
 export interface AdminContent {
   readonly health: Health;
-  readonly metrics: Metrics;
+  readonly metrics: AdminMetrics;
   readonly log: Logger;
   /** By path, `/connections`. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
@@ -48,8 +51,10 @@ async function answerPath(
       const { ready, reasons } = health.report();
       return json(ready ? 200 : 503, { ready, reasons });
     }
-    case '/metrics':
-      return { status: 200, contentType: metrics.contentType, body: await metrics.render() };
+    case '/metrics': {
+      const there = typeof metrics === 'function' ? await metrics() : metrics;
+      return { status: 200, contentType: there.contentType, body: await there.render() };
+    }
     default: {
       const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
       if (route !== undefined) return json(200, await route(query));

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { registerHooks } from 'node:module';
+import { test } from 'node:test';
+
+const loaded: string[] = [];
+registerHooks({
+  load(url, context, nextLoad) {
+    loaded.push(url);
+    return nextLoad(url, context);
+  },
+});
+
+const loadedOf = (...packages: readonly string[]): string[] =>
+  loaded.filter((url) =>
+    packages.some((each) => url.includes(`/packages/${each}/`) || url.includes(`/node_modules/${each}/`)),
+  );
+
+// The worker first: what it has loaded is not loaded again for the main thread.
+test('a worker loads nothing that only the main thread needs', async () => {
+  await import('../src/worker/run-worker.ts');
+  assert.notEqual(loadedOf('model').length, 0);
+  assert.deepEqual(loadedOf('store', 'runtime', 'ioredis', 'pino', 'prom-client', 'undici'), []);
+});
+
+test('a start loads neither the library for metrics nor an HTTP client', async () => {
+  await import('../src/start-proxy.ts');
+  assert.notEqual(loadedOf('runtime').length, 0);
+  assert.deepEqual(loadedOf('prom-client', 'undici'), []);
+});
