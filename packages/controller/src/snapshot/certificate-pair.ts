@@ -1,0 +1,94 @@
+import { createHash, createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { CertificatePair, Unusable } from '@weir/model';
+import type { Sealer } from '@weir/runtime';
+import { readCertificates, unusable } from './pem-certificates.ts';
+import type { SecretValue } from './secret-values.ts';
+
+export interface PairValues {
+  /** `tls.crt` */
+  readonly chain: SecretValue;
+  /** `tls.key` */
+  readonly key: SecretValue;
+}
+
+/** What proxies can show their clients. The private key leaves only sealed; null: there is neither it nor a certificate. */
+export function readCertificatePair({ chain, key }: PairValues, sealer: Sealer): CertificatePair | Unusable | null {
+  if (chain.kind === 'unusable') return chain;
+  if (key.kind === 'unusable') return key;
+  if (chain.kind === 'none') return key.kind === 'none' ? null : unusable('has a tls.key but no tls.crt');
+  if (key.kind === 'none') return unusable('has a tls.crt but no tls.key');
+  const certificates = readCertificates(chain.text, 'tls.crt');
+  if (certificates.kind === 'unusable') return certificates;
+  const { list } = certificates;
+  const read = readPrivateKey(key.text);
+  if (read.kind === 'unusable') return read;
+  const { privateKey } = read;
+  const owner = list.findIndex((each) => each.checkPrivateKey(privateKey));
+  if (owner < 0) return unusable('has a tls.key that does not belong to its tls.crt');
+  if (owner > 0)
+    return unusable(
+      `has the certificate of its tls.key as number ${owner + 1} in its tls.crt; it must be the first, and those that lead to its CA follow`,
+    );
+  const pem = { chain: list.map(String).join(''), key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+  const refusal = refusalOf(pem);
+  if (refusal !== undefined) return unusable(`has a certificate that OpenSSL refuses: ${refusal}`);
+  const keyDigest = digestOf(list[0].publicKey);
+  return Object.freeze({
+    kind: 'good',
+    chain: pem.chain,
+    keyDigest,
+    sealedKey: sealer.seal(pem.key, keyDigest),
+    ...lifeOf(list),
+  });
+}
+
+/** For each new connection it is used once, in a thread that serves others as well: the time grows with the cube of its length. */
+const LONGEST_RSA_BITS = 4_096;
+const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
+
+function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | Unusable {
+  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
+    return unusable('has a tls.key that is encrypted; use one without a passphrase');
+  if (!text.includes('PRIVATE KEY-----'))
+    return unusable('has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----');
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey(text);
+  } catch {
+    return unusable('has a tls.key that is damaged, or of a kind that is not known');
+  }
+  const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
+  if (!KEY_TYPES.includes(asymmetricKeyType))
+    return unusable(`has a tls.key of type ${asymmetricKeyType}; use ECDSA, RSA or Ed25519`);
+  const bits = asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits > LONGEST_RSA_BITS)
+    return unusable(`has an RSA key of ${bits} bits; use at most ${LONGEST_RSA_BITS}, or ECDSA`);
+  return { kind: 'key', privateKey };
+}
+
+/** The last word is of whoever uses them: it refuses keys that are too short, and more. */
+function refusalOf({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
+  try {
+    // Without `ca` it would read those of the system, too.
+    createSecureContext({ cert: chain, key, ca: [] });
+    return undefined;
+  } catch (error) {
+    // One of a list in OpenSSL; its message has nothing of the key.
+    const { reason } = error as { reason?: unknown };
+    return typeof reason === 'string' ? reason : 'it gives no reason';
+  }
+}
+
+function digestOf(publicKey: KeyObject): string {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
+}
+
+function lifeOf(list: readonly X509Certificate[]): Pick<CertificatePair, 'notBefore' | 'notAfter'> {
+  return {
+    notBefore: Math.max(...list.map(({ validFromDate }) => validFromDate.getTime())),
+    notAfter: Math.min(...list.map(({ validToDate }) => validToDate.getTime())),
+  };
+}
