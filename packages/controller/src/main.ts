@@ -11,6 +11,7 @@ import {
 } from '@weir/model';
 import {
   boolean,
+  ConfigError,
   systemClock as clock,
   createAdminServer,
   createHealth,
@@ -31,6 +32,7 @@ import {
 import { createMetrics } from '@weir/runtime/metrics';
 import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
+import { SECRET_SETTINGS, secretAccessOf, secretMistakes } from './config/secret-settings.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
 import { DNS_LABEL } from './snapshot/formats.ts';
@@ -63,11 +65,14 @@ const CONFIG = {
   namespace: optional(
     text('WEIR_NAMESPACE', { pattern: /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/, allowed: DNS_LABEL.allowed }),
   ),
+  ...SECRET_SETTINGS,
 } as const;
 
 await runProcess('weir-controller', () => {
   const config = parseConfig(CONFIG, process.env);
   const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, reservedPorts, serviceCidrs } = config;
+  const mistakes = secretMistakes(config);
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
   const both = reservedAndShared(config);
   if (both.length > 0) {
     throw new UsageError(
@@ -87,6 +92,7 @@ await runProcess('weir-controller', () => {
     sharedPorts,
     reservedPorts,
     trust: { kind: 'pods', serviceCidrs },
+    secretAccess: secretAccessOf(config),
   } as const;
   const health = createHealth();
   const metrics = createMetrics({ processMetrics: 'on', log });
@@ -109,6 +115,7 @@ await runProcess('weir-controller', () => {
         kubeConfig,
         store,
         settings,
+        fleetSecret: config.fleetSecret,
         fleet,
         namespace: namespace ?? 'weir-system',
         clock,

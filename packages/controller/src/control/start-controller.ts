@@ -5,7 +5,7 @@ import { ALWAYS_LEADER } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
 import { LOOK_AGAIN_MS } from '../status/status-sink.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
-import type { Source } from '../watch/source.ts';
+import type { Source, SourceSnapshot } from '../watch/source.ts';
 import type { Controller, ControllerOptions } from './controller.ts';
 import { addControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
@@ -16,6 +16,7 @@ import { SuspensionErrands } from './suspension-errands.ts';
 import { type ReadSnapshot, TableKeeper, type TableOutcome } from './table-keeper.ts';
 import { tellFailure } from './tell-failure.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
+import { Validities } from './validities.ts';
 
 const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
@@ -64,6 +65,9 @@ export function startController(options: ControllerOptions): Controller {
     clock,
     log: log.child({ part: 'usage' }),
   });
+  const validities = new Validities({ clock, onTurn: () => decide.trigger() });
+  const readSnapshot = (): ReadSnapshot =>
+    snapshotFor(source.snapshot(), { settings: options.settings, fleet, validities });
   let snapshot: ReadSnapshot | undefined;
   const unpublished = new UnpublishedChange();
   const term = new LeadTerm({
@@ -107,7 +111,7 @@ export function startController(options: ControllerOptions): Controller {
         if (error instanceof LeadLost) throw error;
         // For who is to be told at least that.
         await source.synced(signal);
-        snapshot = snapshotFor(source, options.settings, fleet);
+        snapshot = readSnapshot();
         throw error;
       });
       const outcome = await metrics.timed('table', decideAndPublish);
@@ -121,7 +125,7 @@ export function startController(options: ControllerOptions): Controller {
     }
   };
   const decideAndPublish = async (): Promise<TableOutcome> => {
-    snapshot = snapshotFor(source, options.settings, fleet);
+    snapshot = readSnapshot();
     const changedAt = unpublished.take();
     // Before the table, and whatever becomes of it: in a new store nothing may serve that is suspended, and whoever's objects no
     // table can be made of it must be possible to cut off.
@@ -224,6 +228,7 @@ export function startController(options: ControllerOptions): Controller {
       for (const stop of stops) stop();
       soon.cancel();
       cutoffs.close();
+      validities.close();
       await Promise.all([decide.close(), listen.close(), tell.close(), ask.close(), account.close()]);
     },
   };
@@ -237,8 +242,15 @@ const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
   wiped: 'fenced',
 };
 
-function snapshotFor(source: Source, settings: FleetSettings, fleet: FleetKeeper | undefined): ReadSnapshot {
-  return Object.freeze({ ...source.snapshot(), settings, ...(fleet && { absent: fleet.absent }) });
+interface Beside {
+  readonly settings: FleetSettings;
+  readonly fleet: FleetKeeper | undefined;
+  readonly validities: Validities;
+}
+
+function snapshotFor(read: SourceSnapshot, { settings, fleet, validities }: Beside): ReadSnapshot {
+  const validity = read.secrets && validities.of(read.secrets);
+  return Object.freeze({ ...read, settings, ...(validity && { validity }), ...(fleet && { absent: fleet.absent }) });
 }
 
 /** A store that was wiped, or fell back to an older copy, says so only when it is asked; one that is away, not at all. */

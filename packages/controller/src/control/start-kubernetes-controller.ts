@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { FleetSettings } from '@weir/model';
-import type { Clock, Logger, Metrics } from '@weir/runtime';
+import { type Clock, type Logger, type Metrics, Sealer, type Secret, UsageError } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
 import { KubeApi } from '../kubernetes/kube-api.ts';
@@ -13,6 +13,7 @@ import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
 import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import type { ReadableSecrets } from '../watch/kubernetes/secret-watches.ts';
 import type { Controller } from './controller.ts';
 import { addControllerMetrics } from './controller-metrics.ts';
 import { startController } from './start-controller.ts';
@@ -21,6 +22,8 @@ export interface KubernetesControllerOptions {
   readonly kubeConfig: KubeConfig;
   readonly store: Store;
   readonly settings: FleetSettings;
+  /** What private keys are sealed with, the same in all proxies; needed where `settings.secretAccess` lets Secrets be read. */
+  readonly fleetSecret?: Secret | undefined;
   readonly fleet: string;
   /** Where the Lease is. */
   readonly namespace: string;
@@ -41,6 +44,7 @@ export interface KubernetesController extends Controller {
 /** The parts of a controller on an API server, joined. An API server that is away is waited for; closing leaves the store open. */
 export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
   const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
+  const secrets = readableSecrets(options);
   const identity = options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
   const metrics = addControllerMetrics(options.metrics ?? createMetrics(), clock);
   const api = new KubeApi(kubeConfig, { onAnswer: metrics.api });
@@ -69,6 +73,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     onService: (key, raw) => status.note(key, raw),
     onPolicy: (key, raw) => policies.note(key, raw),
     observer: metrics.watch,
+    ...(secrets && { secrets }),
   });
   const suspensions = new KubernetesSuspensions({ api: writing });
   const archive = new KubernetesUsage({ api: writing, log: log.child({ part: 'usage' }) });
@@ -100,4 +105,12 @@ export function startKubernetesController(options: KubernetesControllerOptions):
       api.close();
     },
   };
+}
+
+function readableSecrets({ settings, fleetSecret }: KubernetesControllerOptions): ReadableSecrets | undefined {
+  const { secretAccess: access = { kind: 'none' } } = settings;
+  if (access.kind === 'none') return undefined;
+  if (fleetSecret === undefined)
+    throw new UsageError('Secrets may be read, and there is no secret of the fleet to seal private keys with');
+  return { access, sealer: new Sealer(fleetSecret) };
 }

@@ -84,7 +84,7 @@ export class KubeApi {
       code = statusCode;
       this.#onAnswer(method, code);
       if (statusCode < 200 || statusCode > 299) throw apiErrorFor(what, response, text);
-      return JSON.parse(text) as Json;
+      return parsed(text, what) as Json;
     } catch (error) {
       const failure = this.#inWords(error, { what, limit, signal });
       if (code === undefined && failure instanceof ApiError) this.#onAnswer(method, undefined);
@@ -120,7 +120,7 @@ export class KubeApi {
       onOpen();
       for await (const line of linesOf(response)) {
         limit.renew(this.#silenceMs);
-        const { type, object } = JSON.parse(line) as { type: string; object: Json };
+        const { type, object } = parsed(line, what) as { type: string; object: Json };
         onEvent(type, object);
       }
     } catch (error) {
@@ -145,6 +145,15 @@ export class KubeApi {
     if (limit.isOver) return new ApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
     if (error instanceof WeirError) return error;
     return new ApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
+  }
+}
+
+/** The parser's own words would quote the answer, which may be of a Secret. */
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError('AWAY', `${what}: the answer of the API server is no JSON`);
   }
 }
 

@@ -27,6 +27,8 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #objectProblems = new Map<string, readonly Problem[]>();
   /** When each object was read last, and what it said last of when it was caused to change. */
   readonly #told = new Map<string, { readonly heardAt: number; readonly trigger: number | undefined }>();
+  /** Which version of each was projected last, where that is costly. */
+  readonly #projected = new Map<string, string>();
   #failure: ApiError | undefined;
   #unlisted: Set<string> | undefined;
   #isListed = false;
@@ -89,6 +91,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     const key = keyOf(raw);
     this.#unlisted?.delete(key);
     this.#hooks.raw?.(key, raw);
+    if (this.#options.isCostly === true && this.#isProjected(key, raw)) return;
     const changedAt = this.#changedAt(key, raw);
     const { object, problems } = this.#options.project(raw);
     const saidBefore = JSON.stringify(this.#objectProblems.get(key) ?? []);
@@ -113,8 +116,18 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   #remove(key: string): void {
     this.#hooks.raw?.(key, undefined);
     this.#told.delete(key);
+    this.#projected.delete(key);
     const hadProblems = this.#objectProblems.delete(key);
     if (this.#objects.delete(key) || hadProblems) this.#hooks.changed(this.#hooks.clock.now());
+  }
+
+  /** It is about to be, else. */
+  #isProjected(key: string, raw: Json): boolean {
+    const { uid, resourceVersion } = (raw.metadata ?? {}) as { uid?: unknown; resourceVersion?: unknown };
+    const version = `${uid}/${resourceVersion}`;
+    const isSame = this.#projected.get(key) === version;
+    this.#projected.set(key, version);
+    return isSame;
   }
 
   /** What is read before the first list is whole was there before us. */

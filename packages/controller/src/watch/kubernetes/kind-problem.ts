@@ -2,16 +2,19 @@ import type { Problem } from '@weir/model';
 import type { ApiError } from '../../kubernetes/api-error.ts';
 import type { KindOptions, WatchedKind } from './kinds.ts';
 
+type Told = Pick<KindOptions<WatchedKind>, 'resource' | 'namespace' | 'isOurs' | 'isNew' | 'meanwhile' | 'grant'>;
+
+const GRANT = 'kubectl apply -f charts/weir/templates/controller/role.yaml grants';
+
 /** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
-export function problemFor(
-  { resource, isOurs, isNew, meanwhile }: Pick<KindOptions<WatchedKind>, 'resource' | 'isOurs' | 'isNew' | 'meanwhile'>,
-  error: ApiError,
-): readonly Problem[] {
+export function problemFor(told: Told, error: ApiError): readonly Problem[] {
+  const { resource, namespace, isOurs, isNew, meanwhile, grant = GRANT } = told;
+  const subject = subjectOf(told);
   switch (error.code) {
     case 'NOT_FOUND':
       if (isNew === true) return [];
       return [
-        problem('MissingCustomResource', resource, [
+        problem('MissingCustomResource', subject, [
           `the API server does not know ${resource}; until then ${isOurs ? 'everything is served as if there were none' : meanwhile}.`,
           isOurs
             ? 'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/'
@@ -21,20 +24,25 @@ export function problemFor(
     case 'FORBIDDEN':
     case 'UNAUTHORIZED':
       return [
-        problem('Forbidden', resource, [
+        problem('Forbidden', subject, [
           `${error.message}; until then ${meanwhile}.`,
-          `The controller needs get, list and watch, as kubectl apply -f charts/weir/templates/controller/role.yaml grants; to see what it has: kubectl auth can-i list ${resource} --as=system:serviceaccount:NAMESPACE:weir-controller`,
+          `The controller needs get, list and watch, as ${grant}; to see what it has: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':
       return [
-        problem('Forbidden', resource, [
+        problem('Forbidden', subject, [
           `the API server refuses to list ${resource}: ${error.message}; until then ${meanwhile}`,
         ]),
       ];
     default:
       return [];
   }
+}
+
+/** What is read, as kubectl would be asked for it. */
+export function subjectOf({ resource, namespace }: Pick<Told, 'resource' | 'namespace'>): string {
+  return namespace === undefined ? resource : `${resource} -n ${namespace}`;
 }
 
 function problem(code: 'MissingCustomResource' | 'Forbidden', subject: string, sentences: readonly string[]): Problem {

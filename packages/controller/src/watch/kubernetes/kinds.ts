@@ -2,6 +2,7 @@ import type {
   NamespaceObject,
   NodeObject,
   PodObject,
+  SecretObject,
   ServiceCidrObject,
   ServiceObject,
   SliceObject,
@@ -28,6 +29,7 @@ export interface WatchedObjects {
   readonly ServiceCIDR: ServiceCidrObject;
   readonly TenantPolicy: TenantPolicyObject;
   readonly Suspension: SuspensionObject;
+  readonly Secret: SecretObject;
 }
 export type WatchedKind = keyof WatchedObjects;
 
@@ -36,6 +38,12 @@ export interface KindOptions<K extends WatchedKind> {
   readonly resource: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** The one that it is read in; absent: all, or those of the kind are in none. */
+  readonly namespace?: string;
+  /** How many are asked for at once; absent: many, and all of them when that fails. For kinds whose objects may be very long. */
+  readonly pageSize?: number;
+  /** To project one takes so long that it is not done twice for the same version of it. */
+  readonly isCostly?: true;
   /** One of our custom resources, which may not be installed yet: then there are none. */
   readonly isOurs: boolean;
   /** Older API servers do not serve it: then there are none, and nobody needs to know. */
@@ -47,6 +55,8 @@ export interface KindOptions<K extends WatchedKind> {
   readonly whenForbidden: 'wait' | 'table' | 'none';
   /** What that means, to be said after "until then". */
   readonly meanwhile: string;
+  /** What grants the right, to be said after "as"; absent: the role that everything else stands in. */
+  readonly grant?: string;
   project(raw: unknown): Projection<WatchedObjects[K]>;
   /** When it was caused to change, as the object says itself, milliseconds since the epoch. */
   triggerOf?(raw: unknown): number | undefined;
@@ -55,7 +65,10 @@ export interface KindOptions<K extends WatchedKind> {
 const WEIR_API = '/apis/weir.dev/v1alpha1';
 const ALL = {};
 
-export const WATCHED_KINDS: { readonly [K in WatchedKind]: KindOptions<K> } = {
+/** Which Secrets are read, if any, is a setting: see `SecretWatches`. */
+export type StandingKind = Exclude<WatchedKind, 'Secret'>;
+
+export const WATCHED_KINDS: { readonly [K in StandingKind]: KindOptions<K> } = {
   Namespace: {
     resource: 'namespaces',
     path: '/api/v1/namespaces',

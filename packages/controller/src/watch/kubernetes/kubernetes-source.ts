@@ -5,10 +5,11 @@ import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { REPLACEABLE_KINDS, type ReplaceableKind } from '../../snapshot/stand-ins.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { FailureLog } from './failure-log.ts';
-import { KindCache } from './kind-cache.ts';
-import { WATCHED_KINDS, type WatchedKind } from './kinds.ts';
-import { NewestVersion } from './newest-version.ts';
+import { subjectOf } from './kind-problem.ts';
+import { type StandingKind, WATCHED_KINDS } from './kinds.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
+import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
+import { type Watch, watchFor } from './watch.ts';
 
 export interface KubernetesSourceOptions {
   readonly api: KubeApi;
@@ -19,6 +20,8 @@ export interface KubernetesSourceOptions {
   /** The same of TenantPolicies. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
   readonly observer?: WatchObserver;
+  /** Absent: none are read. */
+  readonly secrets?: ReadableSecrets;
 }
 
 /** Begins to watch; `synced` tells when everything is there. An API server that is away is waited for. */
@@ -38,10 +41,11 @@ export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
   readonly #closing = new AbortController();
-  readonly #caches: { readonly [K in WatchedKind]: KindCache<K> };
+  readonly #standing: { readonly [K in StandingKind]: Watch<K> };
+  readonly #secrets: SecretWatches | undefined;
+  readonly #watches: readonly Watch[];
   readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #deletedSuspensions = new Set<string>();
-  readonly #newest = new Map<WatchedKind, NewestVersion>();
   #reflectors: readonly Promise<void>[] = [];
   /** Ends the reflectors, so that others may begin. */
   #watching = new AbortController();
@@ -51,53 +55,50 @@ export class KubernetesSource implements Source {
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
     this.#failures = new FailureLog(options.log, options.api.server);
-    const cache = <K extends WatchedKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): KindCache<K> =>
-      new KindCache(WATCHED_KINDS[kind], {
-        clock: options.clock,
-        changed: (changedAt) => this.#changed(changedAt),
-        ...(raw && { raw }),
-      });
-    this.#caches = {
-      Namespace: cache('Namespace'),
-      Node: cache('Node'),
-      Service: cache('Service', options.onService),
-      EndpointSlice: cache('EndpointSlice'),
-      Pod: cache('Pod'),
-      ServiceCIDR: cache('ServiceCIDR'),
-      TenantPolicy: cache('TenantPolicy', options.onPolicy),
-      Suspension: cache('Suspension'),
+    const hooks = { clock: options.clock, changed: (changedAt?: number) => this.#changed(changedAt) };
+    const watch = <K extends StandingKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): Watch<K> =>
+      watchFor(WATCHED_KINDS[kind], { ...hooks, ...(raw && { raw }) });
+    this.#standing = {
+      Namespace: watch('Namespace'),
+      Node: watch('Node'),
+      Service: watch('Service', options.onService),
+      EndpointSlice: watch('EndpointSlice'),
+      Pod: watch('Pod'),
+      ServiceCIDR: watch('ServiceCIDR'),
+      TenantPolicy: watch('TenantPolicy', options.onPolicy),
+      Suspension: watch('Suspension'),
     };
+    this.#secrets = options.secrets && new SecretWatches(options.secrets, hooks);
+    this.#watches = [...Object.values(this.#standing), ...(this.#secrets?.watches ?? [])];
   }
 
   start(): void {
     const { api, clock, log, observer } = this.#options;
     this.#watching = new AbortController();
     const signal = AbortSignal.any([this.#closing.signal, this.#watching.signal]);
-    this.#reflectors = (Object.keys(this.#caches) as WatchedKind[]).map((kind) => {
-      const { path, query, resource, isNew } = WATCHED_KINDS[kind];
-      const cache: KindCache<WatchedKind> = this.#caches[kind];
+    this.#reflectors = this.#watches.map(({ options, cache, newest }) => {
+      const { path, query, isNew, pageSize } = options;
       const target = {
         listing: () => cache.listing(),
         listed: () => cache.listed(),
         put: (object: Json) => cache.put(object),
         deleted: (object: Json) => {
-          if (kind === 'Suspension') this.#rememberDeletion(object);
+          if (cache === this.#standing.Suspension.cache) this.#rememberDeletion(object);
           cache.deleted(object);
         },
         failed: (error: ApiError | undefined) => {
           const isUnserved = isNew === true && error?.code === 'NOT_FOUND';
-          this.#failures.note(resource, isUnserved ? undefined : error);
+          this.#failures.note(subjectOf(options), isUnserved ? undefined : error);
           cache.failed(error);
         },
       };
-      const newest = this.#newest.get(kind) ?? new NewestVersion();
-      this.#newest.set(kind, newest);
-      return reflect({ api, path, query, target, clock, log, newest, ...(observer && { observer }) }, signal);
+      const more = { ...(observer && { observer }), ...(pageSize !== undefined && { pageSize }) };
+      return reflect({ api, path, query, target, clock, log, newest, ...more }, signal);
     });
   }
 
   get isSynced(): boolean {
-    return Object.values(this.#caches).every((cache) => cache.isSynced);
+    return this.#watches.every(({ cache }) => cache.isSynced);
   }
 
   synced(signal: AbortSignal): Promise<void> {
@@ -112,24 +113,13 @@ export class KubernetesSource implements Source {
     this.#watching.abort();
     await Promise.all(this.#reflectors);
     // Not before: what had been answered already is still taken.
-    for (const cache of Object.values(this.#caches)) cache.expire();
+    for (const { cache } of this.#watches) cache.expire();
     if (!this.#closing.signal.aborted) this.start();
-    await this.#until(() => Object.values(this.#caches).every((cache) => cache.isCurrent), signal);
+    await this.#until(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
   }
 
   snapshot(): SourceSnapshot {
-    this.#snapshot ??= Object.freeze({
-      namespaces: this.#caches.Namespace.list(),
-      nodes: this.#caches.Node.list(),
-      services: this.#caches.Service.list(),
-      slices: this.#caches.EndpointSlice.list(),
-      pods: this.#caches.Pod.list(),
-      serviceCidrs: this.#caches.ServiceCIDR.list(),
-      policies: this.#caches.TenantPolicy.list(),
-      suspensions: this.#caches.Suspension.list(),
-      problems: Object.freeze(Object.values(this.#caches).flatMap((cache) => cache.problems())),
-      unread: this.#unread(),
-    });
+    this.#snapshot ??= this.#makeSnapshot();
     return this.#snapshot;
   }
 
@@ -178,8 +168,28 @@ export class KubernetesSource implements Source {
     });
   }
 
+  #makeSnapshot(): SourceSnapshot {
+    const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#standing;
+    const secrets = this.#secrets?.list();
+    const unreadSecrets = this.#secrets?.unread();
+    return Object.freeze({
+      namespaces: Namespace.cache.list(),
+      nodes: Node.cache.list(),
+      services: Service.cache.list(),
+      slices: EndpointSlice.cache.list(),
+      pods: Pod.cache.list(),
+      serviceCidrs: ServiceCIDR.cache.list(),
+      policies: TenantPolicy.cache.list(),
+      suspensions: Suspension.cache.list(),
+      ...(secrets && { secrets }),
+      ...(unreadSecrets && { unreadSecrets }),
+      problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
+      unread: this.#unread(),
+    });
+  }
+
   #unread(): ReadonlySet<ReplaceableKind> {
-    return new Set(REPLACEABLE_KINDS.filter((kind) => this.#caches[kind].isUnread));
+    return new Set(REPLACEABLE_KINDS.filter((kind) => this.#standing[kind].cache.isUnread));
   }
 
   #changed(changedAt: number | undefined): void {

@@ -35,6 +35,8 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
+  /** How many objects are asked for at once, always; default: many, and all of them in one piece when pages expire on the way. */
+  readonly pageSize?: number;
   /** Default: nobody counts. */
   readonly observer?: WatchObserver;
   /** Of whoever reflected the same kind before. */
@@ -116,11 +118,12 @@ class Reflector {
     this.#failures = 0;
   }
 
-  /** The version to watch from. A list whose pages expire on the way is begun again in one piece. */
+  /** The version to watch from. A list whose pages expire on the way is begun again, in one piece where that is allowed. */
   async #list(): Promise<string> {
-    const { api, path, query, target, observer } = this.#options;
+    const { api, path, query, target, observer, pageSize } = this.#options;
     const which = this.#newest.isKnown ? 'again' : 'first';
-    let paging: Record<string, string> = { limit: String(PAGE) };
+    const limit = { limit: String(pageSize ?? PAGE) };
+    let paging: Record<string, string> = limit;
     target.listing();
     for (;;) {
       const page = await api
@@ -130,7 +133,7 @@ class Reflector {
           throw error;
         });
       if (page === undefined) {
-        paging = {};
+        paging = pageSize === undefined ? {} : limit;
         target.listing();
         continue;
       }
@@ -138,7 +141,7 @@ class Reflector {
       this.#refuseStale(metadata?.resourceVersion);
       for (const item of items ?? []) target.put(item);
       if (metadata?.continue) {
-        paging = { limit: String(PAGE), continue: metadata.continue };
+        paging = { ...limit, continue: metadata.continue };
         continue;
       }
       target.listed();

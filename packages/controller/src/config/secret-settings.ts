@@ -1,0 +1,65 @@
+import type { SecretAccess } from '@weir/model';
+import { type ConfigMistake, type Format, list, oneOf, optional, Secret, type Setting, setting } from '@weir/runtime';
+import { DNS_LABEL } from '../snapshot/formats.ts';
+
+/** So many that nobody tries them all. */
+const SHORTEST = 32;
+
+export const FLEET_SECRET: Format<Secret> = {
+  allowed: `a secret of at least ${SHORTEST} characters, the same for the controller and all proxies of the fleet, such as of: openssl rand -hex 32`,
+  parse(raw) {
+    const text = raw.trim();
+    return text.length < SHORTEST || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
+  },
+  show: () => '[redacted]',
+};
+
+const NAMESPACE: Format<string> = {
+  allowed: DNS_LABEL.allowed,
+  parse: (raw) => (DNS_LABEL.matches(raw) ? raw : undefined),
+};
+
+interface SecretSettings {
+  readonly secretAccess: SecretAccess['kind'];
+  readonly secretNamespaces: readonly string[];
+  readonly fleetSecret: Secret | undefined;
+}
+
+/** Whose Secrets are read, and what private keys are sealed with. */
+export const SECRET_SETTINGS: { readonly [Name in keyof SecretSettings]: Setting<SecretSettings[Name]> } = {
+  secretAccess: oneOf('WEIR_SECRET_ACCESS', ['none', 'namespaces', 'cluster'], { default: 'none' }),
+  secretNamespaces: list('WEIR_SECRET_NAMESPACES', NAMESPACE, { default: [] }),
+  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET)),
+};
+
+/** How they contradict each other; none: they do not. */
+export function secretMistakes({
+  secretAccess,
+  secretNamespaces,
+  fleetSecret,
+}: SecretSettings): readonly ConfigMistake[] {
+  const mistakes: ConfigMistake[] = [];
+  const since = `since WEIR_SECRET_ACCESS is ${secretAccess}`;
+  const ofNamespaces = { variable: 'WEIR_SECRET_NAMESPACES' };
+  if (secretAccess === 'namespaces' && secretNamespaces.length === 0) {
+    mistakes.push({ ...ofNamespaces, shown: undefined, allowed: `the namespaces whose Secrets may be read, ${since}` });
+  } else if (secretAccess !== 'namespaces' && secretNamespaces.length > 0) {
+    const shown = JSON.stringify(secretNamespaces.join(','));
+    mistakes.push({
+      ...ofNamespaces,
+      shown,
+      allowed: `it with WEIR_SECRET_ACCESS=namespaces only, which is ${secretAccess}`,
+    });
+  }
+  if (secretAccess !== 'none' && fleetSecret === undefined) {
+    const allowed = `${FLEET_SECRET.allowed}; ${since}`;
+    mistakes.push({ variable: 'WEIR_FLEET_SECRET', shown: undefined, allowed });
+  }
+  return mistakes;
+}
+
+export function secretAccessOf({ secretAccess, secretNamespaces }: Omit<SecretSettings, 'fleetSecret'>): SecretAccess {
+  return secretAccess === 'namespaces'
+    ? { kind: secretAccess, namespaces: [...new Set(secretNamespaces)] }
+    : { kind: secretAccess };
+}

@@ -1,0 +1,96 @@
+import type { SecretAccess, SecretObject } from '@weir/model';
+import type { Sealer } from '@weir/runtime';
+import { projectSecret } from '../../snapshot/secret.ts';
+import type { KindCacheHooks } from './kind-cache.ts';
+import type { KindOptions } from './kinds.ts';
+import { type Watch, watchFor } from './watch.ts';
+
+export interface ReadableSecrets {
+  readonly access: SecretAccess;
+  readonly sealer: Sealer;
+}
+
+/** The Secrets that may be read: all of the cluster, or those of some namespaces, each watched for itself. */
+export class SecretWatches {
+  readonly watches: readonly Watch<'Secret'>[];
+  #parts: readonly (readonly SecretObject[])[] = [];
+  #list: readonly SecretObject[] | undefined;
+  #unread: ReadonlySet<string> = new Set();
+
+  constructor({ access, sealer }: ReadableSecrets, hooks: KindCacheHooks) {
+    const project: KindOptions<'Secret'>['project'] = (raw) => projectSecret(raw, sealer);
+    this.watches = kindsFor(access).map((kind) => watchFor({ ...kind, project }, hooks));
+  }
+
+  /** Sorted, and the same list until one changes; undefined: none may be read. */
+  list(): readonly SecretObject[] | undefined {
+    const parts = this.watches.map(({ cache }) => cache.list());
+    if (parts.length <= 1) return parts[0];
+    if (this.#list === undefined || parts.some((part, index) => part !== this.#parts[index])) {
+      this.#parts = parts;
+      this.#list = Object.freeze(parts.flat());
+    }
+    return this.#list;
+  }
+
+  /** As in `Snapshot`, and the same until it changes. */
+  unread(): 'everywhere' | ReadonlySet<string> | undefined {
+    const unread = this.watches.filter(({ cache }) => cache.isUnread);
+    if (unread.length === 0) return undefined;
+    const namespaces = unread.flatMap(({ options }) => options.namespace ?? []);
+    if (namespaces.length === 0) return 'everywhere';
+    const isSame = namespaces.length === this.#unread.size && namespaces.every((each) => this.#unread.has(each));
+    if (!isSame) this.#unread = new Set(namespaces);
+    return this.#unread;
+  }
+}
+
+/**
+ * Never a certificate, and long: what helm keeps of its releases is most of what there is. Besides, whatever is not read cannot be lost.
+ * The type of a Secret never changes.
+ */
+const NEVER_READ = [
+  'helm.sh/release.v1',
+  'kubernetes.io/service-account-token',
+  'kubernetes.io/dockercfg',
+  'kubernetes.io/dockerconfigjson',
+  'bootstrap.kubernetes.io/token',
+];
+
+/** One of them may have a mebibyte, and anybody may write many. */
+const PAGE = 50;
+
+const SECRETS = {
+  resource: 'secrets',
+  query: { fieldSelector: NEVER_READ.map((type) => `type!=${type}`).join(',') },
+  pageSize: PAGE,
+  isCostly: true,
+  isOurs: false,
+  whenForbidden: 'table',
+} as const;
+
+const MEANWHILE = 'Services go on with the certificates that they have, and new ones are not served';
+
+function kindsFor(access: SecretAccess): readonly Omit<KindOptions<'Secret'>, 'project'>[] {
+  switch (access.kind) {
+    case 'none':
+      return [];
+    case 'cluster':
+      return [
+        {
+          ...SECRETS,
+          path: '/api/v1/secrets',
+          meanwhile: MEANWHILE,
+          grant: 'the chart grants with tls.secretAccess=cluster',
+        },
+      ];
+    case 'namespaces':
+      return [...new Set(access.namespaces)].sort().map((namespace) => ({
+        ...SECRETS,
+        namespace,
+        path: `/api/v1/namespaces/${namespace}/secrets`,
+        meanwhile: `in namespace ${namespace} ${MEANWHILE}`,
+        grant: `the chart grants with tls.secretAccess=namespaces for each of tls.secretNamespaces`,
+      }));
+  }
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseConfig, Secret } from '@weir/runtime';
+import { spawnProcess } from '@weir/testkit';
+import { SECRET_SETTINGS, secretAccessOf, secretMistakes } from '../../src/config/secret-settings.ts';
+import { MAIN } from '../fixtures/controller-process.ts';
+
+const SECRET = 'x'.repeat(32);
+
+test('no Secrets are read unless that is asked for', () => {
+  const config = parseConfig(SECRET_SETTINGS, {});
+  assert.deepEqual(secretAccessOf(config), { kind: 'none' });
+  assert.deepEqual(secretMistakes(config), []);
+});
+
+test('those of some namespaces, each once, or of all', () => {
+  const env = {
+    WEIR_SECRET_ACCESS: 'namespaces',
+    WEIR_SECRET_NAMESPACES: 'shop, blog,shop',
+    WEIR_FLEET_SECRET: SECRET,
+  };
+  const config = parseConfig(SECRET_SETTINGS, env);
+  assert.deepEqual(secretMistakes(config), []);
+  assert.deepEqual(secretAccessOf(config), { kind: 'namespaces', namespaces: ['shop', 'blog'] });
+  assert.deepEqual(config.fleetSecret, new Secret(SECRET));
+  const all = parseConfig(SECRET_SETTINGS, { WEIR_SECRET_ACCESS: 'cluster', WEIR_FLEET_SECRET: SECRET });
+  assert.deepEqual([secretAccessOf(all), secretMistakes(all)], [{ kind: 'cluster' }, []]);
+});
+
+test('a secret that is too short is not taken, and not shown', () => {
+  assert.throws(
+    () => parseConfig(SECRET_SETTINGS, { WEIR_FLEET_SECRET: 'x'.repeat(31), WEIR_SECRET_NAMESPACES: 'A' }),
+    ({ message }: Error) => {
+      assert.match(
+        message,
+        /^WEIR_SECRET_NAMESPACES is "A"; use .*\nWEIR_FLEET_SECRET is \[redacted\]; use a secret of at least 32/,
+      );
+      return !message.includes('xxx');
+    },
+  );
+});
+
+const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, told: RegExp])[] = [
+  [
+    { WEIR_SECRET_ACCESS: 'namespaces' },
+    /: the configuration is wrong\n {2}WEIR_SECRET_NAMESPACES is not set; use the namespaces whose.*, since WEIR_SECRET_ACCESS is namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; since WEIR_SECRET_ACCESS is namespaces\n$/,
+  ],
+  [
+    { WEIR_SECRET_ACCESS: 'cluster', WEIR_SECRET_NAMESPACES: 'shop', WEIR_FLEET_SECRET: SECRET },
+    /: WEIR_SECRET_NAMESPACES is "shop"; use it with WEIR_SECRET_ACCESS=namespaces only, which is cluster\n$/,
+  ],
+];
+
+for (const [settings, told] of WRONG) {
+  test(`the controller does not start with ${Object.keys(settings).join(', ')} that contradict each other`, async () => {
+    await using process = await spawnProcess({
+      command: globalThis.process.execPath,
+      args: ['--conditions=source', MAIN],
+      env: { ...globalThis.process.env, WEIR_REDIS_URL: 'redis://127.0.0.1:1', ...settings },
+      name: 'controller',
+      mayExit: true,
+    });
+    assert.equal((await process.exited).code, 2);
+    assert.match(process.output(), told);
+    assert.doesNotMatch(process.output(), /xxx/);
+  });
+}
