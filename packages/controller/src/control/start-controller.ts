@@ -1,11 +1,10 @@
-import { type FleetSettings, isInForce } from '@weir/model';
+import { isInForce } from '@weir/model';
 import { createLoop, type Loop } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { ALWAYS_LEADER } from '../leader/leadership.ts';
 import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.ts';
 import { LOOK_AGAIN_MS } from '../status/status-sink.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
-import type { Source, SourceSnapshot } from '../watch/source.ts';
 import type { Controller, ControllerOptions } from './controller.ts';
 import { addControllerMetrics, type PublishResult } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
@@ -17,6 +16,7 @@ import { type ReadSnapshot, TableKeeper, type TableOutcome } from './table-keepe
 import { tellFailure } from './tell-failure.ts';
 import { UnpublishedChange } from './unpublished-change.ts';
 import { Validities } from './validities.ts';
+import { wholeSnapshot } from './whole-snapshot.ts';
 
 const LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
 /** How often the proxies are listened to, and the store is asked whether it still holds what was written. */
@@ -67,7 +67,7 @@ export function startController(options: ControllerOptions): Controller {
   });
   const validities = new Validities({ clock, onTurn: () => decide.trigger() });
   const readSnapshot = (): ReadSnapshot =>
-    snapshotFor(source.snapshot(), { settings: options.settings, fleet, validities });
+    wholeSnapshot(source.snapshot(), { settings: options.settings, fleet, validities });
   let snapshot: ReadSnapshot | undefined;
   const unpublished = new UnpublishedChange();
   const term = new LeadTerm({
@@ -241,17 +241,6 @@ const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
   'not-leader': 'fenced',
   wiped: 'fenced',
 };
-
-interface Beside {
-  readonly settings: FleetSettings;
-  readonly fleet: FleetKeeper | undefined;
-  readonly validities: Validities;
-}
-
-function snapshotFor(read: SourceSnapshot, { settings, fleet, validities }: Beside): ReadSnapshot {
-  const validity = read.secrets && validities.of(read.secrets);
-  return Object.freeze({ ...read, settings, ...(validity && { validity }), ...(fleet && { absent: fleet.absent }) });
-}
 
 /** A store that was wiped, or fell back to an older copy, says so only when it is asked; one that is away, not at all. */
 async function isIntact(table: TableKeeper, cutoffs: CutoffKeeper): Promise<boolean> {

@@ -17,7 +17,11 @@ type Watch = (request: WatchRequest) => Promise<void> | void;
 /** An API server that answers by a script; a watch without one stays open. */
 async function play(
   context: TestContext,
-  { lists, watches = [] }: { readonly lists: readonly Answer[]; readonly watches?: readonly Watch[] },
+  {
+    lists,
+    watches = [],
+    pageSize,
+  }: { readonly lists: readonly Answer[]; readonly watches?: readonly Watch[]; readonly pageSize?: number },
 ) {
   const clock = new ManualClock();
   const heard: string[] = [];
@@ -69,6 +73,7 @@ async function play(
     clock,
     log: silentLogger(),
     random: () => 0,
+    ...(pageSize !== undefined && { pageSize }),
     observer: {
       ended: (reason: string) => void counted.push(reason),
       listed: (which: string) => void counted.push(which),
@@ -104,6 +109,20 @@ describe('watching a kind', () => {
     });
     assert.deepEqual(asked, ['list 500', 'list 500 from next', 'list all', 'watch 9']);
     assert.deepEqual(objects(), ['b'], 'what the first pages held and the whole list does not is gone');
+  });
+
+  test('never lists long objects in one piece, and begins with the first page again', async (context) => {
+    const { asked, objects } = await play(context, {
+      pageSize: 50,
+      lists: [
+        list(['a'], { continue: 'next' }),
+        new ApiError('GONE', 'expired'),
+        list(['b'], { continue: 'more', resourceVersion: '9' }),
+        list(['c'], { resourceVersion: '9' }),
+      ],
+    });
+    assert.deepEqual(asked, ['list 50', 'list 50 from next', 'list 50', 'list 50 from more', 'watch 9']);
+    assert.deepEqual(objects(), ['b', 'c']);
   });
 
   test('goes on from the last event or bookmark when the watch ends or breaks off', async (context) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { programPath, requireProgram, spawnProcess } from '@weir/testkit';
+import { requireProgram } from '@weir/testkit';
 import { parseAllDocuments } from 'yaml';
-import { CHART } from '../../fixtures/release.ts';
+import { render } from '../../fixtures/release.ts';
 
 const MUTATING = 'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy';
 const OLDER_MUTATING = 'admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy';
@@ -72,15 +72,3 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     await assert.rejects(render('weir', '--set=admission.externalIPs=Warn'), /use Deny or Allow/);
   });
 });
-
-/** As for a cluster that nothing is known of, but what `--api-versions` says. */
-async function render(release: string, ...args: readonly string[]): Promise<string> {
-  const helm = await spawnProcess({
-    command: programPath('helm'),
-    args: ['template', release, CHART, ...args],
-    mayExit: true,
-  });
-  const { code } = await helm.exited;
-  if (code !== 0) throw new Error(helm.output());
-  return helm.stdout();
-}
