@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { contentsFor } from '../../src/watch/directory/file-contents.ts';
+import { projectionsFor } from '../../src/watch/directory/manifest-kinds.ts';
 import { readManifests } from '../../src/watch/directory/read-manifests.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -15,7 +16,10 @@ const ports = (...items: object[]): object => ({ spec: { type: 'LoadBalancer', p
 const good = objectOf('Service', 'b/good', ports({ port: 80 }));
 
 const read = (...items: object[]): ReturnType<typeof contentsFor> =>
-  contentsFor('all.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }), undefined);
+  contentsFor(
+    { path: 'all.json', text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) },
+    { projections: projectionsFor(undefined) },
+  );
 
 describe('hostile manifests', { timeout: 20_000 }, () => {
   test('of thousands of mistakes in one object the first are told, and how many more there are', () => {

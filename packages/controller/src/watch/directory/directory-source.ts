@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import type { Cutoff, CutoffOrigin, NodeObject, Problem } from '@weir/model';
-import { type Clock, type Timer, UsageError } from '@weir/runtime';
+import { type Clock, Sealer, type Secret, type Timer, UsageError } from '@weir/runtime';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { reasonFor } from './find-manifests.ts';
 import { fleetNodes, type GivenNode, withMentioned } from './fleet-nodes.ts';
 import { ManifestFiles } from './manifest-files.ts';
-import type { ManifestKind, ObjectsByKind } from './manifest-kinds.ts';
+import { type ManifestKind, type ObjectsByKind, projectionsFor } from './manifest-kinds.ts';
 import { type Merged, mergeFiles } from './merge-files.ts';
 import { Quiet } from './quiet.ts';
 import { DirectoryWatch } from './watch-directories.ts';
@@ -19,6 +19,8 @@ export interface DirectoryOptions {
   readonly nodes?: readonly GivenNode[];
   /** False reads once, for a dry run. */
   readonly watched?: boolean;
+  /** What private keys are sealed with, the same in all proxies; absent: Secrets are not read. */
+  readonly fleetSecret?: Secret | undefined;
 }
 
 /** For what the kernel does not tell: network file systems, exhausted inotify watches. */
@@ -53,6 +55,7 @@ export class DirectorySource implements Source {
   readonly #given: readonly GivenNode[];
   readonly #paths: readonly string[];
   readonly #files: ManifestFiles;
+  readonly #readsSecrets: boolean;
   readonly #watch: DirectoryWatch | undefined;
   readonly #quiet: Quiet;
   readonly #listeners = new Set<(changedAt?: number) => void>();
@@ -63,6 +66,7 @@ export class DirectorySource implements Source {
     EndpointSlice: new SortedObjects(),
     TenantPolicy: new SortedObjects(),
     Suspension: new SortedObjects(),
+    Secret: new SortedObjects(),
   };
   #merged: Merged = { objects: new Map(), problems: [], ignored: new Map() };
   #snapshot: SourceSnapshot | undefined;
@@ -79,7 +83,10 @@ export class DirectorySource implements Source {
     this.#clock = options.clock;
     this.#given = options.nodes ?? [];
     this.#paths = options.paths;
-    this.#files = new ManifestFiles(options.paths, options.clock);
+    const { paths, clock, fleetSecret } = options;
+    this.#readsSecrets = fleetSecret !== undefined;
+    const projections = projectionsFor(fleetSecret && new Sealer(fleetSecret));
+    this.#files = new ManifestFiles({ paths, clock, projections });
     this.#quiet = new Quiet(options.clock, () => void this.look());
     this.#watch = options.watched === false ? undefined : new DirectoryWatch(() => this.#happened());
   }
@@ -202,6 +209,7 @@ export class DirectorySource implements Source {
       pods: Object.freeze([]),
       policies: this.#objects.TenantPolicy.list(),
       suspensions: this.#objects.Suspension.list(),
+      ...(this.#readsSecrets && { secrets: this.#objects.Secret.list() }),
       problems: Object.freeze([...this.#problems, ...problems]),
     });
   }

@@ -1,15 +1,18 @@
 import { type Problem, subjectFor, truncate } from '@weir/model';
+import type { Projection } from '../../snapshot/projection.ts';
 import { asApplied, type Identity, identify } from './as-applied.ts';
-import { MANIFEST_KINDS, type ManifestKind, type ObjectsByKind, recognize } from './manifest-kinds.ts';
+import { type ManifestKind, type ObjectsByKind, type Projections, recognize } from './manifest-kinds.ts';
 import { type Manifest, readManifests } from './read-manifests.ts';
 
 /** An object, and where it stands. */
-export interface Placed<K extends ManifestKind = ManifestKind> {
-  readonly kind: K;
-  readonly object: ObjectsByKind[K];
+export type Placed = Place & PlacedObject;
+
+interface Place {
   readonly path: string;
   readonly line: number;
 }
+
+type PlacedObject = { [K in ManifestKind]: { readonly kind: K; readonly object: ObjectsByKind[K] } }[ManifestKind];
 
 /** What a file gives now, by `Kind namespace/name`. */
 export interface FileContents {
@@ -19,18 +22,28 @@ export interface FileContents {
   readonly ignored: ReadonlyMap<string, number>;
 }
 
+export interface ManifestFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+interface Before {
+  readonly projections: Projections;
+  readonly previous?: FileContents | undefined;
+}
+
 /**
  * Reads a file's text. An object that was good in `previous` and is invalid now is kept as it was; when it cannot even be told which
  * object a mistake is in, all that are missing are kept: an edit that went wrong takes nothing out of service.
  */
-export function contentsFor(path: string, text: string, previous: FileContents | undefined): FileContents {
+export function contentsFor({ path, text }: ManifestFile, { projections, previous }: Before): FileContents {
   const objects = new Map<string, Placed>();
   const problems: Problem[] = [];
   const ignored = new Map<string, number>();
   const kept = new Set<string>();
   let anyMayBeMeant = false;
   for (const manifest of readManifests(text)) {
-    const reading = readManifest(path, manifest);
+    const reading = readManifest(path, manifest, projections);
     problems.push(...reading.problems);
     switch (reading.kind) {
       case 'object': {
@@ -69,7 +82,7 @@ type Reading = { readonly problems: readonly Problem[] } & (
   | { readonly kind: 'ignored'; readonly as: string | undefined }
 );
 
-function readManifest(path: string, manifest: Manifest): Reading {
+function readManifest(path: string, manifest: Manifest, projections: Projections): Reading {
   const place = `${path}:${manifest.line}`;
   if (manifest.kind === 'unreadable') {
     const problem = problemAt('InvalidDocument', place, manifest.message);
@@ -85,22 +98,25 @@ function readManifest(path: string, manifest: Manifest): Reading {
       const message = `${apiVersion} ${kind} is not known to this version of Weir; use ${recognition.allowed}`;
       return { kind: 'invalid', key: undefined, problems: [problemAt('UnknownKind', place, message)] };
     }
-    case 'read':
-      return readObject(recognition.as, raw, { path, line: manifest.line });
+    case 'read': {
+      const identity = identify(recognition.as, raw);
+      const projection = projections[recognition.as]?.(asApplied(identity, raw));
+      if (projection === undefined) return { kind: 'ignored', as: kind, problems: [] };
+      return placed({ kind: recognition.as, identity, projection }, { path, line: manifest.line });
+    }
   }
 }
 
-interface Place {
-  readonly path: string;
-  readonly line: number;
+interface Projected {
+  readonly kind: ManifestKind;
+  readonly identity: Identity | undefined;
+  readonly projection: Projection<ObjectsByKind[ManifestKind]>;
 }
 
-function readObject(kind: ManifestKind, raw: Readonly<Record<string, unknown>>, { path, line }: Place): Reading {
-  const identity = identify(kind, raw);
-  const projection = MANIFEST_KINDS[kind].project(asApplied(identity, raw));
+function placed({ kind, identity, projection }: Projected, { path, line }: Place): Reading {
   const problems = projection.problems.map((each) => ({ ...each, message: `${each.message} (${path}:${line})` }));
   if (identity !== undefined && projection.object !== undefined) {
-    const placed: Placed = Object.freeze({ kind, object: projection.object, path, line });
+    const placed = Object.freeze({ kind, object: projection.object, path, line }) as Placed;
     return { kind: 'object', key: keyOf(identity), placed, problems };
   }
   // A slice that names no Service any more was taken out, not broken.

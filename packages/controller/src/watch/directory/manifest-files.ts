@@ -1,12 +1,15 @@
+import { hash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Problem } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import { contentsFor, type FileContents } from './file-contents.ts';
 import { type FoundFile, findManifests, problemFor, reasonFor } from './find-manifests.ts';
+import type { Projections } from './manifest-kinds.ts';
 
 interface Known {
-  readonly text: string;
+  /** Of its text, which itself is not kept: there may be private keys in it. */
+  readonly digest: string;
   readonly contents: FileContents;
   /** Empty: to be read again, whatever its stats say. */
   readonly fingerprint: string;
@@ -29,15 +32,23 @@ const SETTLE_MS = 150;
 const FRESH_MS = 1_000;
 const LARGEST_BYTES = 64 * 1024 * 1024;
 
+export interface ManifestFilesOptions {
+  readonly paths: readonly string[];
+  readonly clock: Clock;
+  readonly projections: Projections;
+}
+
 /** The manifests under some paths; each look reads only what changed. */
 export class ManifestFiles {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
+  readonly #projections: Projections;
   #known: ReadonlyMap<string, Known> = new Map();
 
-  constructor(paths: readonly string[], clock: Clock) {
+  constructor({ paths, clock, projections }: ManifestFilesOptions) {
     this.#paths = paths;
     this.#clock = clock;
+    this.#projections = projections;
   }
 
   async look(): Promise<Look> {
@@ -84,8 +95,12 @@ export class ManifestFiles {
       if (this.#clock.monotonic() - missingSince < SETTLE_MS)
         return { known: { ...before, fingerprint: '', missingSince } };
     }
-    const contents = text === before?.text ? before.contents : contentsFor(path, text, before?.contents);
-    return { known: { text, contents, fingerprint, missingSince: null } };
+    const digest = hash('sha256', text);
+    const contents =
+      digest === before?.digest
+        ? before.contents
+        : contentsFor({ path, text }, { projections: this.#projections, previous: before?.contents });
+    return { known: { digest, contents, fingerprint, missingSince: null } };
   }
 
   #keepForNow(known: Map<string, Known>, path: string, before: Known): void {

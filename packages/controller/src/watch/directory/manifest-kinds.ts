@@ -1,14 +1,17 @@
 import type {
   NamespaceObject,
   NodeObject,
+  SecretObject,
   ServiceObject,
   SliceObject,
   SuspensionObject,
   TenantPolicyObject,
 } from '@weir/model';
+import type { Sealer } from '@weir/runtime';
 import { projectNamespace } from '../../snapshot/namespace.ts';
 import { projectNode } from '../../snapshot/node.ts';
 import type { Projection } from '../../snapshot/projection.ts';
+import { projectSecret } from '../../snapshot/secret.ts';
 import { projectService } from '../../snapshot/service.ts';
 import { projectSlice } from '../../snapshot/slice.ts';
 import { projectSuspension } from '../../snapshot/suspension.ts';
@@ -22,25 +25,42 @@ export interface ObjectsByKind {
   readonly EndpointSlice: SliceObject;
   readonly TenantPolicy: TenantPolicyObject;
   readonly Suspension: SuspensionObject;
+  readonly Secret: SecretObject;
 }
 export type ManifestKind = keyof ObjectsByKind;
 
-interface KindReader<K extends ManifestKind> {
+interface ManifestType {
   readonly apiVersion: string;
   readonly namespaced: boolean;
-  project(raw: unknown): Projection<ObjectsByKind[K]>;
 }
 
 export const WEIR_API_VERSION = 'weir.dev/v1alpha1';
 
-export const MANIFEST_KINDS: { readonly [K in ManifestKind]: KindReader<K> } = {
-  Namespace: { apiVersion: 'v1', namespaced: false, project: projectNamespace },
-  Node: { apiVersion: 'v1', namespaced: false, project: projectNode },
-  Service: { apiVersion: 'v1', namespaced: true, project: projectService },
-  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', namespaced: true, project: projectSlice },
-  TenantPolicy: { apiVersion: WEIR_API_VERSION, namespaced: false, project: projectTenantPolicy },
-  Suspension: { apiVersion: WEIR_API_VERSION, namespaced: false, project: projectSuspension },
+export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
+  Namespace: { apiVersion: 'v1', namespaced: false },
+  Node: { apiVersion: 'v1', namespaced: false },
+  Service: { apiVersion: 'v1', namespaced: true },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', namespaced: true },
+  TenantPolicy: { apiVersion: WEIR_API_VERSION, namespaced: false },
+  Suspension: { apiVersion: WEIR_API_VERSION, namespaced: false },
+  Secret: { apiVersion: 'v1', namespaced: true },
 };
+
+/** How the kinds that are read are read. */
+export type Projections = { readonly [K in ManifestKind]?: (raw: unknown) => Projection<ObjectsByKind[K]> };
+
+/** Without a sealer Secrets are none of them. */
+export function projectionsFor(sealer: Sealer | undefined): Projections {
+  return {
+    Namespace: projectNamespace,
+    Node: projectNode,
+    Service: projectService,
+    EndpointSlice: projectSlice,
+    TenantPolicy: projectTenantPolicy,
+    Suspension: projectSuspension,
+    ...(sealer && { Secret: (raw) => projectSecret(raw, sealer) }),
+  };
+}
 
 export type Recognition =
   | { readonly kind: 'read'; readonly as: ManifestKind }

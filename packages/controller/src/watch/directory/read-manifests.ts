@@ -15,9 +15,7 @@ export function readManifests(text: string): Manifest[] {
     return [...documents].flatMap((document) => readDocument(document, lines));
   } catch (error) {
     // The parser recurses: nesting without end exhausts the stack.
-    return [
-      { kind: 'unreadable', line: 1, message: `cannot be read: ${error instanceof Error ? error.message : error}` },
-    ];
+    return [{ kind: 'unreadable', line: 1, message: cannotBeRead(error) }];
   }
 }
 
@@ -25,7 +23,11 @@ function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[]
   const mistake = document.errors[0];
   if (mistake !== undefined) {
     return [
-      { kind: 'unreadable', line: lineAt(lines, mistake.pos[0]), message: `is not valid YAML: ${mistake.message}` },
+      {
+        kind: 'unreadable',
+        line: lineAt(lines, mistake.pos[0]),
+        message: `is not valid YAML: ${withoutSource(mistake.message)}`,
+      },
     ];
   }
   const line = lineAt(lines, document.contents?.range?.[0] ?? 0);
@@ -38,8 +40,17 @@ function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[]
     return expand(document.toJS(), { line, itemLine: (index) => itemLine(document, index, lines) ?? line });
   } catch (error) {
     // Aliases that multiply without end.
-    return [{ kind: 'unreadable', line, message: `cannot be read: ${error instanceof Error ? error.message : error}` }];
+    return [{ kind: 'unreadable', line, message: cannotBeRead(error) }];
   }
+}
+
+function cannotBeRead(error: unknown): string {
+  return `cannot be read: ${withoutSource(error instanceof Error ? error.message : String(error))}`;
+}
+
+/** The parser's messages end with what it stumbled over. That may be a private key, and the line says where it is. */
+function withoutSource(message: string): string {
+  return message.replace(/(?::| directive) .*$/s, '');
 }
 
 /** Where a key stands that its mapping has already. */
