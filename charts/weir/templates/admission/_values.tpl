@@ -64,8 +64,8 @@ VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= 1 && int(VALUE) <= 16 ? ''
   || host.matches('(^|[.])[0-9]+$'))].map(wrong,
   wrong.size() > 0
   ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…'
-  : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' ? ''
-  : 'can be honoured only with weir.dev/tls-passthrough: "true"; add that annotation, or remove this one')[0])[0]
+  : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' || variables.hasTls ? ''
+  : 'can be honoured only with weir.dev/tls-passthrough: "true" or weir.dev/tls-secret; add one of them, or remove this annotation')[0])[0]
 {{- end }}
 
 {{/* `.`, CEL for text that a tenant wrote, in quotes and cut. */}}

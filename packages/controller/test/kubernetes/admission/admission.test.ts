@@ -40,10 +40,10 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     await release?.[Symbol.asyncDispose]();
   });
 
-  const serviceOf = ({ annotations, udp = false }: AnnotationCase): object =>
+  const serviceOf = ({ annotations, udp = false, ports }: AnnotationCase): object =>
     tenantService({
       annotations: Object.fromEntries(Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value])),
-      spec: { ports: [{ port: 80, protocol: udp ? 'UDP' : 'TCP' }] },
+      spec: { ports: ports ?? [{ port: 80, protocol: udp ? 'UDP' : 'TCP' }] },
     });
   const warningsOf = async (each: AnnotationCase): Promise<readonly string[]> => {
     const said = await dryRun.create('/api/v1/namespaces/shop/services', serviceOf(each));
@@ -155,6 +155,17 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       const removed = await release.apply(hijack({ externalIPs: [] }), { by: 'tenant' });
       assert.ok(removed.ok, removed.text);
     });
+  });
+
+  test('a secret of the fleet that the chart made stays over upgrades', async () => {
+    const values = ['controller.classless=true', 'admission.quota=true', 'tls.secretAccess=cluster'];
+    const secret = (): Promise<string> =>
+      release.plane.kubectl('get', 'secret', 'weir-fleet', '-n', 'weir-system', '-o', 'jsonpath={.data.secret}');
+    await release.install(...values);
+    const made = await secret();
+    assert.match(Buffer.from(made, 'base64').toString(), /^[A-Za-z0-9]{64}$/);
+    await release.install(...values);
+    assert.equal(await secret(), made);
   });
 
   describe('the quota, where it was switched on', () => {

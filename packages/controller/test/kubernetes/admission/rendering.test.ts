@@ -72,3 +72,52 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     await assert.rejects(render('weir', '--set=admission.externalIPs=Warn'), /use Deny or Allow/);
   });
 });
+
+describe('the rights of the chart to read Secrets', requireProgram('helm'), () => {
+  interface Granting {
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly namespace?: string };
+    readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  }
+  const granted = async (...values: readonly string[]): Promise<readonly string[]> => {
+    const documents = parseAllDocuments(await render('weir', ...values.map((each) => `--set=${each}`)));
+    return documents
+      .map((document) => document.toJS() as Granting | null)
+      .flatMap((each) =>
+        (each?.rules ?? []).flatMap(({ resources, verbs }) =>
+          resources.some((resource) => /^(?:\*|secrets)/.test(resource))
+            ? [`${each?.kind} ${each?.metadata.namespace ?? ''}: ${resources} ${verbs}`]
+            : [],
+        ),
+      );
+  };
+
+  test('are those that tls.secretAccess says, and no others', async () => {
+    assert.deepEqual(await granted(), []);
+    assert.deepEqual(await granted('tls.secretAccess=cluster'), ['ClusterRole : secrets get,list,watch']);
+    assert.deepEqual(await granted('tls.secretAccess=namespaces', 'tls.secretNamespaces={shop,blog,shop}'), [
+      'Role shop: secrets get,list,watch',
+      'Role blog: secrets get,list,watch',
+    ]);
+  });
+
+  test('are not rendered of values that contradict each other', async () => {
+    await assert.rejects(
+      granted('tls.secretAccess=all'),
+      /tls\.secretAccess is "all"; use none, namespaces or cluster/,
+    );
+    await assert.rejects(granted('tls.secretAccess=namespaces'), /tls\.secretNamespaces names none/);
+    await assert.rejects(
+      granted('tls.secretAccess=cluster', 'tls.secretNamespaces={shop}'),
+      /tls\.secretNamespaces is only for tls\.secretAccess=namespaces, which is cluster/,
+    );
+  });
+
+  test('come with a secret of the fleet, unless one is named', async () => {
+    const secrets = async (...values: readonly string[]): Promise<boolean> =>
+      (await render('weir', ...values.map((each) => `--set=${each}`))).includes('kind: Secret\n');
+    assert.equal(await secrets(), false);
+    assert.equal(await secrets('tls.secretAccess=cluster'), true);
+    assert.equal(await secrets('tls.secretAccess=cluster', 'tls.fleetSecret=own'), false);
+  });
+});
