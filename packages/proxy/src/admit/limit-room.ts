@@ -37,6 +37,8 @@ export class LimitRoom {
     const rows: BudgetRows[] = [];
     const left: string[] = [];
     for (const change of changes) {
+      // Most of a large table are endpoints and listeners, which nothing here goes by.
+      if (change.kind === 'put' && change.entry.kind !== 'service' && change.entry.kind !== 'tenant') continue;
       const id = change.kind === 'put' ? change.entry.id : change.id;
       const entry = entries.get(id);
       if (entry?.kind === 'tenant') this.#limitTenant(entry);

@@ -89,13 +89,15 @@ export class SlotBook {
       known.leavingAt = undefined;
       return { index: known.index, grows: false };
     }
-    const index = this.#free.pop() ?? this.#next++;
+    const given = this.#free.pop();
+    const index = given ?? this.#next++;
     const grows = index >= this.#bases.length * ROWS_PER_SLAB;
     if (grows) this.#bases.push(createSlab());
     const base = rowOf(this.#bases, index);
     base.set(this.#former.get(key) ?? NOTHING);
     this.#former.delete(key);
-    if (!grows) this.#each(index, (row) => addTo(base, row, -1));
+    // One that nobody had before is 0 in all slabs.
+    if (given !== undefined) this.#each(index, (row) => addTo(base, row, -1));
     this.#slots.set(key, { index, owner, base, leavingAt: undefined });
     return { index, grows };
   }

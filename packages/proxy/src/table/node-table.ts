@@ -37,12 +37,19 @@ export class NodeTable {
     this.#endpoints = new Map();
     this.#tenants = new Map();
     for (const entry of table.entries.values()) this.#link(entry);
-    for (const entry of table.entries.values()) if (this.#isOurs(entry)) this.#countTenant(entry, 1);
     const part = new Map<string, Entry>();
-    for (const entry of table.entries.values()) if (this.#isOurs(entry)) part.set(entry.id, entry);
+    const tenants: Entry[] = [];
+    for (const entry of table.entries.values()) {
+      if (entry.kind === 'tenant') tenants.push(entry);
+      if (!this.#isOurs(entry)) continue;
+      this.#countTenant(entry, 1);
+      part.set(entry.id, entry);
+    }
+    // Whose they are is known only now.
+    for (const tenant of tenants) if (this.#isOurs(tenant)) part.set(tenant.id, tenant);
     const changes =
       this.#part.size === 0
-        ? [...part.values()].map((entry): Change => ({ kind: 'put', entry }))
+        ? Array.from(part.values(), (entry): Change => ({ kind: 'put', entry }))
         : diff(this.part, { entries: part });
     this.#part = part;
     return changes;
