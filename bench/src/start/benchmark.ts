@@ -4,29 +4,30 @@ import { beginRun, headline } from '../report/run-facts.ts';
 import { writeResult } from '../report/write-result.ts';
 import { type StartOptions, startDefaults } from './arguments.ts';
 import { buildProxy } from './built-proxy.ts';
-import { measureStart, workers } from './measure-start.ts';
-import type { StartResult, StartRow } from './start-result.ts';
+import { measureShares } from './measure-shares.ts';
+import { workers } from './measure-start.ts';
+import type { StartResult } from './start-result.ts';
 import { startTable } from './start-table.ts';
 
 const say = (text: string): void => console.error(`bench: ${text}`);
 
 /** Returns the exit code: 1 when a row failed, though the others are told. */
 export async function benchmarkStart(options: StartOptions, signal: AbortSignal): Promise<number> {
-  const { services, here: shares, rounds, profile } = options;
+  const { services, here, rounds, profile } = options;
   const redis = await provideRedis();
   const program = await buildProxy();
   const endRun = beginRun({ redis });
-  const rows: StartRow[] = [];
-  const failures: string[] = [];
-  for (const here of shares) {
-    if (signal.aborted) break;
-    await using server = await startRedis();
-    try {
-      rows.push(await measureStart({ redis: server.url, program, services, here, rounds, profile, signal, say }));
-    } catch (error) {
-      failures.push(`${here} Services here: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
+  await using server = await startRedis();
+  const { rows, failures } = await measureShares({
+    redis: server.url,
+    program,
+    services,
+    here,
+    rounds,
+    profile,
+    signal,
+    say,
+  });
   const result: StartResult = { ...endRun(), services, workers, rows };
   print(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);

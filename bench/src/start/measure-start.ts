@@ -13,16 +13,13 @@ import { type StartedProxy, startProxy } from './started-proxy.ts';
 
 export const workers = 2;
 
-export type MeasureStartOptions = {
+export type ShareOptions = {
   readonly redis: string;
   /** The proxy's. */
   readonly program: string;
   readonly services: number;
   readonly here: number;
-  readonly rounds: number;
   readonly profile?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly say: (text: string) => void;
 };
 
 const publisher = new URL('publisher-process.ts', import.meta.url);
@@ -31,35 +28,55 @@ const scrapes = 5;
 /** What a start has left behind is over by then: the first heartbeats, and garbage. */
 const restMs = 5_000;
 
-/** Starts of a proxy whose node serves so many of the Services, then scrapes of the last of them. Throws when one is not valid. */
-export async function measureStart(options: MeasureStartOptions): Promise<StartRow> {
-  const { redis, program, services, rounds, profile, signal, say } = options;
-  const here = mostHere(options.here);
-  const node = { name: 'start-1', address: `127.93.${2 + (process.pid % 250)}.1` };
-  const fleet = `bench-${randomUUID().slice(0, 8)}`;
-  const { entries, listeners } = await publish(redis, fleet, { services, here, node });
-  const starts: StartReading[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    signal.throwIfAborted();
-    await using proxy = await startProxy({ program, redis, fleet, node: node.name, workers, profile });
-    const cpu = cpuTimeOf(proxy.pid);
-    starts.push({
-      servingMs: proxy.servingMs,
-      cpuMs: cpu.userMs + cpu.systemMs,
-      peakKiB: peakKiB(proxy.pid),
-    });
-    await prove(proxy, listeners);
-    if (round < rounds) continue;
-    say(
-      `${listeners} Services here: served after ${starts.map(({ servingMs }) => servingMs.toFixed(0)).join(', ')} ms`,
-    );
+/** A fleet with a node that serves so many of the Services, published already. */
+export class StartShare {
+  readonly #options: ShareOptions;
+  readonly #fleet = `bench-${randomUUID().slice(0, 8)}`;
+  readonly #node = { name: 'start-1', address: `127.93.${2 + (process.pid % 250)}.1` };
+  readonly #starts: StartReading[] = [];
+  #size = { entries: 0, listeners: 0 };
+
+  private constructor(options: ShareOptions) {
+    this.#options = options;
+  }
+
+  static async publish(options: ShareOptions): Promise<StartShare> {
+    const { redis, services, here } = options;
+    const share = new StartShare(options);
+    share.#size = await publish(redis, share.#fleet, { services, here: mostHere(here), node: share.#node });
+    return share;
+  }
+
+  /** Throws when the proxy does not listen for all of them. */
+  async start(): Promise<void> {
+    await using _proxy = await this.#start();
+  }
+
+  /** Once more, and then scrapes. */
+  async startAndScrape(): Promise<StartRow> {
+    await using proxy = await this.#start();
     await pause(restMs);
     const rest = await longestWait(proxy.admin, () => pause(restMs));
     const read: ScrapeReading[] = [];
     for (let nth = 0; nth < scrapes; nth++) read.push(await scrape(proxy.admin));
-    return { entries, here: listeners, wanted: options.here, starts, scrapes: read, restMs: rest.ms };
+    const { entries, listeners } = this.#size;
+    const { here: wanted } = this.#options;
+    return { entries, here: listeners, wanted, starts: this.#starts, scrapes: read, restMs: rest.ms };
   }
-  throw new Error('a start needs a round');
+
+  async #start(): Promise<StartedProxy> {
+    const { program, redis, profile } = this.#options;
+    const proxy = await startProxy({ program, redis, fleet: this.#fleet, node: this.#node.name, workers, profile });
+    try {
+      const { userMs, systemMs } = cpuTimeOf(proxy.pid);
+      this.#starts.push({ servingMs: proxy.servingMs, cpuMs: userMs + systemMs, peakKiB: peakKiB(proxy.pid) });
+      await prove(proxy, this.#size.listeners);
+      return proxy;
+    } catch (error) {
+      await proxy[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
 }
 
 /** Each worker has a descriptor for each listener. */
