@@ -122,17 +122,18 @@ export class FleetKeeper {
     const { signal: lead } = this.#lead;
     // A store that is lost again and again may not put off the decision for ever.
     const latest = this.#clock.monotonic() + 2 * ALL_HEARD_MS;
-    for (;;) {
+    for (let isTold = false; ; isTold = true) {
       const now = this.#clock.monotonic();
       const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
       if (lead.aborted) return;
       this.#liveness.answered(heartbeats, now);
       const heard = this.#heardNodes();
-      const isAllHeard = carryingNodes(nodes).every((name) => heard.has(name) || !known.has(name));
-      if (isAllHeard || now >= Math.min(this.#reachableSince + ALL_HEARD_MS, latest)) {
+      const silent = carryingNodes(nodes).filter((name) => known.has(name) && !heard.has(name));
+      if (silent.length === 0 || now >= Math.min(this.#reachableSince + ALL_HEARD_MS, latest)) {
         this.#noteAbsences(nodes, { now, known });
         return;
       }
+      if (!isTold) this.#log.info({ silent, forMs: ALL_HEARD_MS }, 'waiting for proxies before the first decision');
       await wait(this.#clock, LISTEN_AGAIN_MS, AbortSignal.any([lead, signal])).catch(() => undefined);
       signal.throwIfAborted();
       if (lead.aborted) return;
