@@ -1,11 +1,13 @@
 // A scene is a YAML file with all that happens: a document with `step` says how the fleet is from here on, the documents after it are
 // applied as kubectl does. The last step is the one that the scene is about.
+import type { SecretAccess } from '@weir/model';
 import { parseAllDocuments } from 'yaml';
 
 export interface Scene {
   /** Addresses must be of pods, as in a cluster: a directory trusts its files otherwise. */
   readonly trust: 'files' | 'pods';
   readonly sharedPorts: readonly number[];
+  readonly secretAccess: SecretAccess['kind'];
   readonly steps: readonly Step[];
 }
 
@@ -19,6 +21,8 @@ export interface Step {
   readonly seconds: number;
   /** By tenant, the bytes of this month. */
   readonly used: Readonly<Record<string, number>>;
+  /** Secrets of the namespace of the Service that are made here, by name: from and until which day, counted from now. */
+  readonly certificates: Readonly<Record<string, { readonly days: readonly [from: number, until: number] }>>;
   /** `Service shop/web` */
   readonly remove: readonly string[];
   readonly objects: readonly Manifest[];
@@ -37,14 +41,15 @@ type StepDocument = Partial<Omit<Step, 'title' | 'objects'>> & {
 /** What a step leaves out stays as it was, but for what happens in it. */
 export function readScene(text: string): Scene {
   const steps: Step[] = [];
-  let fleet: FleetPart = { trust: 'files', sharedPorts: [] };
+  let fleet: FleetPart = { trust: 'files', sharedPorts: [], secretAccess: 'cluster' };
   for (const document of parseAllDocuments(text)) {
     const raw = document.toJS() as Manifest | StepDocument;
     const before = steps.at(-1);
     if ('step' in raw) {
-      const { step: title, trust = fleet.trust, sharedPorts = fleet.sharedPorts, ...more } = raw;
-      fleet = { trust, sharedPorts };
-      steps.push({ ...START, ...before, ...more, title, remove: more.remove ?? [], objects: [] });
+      const { step: title, trust, sharedPorts, secretAccess, ...more } = { ...fleet, ...raw };
+      fleet = { trust, sharedPorts, secretAccess };
+      const { remove = [], certificates = {} } = more;
+      steps.push({ ...START, ...before, ...more, title, remove, certificates, objects: [] });
     } else if (before !== undefined) {
       steps.splice(-1, 1, { ...before, objects: [...before.objects, raw] });
     } else throw new Error('a scene begins with a step');

@@ -1,5 +1,6 @@
 // Controller, store and console in this process, over a time that stands still between the steps of a scene; proxies say what the scene
 // tells them to. What is shown is what a tenant sees: status and Events of the Service, and `weir explain`.
+import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startConsole, storeSuspensions } from '@weir/console';
@@ -14,11 +15,11 @@ import {
   type Problem,
   type RoutingTable,
 } from '@weir/model';
-import { ManualClock, silentLogger } from '@weir/runtime';
+import { ManualClock, Secret, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
-import { temporaryDirectory } from '@weir/testkit';
+import { makeCertificate, temporaryDirectory } from '@weir/testkit';
 import { weirInside } from '../build/weir-inside.ts';
-import { nameOf, type Scene, type Step } from './scene.ts';
+import { type Manifest, nameOf, type Scene, type Step } from './scene.ts';
 import { type ToldEvent, ToldServices, type ToldStatus } from './told-services.ts';
 
 export interface Shown {
@@ -35,12 +36,17 @@ export interface Stage extends AsyncDisposable {
   play(step: Step): Promise<Shown>;
 }
 
-export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): Promise<Stage> {
+export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene, 'steps'>): Promise<Stage> {
   const directory = temporaryDirectory('scene');
   const clock = new ManualClock();
   const log = silentLogger();
   const store = createMemoryStore({ clock });
-  const source = await openDirectorySource({ paths: [directory.path], clock, watched: false });
+  const source = await openDirectorySource({
+    paths: [directory.path],
+    clock,
+    watched: false,
+    fleetSecret: new Secret('of a fleet that plays one scene only'),
+  });
   const told = new ToldServices();
   const status = new KubernetesStatus({
     api: told,
@@ -52,6 +58,7 @@ export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): P
   const settings = {
     ...DEFAULT_SETTINGS,
     sharedPorts,
+    secretAccess: secretAccess === 'namespaces' ? { kind: secretAccess, namespaces: [] } : { kind: secretAccess },
     trust: trust === 'files' ? { kind: trust } : { kind: trust, serviceCidrs: ['10.96.0.0/16'] },
   };
   const controller = startController({ source, store, settings, status, clock, log });
@@ -71,6 +78,7 @@ export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): P
       await store.heartbeats.beat({ ...HEARTBEAT, node: name, listeners });
     }
   }
+  const dayFromNow = (days: number): Date => new Date(clock.now() + days * 86_400_000);
   async function use({ used }: Step): Promise<void> {
     const slots = Object.entries(used).map(([tenant, receivedBytes]) => {
       const counters = { receivedBytes, sentBytes: 0, connections: 1, requests: 0 };
@@ -83,7 +91,10 @@ export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): P
   return {
     async play(step) {
       for (const name of step.remove) objects.delete(name);
-      for (const object of step.objects) objects.set(nameOf(object), object);
+      const secrets = Object.entries(step.certificates).map(([name, { days }]) =>
+        tlsSecret(name, step, days.map(dayFromNow)),
+      );
+      for (const object of [...step.objects, ...secrets]) objects.set(nameOf(object), object);
       const items = [...objects.values()];
       writeFileSync(join(directory.path, 'scene.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
       await source.look();
@@ -113,6 +124,21 @@ export async function openStage({ trust, sharedPorts }: Omit<Scene, 'steps'>): P
       await directory.close();
     },
   };
+}
+
+function tlsSecret(name: string, { about }: Step, [notBefore, notAfter]: readonly Date[]): Manifest {
+  assert.ok(notBefore && notAfter, 'a certificate has two days');
+  const { chain, key } = makeCertificate({ name: 'web.example', notBefore, notAfter });
+  const [namespace = ''] = about.split('/');
+  const stringData = { 'tls.crt': chain, 'tls.key': key };
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/tls',
+    stringData,
+  };
+  return secret;
 }
 
 const HEARTBEAT = {
