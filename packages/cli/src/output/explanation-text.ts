@@ -1,4 +1,4 @@
-import type { HealthCheck, ServiceLimits } from '@weir/model';
+import type { HealthCheck, ServiceLimits, TlsTermination } from '@weir/model';
 import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
@@ -109,7 +109,7 @@ function healthText(check: HealthCheck): string[] {
 function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['none were ever accepted, so nothing is served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
-  const { sourceRanges, hosts, tlsPassthrough, proxyProtocol } = settings;
+  const { sourceRanges, hosts, tls, tlsPassthrough, proxyProtocol } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
@@ -117,10 +117,18 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     `clients from ${sourceRanges.length === 0 ? 'everywhere' : listed(sourceRanges)}`,
     ...(hosts.length > 0 ? [`clients that ask for ${listed(hosts)}`] : []),
     ...(tlsPassthrough ? ['TLS is passed on as it comes, by the server name that the client asks for'] : []),
+    ...(tls === undefined ? [] : tlsLines(tls)),
     ...(proxyProtocol === null ? [] : [`endpoints are told the client by the PROXY protocol ${proxyProtocol}`]),
     ...(affinity.kind === 'client-ip'
       ? [`the same client meets the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
       : []),
+  ];
+}
+
+function tlsLines({ secret, ports, clientCaSecret }: TlsTermination): string[] {
+  return [
+    `TLS ends here at ${ports.map(({ port }) => `${port}/TCP`).join(', ')}, with the certificate of Secret ${secret}`,
+    ...(clientCaSecret === null ? [] : [`clients show a certificate of a CA in Secret ${clientCaSecret}`]),
   ];
 }
 
