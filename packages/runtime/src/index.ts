@@ -1,5 +1,6 @@
 export { type AdminServer, type AdminServerOptions, createAdminServer } from './admin/admin-server.ts';
 export type { AdminRoute } from './admin/answer.ts';
+export { createHttpServer } from './admin/create-http-server.ts';
 export { ensureDirectory, readFileIfPresent, writeFileAtomic } from './atomic-file.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Clock, systemClock, type Timer } from './clock/clock.ts';

@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, rename, rm, stat } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { basename, dirname, join } from 'node:path';
-import { errorMessage, type Logger } from '@weir/runtime';
+import { createHttpServer, errorMessage, type Logger } from '@weir/runtime';
 
 const LONGEST_PROFILE_S = 60;
 
@@ -37,7 +37,7 @@ interface Answer {
 export async function openLocalAdmin(options: LocalAdminOptions): Promise<LocalAdmin> {
   const { path, log } = options;
   const content: Content = { ...options, profiled: new Set() };
-  const server = createServer((request, response) => void respond(request, response, content));
+  const server = createHttpServer((request, response) => void respond(request, response, content));
   // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
   const draft = join(dirname(path), `.${basename(path)}-${randomUUID().slice(0, 8)}`);
   server.listen(draft);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { formatHostPort, type HostPort } from '../config/host-port.ts';
@@ -8,6 +8,7 @@ import { listenError } from '../listen-error.ts';
 import { type Logger, silentLogger } from '../log.ts';
 import type { Part } from '../process/start-parts.ts';
 import { type AdminContent, type AdminMetrics, type AdminRoute, type Answer, answerFor, json } from './answer.ts';
+import { createHttpServer } from './create-http-server.ts';
 
 export interface AdminServerOptions extends HostPort {
   readonly health: Health;
@@ -39,7 +40,7 @@ const LAST_ANSWERS_MS = 1_000;
 export function createAdminServer(options: AdminServerOptions): AdminServer {
   const { health, metrics, routes = {}, log = silentLogger(), clock = systemClock } = options;
   const content: AdminContent = { health, metrics, log, routes };
-  const server = createServer(
+  const server = createHttpServer(
     { ...TIMEOUTS, maxHeaderSize: 16_384 },
     (request, response) => void respond(request, response, content),
   );

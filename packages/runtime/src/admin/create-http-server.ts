@@ -1,0 +1,7 @@
+import type { createServer } from 'node:http';
+
+/**
+ * As of `node:http`. An `import` of it reads everything that it exports, and one of that (`WebSocket`) brings an HTTP client and HTTP/2:
+ * 25 ms of CPU time at each start, and 7 MB.
+ */
+export const createHttpServer: typeof createServer = process.getBuiltinModule('node:http').createServer;
