@@ -5,6 +5,7 @@ import { peakKiB } from '../control/own-memory.ts';
 import { sameTime } from '../control/same-time.ts';
 import { cpuTimeOf } from '../measure/cpu-time.ts';
 import { descriptorLimit } from '../measure/descriptors.ts';
+import { queuedMsOf } from '../measure/queued-time.ts';
 import { longestWait } from './longest-wait.ts';
 import type { PublisherCalls } from './publisher-process.ts';
 import type { StartLayout } from './start-cluster.ts';
@@ -69,7 +70,9 @@ export class StartShare {
     const proxy = await startProxy({ program, redis, fleet: this.#fleet, node: this.#node.name, workers, profile });
     try {
       const { userMs, systemMs } = cpuTimeOf(proxy.pid);
-      this.#starts.push({ servingMs: proxy.servingMs, cpuMs: userMs + systemMs, peakKiB: peakKiB(proxy.pid) });
+      const cpuMs = userMs + systemMs;
+      const queuedMs = queuedMsOf(proxy.pid);
+      this.#starts.push({ servingMs: proxy.servingMs, cpuMs, queuedMs, peakKiB: peakKiB(proxy.pid) });
       await prove(proxy, this.#size.listeners);
       return proxy;
     } catch (error) {

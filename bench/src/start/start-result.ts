@@ -25,6 +25,8 @@ export type StartReading = {
   readonly servingMs: number;
   /** CPU time of all threads until then. */
   readonly cpuMs: number;
+  /** How long its main thread was ready to run until then and had no processor: it has no time to lose. */
+  readonly queuedMs: number;
   readonly peakKiB: number;
 };
 

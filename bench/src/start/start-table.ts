@@ -6,7 +6,7 @@ import type { StartRow } from './start-result.ts';
 export const startBars = { services: 10_000, ms: 2_000, peakMiB: 400, waitMs: 50 } as const;
 
 const head = [
-  ...['Services here', 'entries', 'served after, ms', 'CPU, ms', 'MiB, highest', 'bar of the start'],
+  ...['Services here', 'entries', 'served after, ms', 'CPU, ms', 'queued, ms', 'MiB, highest', 'bar of the start'],
   ...['a scrape, ms', 'MB', 'longest wait in it, ms', 'at rest, ms', 'bar of the wait'],
 ];
 
@@ -33,6 +33,7 @@ function cells(row: StartRow): string[] {
     String(entries),
     `${whole(median(serving))} (${whole(Math.min(...serving))}–${whole(Math.max(...serving))})`,
     whole(median(starts.map(({ cpuMs }) => cpuMs))),
+    whole(median(starts.map(({ queuedMs }) => queuedMs))),
     whole(peakMiB),
     hasStartBar(row) ? bar.join('; ') : '',
     whole(median(scrapes.map(({ ms }) => ms))),
