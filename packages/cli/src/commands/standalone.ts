@@ -23,6 +23,7 @@ Examples:
   weir standalone -f manifests/ --classless --node edge-1=192.0.2.10 --node edge-2=192.0.2.11
   weir standalone -f manifests/ --redis redis://:password@127.0.0.1:6379
 
+With --redis, Secrets are read only if WEIR_FLEET_SECRET is set: private keys lie there sealed with it.
 A directory may hold EndpointSlices with loopback addresses. Files are watched: what changes is served at once.
 When everything listens, a line "ready" with the console's URL stands on stderr. SIGTERM and SIGINT end it in
 good order; a second one at once.`;
@@ -73,6 +74,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
   const { startStandalone } = await import('../standalone/start-standalone.ts');
   const running = await startStandalone({
     ...options,
+    fleetSecret: terminal.env.WEIR_FLEET_SECRET,
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,
     onProblems({ come, gone }) {

@@ -1,4 +1,4 @@
-import { NOTHING_HELD, type Problem, tableToJson, translate } from '@weir/model';
+import { NOTHING_HELD, type Problem, tableToJson, translate, validityFor } from '@weir/model';
 import { systemClock } from '@weir/runtime';
 import type { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
@@ -32,11 +32,14 @@ async function dryRun(options: ManifestOptions): Promise<DryRun> {
   const { filename, node = [] } = options;
   const fleet = fleetOptionsOf(options);
   const { openDirectorySource } = await import('@weir/controller');
-  const source = await openDirectorySource({ paths: filename, nodes: node, clock: systemClock, watched: false });
+  const { randomSecret } = await import('../standalone/fleet-secret.ts');
+  const once = { clock: systemClock, watched: false, fleetSecret: randomSecret() };
+  const source = await openDirectorySource({ paths: filename, nodes: node, ...once });
   try {
     const snapshot = source.snapshot();
-    const settings = directorySettings(snapshot.nodes, fleet);
-    const { table, statuses, problems } = translate({ ...snapshot, settings }, NOTHING_HELD);
+    const settings = directorySettings(snapshot.nodes, { ...fleet, secretAccess: { kind: 'cluster' } });
+    const { validity } = validityFor(snapshot.secrets ?? [], systemClock.now());
+    const { table, statuses, problems } = translate({ ...snapshot, settings, validity }, NOTHING_HELD);
     return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
   } finally {
     await source.close();

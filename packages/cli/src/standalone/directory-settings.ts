@@ -27,7 +27,10 @@ export function fleetOptionsOf(options: Partial<FleetOptions>): FleetOptions {
  * How a fleet of a directory is run. On a laptop one node is all there is, and no Service shall be called degraded for it: a
  * Service gets as many nodes as carry traffic at the start, and no more than the default.
  */
-export function directorySettings(nodes: readonly NodeObject[], options: FleetOptions): FleetSettings {
+export function directorySettings(
+  nodes: readonly NodeObject[],
+  options: FleetOptions & Pick<FleetSettings, 'secretAccess'>,
+): FleetSettings {
   const carrying = nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).length;
   const nodesPerService = Math.max(1, Math.min(carrying, DEFAULT_SETTINGS.nodesPerService));
   return { ...DEFAULT_SETTINGS, ...options, nodesPerService };

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { type RunningProxy, startProxy } from '@weir/proxy';
-import type { Clock, Logger } from '@weir/runtime';
+import type { Clock, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { version } from '../version.ts';
 
@@ -9,6 +9,8 @@ export interface NodeProxyOptions {
   readonly fleet: string;
   readonly node: string;
   readonly store: Store;
+  /** What private keys are sealed with; undefined: none can be opened. */
+  readonly fleetSecret: Secret | undefined;
   readonly workers: number | undefined;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly state: string | undefined;

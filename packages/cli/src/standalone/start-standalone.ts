@@ -9,11 +9,12 @@ import {
   startController,
 } from '@weir/controller';
 import { kernelAdvice, trustAdvice } from '@weir/proxy';
-import { systemClock as clock, type HostPort, type Logger, type Part, startParts } from '@weir/runtime';
+import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { aborted } from './aborted.ts';
 import { directorySettings, type FleetOptions, fleetOptionsOf } from './directory-settings.ts';
 import { FleetProxies } from './fleet-proxies.ts';
+import { fleetSecretFor } from './fleet-secret.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { startNodeProxy } from './start-node-proxy.ts';
 import { whenServing } from './when-serving.ts';
@@ -29,6 +30,8 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly trustProxyProtocol?: readonly string[];
   readonly state?: string;
   readonly redis?: string;
+  /** WEIR_FLEET_SECRET, as it stands there. */
+  readonly fleetSecret?: string | undefined;
   readonly log: Logger;
   /** Aborted while it starts: it gives up. */
   readonly signal: AbortSignal;
@@ -62,6 +65,8 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
 /** The parts, each from its start on. */
 interface Made {
   readonly onDrain: () => void;
+  /** Undefined: Secrets are not read. */
+  fleetSecret: Secret | undefined;
   source: DirectorySource;
   store: Store;
   console?: RunningConsole;
@@ -77,7 +82,11 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
     {
       name: 'source',
       async start() {
-        made.source = await openDirectorySource({ paths: filename, nodes: node, clock });
+        const { fleetSecret: given, redis, state } = options;
+        made.fleetSecret = await fleetSecretFor({ given, redis, state });
+        const { fleetSecret } = made;
+        made.source = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
+        if (made.source.ignored().has('Secret')) onAdvice?.(SECRETS_NOT_READ);
       },
       close: () => made.source.close(),
     },
@@ -93,8 +102,9 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
     {
       name: 'controller',
       async start(signal) {
-        const { source, store } = made;
-        const settings = directorySettings(source.snapshot().nodes, fleet);
+        const { source, store, fleetSecret } = made;
+        const secretAccess = { kind: fleetSecret === undefined ? 'none' : 'cluster' } as const;
+        const settings = directorySettings(source.snapshot().nodes, { ...fleet, secretAccess });
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
         await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
       },
@@ -103,10 +113,11 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
     {
       name: 'proxies',
       async start(signal) {
-        const { store, onDrain } = made;
+        const { store, onDrain, fleetSecret } = made;
         const { workers, trustProxyProtocol, state } = options;
         for (const advice of [...trustAdvice(trustProxyProtocol), ...(await kernelAdvice())]) onAdvice?.(advice);
-        const each = { fleet: fleetNameFor(options), store, workers, trustProxyProtocol, state, onDrain, log, clock };
+        const of = { fleet: fleetNameFor(options), store, fleetSecret };
+        const each = { ...of, workers, trustProxyProtocol, state, onDrain, log, clock };
         made.proxies = new FleetProxies({
           store,
           log: log.child({ part: 'proxies' }),
@@ -127,6 +138,9 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
     },
   ];
 }
+
+const SECRETS_NOT_READ =
+  'Secrets are not read: with --redis the keys in them lie there sealed, and WEIR_FLEET_SECRET is not set, which they are sealed with; set it to the same secret of at least 32 characters for all processes of the fleet';
 
 /** A part whose start fails has cleaned up after itself. */
 async function orClosed(begun: { close(): Promise<void> }, settled: Promise<unknown>): Promise<void> {

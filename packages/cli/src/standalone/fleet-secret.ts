@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { FLEET_SECRET } from '@weir/controller';
+import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, writeFileAtomic } from '@weir/runtime';
+
+export interface FleetSecretChoice {
+  /** WEIR_FLEET_SECRET, as it stands there. */
+  readonly given?: string | undefined;
+  readonly redis?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+/**
+ * What private keys are sealed with. This process makes one for itself, and keeps it in the state directory, so that what lies there can
+ * be opened after a restart. In a Redis keys lie for others, too, who must have the same one: undefined when none is given.
+ */
+export async function fleetSecretFor({ given = '', redis, state }: FleetSecretChoice): Promise<Secret | undefined> {
+  if (given.trim() !== '') {
+    const secret = FLEET_SECRET.parse(given);
+    if (secret === undefined) throw new UsageError(`WEIR_FLEET_SECRET is [redacted]; use ${FLEET_SECRET.allowed}`);
+    return secret;
+  }
+  if (redis !== undefined) return undefined;
+  return state === undefined ? randomSecret() : keptIn(state);
+}
+
+/** For as long as this process lasts. */
+export function randomSecret(): Secret {
+  return new Secret(randomBytes(32).toString('base64url'));
+}
+
+async function keptIn(directory: string): Promise<Secret> {
+  const path = join(directory, 'fleet-secret');
+  const kept = await orUsage(readFileIfPresent(path));
+  if (kept === undefined) {
+    const made = randomSecret();
+    await orUsage(ensureDirectory(directory).then(() => writeFileAtomic(path, `${made.reveal()}\n`)));
+    return made;
+  }
+  const secret = FLEET_SECRET.parse(kept);
+  if (secret === undefined) throw new UsageError(`--state: ${path} is damaged; delete it, and another is made`);
+  return secret;
+}
+
+/** Where its state is kept is the choice of whoever starts it. */
+async function orUsage<T>(doing: Promise<T>): Promise<T> {
+  try {
+    return await doing;
+  } catch (error) {
+    throw new UsageError(`--state: ${errorMessage(error)}`, { cause: error });
+  }
+}
