@@ -1,4 +1,4 @@
-import type { SecretObject, Validity } from '../snapshot.ts';
+import type { CertificatePair, SecretObject, Validity } from '../snapshot.ts';
 
 const DAY_MS = 86_400_000;
 /** Whoever renews by itself has done so by now; who does it by hand has two weeks. */
@@ -19,22 +19,25 @@ export function validityFor(secrets: readonly SecretObject[], now: number): Vali
   let nextAt: number | undefined;
   for (const { namespace, name, certificate } of secrets) {
     if (certificate?.kind !== 'good') continue;
-    const { notBefore, notAfter } = certificate;
-    const expiresSoonAt = notAfter - Math.min(NOTICE_MS, (notAfter - notBefore) * NOTICE_SHARE);
-    // A certificate is good in the second in which it ends (RFC 5280, 4.1.2.5).
-    const ends = [notBefore, expiresSoonAt, notAfter + 1_000];
-    const stage = ends.findIndex((end) => now < end);
-    const found = STAGES[stage];
-    if (found !== undefined) validity.set(secretPath(namespace, name), found);
-    const next = ends[stage];
-    if (next !== undefined) nextAt = Math.min(nextAt ?? next, next);
-    if (stage < 0) validity.set(secretPath(namespace, name), 'expired');
+    const { stage, until } = stageOf(certificate, now);
+    if (stage !== 'good') validity.set(secretPath(namespace, name), stage);
+    if (until !== undefined) nextAt = Math.min(nextAt ?? until, until);
   }
   return { validity, nextAt };
 }
 
-/** While the first, second, third of its ends is still to come. */
-const STAGES: readonly (Validity | undefined)[] = ['early', undefined, 'expiring'];
+function stageOf(
+  { notBefore, notAfter }: CertificatePair,
+  now: number,
+): { readonly stage: Validity | 'good'; readonly until: number | undefined } {
+  const expiresSoonAt = notAfter - Math.min(NOTICE_MS, (notAfter - notBefore) * NOTICE_SHARE);
+  // It is good in the second in which it ends (RFC 5280, 4.1.2.5).
+  const endsAt = notAfter + 1_000;
+  if (now < notBefore) return { stage: 'early', until: notBefore };
+  if (now < expiresSoonAt) return { stage: 'good', until: expiresSoonAt };
+  if (now < endsAt) return { stage: 'expiring', until: endsAt };
+  return { stage: 'expired', until: undefined };
+}
 
 /** No name holds a slash. */
 export function secretPath(namespace: string, name: string): string {
