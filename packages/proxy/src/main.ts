@@ -13,6 +13,8 @@ import {
   parseConfig,
   path,
   runProcess,
+  Secret,
+  setting,
   text,
   url,
 } from '@weir/runtime';
@@ -31,6 +33,15 @@ const CIDR: Format<string> = {
   allowed: 'a network such as 192.0.2.0/24',
   parse: (raw) => parseCidr(raw)?.text,
 };
+/** As the controller has it: they must have the same. */
+const FLEET_SECRET: Format<Secret> = {
+  allowed: 'a secret of at least 32 characters, the same for the controller and all proxies',
+  parse(raw) {
+    const text = raw.replace(/\r?\n$/, '');
+    return text.length < 32 || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
+  },
+  show: () => '[redacted]',
+};
 
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
@@ -40,6 +51,7 @@ const CONFIG = {
   workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
+  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET)),
   stateDirectory: optional(path('WEIR_STATE')),
   level: logLevel('WEIR_LOG_LEVEL'),
 };

@@ -1,4 +1,4 @@
-import type { Clock, HostPort, Logger } from '@weir/runtime';
+import type { Clock, HostPort, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
 
 export interface ProxyOptions {
@@ -17,6 +17,8 @@ export interface ProxyOptions {
    * client is. Absent: nobody is.
    */
   readonly trustProxyProtocol?: readonly string[] | undefined;
+  /** Opens the private keys that the controller sealed by the same. Absent: clients are refused where TLS ends here. */
+  readonly fleetSecret?: Secret | undefined;
   /** Last good table, cut-offs and journals, below a folder of the node's name. Absent: nothing survives. */
   readonly stateDirectory?: string | undefined;
   readonly log: Logger;

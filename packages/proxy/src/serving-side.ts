@@ -10,6 +10,7 @@ import { CutoffRoom } from './table/cutoff-room.ts';
 import { MaglevRoom } from './table/maglev-room.ts';
 import { Propagation } from './table/propagation.ts';
 import { TableRoom } from './table/table-room.ts';
+import { createSecretAdvice } from './tls/secret-advice.ts';
 import { WorkerPool } from './workers/worker-pool.ts';
 import { WORKER_ENTRY } from './workers/worker-thread.ts';
 
@@ -26,7 +27,9 @@ export interface ServingSide {
 /** Nothing runs before the pool is started. `onChange`: what is applied or listened to may have changed. */
 export function createServingSide(settings: ProxySettings, slots: SlotBook, onChange: () => void): ServingSide {
   const { node, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol, workerHeapMb } = settings;
+  const { fleetSecret } = settings;
   const limits = new LimitBook(workers);
+  const adviseSecret = createSecretAdvice({ fleetSecret, routes: () => tables.matcher.routes, log });
   const propagation = new Propagation(clock);
   const tables = new TableRoom({
     node,
@@ -37,6 +40,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
       maglev.settle(keys);
       health.settle(keys);
       listeners.settle(keys);
+      adviseSecret(keys);
     },
     onPropagated: (changedAt) => propagation.arrived(changedAt),
   });
@@ -75,6 +79,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     node,
     entry: workerEntry,
     trustProxyProtocol,
+    fleetSecret,
     slots,
     limits,
     heapMb: workerHeapMb,

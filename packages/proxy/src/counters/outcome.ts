@@ -20,7 +20,11 @@ export const REFUSALS = [
   'bad-client-hello',
   /** The server name of its ClientHello is none of the Service's. */
   'unknown-host',
-  /** PROXY header or ClientHello did not come whole in time (at a shared port: before many others came), or the client closed before. */
+  /** TLS ends here, and this proxy has no certificate for it that it can use. */
+  'no-certificate',
+  /** TLS ends here, and client and proxy did not come to terms: version, cipher, ALPN, the client's certificate; or it left. */
+  'tls-handshake-failed',
+  /** PROXY header, ClientHello or the rest of the handshake did not come in time (at a shared port: before many others came), or the client closed before. */
   'prelude-timeout',
   'prelude-incomplete',
   /** It had reset before it was taken, and nobody can be asked any more who it was. */

@@ -32,7 +32,7 @@ export interface Tlv {
 }
 
 /** PP2_TYPE_… (2.2.2 to 2.2.6). */
-export const TLV = { alpn: 0x01, authority: 0x02, crc32c: 0x03, noop: 0x04, uniqueId: 0x05 } as const;
+export const TLV = { alpn: 0x01, authority: 0x02, crc32c: 0x03, noop: 0x04, uniqueId: 0x05, ssl: 0x20 } as const;
 
 export type ProxyHeaderFault =
   /** v1 */

@@ -11,6 +11,8 @@ export interface ProxyHeaderContent extends ProxiedEnds {
   readonly authority?: string | undefined;
   /** The protocol that was agreed upon, such as `h2`. */
   readonly alpn?: string | undefined;
+  /** The client came by TLS, which ended before. */
+  readonly tls?: { readonly version: string; readonly isVerified: boolean } | undefined;
   readonly withChecksum?: boolean | undefined;
 }
 
@@ -70,12 +72,27 @@ function writeV2(content: ProxyHeaderContent, { family, from, to }: Addresses): 
   return header;
 }
 
-function tlvsOf({ alpn, authority, uniqueId, withChecksum = false }: ProxyHeaderContent): Buffer {
+function tlvsOf({ alpn, authority, uniqueId, tls, withChecksum = false }: ProxyHeaderContent): Buffer {
   return Buffer.concat([
     tlv(TLV.alpn, alpn),
     tlv(TLV.authority, authority),
     tlv(TLV.uniqueId, uniqueId),
+    tlv(TLV.ssl, tls && sslOf(tls)),
     tlv(TLV.crc32c, withChecksum ? Buffer.alloc(4) : undefined),
+  ]);
+}
+
+/** PP2_CLIENT_SSL, PP2_CLIENT_CERT_CONN, PP2_CLIENT_CERT_SESS: it came by TLS, and has shown a certificate, now or in its session. */
+const BY_TLS = 0x01;
+const BY_CERTIFICATE = 0x06;
+const PP2_SUBTYPE_SSL_VERSION = 0x21;
+
+/** 2.2.6. `verify` is 0 only where a certificate was shown and is believed. */
+function sslOf({ version, isVerified }: { readonly version: string; readonly isVerified: boolean }): Buffer {
+  return Buffer.concat([
+    Buffer.of(isVerified ? BY_TLS | BY_CERTIFICATE : BY_TLS),
+    Buffer.of(0, 0, 0, isVerified ? 0 : 1),
+    tlv(PP2_SUBTYPE_SSL_VERSION, version),
   ]);
 }
 

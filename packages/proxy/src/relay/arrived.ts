@@ -1,5 +1,6 @@
 import type { Client } from '@weir/model/data-plane';
 import type { SocketAddress, TcpStream } from '../tcp/transport.ts';
+import type { TlsAgreement } from '../tls/tls-stream.ts';
 
 /** What is known of a connection when it is let in. */
 export interface Arrived {
@@ -8,6 +9,10 @@ export interface Arrived {
   readonly destination: SocketAddress;
   /** Of its ClientHello; null: not looked for, or none. */
   readonly serverName: string | null;
+  /** Whether `prelude` begins with a ClientHello. */
+  readonly hasHello: boolean;
+  /** TLS has ended here, by this. */
+  readonly tls?: TlsAgreement;
   /** Read from the client and counted already, and to be sent to the endpoint first. */
   readonly prelude: Uint8Array;
 }
@@ -16,7 +21,7 @@ const NOTHING = new Uint8Array(0);
 
 /** Of a stream from which nothing was read. */
 export function arrivedAt(destination: SocketAddress, stream: TcpStream): Arrived {
-  return { client: new StreamClient(stream), destination, serverName: null, prelude: NOTHING };
+  return { client: new StreamClient(stream), destination, serverName: null, hasHello: false, prelude: NOTHING };
 }
 
 /** The peer of a stream. To ask for it is a system call, which most connections need not pay for. */

@@ -182,7 +182,7 @@ export class Connection implements StreamEvents, Member, PacedReader {
     this.#load = load;
     load.active += 1;
     this.#endpoint = this.#context.transport.connect(load.endpoint, this);
-    this.#endpoint.readAtMost?.(this.#pacing.slice('out'));
+    this.#endpoint.readAtMost?.(Math.min(this.#pacing.slice('out'), this.#client.mostAtOnce ?? Infinity));
   }
 
   /** `code` as in errno; undefined: it did not answer in time. */

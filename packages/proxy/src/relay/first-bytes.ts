@@ -8,13 +8,14 @@ const UNIQUE_ID_BYTES = 16;
 
 /** What the endpoint gets before anything is relayed: who the client is, if it wants to know, and what was read already. */
 export function firstBytesFor({ proxyProtocol }: ServiceSettings, arrived: Arrived): Uint8Array {
-  const { client, destination, serverName, prelude } = arrived;
+  const { client, destination, serverName, tls, prelude } = arrived;
   if (proxyProtocol === null) return prelude;
   const header = writeProxyHeader(proxyProtocol, {
     source: { address: client.address, port: client.port },
     destination: { address: destination.address, port: destination.port },
     ...(proxyProtocol === 'v2' ? { uniqueId: randomBytes(UNIQUE_ID_BYTES) } : {}),
     ...(serverName === null ? {} : { authority: serverName }),
+    ...(tls === undefined ? {} : { alpn: tls.alpn ?? undefined, tls }),
   });
   return prelude.length === 0 ? header : Buffer.concat([header, prelude]);
 }

@@ -2,6 +2,8 @@
 // --pending-deprecation). What they offer is looked at before it is used: whatever is missing or of another form makes
 // the choice fall on public `net`. Every thread has bindings of its own.
 
+import { Socket, type SocketConstructorOpts } from 'node:net';
+
 export interface TcpHandle {
   /** Ours: found by the functions below, which are functions of a module, so that no stream needs closures. */
   owner: unknown;
@@ -114,4 +116,12 @@ export function requireBareBinding(): BareBinding {
   const found = findBareBinding();
   if (found === undefined) throw new Error('this Node has no bare TCP handles');
   return found;
+}
+
+/** A public socket that has the handle from now on, is paused, and has `unread` to be read first. */
+export function socketOn(handle: TcpHandle, unread: Uint8Array): Socket {
+  const given = { handle, allowHalfOpen: true, pauseOnCreate: true };
+  const socket = new Socket(given as unknown as SocketConstructorOpts);
+  if (unread.length > 0) socket.unshift(unread);
+  return socket;
 }

@@ -2,12 +2,14 @@
 // the buffer that all streams read into never goes to libuv, which would keep its address while the next read
 // overwrites it; and a descriptor is never written to after its handle began to close, for the kernel gives its number
 // to the next connection. All of it is the state of one stream, which is why the file is long.
+import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { requireBareBinding, type TcpHandle } from './bare-binding.ts';
+import { requireBareBinding, socketOn, type TcpHandle } from './bare-binding.ts';
 import { ending, onFinished, onRead, onWritten, rests } from './bare-callbacks.ts';
 import { CopySpace } from './copy-space.ts';
+import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
-import type { StreamEvents, TcpStream } from './transport.ts';
+import type { AcceptedStream, StreamEvents } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { Views } from './views.ts';
 import { writeNow } from './write-now.ts';
@@ -30,7 +32,6 @@ const received = new Views(WIDE);
 const wide = received.memory;
 const narrow = wide.subarray(0, NARROW);
 const copies = new CopySpace(SMALL_SIZE);
-let lastReader: BareStream | undefined;
 const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
 const fins = new TurnQueue<BareStream>((stream) => stream.finish());
 const paused = new PausedStreams();
@@ -42,7 +43,7 @@ interface PeerName {
 
 type Fin = 'none' | 'wanted' | 'sending' | 'sent';
 
-export class BareStream implements TcpStream {
+export class BareStream implements AcceptedStream {
   readonly #handle: TcpHandle;
   #events: StreamEvents | undefined;
   #isAccepted = false;
@@ -175,10 +176,22 @@ export class BareStream implements TcpStream {
     else this.#resetNow();
   }
 
+  toSocket(unread: Uint8Array): Socket {
+    if (this.#isClosed || this.#pending > 0 || this.#fin !== 'none')
+      throw new Error('a stream in use was to be given away');
+    // While it can still be asked.
+    this.#peerName();
+    if (this.#isPolling) this.#stopPolling();
+    this.#seal(undefined);
+    this.#events = undefined;
+    this.#handle.owner = undefined;
+    return socketOn(this.#handle, unread);
+  }
+
   /** So much has been read. Returns where the next read goes, if elsewhere. */
   take(count: number): Uint8Array | undefined {
-    const isAlone = lastReader === this;
-    lastReader = this;
+    const isAlone = lastReader.stream === this;
+    lastReader.stream = this;
     if (count === this.#window) {
       this.#streak += 1;
       this.#yieldTurn();

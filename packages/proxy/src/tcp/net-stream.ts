@@ -1,9 +1,11 @@
-// A stream on public `net`. Accepted sockets can only be read through 'data' (each chunk is a fresh buffer, which a
-// write may keep); connected ones read into one shared buffer, which a write must never keep.
+// A stream on a public socket. Accepted ones can only be read through 'data' (each chunk is a fresh buffer, which a write may
+// keep); connected ones read into one shared buffer, which a write must never keep. Those of TLS differ in a few ways: `SocketWays`.
 import { connect, type Socket } from 'node:net';
 import { CopySpace } from './copy-space.ts';
+import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
-import type { SocketAddress, StreamEvents, TcpStream } from './transport.ts';
+import { thisTurn } from './this-turn.ts';
+import type { AcceptedStream, SocketAddress, StreamEvents } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 const READ_SIZE = 65_536;
@@ -22,9 +24,32 @@ const paused = new PausedStreams();
 const NOTHING = new Uint8Array(0);
 const turns = new TurnQueue<NetStream>((stream) => stream.goOn());
 
+/** What sockets do each in their own way. */
+export interface SocketWays {
+  readonly mostAtOnce?: number;
+  /** `isOurs`: nobody else has the bytes, and the socket may keep them. */
+  write(socket: Socket, bytes: Uint8Array, { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void }): void;
+  /** RST, and the descriptor is released, whatever is under way. */
+  reset(socket: Socket): void;
+  /** Makes the socket fail if its peer has reset; sends nothing. */
+  probe(socket: Socket): void;
+  /** Why the end of what it reads is a failure; undefined: it is the peer's end. */
+  faultOfEnd?(socket: Socket): string | undefined;
+}
+
+const PLAIN: SocketWays = { write: writeCopy, reset: resetPlain, probe: writeNothing };
+
 /** The stream of a new connection. Nobody is told anything before `accept`. */
 export function acceptedStream(socket: Socket): NetStream {
   return new NetStream(socket);
+}
+
+/** A stream on another kind of socket. It does not read before `readStart`. */
+export function streamOn(socket: Socket, ways: SocketWays, events: StreamEvents): NetStream {
+  const stream = new NetStream(socket, ways);
+  socket.pause();
+  stream.accept(events);
+  return stream;
 }
 
 export function connectedStream({ address, port }: SocketAddress, events: StreamEvents): NetStream {
@@ -53,19 +78,23 @@ const STREAM = Symbol('stream');
 /** Found from the socket by the event handlers, which are functions of the module: no closures per connection. */
 type OwnedSocket = Socket & { [STREAM]: NetStream };
 
-class NetStream implements TcpStream {
+export class NetStream implements AcceptedStream {
   events: StreamEvents | undefined;
   readonly #socket: Socket;
+  readonly #ways: SocketWays;
   watchedAt = -1;
   #isAccepted = false;
   #isReading = false;
   #hasYielded = false;
+  /** Read in this turn. */
   #burst = 0;
+  #turn = 0;
   /** Stays as it was when the socket fails: what it held then never reached the kernel. */
   #queued = 0;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, ways: SocketWays = PLAIN) {
     this.#socket = socket;
+    this.#ways = ways;
     (socket as OwnedSocket)[STREAM] = this;
     socket.on('error', onError);
     socket.on('close', onClose);
@@ -81,6 +110,10 @@ class NetStream implements TcpStream {
 
   get queued(): number {
     return this.#queued;
+  }
+
+  get mostAtOnce(): number {
+    return this.#ways.mostAtOnce ?? Number.POSITIVE_INFINITY;
   }
 
   accept(events: StreamEvents): void {
@@ -108,16 +141,13 @@ class NetStream implements TcpStream {
   }
 
   probe(): void {
-    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#socket.write(NOTHING);
+    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#ways.probe(this.#socket);
   }
 
   write(bytes: Uint8Array): number {
     const socket = this.#socket;
     const before = this.#queued;
-    if (!socket.destroyed) {
-      if (bytes === fresh) socket.write(bytes, this.#onWritten);
-      else this.#writeCopy(bytes);
-    }
+    if (!socket.destroyed) this.#ways.write(socket, bytes, { isOurs: bytes === fresh, onWritten: this.#onWritten });
     this.#queued = hasFailed(socket) ? before + bytes.length : socket.writableLength;
     return this.#queued;
   }
@@ -127,20 +157,28 @@ class NetStream implements TcpStream {
   }
 
   reset(): void {
-    const socket = this.#socket;
-    if (socket.destroyed) return;
-    if (socket.connecting) socket.destroy();
-    // libuv refuses to reset while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
-    else if (isSendingFin(socket)) socket.once('finish', resetNow);
-    else socket.resetAndDestroy();
+    if (!this.#socket.destroyed) this.#ways.reset(this.#socket);
   }
 
-  #writeCopy(bytes: Uint8Array): void {
-    const space = bytes.length <= SMALL_SIZE ? smallCopies : largeCopies;
-    const copy = bytes.length <= READ_SIZE ? space.copy(bytes) : Buffer.from(bytes);
-    this.#socket.write(copy, this.#onWritten);
-    // `writableLength` counts a write until it is over: 0 says that neither libuv nor the socket holds the copy.
-    if (this.#socket.writableLength > 0) space.keep();
+  toSocket(unread: Uint8Array): Socket {
+    const socket = this.#socket;
+    socket.pause();
+    socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+    paused.forget(this);
+    this.events = undefined;
+    if (unread.length > 0) socket.unshift(unread);
+    return socket;
+  }
+
+  /** It failed in a way that the socket does not know of. */
+  fail(code: string): void {
+    this.failed(code);
+    this.reset();
+  }
+
+  /** What `onClose` says later. */
+  failed(code: string): void {
+    codes.set(this.#socket, code);
   }
 
   readonly #onWritten = (): void => {
@@ -150,9 +188,13 @@ class NetStream implements TcpStream {
   };
 
   take(bytes: Uint8Array): void {
-    // Only a full read is followed by another one in the same turn.
-    this.#burst = bytes.length < READ_SIZE ? 0 : this.#burst + bytes.length;
-    if (this.#burst >= TURN_SIZE) this.#yieldTurn();
+    lastReader.stream = this;
+    const turn = thisTurn();
+    if (this.#turn !== turn) this.#burst = 0;
+    this.#turn = turn;
+    this.#burst += bytes.length;
+    // One more might be too much.
+    if (this.#burst > TURN_SIZE - READ_SIZE && !this.#hasYielded) this.#yieldTurn();
     try {
       this.events?.onData(this, bytes);
     } catch (thrown) {
@@ -161,7 +203,6 @@ class NetStream implements TcpStream {
   }
 
   #yieldTurn(): void {
-    this.#burst = 0;
     this.#hasYielded = true;
     this.#socket.pause();
     turns.add(this);
@@ -170,6 +211,13 @@ class NetStream implements TcpStream {
   goOn(): void {
     this.#hasYielded = false;
     if (this.#isReading) this.#socket.resume();
+  }
+
+  /** All that the peer sent has been told. */
+  end(): void {
+    const fault = this.#ways.faultOfEnd?.(this.#socket);
+    if (fault === undefined) this.tell('onEnd');
+    else this.fail(fault);
   }
 
   tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
@@ -181,12 +229,39 @@ class NetStream implements TcpStream {
   }
 }
 
+function writeCopy(
+  socket: Socket,
+  bytes: Uint8Array,
+  { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void },
+): void {
+  if (isOurs) {
+    socket.write(bytes, onWritten);
+    return;
+  }
+  const space = bytes.length <= SMALL_SIZE ? smallCopies : largeCopies;
+  const copy = bytes.length <= READ_SIZE ? space.copy(bytes) : Buffer.from(bytes);
+  socket.write(copy, onWritten);
+  // `writableLength` counts a write until it is over: 0 says that neither libuv nor the socket holds the copy.
+  if (socket.writableLength > 0) space.keep();
+}
+
+function resetPlain(socket: Socket): void {
+  if (socket.connecting) socket.destroy();
+  // libuv refuses to reset while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
+  else if (isSendingFin(socket)) socket.once('finish', resetNow);
+  else socket.resetAndDestroy();
+}
+
+function writeNothing(socket: Socket): void {
+  socket.write(NOTHING);
+}
+
 /** From then on `writableLength` falls without anything being sent. */
 function hasFailed(socket: Socket): boolean {
   return socket.destroyed || socket.errored !== null;
 }
 
-function isSendingFin(socket: Socket): boolean {
+export function isSendingFin(socket: Socket): boolean {
   return socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
 }
 
@@ -205,7 +280,7 @@ function onData(this: Socket, chunk: Uint8Array): void {
 }
 
 function onEnd(this: Socket): void {
-  streamOf(this).tell('onEnd');
+  streamOf(this).end();
 }
 
 const codes = new WeakMap<Socket, string>();

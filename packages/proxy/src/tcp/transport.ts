@@ -1,6 +1,7 @@
 // The one door to TCP. What stands behind it (bare handles, or public `net`) is held to
 // `test/tcp/transport-contract.ts`. Nothing here allocates a closure or a timer per chunk, and nothing buffers without a
 // bound: who writes looks at what is queued and stops reading its source.
+import type { Socket } from 'node:net';
 
 /** Of every listener; the kernel cuts it to `net.core.somaxconn`. */
 export const BACKLOG = 4_096;
@@ -27,7 +28,7 @@ export interface ListenerEvents {
   /** `code` as in errno, such as EADDRINUSE. The listener is closed. */
   onFailed(code: string): void;
   /** A stream that reads and tells nothing until `accept`; it must be accepted or reset before the call returns. */
-  onConnection(stream: TcpStream): void;
+  onConnection(stream: AcceptedStream): void;
   /** One connection could not be accepted (EMFILE …); the listener goes on. */
   onAcceptError(code: string): void;
 }
@@ -62,6 +63,8 @@ export interface TcpStream {
   readonly remotePort: number;
   /** Bytes written here that the kernel has not taken. */
   readonly queued: number;
+  /** More than this in one `write` would hold up all others; absent: it takes anything quickly. */
+  readonly mostAtOnce?: number;
   /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */
   accept(events: StreamEvents): void;
   /** Before the first read: none takes more. For those whose bytes per second are limited; absent where reads cannot be told. */
@@ -75,4 +78,13 @@ export interface TcpStream {
   shutdown(): void;
   /** RST, now: what is queued here and in the kernel is discarded. */
   reset(): void;
+}
+
+/** As a listener gives it. */
+export interface AcceptedStream extends TcpStream {
+  /**
+   * Gives the connection away as a public socket, paused, that has `unread` to be read first. Only before anything was written;
+   * from then on the stream does and tells nothing, also of the end.
+   */
+  toSocket(unread: Uint8Array): Socket;
 }

@@ -10,7 +10,7 @@ import { type Arrived, arrivedAt } from '../relay/arrived.ts';
 import type { Member } from '../relay/member.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import type { SocketAddress, StreamEvents, TcpStream } from '../tcp/transport.ts';
+import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { type Alert, alertFor, tlsAlert } from '../tls/alert.ts';
 import { type ClientHelloReader, createClientHelloReader } from '../tls/client-hello-reader.ts';
 import type { CountedMembers } from './service-group.ts';
@@ -36,20 +36,20 @@ export interface ArrivalOptions {
   /** What becomes of a client that asks by TLS, as `arrived.serverName` says. */
   judge(arrived: Arrived): Verdict;
   /** All was read. The stream is not reading, and belongs to whoever takes it now. */
-  letIn(stream: TcpStream, arrived: Arrived, grant: Grant): void;
+  letIn(stream: AcceptedStream, arrived: Arrived, grant: Grant): void;
   onInternalError(thrown: unknown): void;
 }
 
 /** Whose a client is by its ClientHello; `claim` where it was nobody's. */
-export type Verdict =
-  | { readonly kind: 'in'; readonly claim?: Claim }
+export type Verdict = { readonly claim?: Claim; readonly endsTls?: boolean } & (
+  | { readonly kind: 'in' }
   | {
       readonly kind: 'refused';
       readonly outcome: Outcome;
       /** Undefined: it is reset. */
       readonly alert: Alert | undefined;
-      readonly claim?: Claim;
-    };
+    }
+);
 
 /** By a Service, of a client that was nobody's. */
 export interface Claim {
@@ -64,13 +64,14 @@ export class Arrival implements StreamEvents, Member {
   wheelSlot = 0;
   wheelAt = -1;
   memberAt = -1;
-  readonly #stream: TcpStream;
+  readonly #stream: AcceptedStream;
   readonly #options: ArrivalOptions;
   #group: CountedMembers;
   #row: Float64Array;
   #grant: Grant;
   /** Read, and not yet counted: for whom, the ClientHello says. */
   #uncounted = 0;
+  #countsAlert = true;
   #proxyHeader: ProxyHeaderReader | undefined;
   #clientHello: ClientHelloReader | undefined;
   #arrived: Arrived;
@@ -78,7 +79,7 @@ export class Arrival implements StreamEvents, Member {
   #farewell: Outcome | undefined;
   #isOver = false;
 
-  constructor(stream: TcpStream, options: ArrivalOptions) {
+  constructor(stream: AcceptedStream, options: ArrivalOptions) {
     const { needs, group, grant, wheel, destination } = options;
     this.#stream = stream;
     this.#options = options;
@@ -167,9 +168,10 @@ export class Arrival implements StreamEvents, Member {
       this.#refuse('bad-client-hello', alertFor(found.why));
       return;
     }
-    this.#arrived = { ...this.#arrived, serverName: found.hello.serverName };
+    this.#arrived = { ...this.#arrived, serverName: found.hello.serverName, hasHello: true };
     const verdict = this.#options.judge(this.#arrived);
     if (verdict.claim !== undefined) this.#joinGroup(verdict.claim);
+    if (verdict.endsTls) this.#countsNothing();
     if (verdict.kind === 'in') this.#letIn(reader.bytes);
     else this.#refuse(verdict.outcome, verdict.alert);
   }
@@ -190,6 +192,12 @@ export class Arrival implements StreamEvents, Member {
   #countReceived(): void {
     add(this.#row, RECEIVED, this.#uncounted);
     this.#uncounted = 0;
+  }
+
+  /** Where TLS ends here the plaintext is what counts, and there is none yet. */
+  #countsNothing(): void {
+    this.#uncounted = 0;
+    this.#countsAlert = false;
   }
 
   /** `prelude` is counted by now. */
@@ -215,7 +223,8 @@ export class Arrival implements StreamEvents, Member {
     const { wheel } = this.#options;
     const record = tlsAlert(alert);
     this.#farewell = outcome;
-    add(this.#row, SENT, record.length - this.#stream.write(record));
+    const taken = record.length - this.#stream.write(record);
+    if (this.#countsAlert) add(this.#row, SENT, taken);
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(FAREWELL_MS);
     wheel.advance(this);

@@ -6,6 +6,7 @@ import type { BudgetRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
 import type { DepartedEndpoint } from '../health/departed-book.ts';
 import type { LocalFailureCounts } from '../relay/local-failures.ts';
+import type { CertificateNews } from '../tls/secure-contexts.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import type { ConnectReport } from './connect-news.ts';
 
@@ -21,6 +22,8 @@ export interface WorkerBirth {
   readonly affinity: SharedArrayBuffer;
   readonly limits: LimitSeat;
   readonly neighbours: NeighbourSeat;
+  /** Opens the private keys of certificates; undefined: this proxy has none. In the clear: a `Secret` cannot be sent. */
+  readonly fleetSecret?: string | undefined;
   /** How many workers there are. */
   readonly workers: number;
   /** Three doubles: by how much the worker's events come too late (see event-loop-delay.ts). */
@@ -96,4 +99,6 @@ export type Answer =
   | { readonly kind: 'connects'; readonly reports: readonly ConnectReport[] }
   /** Connects that this host could not make since the last time. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
+  /** Clients are refused for want of it. */
+  | { readonly kind: 'certificate'; readonly news: CertificateNews }
   | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };

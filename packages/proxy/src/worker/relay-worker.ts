@@ -10,6 +10,7 @@ import {
   patchMatcher,
   type RouteKey,
 } from '@weir/model/data-plane';
+import type { Sealer } from '@weir/runtime';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
@@ -19,6 +20,7 @@ import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Shaper } from '../shape/shaper.ts';
 import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
 import type { ListenAt, Transport } from '../tcp/transport.ts';
+import { SecureContexts } from '../tls/secure-contexts.ts';
 import { dgramTransport } from '../udp/dgram-transport.ts';
 import type { Flow } from '../udp/flow.ts';
 import { FlowListener } from '../udp/flow-listener.ts';
@@ -54,6 +56,10 @@ export interface RelayWorkerOptions {
   /** Shared by the workers of a proxy; without it nothing is limited. */
   readonly limits?: LimitSeat;
   readonly descriptors?: DescriptorRoom;
+  /** Of the fleet's secret; without it no TLS can end here. */
+  readonly sealer?: Sealer | undefined;
+  /** Milliseconds since the epoch, by which tickets of TLS change; absent: the clock's. */
+  readonly wallClock?: () => number;
   /** The other workers of the proxy, which may have UDP flows that the kernel gives to this one. */
   readonly neighbours?: Neighbours;
   answer(answer: Answer): void;
@@ -82,6 +88,7 @@ export class RelayWorker {
   /** Who came to a shared listener and has not said yet whom they want. */
   readonly #strangers: Strangers;
   readonly #limits: WorkerLimits;
+  readonly #certificates: SecureContexts;
   readonly #trusted: Networks;
   readonly #tools: BalancerTools;
   readonly #sleepers = new Sleepers();
@@ -93,6 +100,11 @@ export class RelayWorker {
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#strangers = new Strangers(this.#groups.rowFor(undefined));
     this.#limits = new WorkerLimits(options.limits);
+    this.#certificates = new SecureContexts({
+      sealer: options.sealer,
+      now: options.wallClock ?? Date.now,
+      onUnusable: (news) => options.answer({ kind: 'certificate', news }),
+    });
     this.#news = new ConnectNews((reports) => options.answer({ kind: 'connects', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
@@ -206,6 +218,7 @@ export class RelayWorker {
       isShared: () => this.#matcher.listeners.get(key)?.isShared === true,
       homeOf: (serverName) => this.#homes.find(key, serverName),
       strangers: this.#strangers,
+      certificates: this.#certificates,
       context: this.#context,
       descriptors,
       trusted: this.#trusted,

@@ -2,6 +2,7 @@
 // connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityMemory } from '@weir/model/data-plane';
+import { Sealer, Secret } from '@weir/runtime';
 import { descriptorLimit } from '../open-descriptors.ts';
 import { LocalFailures } from '../relay/local-failures.ts';
 import type { Transport } from '../tcp/transport.ts';
@@ -19,7 +20,7 @@ const TICK_MS = 1_000;
 export function runWorker(transport: Transport, udpTransport?: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
-  const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, delays } =
+  const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, fleetSecret, workers, delays } =
     workerData as WorkerBirth;
 
   const outbox = new Outbox<Answer>((answers) => port.postMessage(answers), setImmediate);
@@ -35,6 +36,7 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
     limits,
     neighbours: new Neighbours(neighbours),
     descriptors: new DescriptorRoom({ limit: descriptorLimit(), workers }),
+    sealer: fleetSecret === undefined ? undefined : new Sealer(new Secret(fleetSecret)),
     transport,
     ...(udpTransport === undefined ? {} : { udpTransport }),
     answer,

@@ -1,16 +1,16 @@
 // One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
 import { expectsClientHello, type Networks, refusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
-import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import { type Arrived, arrivedAt } from '../relay/arrived.ts';
-import { Connection } from '../relay/connection.ts';
+import { arrivedAt } from '../relay/arrived.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
-import type { ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
-import { ALERT } from '../tls/alert.ts';
-import { Arrival, type ArrivalNeeds, type ArrivalOptions, type Verdict } from './arrival.ts';
+import type { AcceptedStream, ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
+import type { SecureContexts } from '../tls/secure-contexts.ts';
+import { Arrival, type ArrivalNeeds, type ArrivalOptions } from './arrival.ts';
 import type { DescriptorRoom } from './descriptor-room.ts';
-import { judgeStranger } from './judge-stranger.ts';
+import { type HasCertificate, judgeOwn, judgeStranger } from './judge-hello.ts';
+import { LettingIn } from './letting-in.ts';
+import { refuse } from './refuse.ts';
 import type { RouteHome } from './route-home.ts';
 import type { Strangers } from './strangers.ts';
 
@@ -26,6 +26,8 @@ export interface TcpDoorOptions {
   isShared(): boolean;
   /** Of those who share it, who is known by this name; null: the client gives none. */
   homeOf(serverName: string | null): RouteHome | undefined;
+  /** Where TLS ends here. */
+  readonly certificates: SecureContexts;
   /** Those who have not said yet whom they want. */
   readonly strangers: Strangers;
   /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
@@ -41,11 +43,14 @@ export class TcpDoor implements ListenerEvents {
   readonly #at: ListenAt;
   readonly #options: TcpDoorOptions;
   readonly #listener: TcpListener;
+  readonly #lettingIn: LettingIn;
 
   constructor(at: ListenAt, options: TcpDoorOptions) {
     this.#at = at;
     this.#options = options;
     this.#listener = options.context.transport.listen(at, this);
+    const { context, certificates } = options;
+    this.#lettingIn = new LettingIn({ context, certificates, onFail: (stream, thrown) => this.#fail(stream, thrown) });
   }
 
   /** What came through it goes on. */
@@ -65,7 +70,7 @@ export class TcpDoor implements ListenerEvents {
     this.#options.onAcceptError(code);
   }
 
-  onConnection(stream: TcpStream): void {
+  onConnection(stream: AcceptedStream): void {
     try {
       this.#arrive(stream);
     } catch (thrown) {
@@ -73,7 +78,7 @@ export class TcpDoor implements ListenerEvents {
     }
   }
 
-  #arrive(stream: TcpStream): void {
+  #arrive(stream: AcceptedStream): void {
     const home = this.#options.home();
     if (home === undefined) this.#arriveAtShared(stream);
     else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
@@ -86,7 +91,7 @@ export class TcpDoor implements ListenerEvents {
     }
   }
 
-  #arriveAtShared(stream: TcpStream): void {
+  #arriveAtShared(stream: AcceptedStream): void {
     const { strangers, descriptors, trusted, admit } = this.#options;
     if (!this.#options.isShared()) refuse(stream, strangers.row, 'no-listener');
     else if (descriptors?.admits() === false) refuse(stream, strangers.row, 'no-descriptors');
@@ -118,15 +123,15 @@ export class TcpDoor implements ListenerEvents {
     };
   }
 
-  #letIn(stream: TcpStream, home: RouteHome): void {
+  #letIn(stream: AcceptedStream, home: RouteHome): void {
     const arrived = arrivedAt(this.#at, stream);
     const grant = refusalFor(home.route, arrived.client) ?? this.#options.admit(home.group.service.uid);
     if (typeof grant === 'string') refuse(stream, home.group.row, grant);
-    else this.#relay(stream, home, { arrived, grant });
+    else this.#lettingIn.relay(stream, home, { arrived, grant });
   }
 
   /** Something must be read of it first. */
-  #receive(stream: TcpStream, home: RouteHome, needs: ArrivalNeeds): void {
+  #receive(stream: AcceptedStream, home: RouteHome, needs: ArrivalNeeds): void {
     const grant = this.#options.admit(home.group.service.uid);
     if (typeof grant === 'string') {
       refuse(stream, home.group.row, grant);
@@ -136,23 +141,32 @@ export class TcpDoor implements ListenerEvents {
       needs,
       group: home.group,
       grant,
-      judge: ({ serverName }) => (home.isServed(serverName) ? { kind: 'in' } : UNKNOWN_HOST),
-      letIn: (_stream, arrived) => this.#letInLater(stream, home, { arrived, grant }),
+      judge: (arrived) => judgeOwn(home, arrived, this.#hasCertificate),
+      letIn: (_stream, arrived) =>
+        this.#lettingIn.later(stream, { former: home, find: () => this.#options.home() }, { arrived, grant }),
     });
   }
 
-  #receiveStranger(stream: TcpStream, grant: Grant): void {
+  #receiveStranger(stream: AcceptedStream, grant: Grant): void {
     const { strangers, homeOf, admit } = this.#options;
     this.#startArrival(stream, {
       needs: this.#needsOf(stream, 'shared'),
       group: strangers,
       grant,
-      judge: (arrived) => judgeStranger(homeOf(arrived.serverName), arrived, admit),
-      letIn: (_stream, arrived, placed) => this.#letInFound(stream, { arrived, grant: placed }),
+      judge: (arrived) =>
+        judgeStranger(homeOf(arrived.serverName), arrived, { admit, hasCertificate: this.#hasCertificate }),
+      letIn: (_stream, arrived, placed) => {
+        const find = (): RouteHome | undefined => homeOf(arrived.serverName);
+        // It was judged just now: whose it is, has not changed since.
+        this.#lettingIn.later(stream, { former: find(), find }, { arrived, grant: placed });
+      },
     });
   }
 
-  #startArrival(stream: TcpStream, given: Pick<ArrivalOptions, 'needs' | 'group' | 'grant' | 'judge' | 'letIn'>): void {
+  #startArrival(
+    stream: AcceptedStream,
+    given: Pick<ArrivalOptions, 'needs' | 'group' | 'grant' | 'judge' | 'letIn'>,
+  ): void {
     const { wheel, onInternalError } = this.#options.context;
     try {
       new Arrival(stream, { ...given, destination: this.#at, wheel, onInternalError }).start();
@@ -162,71 +176,10 @@ export class TcpDoor implements ListenerEvents {
     }
   }
 
-  /** It was judged just now: whose it is, has not changed since. */
-  #letInFound(stream: TcpStream, placed: Placed): void {
-    try {
-      const home = this.#options.homeOf(placed.arrived.serverName);
-      if (home === undefined) throw new Error('a client is let in to nobody');
-      this.#relay(stream, home, placed);
-    } catch (thrown) {
-      placed.grant.release();
-      this.#fail(stream, thrown);
-    }
-  }
-
-  /** The listener may be another Service's by now, or this one cut off; and only now is it known who the client is. */
-  #letInLater(stream: TcpStream, former: RouteHome, { arrived, grant }: Placed): void {
-    try {
-      const home = this.#options.home();
-      if (home?.group !== former.group) giveBack(stream, former, { grant, outcome: 'no-listener' });
-      else if (home.group.isCutOff) giveBack(stream, home, { grant, outcome: 'cut-off' });
-      else {
-        const refusal = refusalFor(home.route, arrived.client);
-        if (refusal === undefined) this.#relay(stream, home, { arrived, grant });
-        else giveBack(stream, home, { grant, outcome: refusal });
-      }
-    } catch (thrown) {
-      grant.release();
-      this.#fail(stream, thrown);
-    }
-  }
-
-  #relay(stream: TcpStream, home: RouteHome, { arrived, grant }: Placed): void {
-    try {
-      if (grant.capClient(home.route, arrived.client)) {
-        const { context } = this.#options;
-        new Connection(stream, arrived, { context, home, row: home.group.row, grant }).start();
-      } else giveBack(stream, home, { grant, outcome: 'client-limit' });
-    } catch (thrown) {
-      grant.release();
-      throw thrown;
-    }
-  }
+  readonly #hasCertificate: HasCertificate = (route) => this.#options.certificates.termsFor(route) !== undefined;
 
   #fail(stream: TcpStream, thrown: unknown): void {
     this.#options.context.onInternalError(thrown);
     refuse(stream, this.#options.unrouted(), 'internal');
   }
-}
-
-const UNKNOWN_HOST: Verdict = { kind: 'refused', outcome: 'unknown-host', alert: ALERT.unrecognizedName };
-
-/** What has its place under the limits. */
-interface Placed {
-  readonly arrived: Arrived;
-  readonly grant: Grant;
-}
-
-function giveBack(
-  stream: TcpStream,
-  { group }: RouteHome,
-  { grant, outcome }: { grant: Grant; outcome: Outcome },
-): void {
-  grant.release();
-  refuse(stream, group.row, outcome);
-}
-
-function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): void {
-  countOutcome(row, outcome);
-  stream.reset();
 }

@@ -1,6 +1,6 @@
 // The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
 import { AFFINITY_BYTES } from '@weir/model/data-plane';
-import { backoffMs, type Clock, type Logger, type Timer } from '@weir/runtime';
+import { backoffMs, type Clock, type Logger, type Secret, type Timer } from '@weir/runtime';
 import type { LimitBook } from '../admit/limit-book.ts';
 import type { SlotBook } from '../counters/slot-book.ts';
 import type { DepartedEndpoint } from '../health/departed-book.ts';
@@ -8,6 +8,7 @@ import { retireOwner } from '../udp/flow-owners.ts';
 import { createNeighbourMemory } from '../udp/neighbours.ts';
 import type { ConnectReport } from '../worker/connect-news.ts';
 import type { Answer, Order } from '../worker/messages.ts';
+import { CertificateLog } from './certificate-log.ts';
 import { heapLimitMb, memoryHere } from './heap-limit.ts';
 import { LocalFailureLog } from './local-failure-log.ts';
 import { Seats, type SeatView } from './seats.ts';
@@ -23,6 +24,7 @@ export interface WorkerPoolOptions {
   readonly node: string;
   readonly entry: URL;
   readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly fleetSecret: Secret | undefined;
   readonly slots: SlotBook;
   readonly limits: LimitBook;
   /** Of each worker; absent: by the memory that this process may use. */
@@ -47,6 +49,7 @@ export class WorkerPool {
   readonly #heapMb: number;
   readonly #seats: Seats;
   readonly #failedConnects: LocalFailureLog;
+  readonly #certificates: CertificateLog;
   readonly #live = new Map<number, WorkerThread>();
   readonly #restarts = new Set<Timer>();
   readonly #neighbours = createNeighbourMemory();
@@ -63,6 +66,7 @@ export class WorkerPool {
     this.#heapMb = heapMb;
     this.#seats = new Seats(count);
     this.#failedConnects = new LocalFailureLog({ log, clock });
+    this.#certificates = new CertificateLog(log);
   }
 
   start(): void {
@@ -129,7 +133,7 @@ export class WorkerPool {
   }
 
   #spawn(): void {
-    const { count, node, entry, slots, limits, clock, trustProxyProtocol, welcome } = this.#options;
+    const { count, node, entry, slots, limits, clock, trustProxyProtocol, fleetSecret, welcome } = this.#options;
     const id = this.#nextId++;
     const worker = new WorkerThread({
       id,
@@ -140,6 +144,7 @@ export class WorkerPool {
       limits: limits.seat(id),
       neighbours: { ...this.#neighbours, worker: id },
       trustProxyProtocol,
+      fleetSecret,
       workers: count,
       heapMb: this.#heapMb,
       clock,
@@ -175,6 +180,9 @@ export class WorkerPool {
         return;
       case 'connects':
         this.#options.onConnects(answer.reports);
+        return;
+      case 'certificate':
+        this.#certificates.take(answer.news);
         return;
       case 'trouble':
         if (answer.what === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '@weir/runtime';
+import type { Clock, Secret } from '@weir/runtime';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import type { NeighbourSeat } from '../udp/neighbours.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
@@ -34,6 +34,7 @@ export interface WorkerThreadOptions {
   readonly limits: LimitSeat;
   readonly neighbours: NeighbourSeat;
   readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly fleetSecret: Secret | undefined;
   readonly workers: number;
   readonly heapMb: number;
   readonly clock: Clock;
@@ -59,8 +60,8 @@ export class WorkerThread {
   #reason: string | undefined;
 
   constructor(options: WorkerThreadOptions) {
-    const { id, entry, node, slabs, affinity, limits, neighbours, trustProxyProtocol, workers, heapMb, clock } =
-      options;
+    const { id, entry, node, slabs, affinity, limits, neighbours, trustProxyProtocol, fleetSecret } = options;
+    const { workers, heapMb, clock } = options;
     const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const delays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
     const birth: WorkerBirth = {
@@ -71,6 +72,7 @@ export class WorkerThread {
       limits,
       neighbours,
       trustProxyProtocol,
+      fleetSecret: fleetSecret?.reveal(),
       workers,
       delays,
     };

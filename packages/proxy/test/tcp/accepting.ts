@@ -1,12 +1,12 @@
 import { EventEmitter, once } from 'node:events';
-import type { TcpListener, TcpStream, Transport } from '../../src/tcp/transport.ts';
+import type { AcceptedStream, TcpListener, Transport } from '../../src/tcp/transport.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { Recorder } from './recorder.ts';
 
 export const PORT = 7_000;
 
 export interface Accepted {
-  readonly stream: TcpStream;
+  readonly stream: AcceptedStream;
   readonly events: Recorder;
 }
 
@@ -22,7 +22,7 @@ export interface Accepting extends Disposable {
 /** A listener of the transport under test, on an address of its own. */
 export async function accepting(transport: Transport, host: string = loopbackAddress()): Promise<Accepting> {
   const arrivals = new EventEmitter();
-  const waiting: TcpStream[] = [];
+  const waiting: AcceptedStream[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const listener = transport.listen(
     { address: host, port: PORT, reusePort: false },

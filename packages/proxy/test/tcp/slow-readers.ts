@@ -1,10 +1,10 @@
 // PERFORMANCE 2: a read buffer that is shared, and that a waiting write still points to, would give one tenant's bytes to
 // another. Many pairs relay at once, each with a pattern of its own, to readers that stop and go.
 import assert from 'node:assert/strict';
-import { type CountingServer, connectRaw, patternServer, type RawClient } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
+import { type CountingServer, patternServer, type RawClient } from '@weir/testkit';
 import { type Accepting, accepting } from './accepting.ts';
 import { Recorder } from './recorder.ts';
+import type { World } from './world.ts';
 
 const READERS = 12;
 /** More than the kernel takes for a reader that stands still. */
@@ -20,10 +20,10 @@ interface Pair {
 }
 
 /** The client fails the test by itself at the first foreign byte. */
-export async function manySlowReaders(transport: Transport): Promise<void> {
-  using door = await accepting(transport);
+export async function manySlowReaders(world: World): Promise<void> {
+  using door = await accepting(world.transport);
   const pairs: Pair[] = [];
-  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await relaying(transport, door, seed));
+  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await relaying(world, door, seed));
   try {
     await Promise.all(pairs.map(({ stuck }) => stuck));
     await Promise.all(pairs.map(readSlowly));
@@ -34,10 +34,10 @@ export async function manySlowReaders(transport: Transport): Promise<void> {
 }
 
 /** The smallest relay there is: source to client. */
-async function relaying(transport: Transport, door: Accepting, seed: number): Promise<Pair> {
+async function relaying({ transport, connect }: World, door: Accepting, seed: number): Promise<Pair> {
   const source = await patternServer({ bytes: BYTES, seed });
   const arrival = door.next();
-  const client = await connectRaw({ host: door.host, port: door.port, expectPattern: seed, timeoutMs: 60_000 });
+  const client = await connect({ host: door.host, port: door.port, expectPattern: seed, timeoutMs: 60_000 });
   client.pause();
   const { promise: stuck, resolve: getStuck } = Promise.withResolvers<void>();
   const { stream: to, events: toEvents } = await arrival;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { firstForeignByte, patternBytes } from './pattern.ts';
 
 export type RawClientOptions = {
@@ -8,6 +9,8 @@ export type RawClientOptions = {
   /** The address to connect from. */
   readonly localAddress?: string;
   readonly timeoutMs?: number;
+  /** Speak TLS: everything else is then of the plaintext. */
+  readonly tls?: ConnectionOptions;
   /** Check what arrives against this pattern instead of keeping it: for amounts that should not be held in memory. */
   readonly expectPattern?: number;
 };
@@ -33,6 +36,8 @@ export type RawClient = AsyncDisposable & {
   end(): Promise<void>;
   /** RST instead of FIN. */
   reset(): void;
+  /** A bare FIN, of whatever TLS: as if somebody on the way had sent it. */
+  cut(): void;
   pause(): void;
   resume(): void;
   /** Waits for `bytes` bytes, or until the text of what is buffered matches, and takes them out of the buffer. */
@@ -46,19 +51,22 @@ export type RawClient = AsyncDisposable & {
 
 /** A TCP client that does exactly what it is told, for exact accounts of bytes. Rejects when it cannot connect. */
 export async function connectRaw(options: RawClientOptions): Promise<RawClient> {
-  const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern } = options;
-  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
+  const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern, tls } = options;
+  const raw = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
   const late = setTimeout(
-    () => socket.destroy(new Error(`no connection to ${host}:${port} in ${timeoutMs} ms`)),
+    () => raw.destroy(new Error(`no connection to ${host}:${port} in ${timeoutMs} ms`)),
     timeoutMs,
   );
   try {
-    await once(socket, 'connect');
+    await once(raw, 'connect');
   } finally {
     clearTimeout(late);
   }
+  const socket = tls === undefined ? raw : await secured(raw, tls);
+  // A TLSSocket does not always tell by `closed` that it is.
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const reading = startReading(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
-  const { localPort = 0, localAddress: from = '' } = socket;
+  const { localPort = 0, localAddress: from = '' } = raw;
   let sent = 0;
 
   const send = async (data: string | Uint8Array): Promise<void> => {
@@ -67,9 +75,8 @@ export async function connectRaw(options: RawClientOptions): Promise<RawClient> 
     sent += bytes.length;
   };
   const close = async (): Promise<void> => {
-    if (socket.closed) return;
     socket.destroy();
-    await once(socket, 'close');
+    await closed;
   };
   return {
     localPort,
@@ -90,7 +97,8 @@ export async function connectRaw(options: RawClientOptions): Promise<RawClient> 
       }
     },
     end: () => new Promise<void>((resolve) => socket.end(resolve)),
-    reset: () => void socket.resetAndDestroy(),
+    reset: () => void raw.resetAndDestroy(),
+    cut: () => void raw.end(),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     take: reading.take,
@@ -99,6 +107,12 @@ export async function connectRaw(options: RawClientOptions): Promise<RawClient> 
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function secured(raw: Socket, tls: ConnectionOptions): Promise<Socket> {
+  const socket = connectTls({ ...tls, socket: raw });
+  await once(socket, 'secureConnect');
+  return socket;
 }
 
 type ReadingOptions = { expectPattern: number | undefined; timeoutMs: number; name: string };

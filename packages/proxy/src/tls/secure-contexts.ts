@@ -1,0 +1,151 @@
+// What clients are met with where TLS ends here: made of a certificate entry when the first of them asks, so that a renewed one
+// holds for the next handshake, and open connections go on.
+import { constants, createHash } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { type CertificateEntry, endsTls, type Route } from '@weir/model/data-plane';
+import type { Sealer } from '@weir/runtime';
+import type { TlsTerms } from './tls-stream.ts';
+
+/** Why a certificate cannot be used by this proxy. */
+export type CertificateFault =
+  /** The entry brings no private key. */
+  | 'no-key'
+  /** It was sealed under another secret, or is damaged. */
+  | 'key-not-opened'
+  /** OpenSSL does not take it: certificate, key or CAs are broken, or do not belong together. */
+  | 'not-accepted';
+
+/** Nothing of the certificate or key themselves is in it. */
+export interface CertificateNews {
+  /** `namespace/name` of the Service. */
+  readonly service: string;
+  /** Of the entry: the same from each worker. */
+  readonly digest: string;
+  readonly why: CertificateFault;
+  /** OpenSSL's; null: it was not asked. */
+  readonly code: string | null;
+}
+
+export interface SecureContextsOptions {
+  /** Undefined: this proxy has no secret of the fleet and can open no key. */
+  readonly sealer: Sealer | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Once for each entry. */
+  onUnusable(news: CertificateNews): void;
+}
+
+export class SecureContexts {
+  readonly #options: SecureContextsOptions;
+  readonly #known = new WeakMap<CertificateEntry, Made>();
+
+  constructor(options: SecureContextsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: there is no certificate that could be shown at this listener. */
+  termsFor(route: Route): TlsTerms | undefined {
+    const { certificate, service } = route;
+    if (certificate === undefined) return undefined;
+    const context = this.#contextOf(certificate, service);
+    if (context === undefined) return undefined;
+    const alpn = alpnBytes(endsTls(route)?.alpn ?? []);
+    return { context, alpn, asksForCertificate: certificate.clientAuthorities !== null };
+  }
+
+  #contextOf(entry: CertificateEntry, service: Named): SecureContext | undefined {
+    const { sealer, now } = this.#options;
+    if (sealer === undefined) return undefined;
+    const day = Math.floor(now() / DAY_MS);
+    const known = this.#known.get(entry);
+    if (known !== undefined && (known.day === day || known.context === undefined)) return known.context;
+    const made = makeContext(entry, sealer, day);
+    const context = 'why' in made ? undefined : made;
+    this.#known.set(entry, { context, day });
+    if ('why' in made) {
+      const { namespace, name } = service;
+      this.#options.onUnusable({ service: `${namespace}/${name}`, digest: digestOf(entry), ...made });
+    }
+    return context;
+  }
+}
+
+type Named = Pick<Route['service'], 'namespace' | 'name'>;
+
+const DAY_MS = 86_400_000;
+
+interface Made {
+  readonly context: SecureContext | undefined;
+  /** Of its tickets. */
+  readonly day: number;
+}
+
+function makeContext(
+  entry: CertificateEntry,
+  sealer: Sealer,
+  day: number,
+): SecureContext | Pick<CertificateNews, 'why' | 'code'> {
+  const { sealedKey, keyDigest } = entry;
+  if (sealedKey === undefined) return { why: 'no-key', code: null };
+  const key = sealer.open(sealedKey, keyDigest);
+  if (key === undefined) return { why: 'key-not-opened', code: null };
+  try {
+    return contextFor(entry, { key, ...ticketsFor(entry, sealer, day) });
+  } catch (thrown) {
+    return { why: 'not-accepted', code: (thrown as NodeJS.ErrnoException).code ?? null };
+  }
+}
+
+function contextFor(
+  { chain, clientAuthorities }: CertificateEntry,
+  { key, ticketKeys, sessionIdContext }: { key: string; ticketKeys: Buffer; sessionIdContext: string },
+): SecureContext {
+  return createSecureContext({
+    cert: chain,
+    key,
+    // Where no client certificates are asked for, nobody is believed: by default each context would hold all CAs of the world.
+    ca: clientAuthorities === null ? [] : clientAuthorities,
+    minVersion: 'TLSv1.2',
+    honorCipherOrder: true,
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ticketKeys,
+    sessionIdContext,
+  });
+}
+
+const TICKET_KEY_BYTES = 48;
+/** OpenSSL's most. */
+const SESSION_ID_CONTEXT_BYTES = 32;
+
+/**
+ * Every worker and proxy of the fleet derives the same, so that a client may resume at any of them, and only at this Service, with
+ * these certificates: past another client CA nobody comes by an old ticket. A stolen key opens the tickets of one day.
+ */
+function ticketsFor(
+  entry: CertificateEntry,
+  sealer: Sealer,
+  day: number,
+): { readonly ticketKeys: Buffer; readonly sessionIdContext: string } {
+  const of = digestOf(entry);
+  return {
+    ticketKeys: sealer.derive(`tickets ${day} ${of}`, TICKET_KEY_BYTES),
+    sessionIdContext: of.slice(0, SESSION_ID_CONTEXT_BYTES),
+  };
+}
+
+function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateEntry): string {
+  return createHash('sha256')
+    .update(JSON.stringify([service, chain, keyDigest, clientAuthorities]))
+    .digest('hex');
+}
+
+/** RFC 7301, 3.1. Made once for each list. */
+function alpnBytes(protocols: readonly string[]): Uint8Array {
+  const known = ALPN_BYTES.get(protocols);
+  if (known !== undefined) return known;
+  const bytes = Buffer.concat(protocols.map((protocol) => Buffer.from([protocol.length, ...Buffer.from(protocol)])));
+  ALPN_BYTES.set(protocols, bytes);
+  return bytes;
+}
+
+const ALPN_BYTES = new WeakMap<readonly string[], Uint8Array>();
