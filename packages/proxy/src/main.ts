@@ -35,9 +35,9 @@ const CIDR: Format<string> = {
 };
 /** As the controller has it: they must have the same. */
 const FLEET_SECRET: Format<Secret> = {
-  allowed: 'a secret of at least 32 characters, the same for the controller and all proxies',
+  allowed: 'a secret of at least 32 characters, the same for the controller and all proxies of the fleet',
   parse(raw) {
-    const text = raw.replace(/\r?\n$/, '');
+    const text = raw.trim();
     return text.length < 32 || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
   },
   show: () => '[redacted]',

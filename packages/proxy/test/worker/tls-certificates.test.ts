@@ -1,0 +1,209 @@
+// Whom TLS that ends here shows itself to be, whom it lets in, and who may resume where.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { Sealer, Secret } from '@weir/runtime';
+import { type Certificate, connectRaw, echoServer, eventually, makeCertificate } from '@weir/testkit';
+import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { AUTHORITY, endingTls, entryOf, SERVER, TRUSTING } from '../fixtures/certificates.ts';
+import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
+import { endpointOf, web } from '../fixtures/serving.ts';
+
+const CLIENTS = makeCertificate({ name: 'Clients', isAuthority: true });
+const OTHERS = makeCertificate({ name: 'Others', isAuthority: true });
+const DAY_MS = 86_400_000;
+
+interface Met {
+  readonly socket: TLSSocket;
+  /** Of TLS 1.3 they come after the handshake. */
+  readonly session: Buffer | undefined;
+  readonly isResumed: boolean;
+}
+
+/** A client that is served: it has its echo. */
+async function met(worker: LoneWorker, tls: ConnectionOptions = {}): Promise<Met> {
+  const socket = connect({ host: worker.host, port: worker.port, ...TRUSTING, ...tls });
+  let session: Buffer | undefined;
+  socket.on('session', (given: Buffer) => {
+    session = given;
+  });
+  await once(socket, 'secureConnect');
+  await echoes(socket);
+  return { socket, session, isResumed: socket.isSessionReused() };
+}
+
+async function echoes(socket: TLSSocket): Promise<void> {
+  socket.write('hello');
+  const [echoed] = (await once(socket, 'data')) as [Buffer];
+  assert.equal(echoed.toString(), 'hello');
+}
+
+/** How a client that must not be served learns it. */
+async function refusal(worker: LoneWorker, tls: ConnectionOptions = {}): Promise<string> {
+  const socket = connect({ host: worker.host, port: worker.port, ...TRUSTING, ...tls });
+  socket.on('secureConnect', () => socket.write('hello'));
+  const code = await new Promise<string>((resolve) => {
+    socket.on('data', () => resolve('served'));
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    socket.on('close', () => resolve('closed'));
+  });
+  socket.destroy();
+  return code;
+}
+
+const shown = ({ chain, key }: Certificate): ConnectionOptions => ({ cert: chain, key });
+const clientOf = (issuer: Certificate, more: object = {}): Certificate =>
+  makeCertificate({ name: 'buyer', usage: 'client', issuer, ...more });
+
+test('ALPN: the first of the endpoint’s that the client has; none in common is refused; who asks for none is served', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], endingTls({ alpn: ['h2', 'http/1.1'] })));
+  for (const [offered, agreed] of [
+    [['http/1.1', 'h2'], 'h2'],
+    [['http/1.1'], 'http/1.1'],
+    [undefined, false],
+  ] as const) {
+    const { socket } = await met(worker, offered === undefined ? {} : { ALPNProtocols: [...offered] });
+    assert.equal(socket.alpnProtocol, agreed);
+    socket.destroy();
+  }
+  assert.match(await refusal(worker, { ALPNProtocols: ['smtp'] }), /NO_APPLICATION_PROTOCOL/);
+  await eventually(() => assert.equal(worker.outcomes()['tls-handshake-failed'], 1));
+  using plain = await loneWorker(web([endpointOf(backend)], endingTls()));
+  const { socket } = await met(plain, { ALPNProtocols: ['smtp'] });
+  assert.equal(socket.alpnProtocol, false);
+  socket.destroy();
+});
+
+for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+  const of = { minVersion: version, maxVersion: version } as const;
+
+  test(`${version}: where client certificates are asked for, only who shows one of these CAs is served`, async () => {
+    await using backend = await echoServer();
+    using worker = await loneWorker(web([endpointOf(backend)], endingTls({ authority: CLIENTS })));
+    const { socket } = await met(worker, { ...of, ...shown(clientOf(CLIENTS)) });
+    socket.destroy();
+    await eventually(() => assert.equal(worker.row[ACTIVE], 0));
+    const before = { accepted: backend.accepted, outcomes: worker.outcomes() };
+    const past = { notBefore: new Date(Date.now() - 3 * DAY_MS), notAfter: new Date(Date.now() - DAY_MS) };
+    await refusal(worker, of);
+    await refusal(worker, { ...of, ...shown(clientOf(OTHERS)) });
+    await refusal(worker, { ...of, ...shown(clientOf(CLIENTS, past)) });
+    await eventually(() => assert.equal(worker.row[ACTIVE], 0));
+    assert.deepEqual(worker.outcomes(), { ...before.outcomes, 'tls-handshake-failed': 3 });
+    assert.equal(backend.accepted, before.accepted, 'no endpoint hears of those');
+    assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], worker.reported], [5, 5, []]);
+  });
+
+  test(`${version}: a session is resumed at another worker, and nowhere else: not at another Service, past another client CA, on another day`, async () => {
+    await using backend = await echoServer();
+    const service = web([endpointOf(backend)], endingTls());
+    let now = Date.now();
+    const wallClock = (): number => now;
+    using worker = await loneWorker(service, { wallClock });
+    using other = await loneWorker(service, { wallClock });
+    using stranger = await loneWorker({ ...service, name: 'other' }, { wallClock });
+    using asking = await loneWorker(web([endpointOf(backend)], endingTls({ authority: CLIENTS })), { wallClock });
+    const first = await met(worker, of);
+    assert.ok(first.session);
+    first.socket.destroy();
+    const isResumed = async (at: LoneWorker, more: ConnectionOptions = {}): Promise<boolean> => {
+      const { socket, isResumed: answer } = await met(at, { ...of, session: first.session as Buffer, ...more });
+      socket.destroy();
+      return answer;
+    };
+    assert.deepEqual([await isResumed(worker), await isResumed(other)], [true, true]);
+    assert.equal(await isResumed(stranger), false);
+    assert.equal(await isResumed(asking, shown(clientOf(CLIENTS))), false);
+    assert.notEqual(await refusal(asking, { ...of, session: first.session }), 'served');
+    now += DAY_MS;
+    assert.deepEqual([await isResumed(worker), await isResumed(other)], [false, false]);
+  });
+
+  test(`${version}: a session that is resumed past a client CA still shows its client, as long as that is good`, async () => {
+    await using backend = await echoServer();
+    using worker = await loneWorker(web([endpointOf(backend)], endingTls({ authority: CLIENTS })));
+    const good = await met(worker, { ...of, ...shown(clientOf(CLIENTS)) });
+    assert.ok(good.session);
+    const again = await met(worker, { ...of, session: good.session });
+    assert.equal(again.isResumed, true);
+    const soon = clientOf(CLIENTS, { notAfter: new Date(Date.now() + 1_500) });
+    const brief = await met(worker, { ...of, ...shown(soon) });
+    assert.ok(brief.session);
+    const { session } = brief;
+    await eventually(async () => assert.notEqual(await refusal(worker, { ...of, session }), 'served'));
+    for (const { socket } of [good, again, brief]) socket.destroy();
+  });
+}
+
+test('a renewed certificate is shown from the next handshake on, and what is open goes on', async () => {
+  await using backend = await echoServer();
+  const service = web([endpointOf(backend)], endingTls());
+  using worker = await loneWorker(service);
+  const before = await met(worker);
+  const renewed = makeCertificate({ name: 'web.example', issuer: AUTHORITY });
+  worker.serve({ ...service, certificate: entryOf(renewed) });
+  const after = await met(worker);
+  assert.notEqual(after.socket.getPeerX509Certificate()?.fingerprint256, undefined);
+  assert.notEqual(
+    after.socket.getPeerX509Certificate()?.fingerprint256,
+    before.socket.getPeerX509Certificate()?.fingerprint256,
+  );
+  await echoes(before.socket);
+  for (const { socket } of [before, after]) socket.destroy();
+});
+
+test('without a certificate that can be used clients get an alert, nothing goes on in the clear, and it is told once', async () => {
+  await using backend = await echoServer();
+  const service = web([endpointOf(backend)], endingTls());
+  const { certificate: _none, ...bare } = service;
+  const { sealedKey: _key, ...keyless } = entryOf(SERVER);
+  const strange = new Sealer(new Secret('the secret of another fleet, as long'));
+  const other = makeCertificate({ name: 'web.example', issuer: AUTHORITY });
+  using worker = await loneWorker(bare);
+  const rounds = [
+    bare,
+    { ...service, certificate: keyless },
+    { ...service, certificate: entryOf(SERVER, { sealer: strange }) },
+    { ...service, certificate: { ...entryOf(other), chain: SERVER.chain } },
+  ];
+  for (const round of rounds) {
+    worker.serve(round);
+    for (const _time of [1, 2]) assert.match(await refusal(worker), /INTERNAL_ERROR/);
+  }
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 8 }));
+  const told = worker.answers.flatMap((answer) => (answer.kind === 'certificate' ? answer.news : []));
+  assert.deepEqual(
+    told.map(({ service: name, why }) => [name, why]),
+    ['no-key', 'key-not-opened', 'not-accepted'].map((why) => ['shop/web', why]),
+  );
+  assert.doesNotMatch(JSON.stringify(told), /PRIVATE|BEGIN/);
+  assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], backend.accepted], [0, 0, 0]);
+  worker.serve(service);
+  const { socket } = await met(worker);
+  socket.destroy();
+});
+
+test('a proxy without the secret of the fleet refuses them, and speaks of it elsewhere', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { sealer: undefined });
+  assert.match(await refusal(worker), /INTERNAL_ERROR/);
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 1 }));
+  assert.deepEqual(
+    worker.answers.filter(({ kind }) => kind === 'certificate'),
+    [],
+  );
+});
+
+test('hosts, no TLS at all, and port settings that change while a client is met', async () => {
+  await using backend = await echoServer();
+  const service = web([endpointOf(backend)], endingTls({ settings: { hosts: ['web.example'] } }));
+  using worker = await loneWorker(service);
+  assert.match(await refusal(worker, { servername: 'other.example' }), /UNRECOGNIZED_NAME/);
+  await using plain = await connectRaw({ host: worker.host, port: worker.port });
+  await plain.send('GET / HTTP/1.1\r\n\r\n');
+  assert.equal((await plain.ended).kind, 'error');
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'unknown-host': 1, 'bad-client-hello': 1 }));
+  assert.equal(backend.accepted, 0);
+});
