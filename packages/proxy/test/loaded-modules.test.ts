@@ -19,7 +19,12 @@ const loadedOf = (...packages: readonly string[]): string[] =>
 test('a worker loads nothing that only the main thread needs', async () => {
   await import('../src/worker/run-worker.ts');
   assert.notEqual(loadedOf('model').length, 0);
-  assert.deepEqual(loadedOf('store', 'runtime', 'ioredis', 'pino', 'prom-client', 'undici'), []);
+  assert.deepEqual(loadedOf('store', 'ioredis', 'pino', 'prom-client', 'undici'), []);
+  // What opens private keys, and nothing else of it.
+  const names = loadedOf('runtime').map((url) => url.replace(/^.*\//, ''));
+  assert.deepEqual(names.sort(), ['sealer.ts', 'sealing.ts', 'secret.ts']);
+  // Which the first client whose TLS ends here brings.
+  assert.ok(!loaded.includes('node:tls'));
 });
 
 test('a start loads neither the library for metrics nor an HTTP client, that of Node included', async () => {

@@ -118,7 +118,10 @@ export function requireBareBinding(): BareBinding {
   return found;
 }
 
-/** A public socket that has the handle from now on, is paused, and has `unread` to be read first. */
+/**
+ * A public socket that has the handle from now on, with `unread` to be read first. It is for a TLSSocket: what it read itself would go
+ * into the buffer that was given to the handle before.
+ */
 export function socketOn(handle: TcpHandle, unread: Uint8Array): Socket {
   const given = { handle, allowHalfOpen: true, pauseOnCreate: true };
   const socket = new Socket(given as unknown as SocketConstructorOpts);

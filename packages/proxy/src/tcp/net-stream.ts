@@ -29,6 +29,8 @@ export interface SocketWays {
   readonly mostAtOnce?: number;
   /** `isOurs`: nobody else has the bytes, and the socket may keep them. */
   write(socket: Socket, bytes: Uint8Array, { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void }): void;
+  /** Whether the kernel has all of a write, before which none waited, though the socket does not say so yet; absent: it says it at once. */
+  hasTaken?(socket: Socket, length: number): boolean;
   /** RST, and the descriptor is released, whatever is under way. */
   reset(socket: Socket): void;
   /** Makes the socket fail if its peer has reset; sends nothing. */
@@ -91,6 +93,8 @@ export class NetStream implements AcceptedStream {
   #turn = 0;
   /** Stays as it was when the socket fails: what it held then never reached the kernel. */
   #queued = 0;
+  /** Of the oldest write that is not over: taken all the same. */
+  #taken = 0;
 
   constructor(socket: Socket, ways: SocketWays = PLAIN) {
     this.#socket = socket;
@@ -147,8 +151,14 @@ export class NetStream implements AcceptedStream {
   write(bytes: Uint8Array): number {
     const socket = this.#socket;
     const before = this.#queued;
+    const isFirst = socket.writableLength === 0;
     if (!socket.destroyed) this.#ways.write(socket, bytes, { isOurs: bytes === fresh, onWritten: this.#onWritten });
-    this.#queued = hasFailed(socket) ? before + bytes.length : socket.writableLength;
+    if (hasFailed(socket)) {
+      this.#queued = before + bytes.length;
+    } else {
+      if (isFirst && this.#ways.hasTaken?.(socket, bytes.length)) this.#taken = bytes.length;
+      this.#queued = socket.writableLength - this.#taken;
+    }
     return this.#queued;
   }
 
@@ -163,6 +173,8 @@ export class NetStream implements AcceptedStream {
   toSocket(unread: Uint8Array): Socket {
     const socket = this.#socket;
     socket.pause();
+    // It remembers, once asked.
+    void socket.remoteAddress;
     socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
     paused.forget(this);
     this.events = undefined;
@@ -182,6 +194,7 @@ export class NetStream implements AcceptedStream {
   }
 
   readonly #onWritten = (): void => {
+    this.#taken = 0;
     if (this.#queued === 0 || hasFailed(this.#socket)) return;
     this.#queued = this.#socket.writableLength;
     if (this.#queued === 0) this.tell('onDrain');

@@ -83,8 +83,8 @@ export interface TcpStream {
 /** As a listener gives it. */
 export interface AcceptedStream extends TcpStream {
   /**
-   * Gives the connection away as a public socket, paused, that has `unread` to be read first. Only before anything was written;
-   * from then on the stream does and tells nothing, also of the end.
+   * Gives the connection away as the socket below a TLSSocket, which has `unread` to be read first; nobody else may read from it.
+   * Only before anything was written. From then on the stream does and tells nothing, also not of the end.
    */
   toSocket(unread: Uint8Array): Socket;
 }

@@ -1,9 +1,10 @@
 // What clients are met with where TLS ends here: made of a certificate entry when the first of them asks, so that a renewed one
 // holds for the next handshake, and open connections go on.
 import { constants, createHash } from 'node:crypto';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { type CertificateEntry, endsTls, type Route } from '@weir/model/data-plane';
-import type { Sealer } from '@weir/runtime';
+import type { Sealer } from '@weir/runtime/sealing';
+import { nodeTls } from './node-tls.ts';
 import type { TlsTerms } from './tls-stream.ts';
 
 /** Why a certificate cannot be used by this proxy. */
@@ -100,7 +101,7 @@ function contextFor(
   { chain, clientAuthorities }: CertificateEntry,
   { key, ticketKeys, sessionIdContext }: { key: string; ticketKeys: Buffer; sessionIdContext: string },
 ): SecureContext {
-  return createSecureContext({
+  return nodeTls().createSecureContext({
     cert: chain,
     key,
     // Where no client certificates are asked for, nobody is believed: by default each context would hold all CAs of the world.

@@ -1,10 +1,11 @@
 // The stream of a client whose TLS ends here: bytes are read and written in the clear, and never past its TLSSocket: what is
 // written to the descriptor goes out undecrypted.
-import type { Socket } from 'node:net';
-import { type SecureContext, TLSSocket } from 'node:tls';
+import { Socket } from 'node:net';
+import type { SecureContext, TLSSocket } from 'node:tls';
 import { isSendingFin, type NetStream, type SocketWays, streamOn } from '../tcp/net-stream.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { innerTls } from './inner-tls.ts';
+import { nodeTls } from './node-tls.ts';
 
 /** On which a client is met. */
 export interface TlsTerms {
@@ -46,7 +47,7 @@ export function secure(from: AcceptedStream, { terms, unread }: SecureOptions, e
   const raw = from.toSocket(unread);
   // It tells the TLSSocket, which tells us.
   raw.on('error', ignore);
-  const socket = new TLSSocket(raw, {
+  const socket = new (nodeTls().TLSSocket)(raw, {
     isServer: true,
     secureContext: context,
     requestCert: asksForCertificate,
@@ -75,12 +76,17 @@ interface Secured extends TLSSocket {
 /** As many records as Node hands to the kernel in one go. */
 const MOST_AT_ONCE = 131_072;
 
+/** Of which all parts go to the kernel in one go. */
+const ONE_RECORD = 16_384;
+
 const TLS: SocketWays = {
   mostAtOnce: MOST_AT_ONCE,
   write(socket, bytes, { isOurs, onWritten }) {
     // With no write before it that waits, it is encrypted before the call returns: only who waits must not share memory.
     socket.write(isOurs || socket.writableLength === 0 ? bytes : Buffer.from(bytes), onWritten);
   },
+  // Node says so only in the next turn: to wait for it would stop and start the other side for each message.
+  hasTaken: (socket, length) => length <= ONE_RECORD && innerTls.isTaken(rawOf(socket)),
   reset(socket) {
     if (!isSendingFin(socket)) resetNow.call(socket as Secured);
     // libuv refuses to reset while a FIN waits: for its turn, or, which is rare, for a client that reads nothing.
@@ -110,7 +116,7 @@ function resetNow(this: Secured): void {
  */
 function push(this: Secured, chunk: unknown, encoding?: BufferEncoding): boolean {
   if (chunk === null) this[IS_CUT] = innerTls.isCut(this, this[RAW]);
-  return TLSSocket.prototype.push.call(this, chunk, encoding);
+  return Socket.prototype.push.call(this, chunk, encoding);
 }
 
 function onSecure(this: Secured): void {

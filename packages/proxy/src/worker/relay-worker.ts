@@ -10,7 +10,7 @@ import {
   patchMatcher,
   type RouteKey,
 } from '@weir/model/data-plane';
-import type { Sealer } from '@weir/runtime';
+import type { Sealer } from '@weir/runtime/sealing';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';

@@ -2,7 +2,7 @@
 // connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityMemory } from '@weir/model/data-plane';
-import { Sealer, Secret } from '@weir/runtime';
+import { Sealer, Secret } from '@weir/runtime/sealing';
 import { descriptorLimit } from '../open-descriptors.ts';
 import { LocalFailures } from '../relay/local-failures.ts';
 import type { Transport } from '../tcp/transport.ts';

@@ -2,10 +2,10 @@
 import { connectRaw } from '@weir/testkit';
 import type { AcceptedStream, ListenerEvents, StreamEvents, TcpStream, Transport } from '../../src/tcp/transport.ts';
 import { createClientHelloReader } from '../../src/tls/client-hello-reader.ts';
-import { SecureContexts } from '../../src/tls/secure-contexts.ts';
-import { type SecuredStream, secure, type TlsTerms } from '../../src/tls/tls-stream.ts';
-import { entryOf, SEALER, SERVER, TRUSTING } from '../fixtures/certificates.ts';
+import { type SecuredStream, secure } from '../../src/tls/tls-stream.ts';
+import { TRUSTING } from '../fixtures/certificates.ts';
 import type { World } from '../tcp/world.ts';
+import { someTerms } from './some-terms.ts';
 
 export function tlsWorld(name: string, below: Transport): World {
   return {
@@ -25,21 +25,6 @@ function forward(events: ListenerEvents): ListenerEvents {
     onAcceptError: (code) => events.onAcceptError(code),
     onConnection: (stream) => void new Hello(stream, (secured) => events.onConnection(secured)),
   };
-}
-
-/** The terms of any Service. */
-function someTerms(): TlsTerms {
-  const contexts = new SecureContexts({ sealer: SEALER, now: Date.now, onUnusable: () => undefined });
-  const entry = { kind: 'certificate' as const, id: 'certificate/uid', service: 'uid', ...entryOf(SERVER) };
-  const route = {
-    certificate: entry,
-    service: { namespace: 'shop', name: 'web' },
-    settings: {},
-    listener: { protocol: 'TCP' },
-  };
-  const terms = contexts.termsFor(route as unknown as Parameters<SecureContexts['termsFor']>[0]);
-  if (terms === undefined) throw new Error('no terms');
-  return terms;
 }
 
 const TERMS = someTerms();

@@ -1,0 +1,177 @@
+// TLS that ends at a whole proxy: beside Services that pass it on, under limits, Suspensions and drains.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger, type Logger, Secret } from '@weir/runtime';
+import { connectRaw, type Ending, echoServer, eventually, type RawClient } from '@weir/testkit';
+import { endingTls, FLEET_SECRET, TRUSTING } from '../fixtures/certificates.ts';
+import { endpointDouble } from '../fixtures/endpoint-double.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { NET_WORKER } from '../fixtures/net-worker.ts';
+import { PORT } from '../fixtures/ports.ts';
+import { parseProxyHeader } from '../fixtures/proxy-header-of.ts';
+import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
+import { helloOfNode } from '../tls/hellos.ts';
+
+const at = (fleet: Fleet, servername = 'web.example', node = 'a'): Promise<RawClient> =>
+  connectRaw({ host: fleet.addressOf(node), port: PORT, tls: { ...TRUSTING, servername } });
+
+async function echoes(client: RawClient): Promise<void> {
+  await client.send('hello');
+  assert.equal((await client.take(5)).toString(), 'hello');
+}
+
+/** How a client that is refused by TLS learns it. */
+async function refusal(fleet: Fleet, servername?: string, node?: string): Promise<string> {
+  try {
+    await using client = await at(fleet, servername, node);
+    const { kind } = await client.ended;
+    return kind;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+}
+
+for (const workerEntry of [undefined, NET_WORKER]) {
+  const on = workerEntry === undefined ? 'bare handles' : 'public net';
+
+  test(`${on}: one Service’s TLS ends at the port through which another’s passes, and what ends here is counted to the byte`, async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using echo = await echoServer();
+    await using passed = await tlsEcho();
+    const hosts = ['web.example', '*.web.example'];
+    const here = { ...web([endpointOf(echo)], endingTls({ settings: { hosts } })), shared: true };
+    const there = {
+      ...web([passed.endpoint], { name: 'game', settings: { tlsPassthrough: true, hosts: ['game.example'] } }),
+      shared: true,
+    };
+    await fleet.serve(here, there);
+    const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET, workers: 2 });
+    await proxy.ready;
+    const gamer = tlsClient({ host: fleet.addressOf(), port: PORT }, 'game.example');
+    await new Promise((resolve) => gamer.once('secureConnect', resolve));
+    let bytes = 0;
+    for (let round = 0; round < 20; round += 1) {
+      await using client = await at(fleet, round % 2 === 0 ? 'web.example' : 'eu.web.example');
+      await client.send('x'.repeat(1 + round * 777));
+      await client.end();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      assert.equal(client.received, 1 + round * 777);
+      bytes += client.received;
+    }
+    assert.match(await refusal(fleet, 'other.example'), /UNRECOGNIZED_NAME/);
+    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 20 }));
+    gamer.destroy();
+    await proxy.close();
+    const { web: counted } = await fleet.usage();
+    assert.deepEqual(counted, { receivedBytes: bytes, sentBytes: bytes, connections: 20, requests: 0 });
+    assert.deepEqual(passed.names, ['game.example']);
+  });
+
+  test(`${on}: a Suspension ends who is being met, and who is served, and a drain waits for neither too long`, async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using echo = await echoServer();
+    await fleet.serve(web([endpointOf(echo)], endingTls()));
+    const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
+    await proxy.ready;
+    await using served = await at(fleet);
+    await echoes(served);
+    await using meeting = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await meeting.send(await helloOfNode(TRUSTING));
+    await meeting.take(5);
+    await fleet.cutOff({ kind: 'tenant', tenant: 'shop' }, 'all');
+    const ends: Ending[] = await Promise.all([served.ended, meeting.ended]);
+    assert.deepEqual(
+      ends.map(({ kind }) => kind),
+      ['error', 'error'],
+    );
+    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'cut-off': 2 }));
+    await fleet.store.cutoffs.remove('all');
+    await eventually(async () => {
+      await using again = await at(fleet);
+      await echoes(again);
+    });
+    await using last = await at(fleet);
+    await echoes(last);
+    await using silent = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await silent.send(await helloOfNode(TRUSTING));
+    await silent.take(5);
+    await proxy.close({ drainMs: 50 });
+    assert.equal((await last.ended).kind, 'error');
+    assert.equal((await silent.ended).kind, 'error');
+    assert.equal(outcomesOf(proxy)?.drained, 2);
+  });
+
+  test(`${on}: whoever is being met has its place under the limits, and leaves it`, async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using echo = await echoServer();
+    fleet.limit('shop', { connections: 1 });
+    await fleet.serve(web([endpointOf(echo)], endingTls()));
+    const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
+    await proxy.ready;
+    await using meeting = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await meeting.send(await helloOfNode(TRUSTING));
+    await meeting.take(5);
+    assert.equal(await refusal(fleet), 'ECONNRESET');
+    meeting.reset();
+    await eventually(async () => {
+      await using client = await at(fleet);
+      await echoes(client);
+      await client.end();
+      await client.ended;
+    });
+    await eventually(async () => {
+      await using client = await at(fleet);
+      await echoes(client);
+    });
+  });
+
+  test(`${on}: the endpoint learns by the PROXY protocol who the client is, and how it came`, async () => {
+    await using fleet = await startFleet({ workerEntry });
+    await using backend = await endpointDouble();
+    await fleet.serve(web([endpointOf(backend)], endingTls({ alpn: ['http/1.1'], settings: { proxyProtocol: 'v2' } })));
+    const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
+    await proxy.ready;
+    const tls = { ...TRUSTING, ALPNProtocols: ['h2', 'http/1.1'] };
+    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.9', tls });
+    const header = await parseProxyHeader(await backend.next());
+    assert.equal(header.ends?.source.address, '127.0.0.9');
+    assert.equal(header.ends?.source.port, client.localPort);
+    const tlvs = new Map(header.tlvs.map(({ type, value }) => [type, Buffer.from(value)]));
+    assert.equal(tlvs.get(1)?.toString(), 'http/1.1');
+    assert.equal(tlvs.get(2)?.toString(), 'web.example');
+    assert.deepEqual(tlvs.get(0x20), Buffer.concat([Buffer.of(1, 0, 0, 0, 1, 0x21, 0, 7), Buffer.from('TLSv1.3')]));
+  });
+}
+
+test('a proxy without the secret of the fleet says so once, one with another says whose certificate it cannot use; nothing private is said', async () => {
+  await using fleet = await startFleet({ nodes: ['a', 'b'] });
+  await using echo = await echoServer();
+  await fleet.serve(web([endpointOf(echo)], endingTls()), web([endpointOf(echo)], { name: 'plain', port: 9_000 }));
+  const [none, other] = [logged(), logged()];
+  const without = await fleet.proxy({ log: none.log, workers: 2 });
+  const another = new Secret('the secret of another fleet, as long');
+  const stranger = await fleet.proxy({ node: 'b', log: other.log, fleetSecret: another, workers: 2 });
+  await Promise.all([without.ready, stranger.ready]);
+  for (let round = 0; round < 10; round += 1) {
+    for (const node of ['a', 'b']) assert.match(await refusal(fleet, 'web.example', node), /INTERNAL_ERROR/);
+  }
+  await using plain = await connectRaw({ host: fleet.addressOf(), port: 9_000 });
+  await echoes(plain);
+  for (const proxy of [without, stranger]) {
+    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'no-certificate': 10 }));
+  }
+  assert.equal(none.lines.filter((line) => line.includes('WEIR_FLEET_SECRET')).length, 1);
+  const told = other.lines.filter((line) => line.includes('certificate cannot be used'));
+  assert.equal(told.length, 1);
+  assert.match(String(told), /"shop\/web".*WEIR_FLEET_SECRET/);
+  for (const line of [...none.lines, ...other.lines]) {
+    assert.equal(line.includes(another.reveal()) || line.includes('PRIVATE') || line.includes('CERTIFICATE-'), false);
+  }
+});
+
+function logged(): { readonly log: Logger; readonly lines: string[] } {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  return { log: createLogger({ name: 'proxy', level: 'debug', destination }), lines };
+}
