@@ -88,6 +88,7 @@ export class NetStream implements AcceptedStream {
   #isAccepted = false;
   #isReading = false;
   #hasYielded = false;
+  #hasEnded = false;
   /** Read in this turn. */
   #burst = 0;
   #turn = 0;
@@ -141,7 +142,7 @@ export class NetStream implements AcceptedStream {
   }
 
   get isDeaf(): boolean {
-    return !this.#isReading && !this.#socket.destroyed;
+    return (this.#hasEnded || !this.#isReading) && !this.#socket.destroyed;
   }
 
   probe(): void {
@@ -229,8 +230,13 @@ export class NetStream implements AcceptedStream {
   /** All that the peer sent has been told. */
   end(): void {
     const fault = this.#ways.faultOfEnd?.(this.#socket);
-    if (fault === undefined) this.tell('onEnd');
-    else this.fail(fault);
+    if (fault !== undefined) {
+      this.fail(fault);
+      return;
+    }
+    this.#hasEnded = true;
+    this.tell('onEnd');
+    if (this.#isAccepted) paused.watch(this);
   }
 
   tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
