@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { connect } from 'node:tls';
 import {
   type Certificate,
+  echoServer,
+  eventually,
   freePort,
   makeCertificate,
   requireProgram,
@@ -12,6 +17,7 @@ import {
 } from '@weir/testkit';
 import { manifests, service, slice } from './build/manifests.ts';
 import { startWeir, weir } from './build/run-weir.ts';
+import { standalone } from './build/standalone.ts';
 
 const secret = ({ chain, key }: Certificate): unknown => ({
   apiVersion: 'v1',
@@ -117,3 +123,38 @@ test(
     assert.doesNotMatch(running.output(), /Secrets are not read|SecretForbidden/);
   },
 );
+
+test('a Secret of a file is shown to clients, also after it is renewed and after a restart', async () => {
+  await using files = manifests();
+  await using state = temporaryDirectory('state');
+  await using backend = await echoServer();
+  const port = await freePort();
+  const ca = makeCertificate({ name: 'shop CA', isAuthority: true });
+  const web = service('web', { port, annotations: { ...annotations, 'weir.dev/tls-ports': String(port) } });
+  const writeWith = (certificate: Certificate): void =>
+    files.write('shop.yaml', web, slice('web', backend.port), secret(certificate));
+  const [first, renewed] = [1, 2].map(() => makeCertificate({ name: 'shop.example.com', issuer: ca }));
+  assert.ok(first && renewed);
+  writeWith(first);
+  {
+    await using _running = await standalone(files, ['--state', state.path]);
+    assert.deepEqual(await met({ port, ca }), ['hello', first.certificate]);
+    writeWith(renewed);
+    await eventually(async () => assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]));
+  }
+  await using _again = await standalone(files, ['--state', state.path]);
+  assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]);
+});
+
+/** What comes back of what a client says, and the certificate that it was shown. */
+async function met({ port, ca }: { readonly port: number; readonly ca: Certificate }): Promise<unknown> {
+  const socket = connect({ port, host: '127.0.0.1', servername: 'shop.example.com', ca: ca.certificate });
+  try {
+    await once(socket, 'secureConnect');
+    const shown = String(socket.getPeerX509Certificate());
+    socket.end('hello');
+    return [await text(socket), shown];
+  } finally {
+    socket.destroy();
+  }
+}
