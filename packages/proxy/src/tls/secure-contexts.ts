@@ -46,12 +46,15 @@ export class SecureContexts {
 
   /** Undefined: there is no certificate that could be shown at this listener. */
   termsFor(route: Route): TlsTerms | undefined {
-    const { certificate, service } = route;
+    const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
+    const asksForCertificate = certificate.clientAuthorities !== null;
+    // Settings and certificate may be of different revisions for a moment; nobody gets in by that.
+    if (!asksForCertificate && settings.tls?.clientCaSecret) return undefined;
     const context = this.#contextOf(certificate, service);
     if (context === undefined) return undefined;
     const alpn = alpnBytes(endsTls(route)?.alpn ?? []);
-    return { context, alpn, asksForCertificate: certificate.clientAuthorities !== null };
+    return { context, alpn, asksForCertificate };
   }
 
   #contextOf(entry: CertificateEntry, service: Named): SecureContext | undefined {

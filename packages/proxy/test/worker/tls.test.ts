@@ -7,6 +7,7 @@ import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { endingTls, TRUSTING } from '../fixtures/certificates.ts';
 import { endpointDouble } from '../fixtures/endpoint-double.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
+import { PORT } from '../fixtures/ports.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 import { helloOf, helloOfNode, serverName } from '../tls/hellos.ts';
@@ -174,6 +175,20 @@ for (const { name, transport } of TRANSPORTS) {
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 1 }));
   });
 }
+
+test('while the CAs of its clients have not come nobody is let in, for then nobody would be asked', async () => {
+  await using backend = await echoServer();
+  const ending = endingTls();
+  const tls = { secret: 'web', ports: [{ port: PORT, alpn: [] }], clientCaSecret: 'clients' };
+  using worker = await loneWorker(web([endpointOf(backend)], { ...ending, settings: { ...ending.settings, tls } }));
+  await using client = await connectRaw({ host: worker.host, port: worker.port });
+  await client.send(realHello);
+  // The alert `internal_error`.
+  assert.deepEqual([...(await client.take(7))].slice(-2), [2, 80]);
+  await client.end();
+  await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 1 }));
+  assert.equal(backend.accepted, 0);
+});
 
 /** Of a client that can do all that is asked for. */
 const realHello = await helloOfNode(TRUSTING);
