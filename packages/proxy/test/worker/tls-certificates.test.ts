@@ -1,6 +1,7 @@
 // Whom TLS that ends here shows itself to be, whom it lets in, and who may resume where.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect as connectPlain } from 'node:net';
 import { test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { Sealer, Secret } from '@weir/runtime';
@@ -9,6 +10,8 @@ import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { AUTHORITY, endingTls, entryOf, SERVER, TRUSTING } from '../fixtures/certificates.ts';
 import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
 import { endpointOf, web } from '../fixtures/serving.ts';
+import type { TestService } from '../fixtures/tables.ts';
+import { helloOfNode } from '../tls/hellos.ts';
 
 const CLIENTS = makeCertificate({ name: 'Clients', isAuthority: true });
 const OTHERS = makeCertificate({ name: 'Others', isAuthority: true });
@@ -196,7 +199,7 @@ test('a proxy without the secret of the fleet refuses them, and speaks of it els
   );
 });
 
-test('hosts, no TLS at all, and port settings that change while a client is met', async () => {
+test('a name of somebody else gets an alert, and who speaks no TLS gets nothing', async () => {
   await using backend = await echoServer();
   const service = web([endpointOf(backend)], endingTls({ settings: { hosts: ['web.example'] } }));
   using worker = await loneWorker(service);
@@ -206,4 +209,62 @@ test('hosts, no TLS at all, and port settings that change while a client is met'
   assert.equal((await plain.ended).kind, 'error');
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'unknown-host': 1, 'bad-client-hello': 1 }));
   assert.equal(backend.accepted, 0);
+});
+
+const HEADER = 'PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n';
+const TRUSTED = { trustProxyProtocol: ['127.0.0.0/8'] } as const;
+
+test('behind a load balancer its PROXY header comes first, and source ranges are of the client that it names', async () => {
+  await using backend = await echoServer();
+  const service = (sourceRanges: readonly string[]): TestService =>
+    web([endpointOf(backend)], endingTls({ settings: { sourceRanges } }));
+  using worker = await loneWorker(service(['192.0.2.0/24']), TRUSTED);
+  const behind = (): TLSSocket => {
+    const raw = connectPlain({ host: worker.host, port: worker.port });
+    raw.write(HEADER);
+    const socket = connect({ socket: raw, ...TRUSTING });
+    socket.on('error', () => undefined);
+    return socket;
+  };
+  const allowed = behind();
+  await once(allowed, 'secureConnect');
+  await echoes(allowed);
+  allowed.destroy();
+  worker.serve(service(['203.0.113.0/24']));
+  const kept = behind();
+  await new Promise((resolve) => kept.once('close', resolve));
+  await eventually(() => assert.equal(worker.outcomes()['source-range'], 1));
+});
+
+test('who came before TLS was to end here is not led on undecrypted, and whom nobody decrypts any more is not led on at all', async () => {
+  await using backend = await echoServer();
+  const plain = web([endpointOf(backend)]);
+  const here = web([endpointOf(backend)], endingTls());
+  using worker = await loneWorker(plain, TRUSTED);
+  await using early = await connectRaw({ host: worker.host, port: worker.port });
+  await eventually(() => assert.equal(worker.row[ACTIVE], 1));
+  worker.serve(here);
+  await early.send(`${HEADER}in the clear`);
+  assert.equal((await early.ended).kind, 'error');
+  assert.deepEqual(worker.outcomes(), { 'no-listener': 1 });
+  using other = await loneWorker(here);
+  await using meeting = await connectRaw({ host: other.host, port: other.port });
+  await meeting.send(await helloOfNode(TRUSTING));
+  await meeting.take(5);
+  other.serve(plain);
+  meeting.reset();
+  await eventually(() => assert.deepEqual(other.outcomes(), { 'tls-handshake-failed': 1 }));
+  assert.equal(backend.accepted, 0);
+});
+
+test('nothing is renegotiated', async () => {
+  await using backend = await echoServer();
+  using worker = await loneWorker(web([endpointOf(backend)], endingTls()));
+  const { socket } = await met(worker, { maxVersion: 'TLSv1.2' });
+  const error = await new Promise<Error | null>((resolve) => {
+    socket.on('error', resolve);
+    socket.renegotiate({}, resolve);
+  });
+  assert.match(String((error as NodeJS.ErrnoException | null)?.code), /NO_RENEGOTIATION/);
+  socket.destroy();
 });
