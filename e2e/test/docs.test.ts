@@ -56,7 +56,13 @@ test('docs/errors.md says of every reason of a refusal what it means', () => {
 });
 
 test('docs/operating.md lists every setting of the processes, and no other', () => {
-  const mains = ['controller', 'proxy', 'console'].map((part) => read(`packages/${part}/src/main.ts`)).join('\n');
+  const paths = [
+    'controller/src/main.ts',
+    'controller/src/config/secret-settings.ts',
+    'proxy/src/main.ts',
+    'console/src/main.ts',
+  ];
+  const mains = paths.map((path) => read(`packages/${path}`)).join('\n');
   const known = new Set([...mains.matchAll(/'(WEIR_\w+)'/g)].map(([, name]) => name));
   const listed = new Set([...read('docs/operating.md').matchAll(/^\| `(WEIR_\w+)`/gm)].map(([, name]) => name));
   assert.deepEqual([...listed].sort(), [...known].sort());
