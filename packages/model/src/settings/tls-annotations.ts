@@ -73,6 +73,20 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
   return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
 }
 
+/**
+ * Whether TLS may be meant to end at the port: as its Service asks, which is undefined where that cannot be read. Whatever else is served
+ * meanwhile, such a port must not be opened in the clear.
+ */
+export function mayEndTls(
+  { annotations }: ServiceObject,
+  asked: ServiceSettings | undefined,
+  { port, protocol }: ServicePort,
+): boolean {
+  if (protocol !== 'TCP' || port === NEVER) return false;
+  if (asked !== undefined) return asked.tls?.ports.some((each) => each.port === port) === true;
+  return Object.keys(TLS_ANNOTATIONS).some((name) => Object.hasOwn(annotations, `${ANNOTATION_PREFIX}${name}`));
+}
+
 function portsByThemselves({ ports }: ServiceObject): ServicePort[] {
   return ports.filter(
     ({ port, protocol, appProtocol }) =>

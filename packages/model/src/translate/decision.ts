@@ -91,7 +91,14 @@ function judge(service: ServiceObject, parsed: ParsedSettings, context: Decision
   const modes = meant
     ? modesFor(service, { fleet: context.fleet, hosts, tls: meant.tls, listeners, alone: held?.alone, isGranted })
     : NO_MODES;
-  const badPorts = tenant === undefined ? undefined : portRefusals(service, { tenant, hosts, modes, ...context });
+  const judging = {
+    ...context,
+    hosts,
+    modes,
+    objection,
+    asked: parsed.kind === 'settings' ? parsed.settings : undefined,
+  };
+  const badPorts = tenant && portRefusals(service, { ...judging, tenant });
   if (tenant === undefined || badPorts === undefined || settings === null) {
     if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
     return refused(service, tenant?.name ?? null, objection, badPorts);

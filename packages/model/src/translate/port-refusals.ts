@@ -2,6 +2,8 @@
 import { isInRanges, rangesText } from '../port-range.ts';
 import type { RefusalReason } from '../reason.ts';
 import { reservationOf } from '../reserved-ports.ts';
+import type { ServiceSettings } from '../settings/service-settings.ts';
+import { mayEndTls } from '../settings/tls-annotations.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { Verdict } from '../table/entry.ts';
 import type { AskedQuota } from './asked-quota.ts';
@@ -26,11 +28,15 @@ export interface PortContext {
   /** How it would have each port, and with which hosts those that are shared. */
   readonly modes: PortModes;
   readonly hosts: readonly string[];
+  /** Why it is not given what it asks for; undefined: it is. */
+  readonly objection: Refusal | undefined;
+  /** What it asks for; undefined: that cannot be read. */
+  readonly asked: ServiceSettings | undefined;
 }
 
 /** By port, why it is not served. */
 export function portRefusals(service: ServiceObject, context: PortContext): PortRefusals {
-  const { fleet, membership, held, quota, tenant, taken, modes, hosts } = context;
+  const { fleet, membership, held, quota, tenant, taken, modes, hosts, objection, asked } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let more = 0;
   const isBound = heldPorts(taken.listenersOf(service.uid));
@@ -49,6 +55,9 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
     // Its limits are not known: what serves goes on, and nothing is added to it.
     else if (membership.kind === 'disputed' && !isHeld(port)) {
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
+    } else if (held && objection !== undefined && !isHeld(port) && mayEndTls(service, asked, port)) {
+      // As it was accepted last its bytes would pass undecrypted, and past the client CA.
+      refusals.set(port, objection);
     } else if (modes.get(port) === 'shared' && !isHeld(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
     } else if (held && !isHeld(port) && quota.portsLeft(tenant, more + 1) <= more) {

@@ -95,6 +95,33 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(certificateOf(after), certificateOf(served));
   });
 
+  test('opens no further port in the clear while it is refused: neither where TLS is to end, nor where that cannot be read', () => {
+    const before = fresh(given([], { services: [service('shop/web', { ports: [port(8080, { name: 'http' })] })] }));
+    const ports = [port(8080, { name: 'http' }), port(443, { name: 'https' }), port(9000, { name: 'more' })];
+    const after = next(before, given([], { services: [web({}, { ports })] }));
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.match(messageOf(after, 'shop/web'), /; meanwhile it is served on as it was accepted last$/);
+    assert.deepEqual(portsOf(after, 'shop/web'), ['n1:8080', 'n1:9000']);
+    const { ports: told } = statusOf(after, 'shop/web');
+    assert.deepEqual(
+      told.map(({ error }) => error?.reason),
+      [undefined, 'SecretNotFound', undefined],
+    );
+    const mistaken = next(before, given([], { services: [web({ 'tls-ports': 'nonsense' }, { ports })] }));
+    assert.equal(reasonOf(mistaken, 'shop/web'), 'InvalidAnnotation');
+    assert.deepEqual(portsOf(mistaken, 'shop/web'), ['n1:8080']);
+    const healed = next(after, given([secret('shop/web-tls')], { services: [web({}, { ports })] }));
+    assert.deepEqual(portsOf(healed, 'shop/web'), ['n1:443', 'n1:8080', 'n1:9000']);
+  });
+
+  test('is not opened in the clear at the port that its TLS moves to', () => {
+    const served = fresh(given([secret('shop/web-tls')]));
+    const moved = web({ 'tls-secret': 'new-tls', 'tls-ports': '8443' }, { ports: [port(8443)] });
+    const after = next(served, given([secret('shop/web-tls')], { services: [moved] }));
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.deepEqual(portsOf(after, 'shop/web'), []);
+  });
+
   test('gets a renewed certificate also while another annotation of it is wrong', () => {
     const served = fresh(given([secret('shop/web-tls')]));
     const renewed = secret('shop/web-tls', { certificate: { ...good('new'), kind: 'good' } });
