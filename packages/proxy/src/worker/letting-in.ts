@@ -22,6 +22,11 @@ export interface Waited {
   find(): RouteHome | undefined;
 }
 
+/** With whom TLS was agreed on; `authorities`: of the CAs that it had to show a certificate of. */
+interface Secured extends Waited {
+  readonly authorities: string | null | undefined;
+}
+
 export class LettingIn {
   readonly #options: LettingInOptions;
 
@@ -86,15 +91,21 @@ export class LettingIn {
     else if (terms === undefined) giveBack(stream, home, { grant, outcome: 'no-certificate' });
     else {
       const { wheel, onInternalError } = context;
-      const letIn = (secured: TcpStream, agreed: Placed): void => this.#letSecuredIn(secured, waited, agreed);
+      const authorities = authoritiesOf(home);
+      const letIn = (secured: TcpStream, agreed: Placed): void =>
+        this.#letSecuredIn(secured, { ...waited, authorities }, agreed);
       new Handshake(stream, { terms, placed, group: home.group, wheel, onInternalError, letIn }).start();
     }
   }
 
-  #letSecuredIn(stream: TcpStream, waited: Waited, placed: Placed): void {
+  #letSecuredIn(stream: TcpStream, waited: Secured, placed: Placed): void {
+    const { grant } = placed;
     const goOn = (home: RouteHome): void => {
       // What was decrypted must not reach an endpoint that expects TLS from now on.
-      if (endsTls(home.route) === undefined) giveBack(stream, home, { grant: placed.grant, outcome: 'no-listener' });
+      if (endsTls(home.route) === undefined) giveBack(stream, home, { grant, outcome: 'no-listener' });
+      // Who it is was not asked, or of other CAs.
+      else if (authoritiesOf(home) !== waited.authorities)
+        giveBack(stream, home, { grant, outcome: 'tls-handshake-failed' });
       else this.#connect(stream, home, placed);
     };
     this.#again(stream, waited, { placed, goOn });
@@ -103,4 +114,8 @@ export class LettingIn {
   #connect(stream: TcpStream, home: RouteHome, { arrived, grant }: Placed): void {
     new Connection(stream, arrived, { context: this.#options.context, home, row: home.group.row, grant }).start();
   }
+}
+
+function authoritiesOf({ route }: RouteHome): string | null | undefined {
+  return route.certificate?.clientAuthorities;
 }
