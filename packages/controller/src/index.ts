@@ -1,5 +1,4 @@
 export { loadDefaultPolicy } from './config/default-policy.ts';
-export { FLEET_SECRET } from './config/secret-settings.ts';
 export type { Controller, ControllerOptions } from './control/controller.ts';
 export { startController } from './control/start-controller.ts';
 export {

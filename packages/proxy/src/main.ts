@@ -13,12 +13,11 @@ import {
   parseConfig,
   path,
   runProcess,
-  Secret,
   setting,
   text,
   url,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
+import { FLEET_NAME, FLEET_SECRET, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
 import { kernelAdvice } from './kernel-settings.ts';
 import { trustAdvice } from './proxy-protocol/trust-advice.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
@@ -32,15 +31,6 @@ const ADDRESS: Format<string> = {
 const CIDR: Format<string> = {
   allowed: 'a network such as 192.0.2.0/24',
   parse: (raw) => parseCidr(raw)?.text,
-};
-/** As the controller has it: they must have the same. */
-const FLEET_SECRET: Format<Secret> = {
-  allowed: 'a secret of at least 32 characters, the same for the controller and all proxies of the fleet',
-  parse(raw) {
-    const text = raw.trim();
-    return text.length < 32 || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
-  },
-  show: () => '[redacted]',
 };
 
 const CONFIG = {

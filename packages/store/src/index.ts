@@ -1,6 +1,7 @@
 export type * from './contract.ts';
 export { StoreError, type StoreErrorCode } from './error.ts';
 export { FLEET_NAME } from './fleet-name.ts';
+export { FLEET_SECRET } from './fleet-secret.ts';
 export { type FollowCutoffsOptions, followCutoffs, type KnownCutoffs } from './follow/follow-cutoffs.ts';
 export { type FollowTableOptions, followTable, type TakenRevision } from './follow/follow-table.ts';
 export { mergeCutoffs } from './follow/merge-cutoffs.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { FLEET_SECRET } from '@weir/controller';
 import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, writeFileAtomic } from '@weir/runtime';
+import { FLEET_SECRET } from '@weir/store';
 
 export interface FleetSecretChoice {
   /** WEIR_FLEET_SECRET, as it stands there. */

@@ -1,18 +1,16 @@
 import type { SecretAccess } from '@weir/model';
-import { type ConfigMistake, type Format, list, oneOf, optional, Secret, type Setting, setting } from '@weir/runtime';
+import {
+  type ConfigMistake,
+  type Format,
+  list,
+  oneOf,
+  optional,
+  type Secret,
+  type Setting,
+  setting,
+} from '@weir/runtime';
+import { FLEET_SECRET } from '@weir/store';
 import { DNS_LABEL } from '../snapshot/formats.ts';
-
-/** So many that nobody tries them all. */
-const SHORTEST = 32;
-
-export const FLEET_SECRET: Format<Secret> = {
-  allowed: `a secret of at least ${SHORTEST} characters, the same for the controller and all proxies of the fleet, such as of: openssl rand -hex 32`,
-  parse(raw) {
-    const text = raw.trim();
-    return text.length < SHORTEST || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
-  },
-  show: () => '[redacted]',
-};
 
 const NAMESPACE: Format<string> = {
   allowed: DNS_LABEL.allowed,
