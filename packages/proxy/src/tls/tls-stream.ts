@@ -1,7 +1,7 @@
 // The stream of a client whose TLS ends here: bytes are read and written in the clear, and never past its TLSSocket: what is
-// written to the descriptor goes out undecrypted.
+// written to the descriptor goes out unencrypted.
 import { Socket } from 'node:net';
-import type { SecureContext, TLSSocket } from 'node:tls';
+import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { isSendingFin, type NetStream, type SocketWays, streamOn } from '../tcp/net-stream.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { innerTls } from './inner-tls.ts';
@@ -47,13 +47,13 @@ export function secure(from: AcceptedStream, { terms, unread }: SecureOptions, e
   const raw = from.toSocket(unread);
   // It tells the TLSSocket, which tells us.
   raw.on('error', ignore);
-  const socket = new (nodeTls().TLSSocket)(raw, {
+  const socket = tlsSocketOn(raw, {
     isServer: true,
     secureContext: context,
     requestCert: asksForCertificate,
     rejectUnauthorized: asksForCertificate,
     ...(alpn.length > 0 ? { ALPNProtocols: alpn } : {}),
-  }) as Secured;
+  });
   socket[RAW] = raw;
   const stream = streamOn(socket, TLS, events);
   socket[STREAM] = stream;
@@ -61,6 +61,16 @@ export function secure(from: AcceptedStream, { terms, unread }: SecureOptions, e
   socket.on('secure', onSecure);
   socket.on('_tlsError', onTlsError);
   return { stream, agreement: (now) => agreementOf(socket, { asksForCertificate, now }) };
+}
+
+/** Whatever it throws: nobody else has the descriptor any more. */
+function tlsSocketOn(raw: Socket, options: TLSSocketOptions): Secured {
+  try {
+    return new (nodeTls().TLSSocket)(raw, options) as Secured;
+  } catch (thrown) {
+    raw.destroy();
+    throw thrown;
+  }
 }
 
 const RAW = Symbol('raw');
