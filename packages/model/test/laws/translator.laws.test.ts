@@ -9,6 +9,7 @@ import {
   NOTHING_HELD,
   type RoutingTable,
   type Snapshot,
+  settingsFor,
   Translator,
   translate,
 } from '@weir/model';
@@ -59,6 +60,37 @@ test('whoever is served where TLS ends has a certificate, and nobody else has on
       }
     }),
     { numRuns: 300 },
+  );
+});
+
+test('where a Service asks for TLS to end, no port that it did not serve before is opened in the clear', () => {
+  fc.assert(
+    fc.property(fc.array(steps, { minLength: 2, maxLength: 12 }), (history) => {
+      const translator = new Translator(settings, NOTHING_HELD);
+      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+      let served = new Set<string>();
+      for (const step of history) {
+        snapshot = step(snapshot);
+        const { table } = translator.next(snapshot);
+        const entries = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
+        for (const each of snapshot.services) {
+          const parsed = settingsFor(each);
+          const asked = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
+          const given = entries.get(each.uid);
+          for (const { port } of asked) {
+            if (served.has(`${each.uid} ${port}`)) continue;
+            const isOpen = given?.ports.some((own) => own.port === port && own.error === null) === true;
+            const isGranted = given?.settings?.tls?.ports.some((own) => own.port === port) === true;
+            if (given?.settings) assert.ok(!isOpen || isGranted, `${each.name} at ${port}`);
+          }
+        }
+        const open = [...entries.values()].flatMap(({ uid, settings: own, ports }) =>
+          own === null ? [] : ports.flatMap(({ port, error }) => (error === null ? [`${uid} ${port}`] : [])),
+        );
+        served = new Set(open);
+      }
+    }),
+    { numRuns: 1_000 },
   );
 });
 
