@@ -46,6 +46,14 @@ export function readCertificatePair({ chain, key }: PairValues, sealer: Sealer):
 /** For each new connection it is used once, in a thread that serves others as well: the time grows with the cube of its length. */
 const LONGEST_RSA_BITS = 4_096;
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
+/** As OpenSSL calls P-256, P-384 and P-521. TLS 1.3 signs by no others (RFC 8446, 4.2.3): OpenSSL takes the key and then turns all clients away. */
+const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
+/** To which a key of RSA-PSS may be restricted, and the bytes of each: TLS signs by these, with as much salt. */
+const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
+  ['sha256', 32],
+  ['sha384', 48],
+  ['sha512', 64],
+]);
 
 function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | Unusable {
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
@@ -58,13 +66,21 @@ function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateK
   } catch {
     return unusable('has a tls.key that is damaged, or of a kind that is not known');
   }
-  const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
+  const why = whyNotUsed(privateKey);
+  return why === undefined ? { kind: 'key', privateKey } : unusable(why);
+}
+
+function whyNotUsed({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string | undefined {
   if (!KEY_TYPES.includes(asymmetricKeyType))
-    return unusable(`has a tls.key of type ${asymmetricKeyType}; use ECDSA, RSA or Ed25519`);
-  const bits = asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits > LONGEST_RSA_BITS)
-    return unusable(`has an RSA key of ${bits} bits; use at most ${LONGEST_RSA_BITS}, or ECDSA`);
-  return { kind: 'key', privateKey };
+    return `has a tls.key of type ${asymmetricKeyType}; use ECDSA, RSA or Ed25519`;
+  const { modulusLength = 0, namedCurve, hashAlgorithm, saltLength = 0 } = asymmetricKeyDetails;
+  if (modulusLength > LONGEST_RSA_BITS)
+    return `has an RSA key of ${modulusLength} bits; use at most ${LONGEST_RSA_BITS}, or ECDSA`;
+  if (asymmetricKeyType === 'ec' && !CURVES.includes(namedCurve))
+    return `has a tls.key on ${namedCurve ?? 'a curve of its own'}, which TLS clients do not take; use P-256, P-384 or P-521`;
+  if (hashAlgorithm !== undefined && (PSS_DIGESTS.get(hashAlgorithm) ?? -1) < saltLength)
+    return `has an RSA-PSS key for ${hashAlgorithm} with ${saltLength} bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA`;
+  return undefined;
 }
 
 /** The last word is of whoever uses them: it refuses keys that are too short, and more. */

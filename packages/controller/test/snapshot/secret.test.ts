@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { SecretObject } from '@weir/model';
 import { Sealer, Secret } from '@weir/runtime';
@@ -106,6 +106,9 @@ describe('what cannot be used says why', () => {
   const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
   const dsa = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey;
   const weak = makeCertificate({ name: 'weak', key: 'rsa', bits: 1024 });
+  const sha1 = { hashAlgorithm: 'sha1', mgf1HashAlgorithm: 'sha1' } as const;
+  const keyOf = ({ privateKey }: { privateKey: KeyObject }): string =>
+    privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const slow = makeCertificate({ name: 'slow', key: 'rsa', bits: 4104 });
   const cases: Readonly<Record<string, readonly [Values, string]>> = {
     'no key': [{ 'tls.crt': server.chain }, 'has a tls.crt but no tls.key'],
@@ -163,6 +166,15 @@ describe('what cannot be used says why', () => {
     'a key that is too short': [
       { 'tls.crt': weak.chain, 'tls.key': weak.key },
       'has a certificate that OpenSSL refuses: ee key too small',
+    ],
+    // OpenSSL takes these, and then ends each handshake.
+    'a key on a curve that TLS does not use': [
+      { ...good, 'tls.key': keyOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })) },
+      'has a tls.key on secp256k1, which TLS clients do not take; use P-256, P-384 or P-521',
+    ],
+    'a key that may sign by SHA-1 alone': [
+      { ...good, 'tls.key': keyOf(generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...sha1 })) },
+      'has an RSA-PSS key for sha1 with 20 bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA',
     ],
     'a key that is too long': [
       { 'tls.crt': slow.chain, 'tls.key': slow.key },
