@@ -44,6 +44,11 @@ export class SecureContexts {
     this.#options = options;
   }
 
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.#options.now();
+  }
+
   /** Undefined: there is no certificate that could be shown at this listener. */
   termsFor(route: Route): TlsTerms | undefined {
     const { certificate, service, settings } = route;

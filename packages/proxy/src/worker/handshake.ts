@@ -19,6 +19,8 @@ export interface HandshakeOptions {
   readonly placed: Placed;
   readonly group: CountedMembers;
   readonly wheel: TimeoutWheel<Member>;
+  /** Milliseconds since the epoch. */
+  now(): number;
   /** It is done. The stream is not reading, and belongs to whoever takes it now. */
   letIn(stream: TcpStream, placed: Placed): void;
   onInternalError(thrown: unknown): void;
@@ -76,7 +78,7 @@ export class Handshake implements StreamEvents, Member {
   onConnect(): void {
     const secured = this.#secured;
     if (this.#isOver || secured === undefined) return;
-    const tls = secured.agreement(Date.now());
+    const tls = secured.agreement(this.#options.now());
     if (tls === undefined) {
       this.end('tls-handshake-failed');
       return;

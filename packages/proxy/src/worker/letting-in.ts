@@ -94,7 +94,8 @@ export class LettingIn {
       const authorities = authoritiesOf(home);
       const letIn = (secured: TcpStream, agreed: Placed): void =>
         this.#letSecuredIn(secured, { ...waited, authorities }, agreed);
-      new Handshake(stream, { terms, placed, group: home.group, wheel, onInternalError, letIn }).start();
+      const now = (): number => certificates.now();
+      new Handshake(stream, { terms, placed, group: home.group, wheel, now, onInternalError, letIn }).start();
     }
   }
 

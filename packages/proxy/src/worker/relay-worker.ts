@@ -58,7 +58,7 @@ export interface RelayWorkerOptions {
   readonly descriptors?: DescriptorRoom;
   /** Of the fleet's secret; without it no TLS can end here. */
   readonly sealer?: Sealer | undefined;
-  /** Milliseconds since the epoch, by which tickets of TLS change; absent: the clock's. */
+  /** Milliseconds since the epoch, by which tickets of TLS change and certificates of clients end; absent: the clock's. */
   readonly wallClock?: () => number;
   /** The other workers of the proxy, which may have UDP flows that the kernel gives to this one. */
   readonly neighbours?: Neighbours;
