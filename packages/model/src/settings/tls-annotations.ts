@@ -94,6 +94,9 @@ function portsByThemselves({ ports }: ServiceObject): ServicePort[] {
   );
 }
 
+/** Each port that a Service may have by number and by name. With a hundred thousand that are none, telling so would take seconds. */
+const MOST_PARTS = 200;
+
 function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
   const mine = ports.filter(({ protocol }) => protocol === 'TCP');
   // The API server wants a letter in each name.
@@ -104,8 +107,14 @@ function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string
   const wrong = (text: string, why: string): void => {
     mistakes.push(`annotation ${PORTS_ANNOTATION}: ${quoted(text)} ${why}`);
   };
+  const parts = value.split(',');
+  if (parts.length > MOST_PARTS) {
+    const most = `at most ${MOST_PARTS} are read; name each port of the Service once`;
+    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${parts.length} ports are too many: ${most}`);
+    return [];
+  }
   const asked = new Set<ServicePort>();
-  for (const part of value.split(',')) {
+  for (const part of parts) {
     const text = part.trim();
     const found = byText.get(text);
     if (found === undefined) {

@@ -118,6 +118,13 @@ describe('weir.dev/tls-ports', () => {
     assert.equal(wrong('444, 80, 445').length, 3, 'all mistakes at once');
   });
 
+  test('that are very many are counted, not looked at one by one', () => {
+    const value = Array.from({ length: 60_000 }, (_, i) => `p${i}`).join();
+    assert.deepEqual(mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports), [
+      'annotation weir.dev/tls-ports: 60000 ports are too many: at most 200 are read; name each port of the Service once',
+    ]);
+  });
+
   test('and client-ca-secret are nothing without tls-secret', () => {
     for (const name of ['tls-ports', 'client-ca-secret'])
       assert.match(
