@@ -41,8 +41,8 @@
     variables.tcp.exists(port, [wrong[0]].exists(part, {{ include "weir.cel.isPort" . }}))
     ? ' is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port'
     : ' is no TCP port of the Service, by number or name; ' + (
-      variables.tcp.size() == 0 ? 'it has none'
-      : 'use ' + variables.tcp.map(port, string(port.port)
+      variables.tcp.all(port, port.port == 80) ? 'it has none where TLS could end'
+      : 'use ' + variables.tcp.filter(port, port.port != 80).map(port, string(port.port)
         + (port.?name.orValue('') == '' ? '' : ' (' + port.name + ')')).join(', ') + ', comma separated')))[0])[0]
 {{- end }}
 

@@ -118,8 +118,9 @@ function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string
     const text = part.trim();
     const found = byText.get(text);
     if (found === undefined) {
-      const own = mine.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
-      const use = own.length === 0 ? 'it has none' : `use ${listed(own)}, comma separated`;
+      const able = mine.filter(({ port }) => port !== NEVER);
+      const own = able.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
+      const use = own.length === 0 ? 'it has none where TLS could end' : `use ${listed(own)}, comma separated`;
       wrong(text, `is no TCP port of the Service, by number or name; ${use}`);
     } else if (found.port === NEVER)
       wrong(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');

@@ -106,8 +106,12 @@ describe('weir.dev/tls-ports', () => {
   test('names TCP ports of the Service, and never 80', () => {
     const wrong = (value: string) => mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports);
     assert.deepEqual(wrong('444'), [
-      'annotation weir.dev/tls-ports: "444" is no TCP port of the Service, by number or name; use 80 (http), 443 (https), 8443 (admin), comma separated',
+      'annotation weir.dev/tls-ports: "444" is no TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
     ]);
+    assert.match(
+      mistakesIn({ 'tls-secret': 's', 'tls-ports': '444' }, [port(80)])[0] ?? '',
+      /by number or name; it has none where TLS could end$/,
+    );
     assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
     assert.equal(wrong('').length, 1);
     assert.match(wrong('dns')[0] ?? '', /is no TCP port of the Service/);
