@@ -112,3 +112,20 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     ]);
   });
 });
+
+test('of a mapping that is a key nothing is written to stderr: it may begin with a private key', async () => {
+  const warnings: string[] = [];
+  const listen = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', listen);
+  try {
+    const [manifest] = readManifests(
+      'apiVersion: v1\nkind: Secret\nstringData:\n  ? { tls.key: MC4CAQAwBQYDK2Vw }\n  : tls.crt\n',
+    );
+    assert.equal(manifest?.kind, 'object');
+    // Warnings are told in the next turn.
+    await new Promise((told) => setImmediate(told));
+    assert.deepEqual(warnings, []);
+  } finally {
+    process.off('warning', listen);
+  }
+});
