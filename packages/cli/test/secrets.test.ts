@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -45,6 +45,7 @@ test('a dry run shows which certificate is used, and never a key', async () => {
     'id',
     'keyDigest',
     'kind',
+    'notAfter',
     'service',
   ]);
   assert.ok(keyLine.length > 40 && !stdout.includes(keyLine));
@@ -78,7 +79,7 @@ test('what keys are sealed with is kept in the state directory, for its owner on
   const path = join(state.path, 'fleet-secret');
   const started = async (): Promise<string> => {
     await using running = await startWeir(args, { readyWhen: /^ready/m });
-    assert.doesNotMatch(running.output(), /Secrets are not read/);
+    assert.doesNotMatch(running.output(), /Secrets are not read|fleet-secret/);
     return readFileSync(path, 'utf8');
   };
   const first = await started();
@@ -88,7 +89,14 @@ test('what keys are sealed with is kept in the state directory, for its owner on
   writeFileSync(path, 'short');
   const { code, output } = await weir(args);
   assert.equal(code, 2);
-  assert.match(output, /^weir: --state: \S+\/fleet-secret is damaged; delete it, and another is made\n$/);
+  assert.match(output, /^weir: --state: \S+\/fleet-secret is damaged; restore it, or delete it: another is made/);
+  rmSync(path);
+  await using anew = await startWeir(args, { readyWhen: /^ready/m });
+  assert.match(
+    anew.output(),
+    /^warning: the fleet-secret of --state was not there, and another was made: certificates that are kept/m,
+  );
+  assert.notEqual(readFileSync(path, 'utf8'), first);
 });
 
 test('a secret of the fleet that is too short is refused, and not shown', async () => {

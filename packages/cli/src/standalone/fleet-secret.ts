@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, writeFileAtomic } from '@weir/runtime';
 import { FLEET_SECRET } from '@weir/store';
+
+export interface ChosenSecret {
+  /** Undefined: there is none, and Secrets are not read. */
+  readonly secret: Secret | undefined;
+  /** What the state directory holds was sealed with another one. */
+  readonly opensNothingKept: boolean;
+}
 
 export interface FleetSecretChoice {
   /** WEIR_FLEET_SECRET, as it stands there. */
@@ -12,16 +20,16 @@ export interface FleetSecretChoice {
 
 /**
  * What private keys are sealed with. This process makes one for itself, and keeps it in the state directory, so that what lies there can
- * be opened after a restart. In a Redis keys lie for others, too, who must have the same one: undefined when none is given.
+ * be opened after a restart. In a Redis keys lie for others, too, who must have the same one: none when none is given.
  */
-export async function fleetSecretFor({ given = '', redis, state }: FleetSecretChoice): Promise<Secret | undefined> {
+export async function fleetSecretFor({ given = '', redis, state }: FleetSecretChoice): Promise<ChosenSecret> {
   if (given.trim() !== '') {
     const secret = FLEET_SECRET.parse(given);
     if (secret === undefined) throw new UsageError(`WEIR_FLEET_SECRET is [redacted]; use ${FLEET_SECRET.allowed}`);
-    return secret;
+    return { secret, opensNothingKept: false };
   }
-  if (redis !== undefined) return undefined;
-  return state === undefined ? randomSecret() : keptIn(state);
+  if (redis !== undefined) return { secret: undefined, opensNothingKept: false };
+  return state === undefined ? { secret: randomSecret(), opensNothingKept: false } : keptIn(state);
 }
 
 /** For as long as this process lasts. */
@@ -29,17 +37,20 @@ export function randomSecret(): Secret {
   return new Secret(randomBytes(32).toString('base64url'));
 }
 
-async function keptIn(directory: string): Promise<Secret> {
+async function keptIn(directory: string): Promise<ChosenSecret> {
   const path = join(directory, 'fleet-secret');
   const kept = await orUsage(readFileIfPresent(path));
   if (kept === undefined) {
-    const made = randomSecret();
-    await orUsage(ensureDirectory(directory).then(() => writeFileAtomic(path, `${made.reveal()}\n`)));
-    return made;
+    const secret = randomSecret();
+    await orUsage(ensureDirectory(directory).then(() => writeFileAtomic(path, `${secret.reveal()}\n`)));
+    return { secret, opensNothingKept: (await orUsage(readdir(directory))).some((name) => name.startsWith('proxy-')) };
   }
   const secret = FLEET_SECRET.parse(kept);
-  if (secret === undefined) throw new UsageError(`--state: ${path} is damaged; delete it, and another is made`);
-  return secret;
+  if (secret === undefined)
+    throw new UsageError(
+      `--state: ${path} is damaged; restore it, or delete it: another is made, and certificates are shown once their Secrets are read`,
+    );
+  return { secret, opensNothingKept: false };
 }
 
 /** Where its state is kept is the choice of whoever starts it. */

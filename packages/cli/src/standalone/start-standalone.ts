@@ -83,8 +83,9 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       name: 'source',
       async start() {
         const { fleetSecret: given, redis, state } = options;
-        made.fleetSecret = await fleetSecretFor({ given, redis, state });
-        const { fleetSecret } = made;
+        const { secret: fleetSecret, opensNothingKept } = await fleetSecretFor({ given, redis, state });
+        made.fleetSecret = fleetSecret;
+        if (opensNothingKept) onAdvice?.(KEYS_NOT_OPENED);
         made.source = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
         if (made.source.ignored().has('Secret')) onAdvice?.(SECRETS_NOT_READ);
       },
@@ -139,6 +140,8 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
   ];
 }
 
+const KEYS_NOT_OPENED =
+  'the fleet-secret of --state was not there, and another was made: certificates that are kept there are not shown before their Secrets are read again';
 const SECRETS_NOT_READ =
   'Secrets are not read: with --redis the keys in them lie there sealed, and WEIR_FLEET_SECRET is not set, which they are sealed with; set it to the same secret of at least 32 characters for all processes of the fleet';
 

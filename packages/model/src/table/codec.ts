@@ -170,6 +170,7 @@ const SHAPES = shapesOf<Entry['kind']>({
     chain: isText,
     keyDigest: isText,
     sealedKey: optional(isText),
+    notAfter: Number.isSafeInteger,
     clientAuthorities: nullOr(isText),
   },
   listener: {

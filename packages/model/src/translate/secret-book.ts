@@ -66,8 +66,9 @@ export class SecretBook {
       return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', own ?? NO_PAIR));
     const outdated = this.#outdatedText(namespace, secret, own);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
-    const { chain, keyDigest, sealedKey } = own;
-    const entry = { kind: 'certificate', id: certificateId(uid), service: uid, chain, keyDigest, sealedKey } as const;
+    const { chain, keyDigest, sealedKey, notAfter } = own;
+    const shown = { chain, keyDigest, sealedKey, notAfter };
+    const entry = { kind: 'certificate', id: certificateId(uid), service: uid, ...shown } as const;
     if (clientCaSecret === null) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
     const caRefusal = this.#refusalOf(namespace, clientCaSecret, 'client-ca-secret');
     if (caRefusal !== undefined) return { kind: 'refused', refusal: caRefusal };

@@ -4,6 +4,7 @@ import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
 import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import { dayOf } from '../usage/period.ts';
 import type { AskedQuota } from './asked-quota.ts';
 import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
@@ -69,7 +70,8 @@ export function served(service: ServiceObject, given: Served, context: VerdictCo
   if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
-  const accepted: ServiceEntry['accepted'] = given.objection ??
+  const shown = shownBy(service, settings, context);
+  const accepted: ServiceEntry['accepted'] = (given.objection && withItsEnd(given.objection, shown)) ??
     (first && {
       reason: first.reason,
       message: `${sentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
@@ -83,7 +85,7 @@ export function served(service: ServiceObject, given: Served, context: VerdictCo
     accepted,
     degraded: degradedFor(service, given, fleet),
     settings,
-    certificate: certificateFor(service, settings, context),
+    certificate: shown.certificate,
     ports: portEntries(service, badPorts, alone),
     pool: given.wish.pool,
     nodes: placement.nodes,
@@ -111,13 +113,21 @@ function portEntries(
   }));
 }
 
-/** The present one, also while something else of the Service is refused; and where that cannot be had, the one that it had. */
-function certificateFor(
-  service: ServiceObject,
-  { tls }: ServiceSettings,
-  { secrets, held }: VerdictContext,
-): CertificateEntry | undefined {
-  if (tls === undefined) return undefined;
-  const credentials = secrets.credentialsFor(service, tls);
-  return credentials.kind === 'good' ? credentials.certificate : held?.certificate;
+/** What clients are shown: the present certificate, also while something else of the Service is refused; else the one that it had. */
+interface Shown {
+  readonly certificate: CertificateEntry | undefined;
+  readonly isHeld: boolean;
+}
+
+function shownBy(service: ServiceObject, { tls }: ServiceSettings, { secrets, held }: VerdictContext): Shown {
+  const credentials = tls && secrets.credentialsFor(service, tls);
+  if (credentials?.kind === 'good') return { certificate: credentials.certificate, isHeld: false };
+  return { certificate: tls && held?.certificate, isHeld: tls !== undefined };
+}
+
+/** It has nothing to take its place: so its end is to be known. */
+function withItsEnd(objection: Refusal, { certificate, isHeld }: Shown): Refusal {
+  if (certificate === undefined || !isHeld) return objection;
+  const { reason, message } = objection;
+  return { reason, message: `${message}, with a certificate that is good until ${dayOf(certificate.notAfter)}` };
 }

@@ -2,7 +2,7 @@
 // of it. Without figures: they change by themselves, and each change would be news.
 import type { EndpointsEntry, PortEntry, ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/port-key.ts';
-import { portsText, sentences } from '../translate/text.ts';
+import { listed, portsText, sentences } from '../translate/text.ts';
 
 export interface Readiness {
   /** At least one port has an endpoint in use. */
@@ -32,7 +32,7 @@ export function readinessOf(
   const isUnready = idle.some((port) => unready.has(portKey(port)));
   const reason = isUnready ? 'unready' : service.accepted.reason === 'EndpointForbidden' ? 'forbidden' : 'none';
   const isServed = idle.length < ports.length;
-  return { isServed, message: sentences([messageFor(reason, isServed ? idle : undefined), ...until]) };
+  return { isServed, message: sentences([messageFor(reason, { idle, isServed }), ...until]) };
 }
 
 type Reason = 'unready' | 'forbidden' | 'none';
@@ -45,15 +45,29 @@ const WHAT: Readonly<Record<Reason, string>> = {
 const HELP: Readonly<Record<Reason, string>> = {
   unready: 'check the readiness of the pods that the selector finds',
   forbidden: 'see the condition weir.dev/Accepted',
-  none: 'check which pods the selector finds and that they have the target ports, or, without a selector, the EndpointSlices of the Service',
+  none: 'check which pods the selector finds and that they have the target ports, or, without a selector, the EndpointSlices of the Service, which have to have',
 };
 
-/** `ports`: only these; undefined: all of the Service. */
-function messageFor(reason: Reason, ports: readonly PortEntry[] | undefined): string {
-  const refused = ports === undefined ? 'clients are refused' : 'clients are refused there';
-  return `${WHAT[reason]}${whereText(ports)}, so ${refused}; ${HELP[reason]}`;
+interface Idle {
+  readonly idle: readonly PortEntry[];
+  /** Others of the Service are not. */
+  readonly isServed: boolean;
 }
 
+function messageFor(reason: Reason, { idle, isServed }: Idle): string {
+  const refused = isServed ? 'clients are refused there' : 'clients are refused';
+  const help = reason === 'none' ? `${HELP.none} ${namesText(idle)}` : HELP[reason];
+  return `${WHAT[reason]}${whereText(isServed ? idle : undefined)}, so ${refused}; ${help}`;
+}
+
+/** Slices are matched by the names of ports, not by their numbers. */
+function namesText(ports: readonly PortEntry[]): string {
+  const names = ports.flatMap(({ name }) => (name === null || name === '' ? [] : `"${name}"`));
+  if (names.length === 0) return 'a port without a name';
+  return names.length === 1 ? `a port named ${names[0]}` : `ports named ${listed(names)}`;
+}
+
+/** `ports`: only these; undefined: all of the Service. */
 function leavingText(ports: readonly PortEntry[] | undefined): string {
   return `${WHAT.unready}${whereText(ports)}: clients are served by endpoints that terminate, and are refused when these have ended; ${HELP.unready}`;
 }

@@ -54,6 +54,7 @@ describe('a Service for which TLS ends here', () => {
       chain: 'chain of shop/web-tls',
       keyDigest: 'digest of shop/web-tls',
       sealedKey: 'key of shop/web-tls',
+      notAfter: MAY_2030,
       clientAuthorities: null,
     });
     assert.deepEqual(statusOf(translation, 'shop/web').degraded, []);
@@ -83,7 +84,10 @@ describe('a Service for which TLS ends here', () => {
     const served = fresh(given([secret('shop/web-tls')]));
     const after = next(served, given([]));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
-    assert.match(messageOf(after, 'shop/web'), /; meanwhile it is served on as it was accepted last$/);
+    assert.match(
+      messageOf(after, 'shop/web'),
+      /; meanwhile it is served on as it was accepted last, with a certificate that is good until 2030-05-02$/,
+    );
     assert.deepEqual(certificateOf(after), certificateOf(served));
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:443']);
   });

@@ -45,6 +45,7 @@ export function certificate(service: string, version = 0): CertificateEntry {
     chain: `chain ${version}`,
     keyDigest: `digest-${version}`,
     sealedKey: `1.sealed-${service}-${version}`,
+    notAfter: 1_900_000_000_000,
     clientAuthorities: null,
   };
 }
