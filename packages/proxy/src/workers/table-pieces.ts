@@ -9,6 +9,8 @@ const PIECE_WEIGHT = 16;
 const ENDPOINTS_PER_WEIGHT = 8;
 /** Source ranges and hosts, which are read when the first client asks. */
 const TEXTS_PER_WEIGHT = 200;
+/** Characters of certificates: an entry has some thousands of them, and a hundred thousand where its tenant wants. */
+const PEM_PER_WEIGHT = 6_000;
 
 /** What the main thread takes in at once, with the listeners that it opens for them. */
 const PART_WEIGHT = 400;
@@ -114,6 +116,8 @@ function weightOf(changes: readonly Change[]): number {
 /** What an entry weighs more than the small ones. */
 function moreOf(entry: Entry): number {
   if (entry.kind === 'endpoints') return entry.endpoints.length / ENDPOINTS_PER_WEIGHT;
+  if (entry.kind === 'certificate')
+    return (entry.chain.length + (entry.clientAuthorities?.length ?? 0)) / PEM_PER_WEIGHT;
   if (entry.kind !== 'service' || entry.settings === null) return 0;
   return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / TEXTS_PER_WEIGHT;
 }

@@ -69,6 +69,22 @@ describe('a large table on its way to the workers', () => {
       );
   });
 
+  test('has few Services in one piece where they show long chains, or believe many CAs', () => {
+    const pem = 'x'.repeat(60_000);
+    const secured = services.slice(0, 4).map((service) => ({
+      ...service,
+      certificate: { chain: pem, keyDigest: 'digest', sealedKey: 'sealed', notAfter: 0, clientAuthorities: pem },
+    }));
+    const pieces = piecesOf(inPieces(orderOf(tableFor({ a: '192.0.2.1' }, secured))));
+    const certificates = pieces.map(
+      ({ changes }) => changes.filter((each) => each.kind === 'put' && each.entry.kind === 'certificate').length,
+    );
+    assert.deepEqual(
+      certificates.filter((count) => count > 0),
+      [1, 1, 1, 1],
+    );
+  });
+
   test('has few Services in one piece where they have long lists of source ranges', () => {
     const sourceRanges = Array.from({ length: 10_000 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
     const ranged = services.slice(0, 4).map((service) => ({ ...service, settings: { sourceRanges } }));
