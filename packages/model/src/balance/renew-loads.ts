@@ -1,4 +1,4 @@
-import { endpointKey } from '../match/matcher.ts';
+import { endpointKey } from '../match/endpoint-key.ts';
 import type { Endpoint } from '../table/entry.ts';
 import { createLoad, type EndpointLoad } from './endpoint-load.ts';
 

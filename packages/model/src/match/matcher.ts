@@ -5,20 +5,19 @@
 import { idOf } from '../table/diff.ts';
 import {
   type CertificateEntry,
-  type Endpoint,
   type EndpointsEntry,
   type Entry,
   type ListenerEntry,
   nodeId,
   type ServiceEntry,
-  zonesOf,
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
 import { type Admission, admissionFor } from './admission.ts';
 import { bondsOf } from './bonds.ts';
 import { FewEntries } from './few-entries.ts';
 import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
-import { endsTls, type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
+import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
+import { routeFor } from './route-for.ts';
 
 export interface Matcher {
   readonly node: string;
@@ -205,64 +204,6 @@ function removeRoute({ routes, listeners }: Index, route: RouteKey): boolean {
   return routes.delete(route);
 }
 
-interface Given {
-  readonly zone: string | null;
-  readonly chunks: readonly EndpointsEntry[];
-  readonly admission: Admission;
-  readonly certificate: CertificateEntry | undefined;
-}
-
-function routeFor(listener: ListenerEntry, service: ServiceEntry, given: Given): Route {
-  const { zone, chunks, admission, certificate } = given;
-  const { settings } = service;
-  if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
-  const isTls = endsTls({ settings, listener }) !== undefined;
-  return {
-    certificate: isTls ? certificate : undefined,
-    key: routeKey(listener),
-    listener,
-    service,
-    settings,
-    endpoints: endpointsOf(chunks),
-    zone,
-    admits: admission.admits,
-  };
-}
-
-/**
- * Deduplicated, since an address stands in two slices while it moves; sorted, and of two places the first by the names of its zones, so that
- * nothing depends on history.
- */
-function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
-  const [first, ...others] = chunks;
-  if (first !== undefined && others.length === 0 && isSorted(first.endpoints)) return first.endpoints;
-  const unique = new Map<string, Endpoint>();
-  for (const chunk of chunks) {
-    for (const endpoint of chunk.endpoints) {
-      const key = endpointKey(endpoint);
-      const known = unique.get(key);
-      if (known === undefined || zonesOf(endpoint).join() < zonesOf(known).join()) unique.set(key, endpoint);
-    }
-  }
-  return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
-}
-
-/** As most entries are written: nothing to copy then. */
-function isSorted(endpoints: readonly Endpoint[]): boolean {
-  let before: string | undefined;
-  for (const endpoint of endpoints) {
-    const key = endpointKey(endpoint);
-    if (before !== undefined && before >= key) return false;
-    before = key;
-  }
-  return true;
-}
-
 function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
   return `${protocol}/${port}`;
-}
-
-/** `address|port`: what tells two endpoints of one port apart. */
-export function endpointKey(endpoint: Endpoint): string {
-  return `${endpoint.address}|${endpoint.port}`;
 }

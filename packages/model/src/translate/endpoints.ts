@@ -1,5 +1,5 @@
 import { canonicalAddress } from '../match/cidr.ts';
-import { endpointKey } from '../match/matcher.ts';
+import { endpointKey } from '../match/endpoint-key.ts';
 import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';

@@ -1,4 +1,4 @@
-import { endpointKey } from '../match/matcher.ts';
+import { endpointKey } from '../match/endpoint-key.ts';
 import type { EndpointsEntry, ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/port-key.ts';
 

@@ -1,9 +1,8 @@
 // What a process does whose user of Redis has a right to all of the table but `keys`.
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { createLogger, silentLogger } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
-import { Redis } from 'ioredis';
 import type { Store } from '../../src/contract.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
@@ -18,22 +17,12 @@ import {
   put,
   putCertificate,
 } from '../contract/sample.ts';
-import { type RedisWorld, type StartedRedis, startRedisWithData } from './redis-world.ts';
+import { besideRedis } from './beside-redis.ts';
+import type { RedisWorld } from './redis-world.ts';
 import { followed, revisionsAfter } from './told.ts';
 
 describe('a user who may not read private keys', requireProgram('redis'), () => {
-  let started: StartedRedis | undefined;
-  let client: Redis | undefined;
-  before(async () => {
-    started = await startRedisWithData();
-    client = new Redis(started.url);
-  });
-  after(async () => {
-    client?.disconnect();
-    await started?.close();
-  });
-  const redis = (): Redis => client ?? assert.fail('not started');
-  const open = (): RedisWorld => started?.world() ?? assert.fail('not started');
+  const { redis, url, open } = besideRedis();
 
   test('everything else is served; it is said once, and they are taken up when the ACL lets', async (t) => {
     await using world = open();
@@ -110,8 +99,8 @@ describe('a user who may not read private keys', requireProgram('redis'), () => 
     const readable = [meta, table, changes].map((key) => `%R~${key}`);
     const commands = ['+@read', '+@connection', '+@transaction', '+@scripting', '+info'];
     await redis().call('ACL', 'SETUSER', 'barred', 'reset', 'on', '>pw', ...commands, ...readable, ...rights);
-    const url = started?.url.replace('redis://', 'redis://barred:pw@') ?? assert.fail('not started');
-    const store = await openRedisStore({ url, fleet, log: silentLogger(), ...options });
+    const barred = url().replace('redis://', 'redis://barred:pw@');
+    const store = await openRedisStore({ url: barred, fleet, log: silentLogger(), ...options });
     t.after(() => store.close());
     return store;
   }

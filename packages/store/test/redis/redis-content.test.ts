@@ -1,9 +1,8 @@
 // What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { encodeEntry, type ListenerReport, minuteOf, type Position } from '@weir/model';
 import { eventually, requireProgram } from '@weir/testkit';
-import { Redis } from 'ioredis';
 import { keysFor } from '../../src/redis/keys.ts';
 import {
   contentOf,
@@ -16,21 +15,10 @@ import {
   put,
   report,
 } from '../contract/sample.ts';
-import { type RedisWorld, type StartedRedis, startRedisWithData } from './redis-world.ts';
+import { besideRedis } from './beside-redis.ts';
 
 describe('the content of Redis', requireProgram('redis'), () => {
-  let started: StartedRedis | undefined;
-  let client: Redis | undefined;
-  before(async () => {
-    started = await startRedisWithData();
-    client = new Redis(started.url);
-  });
-  after(async () => {
-    client?.disconnect();
-    await started?.close();
-  });
-  const redis = (): Redis => client ?? assert.fail('not started');
-  const open = (): RedisWorld => started?.world() ?? assert.fail('not started');
+  const { redis, open } = besideRedis();
 
   test('fleets in one Redis know nothing of each other, and every key is of its fleet', async () => {
     await redis().flushall();
@@ -232,7 +220,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
 
   test('of large changes fewer are kept: who is further behind reads the whole table', async () => {
     const weight = Buffer.byteLength(encodeEntry(entry('a'))) + 'node/a'.length;
-    await using world = started?.world({ keptBytes: 5 * weight }) ?? assert.fail('not started');
+    await using world = open({ keptBytes: 5 * weight });
     const store = await world.connect();
     const kept = (): Promise<number> => redis().xlen(keysFor(world.fleet).changes);
     const grown = async (from: Position, leader: number, times: number): Promise<Position[]> => {
@@ -277,7 +265,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
   }
 
   test('the ledger of a large fleet is restored in one call', async () => {
-    await using world = started?.world({ timeoutMs: 20_000 }) ?? assert.fail('not started');
+    await using world = open({ timeoutMs: 20_000 });
     const { usage } = await world.connect();
     const counters = { receivedBytes: 1, sentBytes: 0, connections: 0, requests: 0 };
     const bases = Array.from({ length: 17_000 }, (_, index) => ({

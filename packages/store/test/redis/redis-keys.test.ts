@@ -1,10 +1,9 @@
 // Where private keys lie in Redis, and what becomes of certificates when they are not to be had.
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { type Change, encodeEntry, tableOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
-import { Redis } from 'ioredis';
 import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import { RedisConnection } from '../../src/redis/connection.ts';
 import { type KeyJoiner, KeyReader } from '../../src/redis/key-reader.ts';
@@ -23,22 +22,12 @@ import {
   putCertificate,
   removeCertificate,
 } from '../contract/sample.ts';
-import { type RedisWorld, type StartedRedis, startRedisWithData } from './redis-world.ts';
+import { besideRedis } from './beside-redis.ts';
+import type { RedisWorld } from './redis-world.ts';
 import { followed, revisionsAfter } from './told.ts';
 
 describe('private keys in Redis', requireProgram('redis'), () => {
-  let started: StartedRedis | undefined;
-  let client: Redis | undefined;
-  before(async () => {
-    started = await startRedisWithData();
-    client = new Redis(started.url);
-  });
-  after(async () => {
-    client?.disconnect();
-    await started?.close();
-  });
-  const redis = (): Redis => client ?? assert.fail('not started');
-  const open = (): RedisWorld => started?.world() ?? assert.fail('not started');
+  const { redis, url, open } = besideRedis();
   const keysIn = ({ fleet }: RedisWorld): Promise<Record<string, string>> => redis().hgetall(keysFor(fleet).keys);
 
   test('lie in the hash of keys with their digests, and nowhere else', async () => {
@@ -210,7 +199,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     { fleet }: RedisWorld,
     beforeKeys: () => Promise<void>,
   ): Promise<RedisTable> {
-    const target = parseTarget(started?.url ?? assert.fail('not started'));
+    const target = parseTarget(url());
     const log = silentLogger();
     const connection = new RedisConnection({ target, log, clock: systemClock, random: Math.random, timeoutMs: 2_000 });
     t.after(() => connection.close());
