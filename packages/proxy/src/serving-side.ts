@@ -1,5 +1,6 @@
 // What of the main thread serves clients: table, cut-offs, listeners and workers of one node, and what each is told of the
 // others. What it has counted is brought elsewhere.
+import { Sealer } from '@weir/runtime/sealing';
 import { LimitBook } from './admit/limit-book.ts';
 import type { SlotBook } from './counters/slot-book.ts';
 import { HealthRoom } from './health/health-room.ts';
@@ -10,6 +11,7 @@ import { CutoffRoom } from './table/cutoff-room.ts';
 import { MaglevRoom } from './table/maglev-room.ts';
 import { Propagation } from './table/propagation.ts';
 import { TableRoom } from './table/table-room.ts';
+import { KeyFaults } from './tls/key-faults.ts';
 import { createSecretAdvice } from './tls/secret-advice.ts';
 import { WorkerPool } from './workers/worker-pool.ts';
 import { WORKER_ENTRY } from './workers/worker-thread.ts';
@@ -29,6 +31,8 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
   const { node, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol, workerHeapMb } = settings;
   const { fleetSecret } = settings;
   const limits = new LimitBook(workers);
+  const sealer = fleetSecret && new Sealer(fleetSecret);
+  const keyFaults = new KeyFaults(sealer);
   const adviseSecret = createSecretAdvice({ fleetSecret, routes: () => tables.matcher.routes, log });
   const propagation = new Propagation(clock);
   const tables = new TableRoom({
@@ -72,6 +76,7 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     reached: () => pool.reached,
     workers: () => pool.ids,
     clock,
+    faultOf: (route) => keyFaults.of(route),
     onChange,
   });
   const pool: WorkerPool = new WorkerPool({

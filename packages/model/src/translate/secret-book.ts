@@ -5,7 +5,7 @@ import type { TlsTermination } from '../settings/service-settings.ts';
 import type { SecretAccess, SecretObject, ServiceObject, Snapshot, Unusable, Validity } from '../snapshot.ts';
 import { type CertificateEntry, certificateId, type Verdict } from '../table/entry.ts';
 import { secretPath } from '../tls/validity.ts';
-import { dayOf } from '../usage/period.ts';
+import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
 import { changedIn } from './changed-in.ts';
 
 type Refusal = Verdict<RefusalReason>;
@@ -126,7 +126,7 @@ export class SecretBook {
     const which = `the certificate of Secret "${secret}" (annotation weir.dev/tls-secret)`;
     if (validity === 'expired') return `${which} was good until ${dayOf(notAfter)}; put a new one into the Secret`;
     if (validity === 'early')
-      return `${which} is good from ${dayOf(notBefore)} only; put one that is good now into the Secret`;
+      return `${which} is good from ${periodsOf(minuteOf(notBefore)).minute} UTC on only, and taken then; or put one that is good now into the Secret`;
     return undefined;
   }
 

@@ -30,6 +30,8 @@ export interface ListenerBookOptions extends DoorsOptions, PutOffOptions {
   readonly matcher: Matcher;
   readonly probe: Probe;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  /** Why nobody could be served by this route although its port is open; null: nothing. */
+  readonly faultOf: (route: Route) => string | null;
   /** A report has changed. */
   readonly onChange: () => void;
 }
@@ -193,6 +195,8 @@ export class ListenerBook {
     // It is asked for each of thousands with every heartbeat.
     const key = isShared ? listenerKeyOf(route.key) : route.key;
     const said = saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) });
+    const error = said.bound ? this.#options.faultOf(route) : null;
+    if (error !== null) return { bound: false, listening: false, error };
     if (!isShared) return said;
     // Open for the others: its own clients may not be let in all the same.
     return { ...said, listening: said.listening && isServing(route, this.#cutoffs, this.#options.clock.now()) };

@@ -196,6 +196,7 @@ describe('listeners', () => {
       workers: () => [1],
       mark: () => 1,
       reached: () => 1,
+      faultOf: () => null,
       onChange,
     });
     book.begin();

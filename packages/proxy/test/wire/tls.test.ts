@@ -144,7 +144,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
   });
 }
 
-test('a proxy without the secret of the fleet says so once, one with another says whose certificate it cannot use; nothing private is said', async () => {
+test('a proxy that cannot open a key does not confirm the port, and says why; nothing private is said', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using echo = await echoServer();
   await fleet.serve(web([endpointOf(echo)], endingTls()), web([endpointOf(echo)], { name: 'plain', port: 9_000 }));
@@ -161,6 +161,14 @@ test('a proxy without the secret of the fleet says so once, one with another say
   for (const proxy of [without, stranger]) {
     await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'no-certificate': 10 }));
   }
+  const saidBy = (proxy: typeof without) => proxy.view().listeners.map(({ bound, error }) => ({ bound, error }));
+  const plainly = { bound: true, error: null };
+  const why = (words: string) => ({
+    bound: false,
+    error: `TLS cannot end here, since this proxy has ${words}; ask the operator`,
+  });
+  assert.deepEqual(saidBy(without), [plainly, why('no WEIR_FLEET_SECRET')]);
+  assert.deepEqual(saidBy(stranger), [plainly, why('another WEIR_FLEET_SECRET than the controller')]);
   assert.equal(none.lines.filter((line) => line.includes('WEIR_FLEET_SECRET')).length, 1);
   const told = other.lines.filter((line) => line.includes('certificate cannot be used'));
   assert.equal(told.length, 1);
