@@ -165,7 +165,7 @@ export interface CertificatePair {
   readonly keyDigest: string;
   /** The private key (PEM) as `Sealer` of `@weir/runtime` seals it about `keyDigest`. */
   readonly sealedKey: string;
-  /** Milliseconds since the epoch, of the whole chain: the latest begin and the earliest end. */
+  /** Milliseconds since the epoch: since when, and until when, both the certificate of the server and that of its issuer are good. */
   readonly notBefore: number;
   readonly notAfter: number;
 }

@@ -1,8 +1,8 @@
-import { createHash, createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { CertificatePair, Unusable } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
-import { readCertificates, unusable } from './pem-certificates.ts';
+import { type PemCertificates, readCertificates, unusable } from './pem-certificates.ts';
 import type { SecretValue } from './secret-values.ts';
 
 export interface PairValues {
@@ -102,9 +102,12 @@ function digestOf(publicKey: KeyObject): string {
     .digest('base64url');
 }
 
-function lifeOf(list: readonly X509Certificate[]): Pick<CertificatePair, 'notBefore' | 'notAfter'> {
+/** Of those behind these two a client may need none: chains end in roots, and in cross-signed ones that have ended while their keys live on. */
+function lifeOf([server, ...others]: PemCertificates['list']): Pick<CertificatePair, 'notBefore' | 'notAfter'> {
+  const issuer = others.find((each) => server.checkIssued(each) && !each.checkIssued(each));
+  const needed = issuer === undefined ? [server] : [server, issuer];
   return {
-    notBefore: Math.max(...list.map(({ validFromDate }) => validFromDate.getTime())),
-    notAfter: Math.min(...list.map(({ validToDate }) => validToDate.getTime())),
+    notBefore: Math.max(...needed.map(({ validFromDate }) => validFromDate.getTime())),
+    notAfter: Math.min(...needed.map(({ validToDate }) => validToDate.getTime())),
   };
 }

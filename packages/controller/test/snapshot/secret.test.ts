@@ -62,21 +62,30 @@ test('keys are taken as programs write them, and each is sealed as the same text
   assert.equal(secretOf({ 'tls.crt': rsa.chain, 'tls.key': pkcs1 }).certificate?.kind, 'good');
 });
 
-test('it lives as long as all of its chain', () => {
-  const at = (text: string): Date => new Date(`${text}T00:00:00Z`);
-  const authority = makeCertificate({
-    name: 'short',
-    isAuthority: true,
-    notBefore: at('2026-03-01'),
-    notAfter: at('2026-05-01'),
-  });
-  const root = makeCertificate({ name: 'root', isAuthority: true });
-  const issuer = { ...authority, issuer: root };
+const at = (text: string): Date => new Date(`${text}T00:00:00Z`);
+
+test('it lives as long as it and its issuer do', () => {
+  const life = { notBefore: at('2026-03-01'), notAfter: at('2026-05-01') };
+  const issuer = makeCertificate({ name: 'short', isAuthority: true, issuer: root, ...life });
   const made = makeCertificate({ name: 'x', issuer, notBefore: at('2026-01-01'), notAfter: at('2027-01-01') });
   const { certificate } = secretOf({ 'tls.crt': made.chain, 'tls.key': made.key });
   assert.equal(certificate?.kind, 'good');
   assert.equal(new Date(certificate.notBefore).toISOString(), at('2026-03-01').toISOString());
   assert.equal(new Date(certificate.notAfter).toISOString(), at('2026-05-01').toISOString());
+});
+
+test('what stands behind the issuer in a chain may have ended: clients that have the root need none of it', () => {
+  const over = { notBefore: at('2020-01-01'), notAfter: at('2021-01-01') };
+  const old = makeCertificate({ name: 'old root', isAuthority: true, ...over });
+  const life = { notBefore: at('2026-01-01'), notAfter: at('2027-01-01') };
+  const lifeOf = (chain: string): number | undefined => {
+    const { certificate } = secretOf({ 'tls.crt': chain, 'tls.key': made.key });
+    return certificate?.kind === 'good' ? certificate.notAfter : undefined;
+  };
+  const issuer = makeCertificate({ name: 'issuer', isAuthority: true, issuer: root, ...life });
+  const made = makeCertificate({ name: 'x', issuer, ...life });
+  const crossSigned = makeCertificate({ name: 'root', isAuthority: true, issuer: old, ...over });
+  assert.equal(lifeOf(made.chain + crossSigned.certificate + old.certificate), life.notAfter.getTime());
 });
 
 test('CAs of clients are taken, one or more, whatever else stands in the Secret', () => {

@@ -88,7 +88,7 @@ export interface CertificateEntry {
   readonly keyDigest: string;
   /** Of those that may read keys; absent: this reader may not. */
   readonly sealedKey?: string;
-  /** When the first of the chain ends, milliseconds since the epoch. */
+  /** Until when it is good, milliseconds since the epoch. */
   readonly notAfter: number;
   /** PEM of the CAs of the certificates that clients must show; null: they need none. */
   readonly clientAuthorities: string | null;
