@@ -21,10 +21,11 @@ export interface Route {
 export const PLAIN_HTTP_PORT = 80;
 
 /** Whether its clients are led by their ClientHello. Port 80 beside 443 is never TLS. */
-export function expectsClientHello({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
-  return (
-    (settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT) || endsTls({ settings, listener }) !== undefined
-  );
+export function expectsClientHello(route: Pick<Route, 'settings' | 'listener'>): boolean {
+  const { settings, listener } = route;
+  // Of every connection it is asked, and few have anything to do with TLS.
+  if (settings.tls !== undefined) return endsTls(route) !== undefined;
+  return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
 }
 
 /** How TLS ends at this listener; undefined: it does not, and bytes go on as they come. */
