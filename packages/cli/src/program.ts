@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addSignInOptions } from './client/server-option.ts';
 import type { CommandContext } from './command-context.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -43,6 +44,7 @@ export function programFor(context: CommandContext): Command {
   ]) {
     add(program, context);
   }
+  addSignInOptions(program);
   return program;
 }
 

@@ -112,6 +112,10 @@ test('every command explains itself with examples', async () => {
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`Usage: weir ${command}`));
     assert.match(stdout, new RegExp(`Examples:\\n +weir ${command}`));
+    assert.deepEqual(
+      stdout.split('\n').filter((line) => line.length > 130),
+      [],
+    );
   }
 });
 

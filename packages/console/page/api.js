@@ -1,14 +1,22 @@
-/** Rejects with an Error whose message is meant for people. */
-export async function ask(path, init) {
+import { token } from './token.js';
+
+/** The headers of a request of whoever is signed in. */
+export function signedBy(text = token()) {
+  return text === '' ? {} : { authorization: `Bearer ${text}` };
+}
+
+/** Rejects with an Error whose message is meant for people; `away`: nobody answers; `status` of the answer. */
+export async function ask(path, { headers, ...init } = {}) {
   let response;
   try {
-    response = await fetch(path, init);
+    response = await fetch(path, { ...init, headers: { ...signedBy(), ...headers } });
   } catch {
     throw Object.assign(new Error('the console does not answer'), { away: true });
   }
   const body = await response.json().catch(() => undefined);
   if (response.ok) return body;
-  throw new Error(body?.error?.message ?? `the console answers ${response.status}`);
+  const message = body?.error?.message ?? `the console answers ${response.status}`;
+  throw Object.assign(new Error(message), { status: response.status });
 }
 
 export function suspend(target, { message, seconds }) {
@@ -22,17 +30,4 @@ export function suspend(target, { message, seconds }) {
 
 export function resume(name) {
   return ask(`api/v1/suspensions/${encodeURIComponent(name)}`, { method: 'DELETE' });
-}
-
-/** Live rates; the browser connects again by itself. `onState(isOpen)`, `onHistory(data)`, `onRates(data)`. */
-export function live({ onState, onHistory, onRates }) {
-  const source = new EventSource('api/v1/live');
-  source.addEventListener('open', () => onState(true));
-  source.addEventListener('error', () => {
-    onState(false);
-    // A refusal (503) ends an EventSource for good.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => live({ onState, onHistory, onRates }), 2000);
-  });
-  source.addEventListener('history', (event) => onHistory(JSON.parse(event.data)));
-  source.addEventListener('rates', (event) => onRates(JSON.parse(event.data)));
 }

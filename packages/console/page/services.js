@@ -96,7 +96,7 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
       say(message, messageFor(service));
       say(places, placesFor(service));
       say(endpoints, `${service.endpoints.ready} of ${service.endpoints.total} ready`);
-      suspend.hidden = service.state === 'Suspended';
+      suspend.hidden = service.state === 'Suspended' || !service.maySuspend;
     },
     rates(rate) {
       say(out, bitRate(rate.outBitsPerSecond));

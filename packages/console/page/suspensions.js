@@ -36,8 +36,9 @@ function suspensionItem(item, { onChange, onSaid }) {
     }
   });
   return {
-    node: el('li', {}, el('b', {}, targetText(item.target)), details, item.origin.kind === 'file' ? '' : button),
-    update({ message, until, origin, reason }) {
+    node: el('li', {}, el('b', {}, targetText(item.target)), details, button),
+    update({ message, until, origin, reason, mayResume }) {
+      button.hidden = origin.kind === 'file' || !mayResume;
       const end = until === null ? 'until resumed' : `until ${time(until)}`;
       const by = reason === 'SuspendedByRule' ? ', by a rule' : '';
       const from = origin.kind === 'file' ? `; it comes from ${origin.path}: delete it there` : '';

@@ -91,7 +91,7 @@ function tenantCard(name, onSuspend) {
     update(tenant) {
       node.classList.toggle('is-suspended', tenant.suspension !== null);
       state.replaceChildren(...(tenant.suspension === null ? [] : [stateMark('Suspended', 'suspended')]));
-      suspend.hidden = tenant.suspension !== null;
+      suspend.hidden = tenant.suspension !== null || !tenant.maySuspend;
       showMonth({ month, meter, fill }, tenant);
       say(services, servicesText(tenant));
     },

@@ -1,24 +1,32 @@
 // The console as a process: HTTP API and page over the store of a fleet.
+import type { KubeConfig } from '@kubernetes/client-node';
 import {
+  boolean,
   systemClock as clock,
   createLogger,
   hostPort,
   logLevel,
+  oneOf,
+  optional,
   parseConfig,
+  path,
   runProcess,
   text,
-  url,
+  UsageError,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
-import { type RunningConsole, startConsole } from './start-console.ts';
+import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, refusedAsUsage, type Store, withRedisAccess } from '@weir/store';
+import { type ConsoleAuth, type RunningConsole, startConsole } from './start-console.ts';
 import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
 import { kubernetesSuspensions } from './suspensions/kubernetes-suspensions.ts';
 import { storeSuspensions } from './suspensions/store-suspensions.ts';
 
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
-  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  ...REDIS_SETTINGS,
   listen: hostPort('WEIR_CONSOLE', { default: { host: '127.0.0.1', port: 8686 } }),
+  auth: oneOf('WEIR_CONSOLE_AUTH', ['none', 'kubernetes'], { default: 'none' }),
+  tls: optional(path('WEIR_CONSOLE_TLS')),
+  isAggregated: boolean('WEIR_CONSOLE_AGGREGATED', { default: false }),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
@@ -26,9 +34,11 @@ const WITHOUT_KUBECONFIG =
   'no kubeconfig: Suspensions go to the store alone, and those that are objects of the cluster cannot be lifted here; set KUBECONFIG';
 
 await runProcess('weir-console', (control) => {
-  const { fleet, redis, listen, level } = parseConfig(CONFIG, process.env);
+  const config = withRedisAccess(parseConfig(CONFIG, process.env));
+  const { fleet, redis, listen, tls, level } = config;
   const log = createLogger({ name: 'console', level });
   const kubeconfig = findKubeconfig(process.env);
+  const auth = authFor(config, kubeconfig);
   if (kubeconfig === undefined) log.warn(WITHOUT_KUBECONFIG);
   let store: Store;
   let running: RunningConsole;
@@ -39,7 +49,7 @@ await runProcess('weir-console', (control) => {
         name: 'store',
         async start() {
           store = await openRedisStore({
-            url: redis,
+            ...redis,
             fleet,
             keys: 'none',
             log: log.child({ part: 'store' }),
@@ -56,7 +66,7 @@ await runProcess('weir-console', (control) => {
             kubeconfig === undefined
               ? storeSuspensions({ cutoffs, clock })
               : kubernetesSuspensions({ kubeconfig, cutoffs, clock, log });
-          running = await startConsole({ store, fleet, ...listen, suspensions, auth: { kind: 'none' }, clock, log });
+          running = await startConsole({ store, fleet, ...listen, suspensions, auth, tls, clock, log });
           running.failed.catch((error) => control.fail(error));
         },
         close: () => running.close(),
@@ -64,3 +74,22 @@ await runProcess('weir-console', (control) => {
     ],
   };
 });
+
+interface AuthSettings {
+  readonly auth: ConsoleAuth['kind'];
+  readonly tls: string | undefined;
+  readonly isAggregated: boolean;
+}
+
+function authFor({ auth: kind, tls, isAggregated }: AuthSettings, kubeconfig: KubeConfig | undefined): ConsoleAuth {
+  if (isAggregated && (kind === 'none' || tls === undefined)) {
+    throw new UsageError(
+      'WEIR_CONSOLE_AGGREGATED is true; that needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS',
+    );
+  }
+  if (kind === 'none') return { kind };
+  if (kubeconfig !== undefined) return { kind, kubeconfig, isAggregated };
+  throw new UsageError(
+    'WEIR_CONSOLE_AUTH is kubernetes, and there is no API server to ask who somebody is; run in the cluster, or set KUBECONFIG',
+  );
+}

@@ -16,12 +16,17 @@ export function servePage(app: FastifyInstance): void {
     reply.header('referrer-policy', 'no-referrer');
     reply.header('cross-origin-resource-policy', 'same-origin');
   });
-  app.register(fastifyStatic, {
-    root: PAGE,
-    prefix: '/',
-    cacheControl: true,
-    maxAge: 0,
-    index: 'index.html',
-    schemaHide: true,
+  app.register(async (page) => {
+    page.addHook('onRoute', (route) => {
+      route.config = { ...route.config, access: 'anybody' };
+    });
+    page.register(fastifyStatic, {
+      root: PAGE,
+      prefix: '/',
+      cacheControl: true,
+      maxAge: 0,
+      index: 'index.html',
+      schemaHide: true,
+    });
   });
 }

@@ -1,20 +1,27 @@
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import swagger from '@fastify/swagger';
-import { type Clock, formatHostPort, type Logger, listenError, UsageError } from '@weir/runtime';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { type Clock, formatHostPort, KeyPair, type Logger, listenError, UsageError } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import fastify, { type FastifyInstance } from 'fastify';
-import { ApiError } from './api/api-error.ts';
+import { guardRoutes } from './access/rules.ts';
+import { kubernetesSignIn, NO_SIGN_IN } from './access/sign-in.ts';
+import { aggregatedRoutes, ownPath } from './aggregation/aggregated-routes.ts';
 import type { ConsoleParts } from './api/console-parts.ts';
 import { answerErrors } from './api/error-answers.ts';
 import { fleetRoutes } from './api/fleet-routes.ts';
 import { healthRoutes } from './api/health-routes.ts';
 import { liveRoutes } from './api/live-routes.ts';
+import { meRoute } from './api/me-route.ts';
+import { openApiFor } from './api/open-api.ts';
 import { serviceRoutes } from './api/service-routes.ts';
 import { suspensionRoutes } from './api/suspension-routes.ts';
 import { tenantRoutes } from './api/tenant-routes.ts';
 import { validationError } from './api/validation.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
-import { isLoopback, refusalFor } from './guard/loopback.ts';
+import { consoleServer, type Encryption } from './guard/console-server.ts';
+import { isLoopback } from './guard/loopback.ts';
 import { servePage } from './page.ts';
 import { Sampler } from './rates/sampler.ts';
 import type { SuspensionWriter } from './suspensions/suspension-writer.ts';
@@ -28,17 +35,25 @@ export interface ConsoleOptions {
   readonly port: number;
   readonly suspensions: SuspensionWriter;
   readonly auth: ConsoleAuth;
+  /** Directory of `tls.crt` and `tls.key`; absent: HTTP. */
+  readonly tls?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Nobody is asked who they are: only for an address that this machine alone can reach. */
-export interface ConsoleAuth {
-  readonly kind: 'none';
-}
+export type ConsoleAuth =
+  /** Nobody is asked who they are: only for an address that this machine alone can reach. */
+  | { readonly kind: 'none' }
+  /** By a token of the cluster, whose rights decide what is shown. */
+  | {
+      readonly kind: 'kubernetes';
+      readonly kubeconfig: KubeConfig;
+      /** Default, with TLS: the API server may ask for others, as it does of an aggregated API. */
+      readonly isAggregated?: boolean;
+    };
 
 export interface RunningConsole {
-  /** `http://127.0.0.1:8686/` */
+  /** `http://127.0.0.1:8686/`, or `https:`. */
   readonly url: string;
   /** Resolves when it shows a whole table, and what the proxies say now instead of a moment ago. */
   refresh(): Promise<void>;
@@ -47,37 +62,65 @@ export interface RunningConsole {
   close(): Promise<void>;
 }
 
+const LISTENS: Readonly<Record<ConsoleAuth['kind'], string>> = {
+  none: 'the console listens; on this loopback address it asks for no token',
+  kubernetes: 'the console listens; it asks for a Kubernetes token',
+};
+
+const IN_THE_CLEAR =
+  'tokens cross the network in the clear as far as nothing in front ends TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
+
 /** Listens and answers; rejects with a `UsageError` when it may not, or cannot, listen there. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  const { store, fleet, host, port, suspensions, clock, log } = options;
-  if (options.auth.kind === 'none' && !isLoopback(host)) {
+  const { store, fleet, host, port, suspensions, auth, tls, clock, log } = options;
+  const isLocal = isLoopback(host);
+  if (auth.kind === 'none' && !isLocal) {
     throw new UsageError(
-      `the console asks for no token and may therefore not listen on ${host}, which others can reach; use a loopback address such as 127.0.0.1:8686, and \`ssh -L\` or \`kubectl port-forward\` from elsewhere`,
+      `the console asks for no token and may therefore not listen on ${host}, which others can reach; set WEIR_CONSOLE_AUTH=kubernetes, or use a loopback address such as 127.0.0.1:8686, and \`ssh -L\` or \`kubectl port-forward\` from elsewhere`,
     );
   }
+  const pair = tls === undefined ? undefined : new KeyPair(tls, log);
+  const signIn =
+    auth.kind === 'none'
+      ? NO_SIGN_IN
+      : kubernetesSignIn({
+          kubeconfig: auth.kubeconfig,
+          fleet,
+          isAggregated: pair !== undefined && auth.isAggregated !== false,
+          clock,
+          log,
+        });
   const watch = new FleetWatch({ store, clock, log });
   const sampler = new Sampler({ store, clock, log });
-  const app = appFor({ fleet, store, watch, sampler, suspensions, clock, log });
+  const parts = { fleet, store, watch, sampler, suspensions, signIn, clock, log };
+  let app: FastifyInstance | undefined;
   const close = async (): Promise<void> => {
     await sampler.close();
-    await app.close();
+    await app?.close();
     await watch.close();
+    await signIn.close();
   };
   try {
+    app = appFor(parts, pair && { pair, frontProxy: signIn.frontProxy });
     await app.listen({ host, port });
   } catch (error) {
     await close();
+    if (error instanceof UsageError) throw error;
     const advice = 'choose another with --console HOST:PORT (WEIR_CONSOLE), or stop the other program';
     const failed = listenError(error, { address: formatHostPort({ host, port }), advice });
     throw new UsageError(`console: ${failed.message}`, { cause: error });
   }
-  const url = `http://${formatHostPort({ host, port: portOf(app.server.address()) ?? port })}/`;
-  log.info({ url }, 'the console listens; on this loopback address it asks for no token');
+  if (tls === undefined && !isLocal) log.warn(IN_THE_CLEAR);
+  const scheme = tls === undefined ? 'http' : 'https';
+  const url = `${scheme}://${formatHostPort({ host, port: portOf(app.server.address()) ?? port })}/`;
+  log.info({ url }, LISTENS[auth.kind]);
   return { url, refresh: () => watch.refresh(), failed: watch.failed, close };
 }
 
-function appFor(parts: ConsoleParts): FastifyInstance {
+function appFor(parts: ConsoleParts, encryption: Encryption | undefined): FastifyInstance {
   const app = fastify({
+    serverFactory: (listener: RequestListener): Server => consoleServer(encryption, listener),
+    rewriteUrl: ({ url = '' }) => ownPath(url),
     logger: false,
     bodyLimit: 64 * 1024,
     forceCloseConnections: true,
@@ -87,13 +130,8 @@ function appFor(parts: ConsoleParts): FastifyInstance {
   // Only JSON: the types that an HTML form can send would need no permission from another site.
   app.removeContentTypeParser('text/plain');
   answerErrors(app, parts.log);
-  app.addHook('onRequest', async ({ headers }) => {
-    const refusal = refusalFor(headers);
-    if (refusal !== undefined) throw new ApiError(refusal.code, refusal.message);
-  });
-  app.register(swagger, {
-    openapi: { info: { title: 'Weir console', description: 'What a fleet of Weir knows and does', version: 'v1' } },
-  });
+  guardRoutes(app, { signIn: parts.signIn, scheme: encryption === undefined ? 'http' : 'https' });
+  app.register(swagger, { openapi: openApiFor(parts.signIn) });
   app.register(async (routes) => {
     serviceRoutes(routes, parts);
     tenantRoutes(routes, parts);
@@ -101,6 +139,8 @@ function appFor(parts: ConsoleParts): FastifyInstance {
     suspensionRoutes(routes, parts);
     liveRoutes(routes, parts);
     healthRoutes(routes, parts);
+    meRoute(routes, parts);
+    aggregatedRoutes(routes);
   });
   servePage(app);
   return app;

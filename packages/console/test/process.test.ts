@@ -14,16 +14,38 @@ describe('weir-console with Redis', requireProgram('redis'), () => {
     assert.match(warning ?? '', /no kubeconfig: Suspensions go to the store alone.*KUBECONFIG/);
     assert.deepEqual(await console.stop(), { code: 0, signal: null });
   });
+
+  test('it does not start where others reach it without a sign-in, nor with one that nobody could check', async () => {
+    await using redis = await startRedis();
+    const cases: readonly (readonly [env: Record<string, string>, message: RegExp])[] = [
+      [{ WEIR_CONSOLE: '0.0.0.0:0' }, /may therefore not listen on 0\.0\.0\.0.*set WEIR_CONSOLE_AUTH=kubernetes/],
+      [
+        { WEIR_CONSOLE_AGGREGATED: 'true' },
+        /WEIR_CONSOLE_AGGREGATED is true; that needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS/,
+      ],
+      [
+        { WEIR_CONSOLE_AUTH: 'kubernetes' },
+        /no API server to ask who somebody is; run in the cluster, or set KUBECONFIG/,
+      ],
+    ];
+    for (const [env, message] of cases) {
+      await using console = await spawnConsole({ WEIR_REDIS_URL: redis.url, ...env }, { mayExit: true });
+      assert.deepEqual(await console.exited, { code: 2, signal: null });
+      assert.match(console.output(), message);
+    }
+  });
 });
 
-function spawnConsole(env: Readonly<Record<string, string>>): Promise<SpawnedProcess> {
+function spawnConsole(
+  env: Readonly<Record<string, string>>,
+  { mayExit = false }: { readonly mayExit?: boolean } = {},
+): Promise<SpawnedProcess> {
   const { KUBECONFIG: _, KUBERNETES_SERVICE_HOST: __, ...inherited } = process.env;
   return spawnProcess({
     name: 'weir-console',
     command: process.execPath,
     args: ['--conditions=source', MAIN],
-    readyWhen: /the console listens/,
-    readyTimeoutMs: 60_000,
+    ...(mayExit ? { mayExit } : { readyWhen: /the console listens/, readyTimeoutMs: 60_000 }),
     env: { ...inherited, WEIR_CONSOLE: '127.0.0.1:0', ...env },
   });
 }

@@ -10,6 +10,7 @@ export { ApiError } from './kubernetes/api-error.ts';
 export { KubeApi } from './kubernetes/kube-api.ts';
 export { loadKubeConfig } from './kubernetes/kube-config.ts';
 export { probeServer, type ServerProbe } from './kubernetes/probe-server.ts';
+export { ReloadedApi } from './kubernetes/reloaded-api.ts';
 export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
 export { EventWriter } from './status/event-writer.ts';
 export { KubernetesStatus } from './status/kubernetes-status.ts';
@@ -26,4 +27,5 @@ export {
   type KubernetesSourceOptions,
   openKubernetesSource,
 } from './watch/kubernetes/kubernetes-source.ts';
+export { openRefinedSource, type RefinedOptions, type RefinedSource } from './watch/refined/refined-source.ts';
 export type { Source, SourceSnapshot } from './watch/source.ts';

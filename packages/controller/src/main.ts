@@ -10,6 +10,7 @@ import {
   SHARED_PORT_ALLOWED,
 } from '@weir/model';
 import {
+  ADMIN_TOKEN,
   boolean,
   ConfigError,
   systemClock as clock,
@@ -25,12 +26,12 @@ import {
   parseConfig,
   path,
   runProcess,
+  setting,
   text,
   UsageError,
-  url,
 } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
-import { FLEET_NAME, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
+import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, refusedAsUsage, type Store, withRedisAccess } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { SECRET_SETTINGS, secretAccessOf, secretMistakes } from './config/secret-settings.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
@@ -49,9 +50,11 @@ const RESERVED_PORTS: Format<PortRange> = { allowed: PORT_RANGE_ALLOWED, parse: 
 /** KUBECONFIG is read by the client library. */
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
-  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  ...REDIS_SETTINGS,
   level: logLevel('WEIR_LOG_LEVEL'),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
+  adminTls: optional(path('WEIR_ADMIN_TLS')),
+  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN)),
   loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', {
     default: 'weir.dev/weir',
     pattern: /^(?:[a-z0-9][-a-z0-9.]*\/)?[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/,
@@ -69,7 +72,7 @@ const CONFIG = {
 } as const;
 
 await runProcess('weir-controller', () => {
-  const config = parseConfig(CONFIG, process.env);
+  const config = withRedisAccess(parseConfig(CONFIG, process.env));
   const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, reservedPorts, serviceCidrs } = config;
   const mistakes = secretMistakes(config);
   if (mistakes.length > 0) throw new ConfigError(mistakes);
@@ -102,9 +105,7 @@ await runProcess('weir-controller', () => {
   const storePart: Part = {
     name: 'store',
     async start() {
-      store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }), clock }).catch(
-        refusedAsUsage,
-      );
+      store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch(refusedAsUsage);
     },
     close: () => store.close(),
   };
@@ -134,6 +135,8 @@ await runProcess('weir-controller', () => {
   const adminPart = (at: Exclude<typeof admin, 'off'>): Part =>
     createAdminServer({
       ...at,
+      tls: config.adminTls,
+      token: config.adminToken,
       health,
       metrics,
       log: log.child({ part: 'admin' }),

@@ -21,6 +21,7 @@ export const OTHER_PROBLEM_CODES = [
   'UnreadableFile',
   'MissingCustomResource',
   'Forbidden',
+  'EndpointsNotRefined',
   'NoNodes',
   'NoServices',
   'UnknownTarget',

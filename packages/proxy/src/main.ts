@@ -3,21 +3,33 @@ import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import { parseCidr } from '@weir/model/data-plane';
 import {
+  ADMIN_TOKEN,
+  createHealth,
   createLogger,
+  createProbeSocket,
+  duration,
   type Format,
   hostPortOrOff,
   integer,
   list,
   logLevel,
   optional,
+  packageVersion,
   parseConfig,
   path,
   runProcess,
   setting,
   text,
-  url,
 } from '@weir/runtime';
-import { FLEET_NAME, FLEET_SECRET, openRedisStore, refusedAsUsage, type Store } from '@weir/store';
+import {
+  FLEET_NAME,
+  FLEET_SECRET,
+  openRedisStore,
+  REDIS_SETTINGS,
+  refusedAsUsage,
+  type Store,
+  withRedisAccess,
+} from '@weir/store';
 import { kernelAdvice } from './kernel-settings.ts';
 import { trustAdvice } from './proxy-protocol/trust-advice.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
@@ -35,30 +47,41 @@ const CIDR: Format<string> = {
 
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
-  redis: url('WEIR_REDIS_URL', { schemes: ['redis', 'rediss'] }),
+  ...REDIS_SETTINGS,
   node: text('WEIR_NODE', { default: hostname(), pattern: NODE_NAME, allowed: 'the name of a Kubernetes node' }),
   addresses: optional(list('WEIR_ADDRESSES', ADDRESS)),
   workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
+  adminTls: optional(path('WEIR_ADMIN_TLS')),
+  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN)),
+  probeSocket: optional(path('WEIR_PROBE_SOCKET')),
+  drainMs: duration('WEIR_DRAIN', { default: 30_000, maxMs: 3_600_000 }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET)),
   stateDirectory: optional(path('WEIR_STATE')),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
+/** Of a close beside the drain: what is reset, the last flush, and some air. */
+const LAST_WORDS_MS = 15_000;
+
 await runProcess('weir-proxy', (control) => {
-  const { redis, level, ...options } = parseConfig(CONFIG, process.env);
+  const { redis, level, probeSocket, ...options } = withRedisAccess(parseConfig(CONFIG, process.env));
   const log = createLogger({ name: 'proxy', level });
   let store: Store;
-  let proxy: RunningProxy;
+  let proxy: RunningProxy | undefined;
+  const health = createHealth();
+  health.add('start', 'ready', () => (proxy === undefined ? 'the proxy is starting' : undefined));
   return {
     log,
     parts: [
+      // First, so that probes are answered from the start to the very end.
+      ...(probeSocket === undefined ? [] : [createProbeSocket({ path: probeSocket, health, log })]),
       {
         name: 'store',
         async start() {
           const { fleet } = options;
-          store = await openRedisStore({ url: redis, fleet, log: log.child({ part: 'store' }) }).catch(refusedAsUsage);
+          store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }) }).catch(refusedAsUsage);
         },
         close: () => store.close(),
       },
@@ -69,17 +92,24 @@ await runProcess('weir-proxy', (control) => {
           for (const advice of hostAdvice) log.warn({ advice }, 'this host is not set as it should be');
           for (const advice of trustAdvice(options.trustProxyProtocol))
             log.warn({ advice }, 'clients can claim any address');
-          proxy = await startProxy({ ...options, hostAdvice, store, log, onDrain: () => control.stop() });
+          proxy = await startProxy({
+            ...options,
+            version: packageVersion(import.meta.url),
+            hostAdvice,
+            store,
+            health,
+            log,
+            onDrain: () => control.stop(),
+          });
           proxy.failed.catch((error) => control.fail(error));
           proxy.ready.then(
             () => log.info({ afterMs: Math.round(performance.now()) }, 'the first table is served'),
             () => undefined, // Closed before.
           );
         },
-        close: () => proxy.close(),
+        close: () => proxy?.close(),
       },
     ],
-    // A drain, and some air for the last flush.
-    closeWithinMs: 45_000,
+    closeWithinMs: options.drainMs + LAST_WORDS_MS,
   };
 });

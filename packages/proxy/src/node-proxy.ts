@@ -2,6 +2,7 @@
 // owns no connection. Long, as each of its rooms is named here, and told of the others.
 import type { Position } from '@weir/model/data-plane';
 import { createLoop, type Loop } from '@weir/runtime';
+import type { AdminPort } from './admin/admin-port.ts';
 import { SlotBook } from './counters/slot-book.ts';
 import { createDescriptorWatch } from './descriptor-watch.ts';
 import { drainConnections } from './drain.ts';
@@ -11,6 +12,7 @@ import { NodeTurns } from './handover/node-turns.ts';
 import type { HealthRoom } from './health/health-room.ts';
 import { createHeart } from './heartbeat/heart.ts';
 import type { ListenerBook } from './listeners/listener-book.ts';
+import { createLiveness, type Liveness } from './liveness.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { ProxyStatus } from './proxy-status.ts';
 import type { ProxySelfView } from './proxy-view.ts';
@@ -30,6 +32,13 @@ const LAST_FLUSH_MS = 3_000;
 /** For somebody who waits to take over, before a drain closes the listeners. */
 const HANDOVER_MS = 5_000;
 
+export interface NodeProxyParts {
+  /** Undefined: nothing survives. */
+  readonly disk: ProxyDisk | undefined;
+  /** Whose port goes with the node; undefined: admin is off. */
+  readonly admin: AdminPort | undefined;
+}
+
 export class NodeProxy {
   readonly slots: SlotBook = new SlotBook();
   readonly tables: TableRoom;
@@ -44,6 +53,8 @@ export class NodeProxy {
   readonly #pool: WorkerPool;
   readonly #listeners: ListenerBook;
   readonly #turns: NodeTurns;
+  readonly #liveness: Liveness;
+  readonly #admin: AdminPort | undefined;
   readonly #status: ProxyStatus;
   readonly #flusher: UsageFlusher;
   readonly #keeper: StateKeeper | undefined;
@@ -56,15 +67,17 @@ export class NodeProxy {
   readonly #failed = Promise.withResolvers<never>();
   readonly #cutoffs: CutoffRoom;
   #isDraining = false;
+  #hasLeft = false;
   #isServing = false;
   #closing: Promise<void> | undefined;
   #unlisten: () => void = () => undefined;
 
-  constructor(settings: ProxySettings, disk: ProxyDisk | undefined) {
+  constructor(settings: ProxySettings, { disk, admin }: NodeProxyParts) {
     const { fleet, node, store, clock, log } = settings;
     const { slots } = this;
     this.#settings = settings;
     this.#disk = disk;
+    this.#admin = admin;
     const startedAt = clock.now();
     const serving = createServingSide(settings, slots, () => this.#changed());
     this.tables = serving.tables;
@@ -80,8 +93,16 @@ export class NodeProxy {
       clock,
       log,
       listeners: this.#listeners,
-      ceding: createCeding({ listeners: this.#listeners, tables: this.tables, pool: () => this.#pool, store, clock }),
+      ceding: createCeding({
+        listeners: this.#listeners,
+        tables: this.tables,
+        pool: () => this.#pool,
+        store,
+        clock,
+        onCede: () => admin?.release(),
+      }),
       prepared: () => this.#prepared(),
+      onOurs: () => admin?.want(),
     });
     this.#flusher = new UsageFlusher({
       node,
@@ -115,16 +136,20 @@ export class NodeProxy {
       pool: this.#pool,
       health: this.health,
       isDraining: () => this.#isDraining,
+      advice: () => admin?.advice,
     });
     this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#status.heartbeat });
+    this.#liveness = createLiveness(() => this.#pool.live, clock);
     const watchDescriptors = createDescriptorWatch({ log });
     this.#flushing = this.#eachSecond('flush', () => this.#flush());
     this.#ticking = this.#eachSecond('tick', async () => {
       this.#listeners.retry();
       this.#pool.look();
+      this.#liveness.look();
       this.#watch.tick();
       watchDescriptors();
       this.#keeper?.tick();
+      await this.#lookForSuccessor();
     });
     // Whoever does not wait for them must not be ended by them.
     this.#ready.promise.catch(() => undefined);
@@ -160,6 +185,16 @@ export class NodeProxy {
     return this.#status.notReady;
   }
 
+  /** Undefined: a restart would help nobody. */
+  get notLive(): string | undefined {
+    return this.#isDraining ? undefined : this.#liveness.problem;
+  }
+
+  /** Another proxy has the node. */
+  get isOthers(): boolean {
+    return this.#turns.isOthers;
+  }
+
   view(): ProxySelfView {
     return this.#status.view;
   }
@@ -182,6 +217,7 @@ export class NodeProxy {
     await this.#turns.leave(Math.min(HANDOVER_MS, drainMs), this.#hurry.signal);
     this.#listeners.close();
     this.#turns.end();
+    this.#hasLeft = true;
     this.#changed();
     await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
     this.#following.abort();
@@ -233,6 +269,11 @@ export class NodeProxy {
     this.#isServing = true;
     this.#turns.settled();
     this.#ready.resolve();
+  }
+
+  /** One that was not there when we left: admin is the port of whoever serves, however long we drain. */
+  async #lookForSuccessor(): Promise<void> {
+    if (this.#hasLeft && this.#admin?.address !== undefined && (await this.#turns.isTaken())) this.#admin.release();
   }
 
   async #flush(): Promise<void> {

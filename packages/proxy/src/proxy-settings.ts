@@ -1,4 +1,4 @@
-import type { Clock, HostPort, Logger, Secret } from '@weir/runtime';
+import type { Clock, Health, HostPort, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
 
 export interface ProxyOptions {
@@ -26,6 +26,12 @@ export interface ProxyOptions {
   /** How long open connections may go on when it closes; default 30 s. */
   readonly drainMs?: number | undefined;
   readonly admin?: HostPort | 'off' | undefined;
+  /** Directory of the certificate of admin, tls.crt and tls.key; absent: no TLS. */
+  readonly adminTls?: string | undefined;
+  /** Who asks admin for more than probes must send it; absent: nobody. */
+  readonly adminToken?: Secret | undefined;
+  /** Is told what this proxy knows of itself, for probes elsewhere than at admin. */
+  readonly health?: Health | undefined;
   /** Somebody asked for a drain on the local socket; absent: the proxy closes. */
   readonly onDrain?: (() => void) | undefined;
   readonly version?: string | undefined;

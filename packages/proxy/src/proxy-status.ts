@@ -24,6 +24,8 @@ export interface StatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthRoom;
   readonly isDraining: () => boolean;
+  /** What is wrong with this host beside what is known since the start. */
+  readonly advice: () => string | undefined;
 }
 
 /** What a proxy says of itself: to the store, to probes, to people. */
@@ -39,7 +41,7 @@ export class ProxyStatus {
     const { tables, turns, pool, isDraining } = this.#of;
     if (isDraining()) return 'draining';
     if (tables.applied === null) return 'no routing table yet';
-    return turns.conflict ?? (pool.live === 0 ? 'no worker is up' : undefined);
+    return turns.notServing ?? (pool.live === 0 ? 'no worker is up' : undefined);
   }
 
   /** Undefined: the store has not given this life its number yet. */
@@ -61,8 +63,10 @@ export class ProxyStatus {
   }
 
   #says(): Omit<Heartbeat, 'life'> {
-    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, health, isDraining } = this.#of;
-    const { node, version = 'dev', addresses, hostAdvice } = settings;
+    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, health, isDraining, advice } =
+      this.#of;
+    const { node, version = 'dev', addresses } = settings;
+    const hostAdvice = withMore(settings.hostAdvice, advice());
     const unhealthy = unhealthyReportFor(health);
     return {
       node,
@@ -79,4 +83,8 @@ export class ProxyStatus {
       ...(hostAdvice === undefined ? {} : { hostAdvice }),
     };
   }
+}
+
+function withMore(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
+  return more === undefined ? known : [...(known ?? []), more];
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { createAdminServer, createHealth, errorMessage, type HostPort, systemClock } from '@weir/runtime';
-import { lateMetrics } from './admin/late-metrics.ts';
-import { type LocalAdmin, openLocalAdmin } from './admin/local-admin.ts';
+import { createHealth, errorMessage, type HostPort, type SocketFile, systemClock } from '@weir/runtime';
+import { adminFor } from './admin/admin-for.ts';
+import { openLocalAdmin } from './admin/local-admin.ts';
 import { NodeProxy } from './node-proxy.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import type { ProxySelfView } from './proxy-view.ts';
@@ -15,7 +15,7 @@ export interface RunningProxy {
   /** Rejects when it cannot go on: a bug. */
   readonly failed: Promise<never>;
   view(): ProxySelfView;
-  /** Where admin listens; undefined: nowhere. */
+  /** Where admin listens; undefined: nowhere, or not now. */
   readonly adminAddress: HostPort | undefined;
   /**
    * Takes no new connections, lets those that are open end for at most `drainMs`, resets the others, brings the last counts to
@@ -26,20 +26,24 @@ export interface RunningProxy {
 
 /** A proxy of one node in this process. Resolves when it runs, also while the store is away. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
-  const { node, store, stateDirectory, clock = systemClock, drainMs = DRAIN_MS } = options;
+  const { node, store, stateDirectory, clock = systemClock, drainMs = DRAIN_MS, health = createHealth() } = options;
   const log = options.log.child({ node });
   const disk =
     stateDirectory === undefined
       ? undefined
       : await openStateDirectory({ path: stateDirectory, node, store, clock, log: log.child({ part: 'state' }) });
-  const proxy = new NodeProxy({ ...options, clock, log }, disk);
-  const admin = adminFor(proxy, { ...options, log });
-  await admin?.start(new AbortController().signal);
+  const admin = adminFor(() => proxy, { ...options, health, clock, log });
+  const proxy = new NodeProxy({ ...options, clock, log }, { disk, admin });
+  health.add('proxy', 'ready', () => proxy.notReady);
+  health.add('workers', 'live', () => proxy.notLive);
+  await admin?.start();
   const running: RunningProxy = {
     ready: proxy.ready,
     failed: proxy.failed,
     view: () => proxy.view(),
-    adminAddress: admin?.address(),
+    get adminAddress() {
+      return admin?.address;
+    },
     async close({ drainMs: wanted = drainMs } = {}) {
       await proxy.close(wanted);
       await local?.close();
@@ -55,7 +59,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
 async function localAdminFor(
   proxy: NodeProxy,
   { options, disk, running }: { options: ProxyOptions; disk: ProxyDisk; running: RunningProxy },
-): Promise<LocalAdmin | undefined> {
+): Promise<SocketFile | undefined> {
   const { workers, log, onDrain } = options;
   const path = join(disk.directory, 'admin.sock');
   try {
@@ -70,29 +74,4 @@ async function localAdminFor(
     log.warn({ path, reason: errorMessage(error) }, 'profiles and drains cannot be asked for: no local admin socket');
     return undefined;
   }
-}
-
-function adminFor(proxy: NodeProxy, { admin, log }: ProxyOptions): ReturnType<typeof createAdminServer> | undefined {
-  if (admin === undefined || admin === 'off') return undefined;
-  const health = createHealth();
-  health.add('proxy', 'ready', () => proxy.notReady);
-  return createAdminServer({
-    ...admin,
-    health,
-    metrics: lateMetrics(
-      {
-        slots: proxy.slots,
-        tables: proxy.tables,
-        propagation: proxy.propagation,
-        health: proxy.health,
-        pool: proxy.pool,
-        delays: proxy.delays,
-        log,
-      },
-      proxy.ready,
-    ),
-    routes: { '/debug/listeners': () => proxy.view() },
-    log: log.child({ part: 'admin' }),
-    advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',
-  });
 }

@@ -1,6 +1,10 @@
 export { type AdminServer, type AdminServerOptions, createAdminServer } from './admin/admin-server.ts';
 export type { AdminRoute } from './admin/answer.ts';
 export { createHttpServer } from './admin/create-http-server.ts';
+export { KeyPair } from './admin/key-pair.ts';
+export { createProbeSocket, type ProbeSocketOptions } from './admin/probe-socket.ts';
+export { openSocketFile, type SocketFile } from './admin/socket-file.ts';
+export { ADMIN_TOKEN } from './admin/token-check.ts';
 export { ensureDirectory, readFileIfPresent, writeFileAtomic } from './atomic-file.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Clock, systemClock, type Timer } from './clock/clock.ts';
@@ -66,6 +70,7 @@ export type {
   Metrics,
   Sample,
 } from './metrics/contract.ts';
+export { packageVersion } from './package-version.ts';
 export { exitFor } from './process/exit-for.ts';
 export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } from './process/run-process.ts';
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';

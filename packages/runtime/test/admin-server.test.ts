@@ -173,3 +173,19 @@ test('a port in use is explained', async (t) => {
     message: `cannot listen on 127.0.0.1:${port}: the port is in use by another process; set WEIR_ADMIN to a free HOST:PORT or off`,
   });
 });
+
+test('a flood of new connections is let in slowly, and those that ask after it are answered', async (t) => {
+  const { server, clock, url } = await start(t);
+  const { host, port } = server.address();
+  const one = async (): Promise<boolean> => {
+    const socket = connect({ host, port });
+    socket.on('error', () => undefined);
+    socket.end('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    return (await text(socket).catch(() => '')).startsWith('HTTP/1.1 200 ');
+  };
+  let answered = 0;
+  for (let asked = 0; asked < 250; asked += 1) answered += (await one()) ? 1 : 0;
+  assert.equal(answered, 200);
+  await clock.advance(1_000);
+  assert.equal((await answer(`${url}/healthz`)).status, 200);
+});

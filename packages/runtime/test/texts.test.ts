@@ -34,22 +34,12 @@ test('host and port are read and printed, IPv6 in brackets', () => {
     assert.equal(formatHostPort(parsed), text);
   }
   assert.deepEqual(parseHostPort('[2001:db8::1]:443'), { host: '2001:db8::1', port: 443 });
+  // As a template has it that does not know of which kind the address is.
+  assert.deepEqual(parseHostPort('[127.0.0.1]:80'), { host: '127.0.0.1', port: 80 });
 });
 
 test('what is no host and port is undefined', () => {
-  const wrong = [
-    '',
-    '8687',
-    ':8687',
-    'host',
-    'host:',
-    'host:65536',
-    'host:-1',
-    '::1:80',
-    '[::1]',
-    '[127.0.0.1]:80',
-    '1.2.3:80',
-  ];
+  const wrong = ['', '8687', ':8687', 'host', 'host:', 'host:65536', 'host:-1', '::1:80', '[::1]', '1.2.3:80'];
   for (const text of [...wrong, '999.1.1.1:80', '-a:80', 'a b:80', 'http://a:80', 'a:80/']) {
     assert.equal(parseHostPort(text), undefined, text);
   }

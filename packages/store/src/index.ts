@@ -11,7 +11,10 @@ export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOpti
 export { type KeptMemoryStoreOptions, openMemoryStore } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
+export type { RedisAccess } from './redis/access.ts';
 export { inspectRedis, type RedisInspection } from './redis/inspect-redis.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
+export { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from './redis/redis-settings.ts';
+export { type RedisUser, redisUsersFor } from './redis/users.ts';
 export { refusedAsUsage } from './refused-as-usage.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';

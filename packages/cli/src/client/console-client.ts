@@ -1,4 +1,5 @@
-import { errorMessage, UsageError, WeirError } from '@weir/runtime';
+import { errorMessage, WeirError } from '@weir/runtime';
+import type { Answer, Question, Way } from './way.ts';
 
 export type ConsoleErrorCode =
   /** Nobody answers at the address. */
@@ -29,87 +30,98 @@ const TIMEOUT_MS = 10_000;
 
 /** The console's API as the client commands use it. */
 export class ConsoleClient {
-  readonly #server: URL;
+  readonly #find: () => Promise<Way>;
+  #way: Promise<Way> | undefined;
 
-  constructor(server: string) {
-    this.#server = parseServer(server);
+  constructor(find: () => Promise<Way>) {
+    this.#find = find;
   }
 
   get<T>(path: string, query: Query = {}): Promise<T> {
-    return this.#call('GET', path, { query });
+    return this.#call('GET', withQuery(path, query));
   }
 
   post<T>(path: string, body: unknown): Promise<T> {
-    return this.#call('POST', path, { body });
+    return this.#call('POST', path, body);
   }
 
   delete<T>(path: string): Promise<T> {
-    return this.#call('DELETE', path, {});
+    return this.#call('DELETE', path);
   }
 
   /** The chunks of a stream that never ends by itself. */
   async stream(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const response = await this.#fetch(this.#url(path, {}), { signal, headers: { accept: 'text/event-stream' } });
-    if (!response.ok || response.body === null) throw await this.#refusal(response);
-    return response.body;
+    const way = await this.#found();
+    const answer = await send(way, { method: 'GET', path, isStream: true, signal });
+    if (answer.status !== 200) throw refusal(way, answer.status, await jsonOf(answer));
+    return answer.body;
   }
 
-  async #call<T>(method: string, path: string, { query = {}, body }: { query?: Query; body?: unknown }): Promise<T> {
-    const response = await this.#fetch(this.#url(path, query), {
-      method,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    });
-    if (!response.ok) throw await this.#refusal(response);
-    try {
-      return (await response.json()) as T;
-    } catch (error) {
-      throw this.#notAConsole(error);
-    }
+  async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const way = await this.#found();
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const answer = await send(way, { method, path, body, isStream: false, signal });
+    const json = await jsonOf(answer);
+    if (answer.status < 200 || answer.status > 299) throw refusal(way, answer.status, json);
+    if (json === undefined) throw notAConsole(way, 'the answer is no JSON');
+    return json as T;
   }
 
-  async #fetch(url: URL, init: RequestInit): Promise<Response> {
-    try {
-      return await fetch(url, init);
-    } catch (error) {
-      if (init.signal?.aborted === true && init.signal.reason?.name !== 'TimeoutError') throw error;
-      const what = `no console answers at ${this.#server.href} (${errorMessage(error)})`;
-      const todo = 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER';
-      throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
-    }
-  }
-
-  async #refusal(response: Response): Promise<ConsoleError> {
-    const body = await response.json().catch(() => undefined);
-    const { code: reason, message } = readError(body) ?? {};
-    if (reason === undefined || message === undefined) return this.#notAConsole(new Error(`HTTP ${response.status}`));
-    return new ConsoleError(response.status === 404 ? 'NOT_FOUND' : 'REFUSED', message, { reason });
-  }
-
-  #notAConsole(cause: unknown): ConsoleError {
-    const message = `what answers at ${this.#server.href} is not a console of Weir (${errorMessage(cause)}); check --server or WEIR_SERVER`;
-    return new ConsoleError('REFUSED', message, { cause });
-  }
-
-  #url(path: string, query: Query): URL {
-    const url = new URL(path.replace(/^\//, ''), this.#server);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    return url;
+  #found(): Promise<Way> {
+    this.#way ??= this.#find();
+    return this.#way;
   }
 }
 
-function parseServer(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && url.username + url.password !== '') {
-    throw new UsageError(
-      '--server (or WEIR_SERVER) holds a user or password, which a console does not take; leave them out',
-    );
+async function send(way: Way, question: Question): Promise<Answer> {
+  try {
+    return await way.send(question);
+  } catch (error) {
+    if (question.signal.aborted && question.signal.reason?.name !== 'TimeoutError') throw error;
+    const what = `no console answers at ${way.where} (${errorMessage(error)})`;
+    const todo = isUntrusted(error) ? way.advice.untrusted : way.advice.nobody;
+    throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
   }
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new UsageError(`--server (or WEIR_SERVER) is "${text}"; use a URL such as http://127.0.0.1:8686`);
+}
+
+/** What Node calls a certificate that it does not believe; those of the name that it is for are not among them. */
+function isUntrusted(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code);
+}
+
+async function jsonOf({ body }: Answer): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of body) chunks.push(chunk);
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
   }
-  if (!url.pathname.endsWith('/')) url.pathname += '/';
-  return url;
+}
+
+function refusal(way: Way, status: number, json: unknown): ConsoleError {
+  const { code: reason, message } = readError(json) ?? {};
+  if (reason !== undefined && message !== undefined) {
+    return new ConsoleError(status === 404 ? 'NOT_FOUND' : 'REFUSED', message, { reason });
+  }
+  return notAConsole(way, readStatus(json) ?? `HTTP ${status}`);
+}
+
+function notAConsole({ where, advice }: Way, why: string): ConsoleError {
+  return new ConsoleError('REFUSED', `what answers at ${where} is not a console of Weir (${why}); ${advice.another}`);
+}
+
+function withQuery(path: string, query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);
+  return parameters.size === 0 ? path : `${path}?${parameters}`;
+}
+
+/** What an API server says itself. */
+function readStatus(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('kind' in body) || body.kind !== 'Status') return undefined;
+  return 'message' in body ? String(body.message) : undefined;
 }
 
 function readError(body: unknown): { code: string; message: string } | undefined {

@@ -1,18 +1,31 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { ConsoleClient } from './console-client.ts';
+import { DEFAULT_SERVER, findWay, type WayOptions } from './find-way.ts';
 
-export const DEFAULT_SERVER = 'http://127.0.0.1:8686';
+export type ServerOption = WayOptions;
 
-export interface ServerOption {
-  readonly server?: string;
-}
+const SERVER = '--server';
 
 export function serverOption(): Option {
-  return new Option('--server <url>', `where the console is (WEIR_SERVER; default ${DEFAULT_SERVER})`);
+  return new Option(
+    `${SERVER} <url>`,
+    `where the console is (WEIR_SERVER; default ${DEFAULT_SERVER} when one answers there, else the one of the kubeconfig's cluster)`,
+  );
 }
 
-/** The flag wins over WEIR_SERVER, which wins over the console of `weir standalone` on this machine. */
-export function clientFor(terminal: Terminal, { server }: ServerOption): ConsoleClient {
-  return new ConsoleClient(server ?? (terminal.env.WEIR_SERVER || DEFAULT_SERVER));
+/** To every command that asks a console; after what is its own. */
+export function addSignInOptions(program: Command): void {
+  for (const command of program.commands) {
+    if (!command.options.some(({ long }) => long === SERVER)) continue;
+    command
+      .option('--token <token>', 'a Kubernetes token for --server; others on this machine may see it (WEIR_TOKEN)')
+      .option('--token-file <file>', 'a file that holds one')
+      .option('--ca-file <file>', "the authority of the console's certificate, in PEM")
+      .option('--kubeconfig <file>', 'the console of this cluster (default: as kubectl finds it)');
+  }
+}
+
+export function clientFor(terminal: Terminal, options: ServerOption): ConsoleClient {
+  return new ConsoleClient(() => findWay(terminal, options));
 }

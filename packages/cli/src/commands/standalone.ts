@@ -22,8 +22,12 @@ Examples:
   weir standalone -f manifests/                        one proxy on 127.0.0.1, console on 127.0.0.1:8686
   weir standalone -f manifests/ --classless --node edge-1=192.0.2.10 --node edge-2=192.0.2.11
   weir standalone -f manifests/ --redis redis://:password@127.0.0.1:6379
+  weir standalone -f /etc/weir/api-server --classless --console off --state /var/lib/weir-api-server \\
+    --kubeconfig /etc/weir/api-server/kubeconfig     127.0.0.1:7443 for all API servers: docs/api-server.md
 
 With --redis, Secrets are read only if WEIR_FLEET_SECRET is set: private keys lie there sealed with it.
+With --kubeconfig nobody waits for the API server: while it is away, or names no ready endpoint of a Service, those
+that it named last serve (kept in --state), or those of the files. It may be reached through this very process.
 A directory may hold EndpointSlices with loopback addresses. Files are watched: what changes is served at once.
 When everything listens, a line "ready" with the console's URL stands on stderr. SIGTERM and SIGINT end it in
 good order; a second one at once.`;
@@ -37,8 +41,6 @@ interface Options extends ManifestOptions {
   readonly kubeconfig?: string;
 }
 
-const KUBECONFIG_LATER = '--kubeconfig is not available yet; leave it out, and give the manifests as files with -f';
-
 export function addStandalone(program: Command, { terminal, finish }: CommandContext): void {
   addManifestOptions(program.command('standalone'))
     .description('controller, proxies and console in one process, without cluster or Redis')
@@ -51,17 +53,22 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
       new Option('--workers <n>', 'worker threads of each proxy (default: one per core)').argParser(parseWorkers),
     )
     .option('--state <dir>', 'keeps the last good table and the ledger over restarts (default: nothing is kept)')
-    .option('--redis <url>', 'a real Redis between the parts, as redis://[USER:PASSWORD@]HOST[:PORT]')
+    .option(
+      '--redis <url>',
+      'a real Redis between the parts, in a form of WEIR_REDIS_URL, such as redis://[USER:PASSWORD@]HOST[:PORT]',
+    )
     .addOption(
       new Option(
         '--trust-proxy-protocol <cidr>',
         'load balancers in front: what connects from there must begin with a PROXY header (repeatable)',
       ).argParser(collectCidrs),
     )
-    .addOption(new Option('--kubeconfig <file>').hideHelp())
+    .option(
+      '--kubeconfig <file>',
+      'an API server: EndpointSlices that it has for the Services of the manifests replace theirs (default: none)',
+    )
     .addHelpText('after', EXAMPLES)
     .action(async (options: Options) => {
-      if (options.kubeconfig !== undefined) throw new UsageError(KUBECONFIG_LATER);
       await serve(options, terminal);
       finish(FINE);
     });
@@ -71,9 +78,11 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
 async function serve(options: Options, terminal: Terminal): Promise<void> {
   const paint = paintFor(terminal.colour);
   // Loaded here: commands that only ask a console need none of it, and begin at once.
+  const { redisAccessFrom } = await import('@weir/store');
   const { startStandalone } = await import('../standalone/start-standalone.ts');
   const running = await startStandalone({
     ...options,
+    redis: options.redis === undefined ? undefined : redisAccessFrom(terminal.env, options.redis),
     fleetSecret: terminal.env.WEIR_FLEET_SECRET,
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,

@@ -1,5 +1,6 @@
 import { createLogger, type HostPort, systemClock, wait } from '@weir/runtime';
 import { ConsoleClient } from '../client/console-client.ts';
+import { directWay } from '../client/direct-way.ts';
 import { type ExitCode, FINE, PROBLEM } from '../exit-code.ts';
 import { paintFor } from '../output/colour.ts';
 import { problemText } from '../output/problem-text.ts';
@@ -37,7 +38,11 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
     const url = standalone.consoleUrl ?? '';
     introduce(findings, { url, directory: manifests.directory });
 
-    const stage: Stage = { client: new ConsoleClient(url), findings, signal: terminal.signal };
+    const stage: Stage = {
+      client: new ConsoleClient(async () => directWay({ server: url })),
+      findings,
+      signal: terminal.signal,
+    };
     const services = await addressesScene(stage);
     // Without addresses there is nothing to go on with.
     if (findings.wrong.length > 0) return conclude(findings, terminal);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, writeFileAtomic } from '@weir/runtime';
-import { FLEET_SECRET } from '@weir/store';
+import { FLEET_SECRET, type RedisAccess } from '@weir/store';
 
 export interface ChosenSecret {
   /** Undefined: there is none, and Secrets are not read. */
@@ -14,7 +14,7 @@ export interface ChosenSecret {
 export interface FleetSecretChoice {
   /** WEIR_FLEET_SECRET, as it stands there. */
   readonly given?: string | undefined;
-  readonly redis?: string | undefined;
+  readonly redis?: RedisAccess | undefined;
   readonly state?: string | undefined;
 }
 

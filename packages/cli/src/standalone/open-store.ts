@@ -1,9 +1,16 @@
 import { type Logger, UsageError } from '@weir/runtime';
-import { createMemoryStore, openMemoryStore, openRedisStore, type Store, StoreError } from '@weir/store';
+import {
+  createMemoryStore,
+  openMemoryStore,
+  openRedisStore,
+  type RedisAccess,
+  type Store,
+  StoreError,
+} from '@weir/store';
 
 export interface StoreChoice {
   /** A real Redis as the bus. */
-  readonly redis?: string | undefined;
+  readonly redis?: RedisAccess | undefined;
   /** Where memory survives a restart. */
   readonly state?: string | undefined;
   readonly log: Logger;
@@ -25,8 +32,8 @@ export async function openStore({ redis, state, log }: StoreChoice): Promise<Sto
 }
 
 /** Somebody sits in front of it: a Redis that is not there is told now, instead of being waited for. */
-async function openRedis(url: string, log: Logger): Promise<Store> {
-  const store = await openRedisStore({ url, fleet: STANDALONE_FLEET, log });
+async function openRedis(access: RedisAccess, log: Logger): Promise<Store> {
+  const store = await openRedisStore({ ...access, fleet: STANDALONE_FLEET, log });
   if (store.connection === 'ready') return store;
   const { problem } = store;
   await store.close();

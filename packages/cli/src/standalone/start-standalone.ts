@@ -6,15 +6,17 @@ import {
   type DirectorySource,
   type GivenNode,
   openDirectorySource,
+  type Source,
   startController,
 } from '@weir/controller';
 import { kernelAdvice, trustAdvice } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
-import type { Store } from '@weir/store';
+import type { RedisAccess, Store } from '@weir/store';
 import { aborted } from './aborted.ts';
 import { directorySettings, type FleetOptions, fleetOptionsOf } from './directory-settings.ts';
 import { FleetProxies } from './fleet-proxies.ts';
 import { fleetSecretFor } from './fleet-secret.ts';
+import { openSource } from './open-source.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { startNodeProxy } from './start-node-proxy.ts';
 import { whenServing } from './when-serving.ts';
@@ -29,7 +31,9 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   /** CIDRs from which every connection begins with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[];
   readonly state?: string;
-  readonly redis?: string;
+  readonly redis?: RedisAccess | undefined;
+  /** Of an API server that names the endpoints of the Services of the manifests. */
+  readonly kubeconfig?: string;
   /** WEIR_FLEET_SECRET, as it stands there. */
   readonly fleetSecret?: string | undefined;
   readonly log: Logger;
@@ -67,7 +71,8 @@ interface Made {
   readonly onDrain: () => void;
   /** Undefined: Secrets are not read. */
   fleetSecret: Secret | undefined;
-  source: DirectorySource;
+  files: DirectorySource;
+  source: Source;
   store: Store;
   console?: RunningConsole;
   controller: Controller;
@@ -86,8 +91,9 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
         const { secret: fleetSecret, opensNothingKept } = await fleetSecretFor({ given, redis, state });
         made.fleetSecret = fleetSecret;
         if (opensNothingKept) onAdvice?.(KEYS_NOT_OPENED);
-        made.source = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
-        if (made.source.ignored().has('Secret')) onAdvice?.(SECRETS_NOT_READ);
+        made.files = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
+        made.source = await openSource(made.files, options);
+        if (made.files.ignored().has('Secret')) onAdvice?.(SECRETS_NOT_READ);
       },
       close: () => made.source.close(),
     },

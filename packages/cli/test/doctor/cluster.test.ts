@@ -36,12 +36,18 @@ test('ControllerLeader: a Lease that is not renewed, or given back, is no leader
   assert.match(free.message, /is held by nobody/);
 });
 
-test('ControllerLeader: a cluster has one fleet', () => {
-  const leases = known([lease(), lease({ name: 'weir-controller-blue' })]);
-  const two = found('ControllerLeader', { leases });
+test('ControllerLeader: a fleet has one Lease, and other fleets may stand beside it', () => {
+  const twice = known([lease(), lease({ namespace: 'other' })]);
+  const two = found('ControllerLeader', { leases: twice });
   assert.equal(two.severity, 'error');
-  assert.match(two.message, /^more than one leads: .*weir-controller-weir, .*weir-controller-blue; a cluster has one/);
-  const old = known([lease(), lease({ name: 'weir-controller-blue', renewedAt: NOW - 900_000 })]);
+  assert.match(
+    two.message,
+    /^more than one leads: .*weir-controller-weir, other\/weir-controller-weir; a fleet has one/,
+  );
+  const beside = found('ControllerLeader', { leases: known([lease(), lease({ name: 'weir-controller-blue' })]) });
+  assert.equal(beside.severity, 'ok');
+  assert.match(beside.message, /; beside it fleet blue/);
+  const old = known([lease(), lease({ namespace: 'other', renewedAt: NOW - 900_000 })]);
   assert.equal(found('ControllerLeader', { leases: old }).severity, 'ok');
 });
 

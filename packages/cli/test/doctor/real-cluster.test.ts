@@ -18,7 +18,7 @@ import type { Finding } from '../../src/doctor/finding.ts';
 import { beat } from '../build/facts.ts';
 import { type Said, weirInside, weirOn } from '../build/weir-inside.ts';
 
-const CRDS = fileURLToPath(new URL('../../../../charts/weir/templates/crds', import.meta.url));
+const CRDS = fileURLToPath(new URL('../../../../charts/weir-crds/definitions', import.meta.url));
 const LONG_AGO = '2020-01-01T00:00:00.000000Z';
 
 describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis'), () => {

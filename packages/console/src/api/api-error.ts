@@ -2,6 +2,8 @@ import { WeirError } from '@weir/runtime';
 
 export type ApiErrorCode =
   | 'InvalidRequest'
+  | 'SignInRequired'
+  | 'NotAllowed'
   | 'NotFound'
   | 'UnknownTarget'
   | 'ForeignHost'
@@ -17,6 +19,8 @@ export type ApiErrorCode =
 
 const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   InvalidRequest: 400,
+  SignInRequired: 401,
+  NotAllowed: 403,
   ForeignHost: 403,
   ForeignOrigin: 403,
   KubernetesRefused: 403,

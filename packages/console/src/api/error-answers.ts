@@ -1,6 +1,7 @@
 import { errorMessage, type Logger } from '@weir/runtime';
 import { StoreError } from '@weir/store';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import { isAggregated, statusObject } from '../aggregation/aggregated-routes.ts';
 import { ApiError, type ApiErrorCode } from './api-error.ts';
 import { InvalidRequest } from './validation.ts';
 
@@ -37,10 +38,11 @@ function apiErrorFor(error: FastifyError): ApiError {
 }
 
 function send(reply: FastifyReply, error: ApiError): FastifyReply {
-  const body: { error: { code: ApiErrorCode; message: string } } = {
-    error: { code: error.code, message: error.message },
-  };
-  return reply.code(error.status).send(body);
+  const { code, message, status } = error;
+  const body: { error: { code: ApiErrorCode; message: string } } = { error: { code, message } };
+  // A client certificate is judged when a connection begins, by the authorities of then: whoever asks again begins another.
+  if (status === 401) reply.headers({ 'www-authenticate': 'Bearer realm="weir"', connection: 'close' });
+  return reply.code(status).send(isAggregated(reply.request.originalUrl) ? { ...statusObject(error), ...body } : body);
 }
 
 function pathOf(url: string): string {

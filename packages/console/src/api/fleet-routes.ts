@@ -1,5 +1,7 @@
 import { proxyViewsFor, tableToJson } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
+import { sightOf } from '../access/seen.ts';
+import { seesProblem } from '../access/sight.ts';
 import { problemsFor } from '../fleet/problem-list.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { answer, only } from './schemas.ts';
@@ -8,6 +10,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
   app.get(
     '/api/v1/fleet',
     {
+      config: { access: 'everything' },
       schema: {
         summary: 'The fleet in one line: its name, the table that is published, whether the store answers',
         querystring: only(),
@@ -27,6 +30,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
   app.get(
     '/api/v1/proxies',
     {
+      config: { access: 'everything' },
       schema: {
         summary: 'Proxies, one per life, and nodes whose proxy is silent',
         querystring: only(),
@@ -39,20 +43,23 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
   app.get(
     '/api/v1/problems',
     {
+      config: { access: 'what-one-sees' },
       schema: {
         summary: 'What is wrong with objects and proxies, and what to do',
         querystring: only(),
         response: answer('`items`: code, subject, severity, heals, message'),
       },
     },
-    async () => {
-      return { items: problemsFor(watch.fleet(), watch.views()) };
+    async (request) => {
+      const sight = await sightOf(request, watch);
+      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => seesProblem(sight, problem)) };
     },
   );
 
   app.get(
     '/api/v1/table',
     {
+      config: { access: 'everything' },
       schema: {
         summary: 'The routing table as it is published',
         querystring: only(),

@@ -16,24 +16,35 @@ export function healthRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const answering = (reply: FastifyReply, isGood: boolean, { reasons }: HealthReport): FastifyReply =>
     reply.code(isGood ? 200 : 503).send({ ok: isGood, reasons });
 
-  app.get('/openapi.json', { schema: { hide: true, querystring: only() } }, async () => app.swagger());
+  app.get('/openapi.json', { config: { access: 'anybody' }, schema: { hide: true, querystring: only() } }, async () =>
+    app.swagger(),
+  );
 
   app.get(
     '/healthz',
-    { schema: { summary: 'Only a restart helps when this fails', querystring: only() } },
+    { config: { access: 'anybody' }, schema: { summary: 'Only a restart helps when this fails', querystring: only() } },
     (_, reply) => {
       const report = health.report();
       return answering(reply, report.live, report);
     },
   );
 
-  app.get('/readyz', { schema: { summary: 'Whether answers are whole', querystring: only() } }, (_, reply) => {
-    const report = health.report();
-    return answering(reply, report.ready, report);
-  });
+  app.get(
+    '/readyz',
+    { config: { access: 'anybody' }, schema: { summary: 'Whether answers are whole', querystring: only() } },
+    (_, reply) => {
+      const report = health.report();
+      return answering(reply, report.ready, report);
+    },
+  );
 
-  app.get('/metrics', { schema: { summary: 'For Prometheus', querystring: only() } }, async (_, reply) => {
-    await tenants.refresh();
-    return reply.type(metrics.contentType).send(await metrics.render());
-  });
+  // Labels name every tenant.
+  app.get(
+    '/metrics',
+    { config: { access: 'everything' }, schema: { summary: 'For Prometheus', querystring: only() } },
+    async (_, reply) => {
+      await tenants.refresh();
+      return reply.type(metrics.contentType).send(await metrics.render());
+    },
+  );
 }

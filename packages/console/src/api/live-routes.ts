@@ -1,31 +1,35 @@
-import type { ServerResponse } from 'node:http';
-import { entriesOf } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
+import { sightOf } from '../access/seen.ts';
+import { tenantNamesSeen } from '../access/sight.ts';
 import type { RateHistory } from '../rates/history.ts';
-import { liveFrameFor } from '../rates/live-frame.ts';
 import { type LivePast, livePast } from '../rates/live-past.ts';
-import { ratesFor } from '../rates/rates.ts';
 import { ApiError } from './api-error.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { only } from './schemas.ts';
+import { LiveTexts } from './live-texts.ts';
+import { LiveWatcher } from './live-watcher.ts';
+import { only, watching } from './schemas.ts';
 import { sendPaced } from './send-paced.ts';
 
 /** Each costs a frame per second; more than this is no audience but a leak somewhere. */
 const MOST_WATCHERS = 100;
+/** One tenant's scripts do not take the live view from all others. */
+const MOST_OF_ONE = 10;
 
-/** Server-sent events; the streams end when the server closes. */
-export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log }: ConsoleParts): void {
-  const open = new Set<ServerResponse>();
+/** Server-sent events; the streams end when the server closes, or their watcher's rights do. */
+export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, signIn }: ConsoleParts): void {
+  const open = new Set<LiveWatcher>();
+  const texts = new LiveTexts({ watch, clock });
   app.addHook('preClose', async () => {
-    for (const stream of open) stream.end();
+    for (const watcher of open) watcher.end();
   });
 
   app.get(
     '/api/v1/live',
     {
+      config: { access: 'what-one-sees' },
       schema: {
         summary: 'Rates per tenant and Service once a second, as server-sent events',
-        querystring: only(),
+        querystring: only({ watch: watching }),
         response: {
           200: {
             description:
@@ -35,66 +39,56 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log }:
         },
       },
     },
-    (_request, reply) => {
-      if (open.size >= MOST_WATCHERS) {
-        throw new ApiError('TooManyWatchers', `${MOST_WATCHERS} watchers are connected already; close one`);
-      }
-      watch.fleet();
+    async (request, reply) => {
+      const { caller } = request;
+      const sight = await sightOf(request, watch);
+      refuseTooMany(caller.name === null ? undefined : caller.key);
+      if (request.raw.socket.destroyed) return;
       reply.hijack();
-      const stream = reply.raw;
-      stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'close' });
-      open.add(stream);
+      const watcher = new LiveWatcher({
+        stream: reply.raw,
+        key: caller.key,
+        sight,
+        clock,
+        look: async () => sightOf({ caller: await signIn.callerOf(request.raw) }, watch),
+      });
+      open.add(watcher);
       let stop = (): void => {};
-      stream.on('error', () => stream.destroy());
-      stream.once('close', () => {
-        open.delete(stream);
+      reply.raw.once('close', () => {
+        open.delete(watcher);
         stop();
       });
-      sendPaced(stream, pastTexts(sampler.history))
+      const names = tenantNamesSeen(sight, watch.fleet().table);
+      sendPaced(reply.raw, pastTexts(sampler.history, names))
         .then(() => {
-          if (!stream.destroyed && !stream.writableEnded)
-            stop = sampler.watch((history) => sendFrame(stream, frameText(history)));
+          if (!watcher.isOpen) return;
+          stop = sampler.watch((history) => watcher.send((now) => texts.frame(history, now)));
         })
         .catch((error) => {
           log.warn({ err: error }, 'a watcher failed');
-          stream.destroy();
+          reply.raw.destroy();
         });
     },
   );
 
-  /** Who comes later sees the graph of before. */
-  function* pastTexts(history: RateHistory): Generator<string> {
-    yield `retry: 1000\n\n${pastText({ tenants: [] })}`;
-    for (const past of livePast(history, tenantNames())) yield pastText(past);
+  /** `key` of the caller; undefined: nobody was asked who they are. */
+  function refuseTooMany(key: string | undefined): void {
+    if (open.size >= MOST_WATCHERS) {
+      throw new ApiError('TooManyWatchers', `${MOST_WATCHERS} watchers are connected already; close one`);
+    }
+    const own = key === undefined ? 0 : [...open].filter((watcher) => watcher.key === key).length;
+    if (own >= MOST_OF_ONE) {
+      throw new ApiError('TooManyWatchers', `${MOST_OF_ONE} of your watchers are connected already; close one`);
+    }
   }
+}
 
-  function tenantNames(): string[] {
-    return entriesOf(watch.fleet().table, 'tenant')
-      .map((entry) => entry.name)
-      .sort();
-  }
-
-  /** Made once per sample, however many watch. */
-  let made: { readonly history: RateHistory; readonly text: string | undefined } | undefined;
-  function frameText(history: RateHistory): string | undefined {
-    if (made?.history !== history) made = { history, text: textFor(history) };
-    return made.text;
-  }
-
-  function textFor(history: RateHistory): string | undefined {
-    const rates = ratesFor(history);
-    if (rates === undefined) return undefined;
-    const frame = liveFrameFor(rates, tenantNames(), watch.views());
-    return `event: rates\nid: ${clock.now()}\ndata: ${JSON.stringify(frame)}\n\n`;
-  }
+/** Who comes later sees the graph of before. */
+function* pastTexts(history: RateHistory, tenants: readonly string[]): Generator<string> {
+  yield `retry: 1000\n\n${pastText({ tenants: [] })}`;
+  for (const past of livePast(history, tenants)) yield pastText(past);
 }
 
 function pastText(past: LivePast): string {
   return `event: history\ndata: ${JSON.stringify(past)}\n\n`;
-}
-
-/** A watcher that does not read misses frames: what waits for it stays bounded. */
-function sendFrame(stream: ServerResponse, text: string | undefined): void {
-  if (stream.destroyed || stream.writableEnded || stream.writableNeedDrain) return;
-  stream.write(text ?? ': waiting for a second sample\n\n');
 }

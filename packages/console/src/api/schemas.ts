@@ -44,6 +44,9 @@ export const seriesStep: object = {
   description: `one of ${SERIES_STEPS.join(', ')}`,
 };
 
+/** An API server in front ends after a minute what does not say that it lasts. */
+export const watching: object = { type: 'string', enum: ['true'], description: 'true' };
+
 /** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
 export function only(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };
@@ -97,6 +100,8 @@ export function answer(description: string): object {
     description: 'what is wrong, where, and what to do',
     type: 'object',
     required: ['error'],
+    // To clients of Kubernetes it is a Status, too.
+    additionalProperties: true,
     properties: {
       error: {
         type: 'object',

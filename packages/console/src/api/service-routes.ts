@@ -1,6 +1,8 @@
 import { add, monthOf, tenantViewsFor, ZERO } from '@weir/model';
 import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
+import { sightOf } from '../access/seen.ts';
+import { seesNamespace } from '../access/sight.ts';
 import { explanationFor, serviceEntryFor } from '../fleet/explanation.ts';
 import { NO_RATE, pointsFor, ratesFor } from '../rates/rates.ts';
 import { suspensionsOf } from '../suspensions/suspension-item.ts';
@@ -24,26 +26,32 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: ServiceFilter }>(
     '/api/v1/services',
     {
+      config: { access: 'what-one-sees' },
       schema: {
         summary: 'Services that Weir takes, with state and reason',
         querystring: only({ namespace, tenant }),
         response: answer('`items`: what `weir get services -o json` prints'),
       },
     },
-    async ({ query }) => ({
-      items: watch
+    async (request) => {
+      const { query } = request;
+      const sight = await sightOf(request, watch);
+      const items = watch
         .views()
         .filter(
           (view) =>
+            seesNamespace(sight, view.namespace) &&
             (query.namespace === undefined || view.namespace === query.namespace) &&
             (query.tenant === undefined || view.tenant === query.tenant),
-        ),
-    }),
+        );
+      return { items };
+    },
   );
 
   app.get<{ Params: ServicePath }>(
     '/api/v1/services/:namespace/:name',
     {
+      config: { access: 'namespace' },
       schema: {
         summary: 'Why one Service is as it is',
         params: everyOf({ namespace, name: service }),
@@ -51,7 +59,7 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
         response: answer('what `weir explain -o json` prints'),
       },
     },
-    async ({ params }) => {
+    async ({ params, caller }) => {
       const fleet = watch.fleet();
       const entry = serviceEntryFor(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownService(params);
@@ -59,10 +67,14 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const rows = await store.usage.rows(monthOf(clock.now())).catch(ifAway(undefined));
       const own = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
+      // A Service that only holds on to its tenant's name in a dispute is told nothing of whoever has the name.
+      const seesAll = await caller.seesAll();
       return {
         ...explanationFor(entry, {
           fleet,
-          tenant: tenantViewsFor(fleet, rows ?? []).find((view) => view.name === entry.tenant),
+          tenant: tenantViewsFor(fleet, rows ?? []).find(
+            (view) => view.name === entry.tenant && (seesAll || view.namespaces.includes(entry.namespace)),
+          ),
           month: own?.reduce((total, row) => add(total, row.counters), ZERO) ?? null,
         }),
         suspensions: suspensionsOf(fleet.cutoffs, entry, clock.now()),

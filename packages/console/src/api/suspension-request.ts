@@ -1,5 +1,6 @@
-import type { RoutingTable, SuspensionTarget } from '@weir/model';
+import type { Cutoff, RoutingTable, SuspensionTarget } from '@weir/model';
 import { entriesOf } from '@weir/model';
+import { suspensionNameFor } from '../suspensions/suspension-name.ts';
 import type { TargetJson } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
@@ -13,7 +14,7 @@ export interface SuspensionBody {
 const USED = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] } as const;
 
 /** The request that a body means, or an `ApiError`. A field that the type does not use is refused: it was meant to narrow. */
-export function readSuspension(body: SuspensionBody, now: number): SuspensionRequest {
+export function readSuspension(body: SuspensionBody, now: number): Omit<SuspensionRequest, 'by'> {
   return { target: readTarget(body.target), message: body.message.trim(), until: readUntil(body.until, now) };
 }
 
@@ -47,6 +48,13 @@ function readUntil(text: string | undefined, now: number): number | null {
   if (Number.isNaN(until)) throw invalid(`body "until" is ${JSON.stringify(text)}; ${allowed}`);
   if (until <= now) throw invalid(`body "until" is ${JSON.stringify(text)}, which has passed; ${allowed}`);
   return until;
+}
+
+/** Whether a Suspension of the same name lasts longer than the request: then the request also lifts. */
+export function endsSooner({ target, until }: Omit<SuspensionRequest, 'by'>, cutoffs: readonly Cutoff[]): boolean {
+  if (until === null) return false;
+  const name = suspensionNameFor(target);
+  return cutoffs.some((cutoff) => cutoff.name === name && (cutoff.until === null || cutoff.until > until));
 }
 
 /**

@@ -1,9 +1,16 @@
+import type { Cutoff } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
+import type { Caller } from '../access/caller.ts';
+import { refuseUnlessMay } from '../access/rules.ts';
+import { sightOf } from '../access/seen.ts';
+import { namespacesOf, seesCutoff, seesTarget } from '../access/sight.ts';
 import { suspensionItemFor } from '../suspensions/suspension-item.ts';
+import { suspensionNameFor } from '../suspensions/suspension-name.ts';
+import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { answer, everyOf, only, suspensionBody, suspension as suspensionName } from './schemas.ts';
-import { readSuspension, refuseUnknownTarget, type SuspensionBody } from './suspension-request.ts';
+import { endsSooner, readSuspension, refuseUnknownTarget, type SuspensionBody } from './suspension-request.ts';
 
 export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { watch, store, suspensions, clock, log } = parts;
@@ -11,21 +18,25 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   app.get(
     '/api/v1/suspensions',
     {
+      config: { access: 'what-one-sees' },
       schema: {
         summary: 'Suspensions, with what they cut off and where they come from',
         querystring: only(),
         response: answer('`items`: name, target, message, until, reason, inForce, origin'),
       },
     },
-    async () => {
+    async (request) => {
       const { cutoffs } = await store.cutoffs.read();
-      return { items: cutoffs.map((cutoff) => suspensionItemFor(cutoff, clock.now())) };
+      // Of what a table names nothing can be told without one; operators see all the same what is cut off.
+      const isSeen = (await request.caller.seesAll()) ? () => true : await seenBy(request);
+      return { items: cutoffs.filter(isSeen).map((cutoff) => suspensionItemFor(cutoff, clock.now())) };
     },
   );
 
   app.post<{ Body: SuspensionBody }>(
     '/api/v1/suspensions',
     {
+      config: { access: 'suspend' },
       schema: {
         summary: 'Cut off a tenant, a namespace or a Service',
         querystring: only(),
@@ -33,12 +44,11 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
         response: answer('the Suspension; the same target again replaces message and end'),
       },
     },
-    async ({ body }) => {
-      const request = readSuspension(body, clock.now());
-      // Without a table nothing can be said about the name, and whoever must cut off must not wait for one.
-      if (watch.table !== undefined) refuseUnknownTarget(request.target, watch.table);
+    async ({ body, caller }) => {
+      const request = { ...readSuspension(body, clock.now()), by: caller.name };
+      await refuseUnlessSensible(request, caller);
       const cutoff = await suspensions.suspend(request);
-      log.info({ suspension: cutoff.name, target: body.target }, 'suspended');
+      log.info({ suspension: cutoff.name, target: body.target, by: caller.name }, 'suspended');
       return suspensionItemFor(cutoff, clock.now());
     },
   );
@@ -46,6 +56,7 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   app.delete<{ Params: { name: string } }>(
     '/api/v1/suspensions/:name',
     {
+      config: { access: 'resume' },
       schema: {
         summary: 'Lift a Suspension',
         params: everyOf({ name: suspensionName }),
@@ -53,7 +64,7 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
         response: answer('the Suspension that was lifted'),
       },
     },
-    async ({ params: { name } }) => {
+    async ({ params: { name }, caller }) => {
       const { cutoffs } = await store.cutoffs.read();
       const named = cutoffs.filter((cutoff) => cutoff.name === name);
       const cutoff = named.find(({ origin }) => origin.kind !== 'file') ?? named[0];
@@ -63,8 +74,24 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
         throw new ApiError('OriginIsFile', message);
       }
       await suspensions.resume(cutoff);
-      log.info({ suspension: name }, 'resumed');
+      log.info({ suspension: name, by: caller.name }, 'resumed');
       return suspensionItemFor(cutoff, clock.now());
     },
   );
+
+  async function seenBy(request: { readonly caller: Caller }): Promise<(cutoff: Cutoff) => boolean> {
+    const sight = await sightOf(request, watch);
+    const things = { table: watch.fleet().table, services: watch.views() };
+    return (cutoff) => seesCutoff(sight, cutoff, things);
+  }
+
+  async function refuseUnlessSensible(request: SuspensionRequest, caller: Caller): Promise<void> {
+    // Ending one sooner lifts it.
+    if (endsSooner(request, watch.cutoffs)) await refuseUnlessMay(caller, 'delete', suspensionNameFor(request.target));
+    // Without a table nothing can be said about the name, and whoever must cut off must not wait for one.
+    if (watch.table === undefined) return;
+    // Nor is it to those who do not see the target: whether it is there is not theirs to know.
+    const sight = await caller.sight(namespacesOf(watch.table));
+    if (seesTarget(sight, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
+  }
 }

@@ -68,9 +68,19 @@ export class FleetWatch {
     return this.#table !== undefined && this.#heard;
   }
 
+  /** Whether the store told last what the proxies say. */
+  get isReachable(): boolean {
+    return this.#heard;
+  }
+
   /** Undefined while no whole table was ever read. */
   get table(): RoutingTable | undefined {
     return this.#table;
+  }
+
+  /** As far as the store has told. */
+  get cutoffs(): readonly Cutoff[] {
+    return this.#cutoffs;
   }
 
   get position(): Position | null {

@@ -22,7 +22,7 @@ export interface RequestHeaders {
 export type Refusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
 
 /** Why a request to a console without authentication is refused; undefined: it may pass. */
-export function refusalFor({ host, origin }: RequestHeaders): Refusal | undefined {
+export function refusalFor({ host, origin }: RequestHeaders, scheme: 'http' | 'https'): Refusal | undefined {
   const asked = hostOf(host);
   if (asked === undefined || !isLoopback(asked)) {
     return {
@@ -31,7 +31,7 @@ export function refusalFor({ host, origin }: RequestHeaders): Refusal | undefine
         'this console asks for no token and answers only under an address of this machine; open it as 127.0.0.1 or localhost',
     };
   }
-  if (origin !== undefined && origin !== `http://${host}`) {
+  if (origin !== undefined && origin !== `${scheme}://${host}`) {
     return { code: 'ForeignOrigin', message: 'a page of another site may not use this console' };
   }
   return undefined;

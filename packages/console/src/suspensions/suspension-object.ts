@@ -22,12 +22,15 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
   }
 }
 
+/** Who asked the console for it: the API server itself only knows the console. */
+const MADE_BY = 'weir.dev/made-by';
+
 /** The object to apply for a request. */
-export function suspensionObjectFor(name: string, { target, message, until }: SuspensionRequest): object {
+export function suspensionObjectFor(name: string, { target, message, until, by }: SuspensionRequest): object {
   return {
     apiVersion: `${SUSPENSIONS.group}/${SUSPENSIONS.version}`,
     kind: 'Suspension',
-    metadata: { name },
+    metadata: { name, ...(by === null ? {} : { annotations: { [MADE_BY]: by } }) },
     spec: {
       target: targetToJson(target),
       message,

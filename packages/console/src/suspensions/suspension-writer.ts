@@ -6,6 +6,8 @@ export interface SuspensionRequest {
   readonly message: string;
   /** Milliseconds since the epoch; null: until somebody resumes. */
   readonly until: number | null;
+  /** Who asks; null: nobody was asked who they are. */
+  readonly by: string | null;
 }
 
 /** Where the console writes what a person asks for. */

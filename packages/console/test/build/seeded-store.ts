@@ -23,7 +23,7 @@ export const SETTINGS: ServiceSettings = DEFAULT_SERVICE_SETTINGS;
 
 const QUOTA = '1 of 1 load balancers of tenant "shop" are in use (web); delete one or ask for a higher limit';
 
-const web: ServiceEntry = {
+export const WEB: ServiceEntry = {
   kind: 'service',
   id: serviceId('uid-web'),
   uid: 'uid-web',
@@ -39,7 +39,7 @@ const web: ServiceEntry = {
 };
 
 const extra: ServiceEntry = {
-  ...web,
+  ...WEB,
   id: serviceId('uid-extra'),
   uid: 'uid-extra',
   name: 'extra',
@@ -50,11 +50,11 @@ const extra: ServiceEntry = {
 };
 
 const place = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
-const listener: ListenerEntry = { kind: 'listener', id: listenerId(place), ...place, service: web.uid };
+const listener: ListenerEntry = { kind: 'listener', id: listenerId(place), ...place, service: WEB.uid };
 
-const served = { service: web.uid, port: 80, protocol: 'TCP' } as const;
+const served = { service: WEB.uid, port: 80, protocol: 'TCP' } as const;
 
-const ENTRIES: readonly Entry[] = [
+export const SHOP_ENTRIES: readonly Entry[] = [
   {
     kind: 'node',
     id: nodeId('a'),
@@ -73,7 +73,7 @@ const ENTRIES: readonly Entry[] = [
     limits: { services: 1, trafficPerMonth: 10_000 },
     used: { services: 1, ports: 1 },
   },
-  web,
+  WEB,
   extra,
   listener,
   {
@@ -107,7 +107,7 @@ export interface SeededStore {
   flush(counters: Partial<Counters>): Promise<void>;
 }
 
-export async function seededStore(clock: Clock, entries: readonly Entry[] = ENTRIES): Promise<SeededStore> {
+export async function seededStore(clock: Clock, entries: readonly Entry[] = SHOP_ENTRIES): Promise<SeededStore> {
   const store = createMemoryStore({ clock });
   const position = await publish(store, entries);
   await store.cutoffs.complete();
@@ -120,7 +120,7 @@ export async function seededStore(clock: Clock, entries: readonly Entry[] = ENTR
     async flush(counters) {
       const all = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0, ...counters };
       const points = [{ minute: minuteOf(clock.now()), counters: all }];
-      const slot = { service: web.uid, tenant: 'shop', namespace: 'shop', name: 'web', points };
+      const slot = { service: WEB.uid, tenant: 'shop', namespace: 'shop', name: 'web', points };
       await store.usage.flush({ node: 'a', life: 1, slots: [slot] });
     },
   };
@@ -152,10 +152,10 @@ function heartbeatAt(applied: Position, now: number): Heartbeat {
     addresses: ['10.0.0.1'],
     applied,
     cutoffSequence: 0,
-    listeners: [{ id: listener.id, service: web.uid, bound: true, listening: true, error: null }],
+    listeners: [{ id: listener.id, service: WEB.uid, bound: true, listening: true, error: null }],
     workers: 1,
     connections: 3,
-    unhealthy: { total: 2, endpoints: [unhealthyOf(web.uid), unhealthyOf('another')] },
+    unhealthy: { total: 2, endpoints: [unhealthyOf(WEB.uid), unhealthyOf('another')] },
   };
 }
 

@@ -8,7 +8,7 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 import { kubernetesSuspensions, type SuspensionWriter } from '../../src/index.ts';
 
-const REQUEST = { target: { kind: 'tenant', tenant: 'shop' }, message: 'Stop.', until: null } as const;
+const REQUEST = { target: { kind: 'tenant', tenant: 'shop' }, message: 'Stop.', until: null, by: 'alice' } as const;
 const PATH = '/apis/weir.dev/v1alpha1/suspensions/tenant.shop';
 
 test('the object is applied first, then the cut-off of its uid is in the store', async () => {
@@ -24,7 +24,9 @@ test('the object is applied first, then the cut-off of its uid is in the store',
   assert.equal(asked?.method, 'PATCH');
   assert.equal(asked?.type, 'application/apply-patch+yaml');
   assert.match(asked?.path ?? '', new RegExp(`^${PATH}\\?.*fieldManager=weir-console`));
-  assert.deepEqual(JSON.parse(asked?.body ?? '').spec, {
+  const applied = JSON.parse(asked?.body ?? '');
+  assert.deepEqual(applied.metadata.annotations, { 'weir.dev/made-by': 'alice' });
+  assert.deepEqual(applied.spec, {
     target: { type: 'Tenant', tenant: 'shop' },
     message: 'Stop.',
   });

@@ -76,7 +76,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     ...(secrets && { secrets }),
   });
   const suspensions = new KubernetesSuspensions({ api: writing });
-  const archive = new KubernetesUsage({ api: writing, log: log.child({ part: 'usage' }) });
+  const archive = new KubernetesUsage({ api: writing, fleet, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
     store,

@@ -4,16 +4,16 @@ import { errorMessage, UsageError } from '@weir/runtime';
 
 /**
  * The way to the API server: the kubeconfig at `path`, else those named by KUBECONFIG, else ~/.kube/config, else the service account
- * of the pod. Throws `UsageError` when there is none, or it cannot be used.
+ * of the pod. Throws `UsageError` when there is none, or it cannot be used; `namedBy` is what a user names one by.
  */
-export function loadKubeConfig(path?: string): KubeConfig {
+export function loadKubeConfig(path?: string, namedBy = 'KUBECONFIG'): KubeConfig {
   const config = new KubeConfig();
   const where = path ?? (process.env.KUBECONFIG || 'the kubeconfig');
   try {
     if (path === undefined) config.loadFromDefault();
     else config.loadFromFile(path);
   } catch (error) {
-    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig by KUBECONFIG`);
+    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig by ${namedBy}`);
   }
   const cluster = config.getCurrentCluster();
   if (cluster === null) {

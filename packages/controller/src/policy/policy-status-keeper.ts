@@ -4,6 +4,7 @@ import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
 import { tellFailure } from '../control/tell-failure.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
+import { fieldManagerFor } from '../status/field-manager.ts';
 import { forEachOf } from '../status/for-each-of.ts';
 import { StatusWriter } from '../status/status-writer.ts';
 import type { Source, SourceSnapshot } from '../watch/source.ts';
@@ -41,7 +42,8 @@ export class PolicyStatusKeeper {
 
   constructor(options: PolicyStatusOptions) {
     this.#options = options;
-    this.#writer = new StatusWriter(options);
+    const fieldManager = fieldManagerFor(options.settings.loadBalancerClass);
+    this.#writer = new StatusWriter({ ...options, fieldManager });
   }
 
   /** A policy as it came from the API server; undefined: it is gone. */

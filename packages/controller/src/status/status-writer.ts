@@ -120,6 +120,7 @@ export class StatusWriter {
 }
 
 const HELP: { readonly [C in ApiErrorCode]?: string } = {
-  NOT_FOUND: 'install the custom resources of this version: kubectl apply -f charts/weir/templates/crds/',
-  FORBIDDEN: 'grant what this version needs: kubectl apply -f charts/weir/templates/controller/role.yaml',
+  NOT_FOUND:
+    'install the custom resources of this version: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions',
+  FORBIDDEN: 'grant what this version needs: helm upgrade, or by hand what charts/weir/rights/controller.yaml lists',
 };

@@ -6,18 +6,28 @@ import type { TenantUsage } from './tenant-usage.ts';
 import type { Archived, UsageArchive } from './usage-archive.ts';
 
 const ALL = '/apis/weir.dev/v1alpha1/tenantusages';
-const NAME = 'weir';
 const PAGE = '500';
 
-/** The TenantUsage objects of a cluster. Where the kind is not installed there is nothing, and nothing is kept. */
+export interface KubernetesUsageOptions {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly fleet: string;
+  readonly log: Logger;
+}
+
+/**
+ * The TenantUsage objects of a fleet, one in each namespace, of its name: fleets of one cluster count each for itself. Where the kind is
+ * not installed there is nothing, and nothing is kept.
+ */
 export class KubernetesUsage implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
+  readonly #fleet: string;
   readonly #log: Logger;
   /** By namespace, the version that this process wrote or read last: what is held up on its way must not undo what a later leader wrote. */
   readonly #versions = new Map<string, string>();
 
-  constructor({ api, log }: { readonly api: Pick<KubeApi, 'request'>; readonly log: Logger }) {
+  constructor({ api, fleet, log }: KubernetesUsageOptions) {
     this.#api = api;
+    this.#fleet = fleet;
     this.#log = log;
   }
 
@@ -60,10 +70,10 @@ export class KubernetesUsage implements UsageArchive {
   }
 
   #patch({ namespace, status }: TenantUsage, resourceVersion: string | undefined): Promise<Json> {
-    const metadata = { name: NAME, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
+    const metadata = { name: this.#fleet, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
     return this.#api.request({
       method: 'PATCH',
-      path: pathOf(namespace),
+      path: pathOf(namespace, this.#fleet),
       query: { fieldManager: FIELD_MANAGER, force: 'true' },
       contentType: SERVER_SIDE_APPLY,
       body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata, status },
@@ -78,7 +88,7 @@ export class KubernetesUsage implements UsageArchive {
   async remove(namespace: string): Promise<void> {
     this.#versions.delete(namespace);
     try {
-      await this.#api.request({ method: 'DELETE', path: pathOf(namespace) });
+      await this.#api.request({ method: 'DELETE', path: pathOf(namespace, this.#fleet) });
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     }
@@ -88,7 +98,11 @@ export class KubernetesUsage implements UsageArchive {
     from: string | undefined,
   ): Promise<{ readonly items: readonly Json[]; readonly from: string | undefined }> {
     try {
-      const query = { limit: PAGE, ...(from !== undefined && { continue: from }) };
+      const query = {
+        limit: PAGE,
+        fieldSelector: `metadata.name=${this.#fleet}`,
+        ...(from !== undefined && { continue: from }),
+      };
       const { items, metadata } = (await this.#api.request({ method: 'GET', path: ALL, query })) as {
         items?: readonly Json[];
         metadata?: { continue?: string };
@@ -112,8 +126,8 @@ function isGoing(error: ApiError): boolean {
   return isGone || error.message.includes('being terminated');
 }
 
-function pathOf(namespace: string): string {
-  return `/apis/weir.dev/v1alpha1/namespaces/${namespace}/tenantusages/${NAME}`;
+function pathOf(namespace: string, name: string): string {
+  return `/apis/weir.dev/v1alpha1/namespaces/${namespace}/tenantusages/${name}`;
 }
 
 function nameOf(item: Json): string {

@@ -19,6 +19,8 @@ export interface UsageKeeperOptions {
 
 /** How often what was used is written away: what a wiped store may lose of proxies that have ended meanwhile. */
 const WRITE_EVERY_MS = 5 * 60_000;
+/** How soon a namespace that has its first Service is told what that is: all that was used is copied for it. */
+const GREET_EVERY_MS = 10_000;
 
 /** Opens the ledger of a store that is new or was wiped, with what is known; and keeps that known. */
 export class UsageKeeper {
@@ -26,8 +28,11 @@ export class UsageKeeper {
   /** The ledger as last copied, while we lead. */
   #copied: readonly TenantUsage[] = [];
   #copiedAt = Number.NEGATIVE_INFINITY;
+  #greetedAt = Number.NEGATIVE_INFINITY;
   /** By namespace: what the archive holds, without the time. */
   readonly #written = new Map<string, string>();
+  /** Namespaces of which something was said, or that was refused. */
+  readonly #greeted = new Set<string>();
   readonly #refusals: RefusalLog;
   /** Of each tenant that has a limit: the last that was written away. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
@@ -48,6 +53,7 @@ export class UsageKeeper {
     this.#copied = [];
     this.#copiedAt = Number.NEGATIVE_INFINITY;
     this.#written.clear();
+    this.#greeted.clear();
     this.#refusals.forget();
   }
 
@@ -59,13 +65,17 @@ export class UsageKeeper {
     const levels = await this.#levelsNow(table);
     this.#exhausted = exhaustedFor(table, levels);
     const crossed = crossedSince(this.#levels, levels);
-    if (isDue || crossed.size > 0) {
+    const isGreeting = !isDue && this.#hasNewcomer(table);
+    if (isDue || isGreeting || crossed.size > 0) {
       const copy = await store.copy(recentMonths(clock.now()));
       const usages = tenantUsagesFor(copy, table, clock.now());
       // A store that was wiped in between gave an empty copy; what we knew is worth more.
       if (!(await store.isSeeded())) return;
       this.#copied = usages;
-      await this.#archive(usages.filter(({ status }) => isDue || crossed.has(status.tenant?.name ?? '')));
+      const isTold = ({ namespace, status }: TenantUsage): boolean =>
+        isDue || crossed.has(status.tenant?.name ?? '') || (isGreeting && !this.#greeted.has(namespace));
+      await this.#archive(usages.filter(isTold));
+      if (isGreeting) this.#greetedAt = clock.monotonic();
       if (isDue) {
         await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
         await this.#fold();
@@ -74,6 +84,13 @@ export class UsageKeeper {
     // Last: what could not be written is still due.
     this.#levels = levels;
     if (isDue) this.#copiedAt = clock.monotonic();
+  }
+
+  /** Whether a namespace has Services, and nothing that says what they used. */
+  #hasNewcomer(table: RoutingTable): boolean {
+    const { archive, clock } = this.#options;
+    if (archive === undefined || clock.monotonic() - this.#greetedAt < GREET_EVERY_MS) return false;
+    return entriesOf(table, 'service').some(({ namespace }) => !this.#greeted.has(namespace));
   }
 
   /** Else the bases of every life that there ever was would stay, in the store and in each TenantUsage. */
@@ -106,6 +123,7 @@ export class UsageKeeper {
       const text = JSON.stringify(said);
       if (this.#written.get(usage.namespace) === text) continue;
       const archived = await archive.write(usage);
+      this.#greeted.add(usage.namespace);
       this.#refusals.note(usage.namespace, archived);
       // A refused one comes again when all are due, whether or not it says something new by then.
       if (archived.kind !== 'refused') this.#written.set(usage.namespace, text);
@@ -121,6 +139,7 @@ export class UsageKeeper {
       if (present.has(namespace)) continue;
       await archive?.remove(namespace);
       this.#written.delete(namespace);
+      this.#greeted.delete(namespace);
     }
   }
 }

@@ -9,11 +9,11 @@ import { serviceObject } from '../fixtures/fake-source.ts';
 import { givenLead } from '../fixtures/leadership.ts';
 import { served, startWorld } from '../fixtures/world.ts';
 
-test('docs/operating.md lists every metric of the controller, and no other', async () => {
+test('docs/metrics.md lists every metric of the controller, and no other', async () => {
   const metrics = createMetrics();
   addControllerMetrics(metrics, new ManualClock());
   const known = [...(await metrics.render()).matchAll(/^# TYPE (weir_controller_\w+)/gm)].map(([, name]) => name);
-  const page = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8');
+  const page = readFileSync(fileURLToPath(new URL('../../../../docs/metrics.md', import.meta.url)), 'utf8');
   const listed = [...page.matchAll(/^\| `(weir_controller_\w+)/gm)].map(([, name]) => name);
   assert.ok(known.length > 10, `only ${known.length} metrics were found`);
   assert.deepEqual(listed.sort(), known.sort());

@@ -204,7 +204,7 @@ const isList = ({ method, path, isWatch }: ProxiedRequest): boolean =>
 
 /** But for Leases, and for what was used, which whoever leads anew writes down with the time. */
 function writesOf(requests: readonly ProxiedRequest[]): string[] {
-  const isDue = (path: string): boolean => isLease(path) || path.endsWith('/tenantusages/weir');
+  const isDue = (path: string): boolean => isLease(path) || path.includes('/tenantusages/');
   const writes = requests.filter(({ method, path }) => method !== 'GET' && !isDue(path));
   return writes.map(({ method, path }) => `${method} ${path}`);
 }

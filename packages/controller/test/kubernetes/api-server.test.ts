@@ -314,7 +314,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     // The next leader writes at once what it finds.
     const second = startRunning(cluster, { fleet: 'used', store: first.store });
     await eventually(async () => {
-      const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'weir');
+      const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
       const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
       assert.deepEqual(usage.status.tenant, total);
     });

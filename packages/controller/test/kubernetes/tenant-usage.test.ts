@@ -20,7 +20,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
   after(() => cluster?.[Symbol.asyncDispose]());
 
   const tenantOf = async (name: string): Promise<UsageJson['status']['tenant']> =>
-    (await cluster.get<UsageJson>('tenantusage', '-n', name, 'weir')).status.tenant;
+    (await cluster.get<UsageJson>('tenantusage', '-n', name, 'limited')).status.tenant;
 
   test('is still written when the limits of its tenant are gone', async () => {
     const policy = (limits: object): object => ({
@@ -60,7 +60,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
           sent.push(`${name} ${metadata?.resourceVersion === undefined ? 'any' : 'of its version'}`);
         return api.request(options);
       };
-      return new KubernetesUsage({ api: { request }, log: silentLogger() });
+      return new KubernetesUsage({ api: { request }, fleet: 'weir', log: silentLogger() });
     });
     const [held, later, read] = archives as [KubernetesUsage, KubernetesUsage, KubernetesUsage];
     const usage = (second: number): TenantUsage => ({
@@ -91,7 +91,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
 
   test('that cannot be written is either of a namespace that is gone, or refused with the reason', async () => {
     const api = new KubeApi(cluster.kubeConfig);
-    const archive = new KubernetesUsage({ api, log: silentLogger() });
+    const archive = new KubernetesUsage({ api, fleet: 'weir', log: silentLogger() });
     const status = { updatedAt: new Date().toISOString(), months: [], lives: [] };
     const reasonOf = (archived: Archived): string => (archived.kind === 'refused' ? archived.reason : archived.kind);
     assert.deepEqual(await archive.write({ namespace: 'nowhere', status }), { kind: 'left-out' });

@@ -10,7 +10,7 @@ function answering(statusCode: number): KubernetesUsage {
   const request = async (): Promise<never> => {
     throw apiErrorFor('PATCH', { statusCode, headers: {} }, '{"message":"etcdserver: request is too large"}');
   };
-  return new KubernetesUsage({ api: { request }, log: silentLogger() });
+  return new KubernetesUsage({ api: { request }, fleet: 'weir', log: silentLogger() });
 }
 
 test('a TenantUsage that the API server fails to write, as one too large for etcd, does not end the turn of the others', async () => {

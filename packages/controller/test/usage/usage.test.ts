@@ -137,6 +137,21 @@ describe('the ledger', () => {
 });
 
 describe('TenantUsage', () => {
+  test('is written for a namespace soon after it has its first Service, and for those that were there not before it is due', async () => {
+    const { archive, keeper, clock } = world();
+    await keeper.keep(TABLE);
+    assert.equal(archive.writes, 2);
+    const more = tableOf([...TABLE.entries.values(), tenant('blog'), service('posts', 'blog')]);
+    await keeper.keep(more);
+    assert.deepEqual([archive.writes, archive.kept.has('blog')], [3, true]);
+    const most = tableOf([...more.entries.values(), tenant('wiki'), service('pages', 'wiki')]);
+    await keeper.keep(most);
+    assert.equal(archive.writes, 3);
+    await clock.advance(10_000);
+    await keeper.keep(most);
+    assert.deepEqual([archive.writes, archive.kept.has('wiki')], [4, true]);
+  });
+
   test('says what a namespace used, and its tenant beside the limits', async () => {
     const { store, keeper, clock, report, archive } = world();
     const limited = tableOf([tenant('shop', { services: 3, trafficPerMonth: 1_000_000 }), service('web', 'shop')]);

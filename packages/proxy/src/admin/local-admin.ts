@@ -1,11 +1,7 @@
 // What may change a proxy, or look into it, is answered on a Unix socket only: whoever may open it (mode 0600) is the
 // proxy's own user or root.
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { chmod, rename, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { basename, dirname, join } from 'node:path';
-import { createHttpServer, errorMessage, type Logger } from '@weir/runtime';
+import { createHttpServer, errorMessage, type Logger, openSocketFile, type SocketFile } from '@weir/runtime';
 
 const LONGEST_PROFILE_S = 60;
 
@@ -19,10 +15,6 @@ export interface LocalAdminOptions {
   readonly log: Logger;
 }
 
-export interface LocalAdmin {
-  close(): Promise<void>;
-}
-
 interface Content extends LocalAdminOptions {
   /** Workers of which a profile is being taken: one at a time, or several would measure each other. */
   readonly profiled: Set<number>;
@@ -34,27 +26,13 @@ interface Answer {
 }
 
 /** Takes the path over from a proxy that is being replaced. Throws when it cannot listen there. */
-export async function openLocalAdmin(options: LocalAdminOptions): Promise<LocalAdmin> {
+export async function openLocalAdmin(options: LocalAdminOptions): Promise<SocketFile> {
   const { path, log } = options;
   const content: Content = { ...options, profiled: new Set() };
   const server = createHttpServer((request, response) => void respond(request, response, content));
-  // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
-  const draft = join(dirname(path), `.${basename(path)}-${randomUUID().slice(0, 8)}`);
-  server.listen(draft);
-  await once(server, 'listening');
-  await chmod(draft, 0o600);
-  const { ino } = await stat(draft);
-  await rename(draft, path);
+  const file = await openSocketFile(server, path);
   server.on('error', (error) => log.warn({ err: error }, 'the local admin socket failed'));
-  return {
-    async close() {
-      const now = await stat(path).catch(() => undefined);
-      if (now?.ino === ino) await rm(path, { force: true });
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return file;
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse, content: Content): Promise<void> {

@@ -17,10 +17,12 @@ export interface CedingOptions {
   readonly pool: () => Pick<WorkerPool, 'mark' | 'reached'>;
   readonly store: Pick<Store, 'connection'>;
   readonly clock: Clock;
+  /** The successor is about to have the node. */
+  readonly onCede: () => void;
 }
 
 /** What this proxy does when another one of its node asks to take over. */
-export function createCeding({ listeners, tables, pool, store, clock }: CedingOptions): Ceding {
+export function createCeding({ listeners, tables, pool, store, clock, onCede }: CedingOptions): Ceding {
   return {
     admits(applied, { isLeaving }) {
       const ours = tables.applied;
@@ -42,6 +44,7 @@ export function createCeding({ listeners, tables, pool, store, clock }: CedingOp
     },
     async cede() {
       listeners.enter({ kind: 'silent' });
+      onCede();
       const closed = pool().mark();
       const end = clock.monotonic() + CLOSE_MS;
       const isOver = (): boolean => pool().reached === 0 || pool().reached >= closed || clock.monotonic() > end;

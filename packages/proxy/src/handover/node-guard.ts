@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import type { ListenerKey, Position } from '@weir/model/data-plane';
 import { type Clock, type Timer, wait } from '@weir/runtime';
 import { type Ceding, Holder } from './holder.ts';
+import { isHeld } from './is-held.ts';
 import { Newcomer } from './newcomer.ts';
 
 const RETRY_MS = 250;
@@ -87,6 +88,11 @@ export class NodeGuard {
     this.#newcomer?.end();
     this.#holder?.release();
     this.#holder = undefined;
+  }
+
+  /** After `release`: whether another proxy serves the node by now. */
+  isTaken(): Promise<boolean> {
+    return isHeld(this.#path);
   }
 
   #ours(holder: Holder): void {

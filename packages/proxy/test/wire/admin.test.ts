@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatHostPort } from '@weir/runtime';
+import { createHealth, formatHostPort } from '@weir/runtime';
 import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { endingOf } from '../fixtures/ending-of.ts';
@@ -79,13 +79,51 @@ test('metrics tell of each Service what it used, refused and has', async () => {
   );
 });
 
-test('an admin port that is taken is told with what to do', async () => {
+test('an admin port that a foreign program has is waited for: clients are served, and heartbeats say what to do', async () => {
   await using fleet = await startFleet();
-  await using holder = await echoServer();
-  await assert.rejects(
-    fleet.proxy({ admin: { host: holder.host, port: holder.port } }),
-    /in use by another process; set WEIR_ADMIN to a free HOST:PORT, or to off/,
+  await using backend = await echoServer();
+  const holder = await echoServer();
+  await fleet.serve(web([endpointOf(backend)]));
+  const health = createHealth();
+  const proxy = await fleet.proxy({ admin: { host: holder.host, port: holder.port }, health });
+  await proxy.ready;
+  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await client.send('x');
+  await client.take(1);
+  // A startup probe on a socket would end a proxy that serves; who asks by HTTP gets no answer anyway.
+  assert.equal(health.report().ready, true);
+  await eventually(async () =>
+    assert.match(String((await fleet.heartbeats())[0]?.hostAdvice), /in use by another process; set WEIR_ADMIN/),
   );
+  await holder.close();
+  await eventually(async () => assert.equal((await ask(proxy, '/readyz')).status, 200));
+  await eventually(async () => assert.equal((await fleet.heartbeats())[0]?.hostAdvice, undefined));
+});
+
+test('an address for admin that this host does not have ends the start', async () => {
+  await using fleet = await startFleet();
+  await assert.rejects(fleet.proxy({ admin: { host: '192.0.2.1', port: 8_687 } }), {
+    message: /this host has no such address; set WEIR_ADMIN/,
+  });
+});
+
+test('a proxy that drains lets a later one have the admin port', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(web([endpointOf(backend)]));
+  const admin = { host: '127.0.0.1', port: await freePort() };
+  const first = await fleet.proxy({ admin });
+  await first.ready;
+  await using lasting = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await lasting.send('x');
+  await lasting.take(1);
+  const closing = first.close();
+  await eventually(async () => assert.match(await (await ask(first, '/readyz')).text(), /draining/));
+  const second = await fleet.proxy({ admin });
+  await eventually(async () => assert.equal((await ask(second, '/readyz')).status, 200));
+  assert.equal(first.adminAddress, undefined);
+  await lasting.end();
+  await closing;
 });
 
 function ask(proxy: RunningProxy, path: string): Promise<Response> {

@@ -59,6 +59,26 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await store.close();
   });
 
+  test('connections that are open after WEIR_DRAIN are reset, and it ends as it was asked to', async () => {
+    await using redis = await startRedis();
+    await using backend = await echoServer();
+    const [fleet, address] = [`test-${randomUUID()}`, loopbackAddress()];
+    const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
+    await store.cutoffs.complete();
+    const publisher = new TablePublisher({ store: store.table });
+    await publisher.lead();
+    await publisher.publish(tableFor({ n1: address }, [web([endpointOf(backend)])]));
+    await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_DRAIN: '100ms' });
+    await proxy.shows(/the first table is served/);
+    await using client = await connectRaw({ host: address, port: PORT });
+    await client.send('hello');
+    await client.take(5);
+    proxy.signal('SIGTERM');
+    assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+    assert.deepEqual(await proxy.exited, { code: 0, signal: null });
+    await store.close();
+  });
+
   test('a wrong password ends it at once: one line, exit code 2', async () => {
     await using redis = await startRedis({ password: 'right' });
     const url = new URL(redis.url);

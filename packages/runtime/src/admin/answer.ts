@@ -1,5 +1,5 @@
 import { errorMessage } from '../error-message.ts';
-import type { Health } from '../health.ts';
+import type { Health, HealthReport } from '../health.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics/contract.ts';
 
@@ -11,7 +11,8 @@ export type AdminMetrics = Metrics | (() => Promise<Metrics>);
 
 export interface AdminContent {
   readonly health: Health;
-  readonly metrics: AdminMetrics;
+  /** Undefined: none are shown. */
+  readonly metrics: AdminMetrics | undefined;
   readonly log: Logger;
   /** By path, `/connections`. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
@@ -23,44 +24,42 @@ export interface Answer {
   readonly body: string;
 }
 
-const BUILT_IN = ['/healthz', '/readyz', '/metrics'];
+/** What the asker may be told: of `probes` only whether the process is live and ready, as reasons may name tenants. */
+export type AdminAccess = 'all' | 'probes';
+
+const PROBES = ['/healthz', '/readyz'];
+const METRICS = '/metrics';
 
 /** The answer to a GET of `target` (origin form: path and query). Never throws. */
-export async function answerFor(target: string, content: AdminContent): Promise<Answer> {
+export async function answerFor(target: string, content: AdminContent, access: AdminAccess): Promise<Answer> {
   if (!target.startsWith('/')) return json(400, { error: 'the request target is not a path' });
   const { pathname, searchParams } = new URL(`http://admin${target}`);
+  if (access === 'probes' && !PROBES.includes(pathname))
+    return json(401, { error: 'send the token of admin: Authorization: Bearer TOKEN' });
   try {
-    return await answerPath(pathname, searchParams, content);
+    return PROBES.includes(pathname)
+      ? probeAnswer(pathname, content.health.report(), access)
+      : await answerPath(pathname, searchParams, content);
   } catch (error) {
     content.log.error({ path: pathname, err: error }, 'admin request failed');
     return json(500, { error: errorMessage(error) });
   }
 }
 
-async function answerPath(
-  path: string,
-  query: URLSearchParams,
-  { health, metrics, routes }: AdminContent,
-): Promise<Answer> {
-  switch (path) {
-    case '/healthz': {
-      const { live, reasons } = health.report();
-      return json(live ? 200 : 503, { live, reasons });
-    }
-    case '/readyz': {
-      const { ready, reasons } = health.report();
-      return json(ready ? 200 : 503, { ready, reasons });
-    }
-    case '/metrics': {
-      const there = typeof metrics === 'function' ? await metrics() : metrics;
-      return { status: 200, contentType: there.contentType, body: await there.render() };
-    }
-    default: {
-      const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-      if (route !== undefined) return json(200, await route(query));
-      return json(404, { error: `nothing at ${path}`, paths: [...BUILT_IN, ...Object.keys(routes)] });
-    }
+function probeAnswer(path: string, { live, ready, reasons: all }: HealthReport, access: AdminAccess): Answer {
+  const reasons = access === 'all' ? all : all.map(({ check, affects }) => ({ check, affects }));
+  return path === '/healthz' ? json(live ? 200 : 503, { live, reasons }) : json(ready ? 200 : 503, { ready, reasons });
+}
+
+async function answerPath(path: string, query: URLSearchParams, { metrics, routes }: AdminContent): Promise<Answer> {
+  if (path === METRICS && metrics !== undefined) {
+    const there = typeof metrics === 'function' ? await metrics() : metrics;
+    return { status: 200, contentType: there.contentType, body: await there.render() };
   }
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  if (route !== undefined) return json(200, await route(query));
+  const paths = [...PROBES, ...(metrics === undefined ? [] : [METRICS]), ...Object.keys(routes)];
+  return json(404, { error: `nothing at ${path}`, paths });
 }
 
 export function json(status: number, value: unknown): Answer {

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 
 export interface HostPort {
   readonly host: string;
@@ -7,14 +7,17 @@ export interface HostPort {
 
 const HOST_NAME = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
 
-/** Reads `127.0.0.1:8687`, `[::1]:8687` or `name:8687`; port 0 (any free one) is allowed. Undefined for anything else. */
+/**
+ * Reads `127.0.0.1:8687`, `[::1]:8687` or `name:8687`; port 0 (any free one) is allowed. Undefined for anything else. Brackets may be
+ * around any IP address: whoever puts the text together may not know which kind it is (Kubernetes' `status.hostIP`).
+ */
 export function parseHostPort(text: string): HostPort | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   if (match === null) return undefined;
   const [, bracketed, plain, digits] = match;
   const port = Number(digits);
   const host = bracketed ?? plain ?? '';
-  const isHost = bracketed === undefined ? isName(host) : isIPv6(host);
+  const isHost = bracketed === undefined ? isName(host) : isIP(host) !== 0;
   return isHost && port <= 65_535 ? Object.freeze({ host, port }) : undefined;
 }
 

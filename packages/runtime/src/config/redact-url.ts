@@ -11,13 +11,19 @@ export function redactUrl(text: string): string {
   if (at !== -1) return `${scheme}${user(rest.slice(0, at))}[redacted]@${place(rest.slice(at + 1))}`;
   // Without `@` a valid URL holds no password before the query; anything else may be a password that lost its place.
   if (scheme === '') return parseHostPort(rest) === undefined ? '[redacted]' : rest;
-  return URL.canParse(text) ? `${scheme}${place(rest)}` : `${scheme}[redacted]`;
+  return URL.canParse(text) || isList(rest) ? `${scheme}${place(rest)}` : `${scheme}[redacted]`;
 }
 
 /** `name:password` keeps the name, which an ACL error needs; a text without colon may itself be the password. */
 function user(credentials: string): string {
   const name = /^([\w.-]*):/.exec(credentials)?.[1];
   return name === undefined ? '' : `${name}:`;
+}
+
+/** Several hosts, which no URL has: `a:1,b:2/0`. */
+function isList(rest: string): boolean {
+  const hosts = /^[^/?#]*/.exec(rest)?.[0].split(',') ?? [];
+  return hosts.length > 1 && hosts.every((host) => parseHostPort(host) !== undefined);
 }
 
 function place(text: string): string {

@@ -1,8 +1,9 @@
-import { backoffMs, type Clock, type Logger } from '@weir/runtime';
+import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../connection-status.ts';
 import { StoreError } from '../error.ts';
-import { isOwnMistake, storeErrorFor } from './fault.ts';
+import { isOwnMistake, isReplaced, storeErrorFor } from './fault.ts';
+import { serverFinder } from './find-server.ts';
 import { checkRequirements } from './requirements.ts';
 import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 import type { RedisTarget } from './target.ts';
@@ -10,6 +11,8 @@ import { optionsFor } from './target-options.ts';
 
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
+  /** A key of ours: in a cluster the server is ours that has it. */
+  readonly key: string;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -22,22 +25,30 @@ const RECONNECT_MS = { minMs: 50, maxMs: 2_000 };
 /**
  * One connection for calls, which comes back by itself, and dedicated ones for what blocks. Nothing is queued while it is
  * away: a call fails at once, and one that gets no answer in time takes the connection down with it, so that a Redis that
- * hangs cannot fill our memory.
+ * hangs cannot fill our memory. With Sentinel or Cluster it is always one connection to one server, the one that has all that is ours, and
+ * the dedicated ones go there too: which one that is, is asked for each time that it connects.
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
   readonly #options: RedisConnectionOptions;
   readonly #redis: Redis;
   readonly #closed = new AbortController();
+  /** The server that was found last. */
+  #at: HostPort | undefined;
   #failures = 0;
   #lastError: unknown;
   #dropped: Redis['stream'] | undefined;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
-    const { random } = options;
+    const { random, target, key, timeoutMs } = options;
+    const find = serverFinder(target, { key, timeoutMs, signal: this.#closed.signal });
     this.#redis = new Redis({
-      ...this.#redisOptions(),
+      ...this.#redisOptions(async () => {
+        this.#at = undefined;
+        this.#at = await find();
+        return this.#at;
+      }),
       retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_MS, random }),
     });
     defineScripts(this.#redis);
@@ -85,7 +96,9 @@ export class RedisConnection {
   async *dedicated<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
     if (signal.aborted) return;
     this.#mustBeReady();
-    const redis = new Redis({ ...this.#redisOptions(), retryStrategy: () => null });
+    const at = this.#at;
+    if (at === undefined) throw this.#errorFor(new Error('Connection is closed.'));
+    const redis = new Redis({ ...this.#redisOptions(async () => at), retryStrategy: () => null });
     const ending = AbortSignal.any([signal, this.#closed.signal]);
     const end = (): void => redis.disconnect();
     let lastError: unknown;
@@ -99,7 +112,10 @@ export class RedisConnection {
     } catch (thrown) {
       if (signal.aborted) return;
       if (thrown instanceof StoreError || isOwnMistake(thrown)) throw thrown;
-      throw this.#errorFor(lastError ?? thrown);
+      const error = this.#errorFor(lastError ?? thrown);
+      // the calls may only read, and would never be told
+      if (isReplaced(thrown) && error.code === 'AWAY') this.#drop(error);
+      throw error;
     } finally {
       ending.removeEventListener('abort', end);
       redis.disconnect();
@@ -114,11 +130,12 @@ export class RedisConnection {
 
   /** Connected, and let in: it may be used if it is one that we can rely on. */
   async #greet(): Promise<void> {
-    const { log, target } = this.#options;
+    const { log, target, key } = this.#options;
     try {
       // ioredis has asked for it too, but goes on with the first database when this one does not exist
       if (target.db !== 0) await this.#inTime(this.#redis.select(target.db));
-      checkRequirements(await this.#inTime(this.#redis.info()), target.shown);
+      checkRequirements(await this.#inTime(this.#redis.info()), this.#where, target.place.kind);
+      if (target.place.kind === 'cluster') await this.#inTime(this.#redis.exists(key));
     } catch (thrown) {
       this.#drop(this.#errorFor(thrown));
       return;
@@ -126,7 +143,7 @@ export class RedisConnection {
     this.#failures = 0;
     this.#lastError = undefined;
     if (this.status.state === 'closed') return;
-    log.info({ redis: target.shown }, 'Redis is ready');
+    log.info({ redis: this.#where }, 'Redis is ready');
     this.status.move('ready', undefined);
   }
 
@@ -134,7 +151,7 @@ export class RedisConnection {
     const { state, problem } = this.status;
     if (state === 'ready') return;
     if (state === 'closed') throw new StoreError('AWAY', 'the store is closed');
-    throw problem ?? new StoreError('AWAY', `Redis at ${this.#options.target.shown} is not connected yet`);
+    throw problem ?? new StoreError('AWAY', `Redis at ${this.#where} is not connected yet`);
   }
 
   /** Ends the connection, and what waits on it; another one is tried. */
@@ -157,13 +174,25 @@ export class RedisConnection {
   }
 
   #errorFor(thrown: unknown): StoreError {
-    return storeErrorFor(thrown, this.#options.target.shown);
+    const where = this.#where;
+    const isFound = this.#options.target.place.kind !== 'single';
+    if (isFound && isReplaced(thrown)) {
+      const message = `Redis at ${where} serves us no longer (${errorMessage(thrown)}); another is looked for`;
+      return new StoreError('AWAY', message, { cause: thrown });
+    }
+    return storeErrorFor(thrown, where);
+  }
+
+  /** For people. */
+  get #where(): string {
+    const { place, shown } = this.#options.target;
+    return place.kind === 'single' || this.#at === undefined ? shown : `${formatHostPort(this.#at)} (${shown})`;
   }
 
   async #inTime<T>(answer: Promise<T>): Promise<T> {
-    const { clock, target, timeoutMs } = this.#options;
+    const { clock, timeoutMs } = this.#options;
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const message = `Redis at ${target.shown} has not answered within ${timeoutMs / 1000} s`;
+    const message = `Redis at ${this.#where} has not answered within ${timeoutMs / 1000} s`;
     const timer = clock.setTimeout(() => reject(new StoreError('AWAY', message)), timeoutMs);
     answer.catch(() => undefined);
     try {
@@ -173,9 +202,9 @@ export class RedisConnection {
     }
   }
 
-  #redisOptions() {
+  #redisOptions(find: () => Promise<HostPort>) {
     const { target, timeoutMs } = this.#options;
     // The handshake has a limit of its own; calls have theirs, a little shorter.
-    return { ...optionsFor(target, timeoutMs), commandTimeout: timeoutMs + 100 };
+    return { ...optionsFor({ ...target, credentials: target, find }, timeoutMs), commandTimeout: timeoutMs + 100 };
   }
 }

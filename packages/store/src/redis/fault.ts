@@ -4,17 +4,17 @@ import { errorMessage } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 
 /** `where` is host and port. Errors of this store pass unchanged. */
-export function storeErrorFor(thrown: unknown, where: string): StoreError {
+export function storeErrorFor(thrown: unknown, where: string, who: 'Redis' | 'Sentinel' = 'Redis'): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const said = errorMessage(thrown);
   const error = (code: 'AWAY' | 'REFUSED', message: string): StoreError =>
-    new StoreError(code, `Redis at ${where} ${message}`);
+    new StoreError(code, `${who} at ${where} ${message}`);
   const [first = ''] = said.split(' ', 1);
   switch (codeOf(thrown) ?? first) {
     case 'WRONGPASS':
-      return error('REFUSED', 'refuses the user name or password; check them in the Redis URL');
+      return error('REFUSED', 'refuses the user name or password; check them in its settings');
     case 'NOAUTH':
-      return error('REFUSED', 'asks for a password; put it into the Redis URL (redis://:PASSWORD@HOST:PORT)');
+      return error('REFUSED', `asks for a password; put it into its settings (${PASSWORDS[who]})`);
     case 'NOPERM':
       return error('REFUSED', `does not permit what Weir does (${said}); extend the ACL of the user`);
     case 'OOM':
@@ -23,6 +23,9 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
       return error('REFUSED', `accepts no writes (${said}); look at its disk and its log`);
     case 'READONLY':
       return error('AWAY', 'is a replica; point the Redis URL at the primary');
+    case 'MOVED':
+    case 'ASK':
+      return error('REFUSED', 'is one server of a cluster; use redis-cluster:// in the Redis URL');
     case 'LOADING':
       return error('AWAY', 'is still loading its data');
     case 'ENOTFOUND':
@@ -39,7 +42,7 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
     return error('REFUSED', `does not permit what Weir does (${said}); extend the ACL of the user`);
   }
   if (/without any password configured|no password is set/.test(said)) {
-    return error('REFUSED', 'knows no password; take it out of the Redis URL');
+    return error('REFUSED', 'knows no password; take it out of its settings');
   }
   if (/DB index is out of range/.test(said))
     return error('REFUSED', 'has no such database; check the end of the Redis URL');
@@ -56,6 +59,16 @@ export function storeErrorFor(thrown: unknown, where: string): StoreError {
   // what Redis itself says begins with a word in capitals; most of it will be the same when asked again
   const isRefused = /^[A-Z]+$/.test(first) && !PASSING.has(first);
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);
+}
+
+const PASSWORDS = {
+  Redis: 'WEIR_REDIS_PASSWORD, or redis://:PASSWORD@HOST:PORT',
+  Sentinel: 'WEIR_REDIS_SENTINEL_PASSWORD',
+} as const;
+
+/** Whether it says that another server has what is ours, or takes our writes: also to whoever was waiting there. */
+export function isReplaced(thrown: unknown): boolean {
+  return /^(?:MOVED|ASK|READONLY|UNBLOCKED) /.test(errorMessage(thrown));
 }
 
 /** Whether an ACL was in the way of a plain command. */

@@ -1,13 +1,16 @@
 // A look at a Redis, also at one that Weir would refuse: what is there, and what is wrong with it, is for others to decide.
-import type { Secret } from '@weir/runtime';
+import { formatHostPort, type HostPort } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { StoreError } from '../error.ts';
+import type { RedisAccess } from './access.ts';
 import { storeErrorFor } from './fault.ts';
-import { parseTarget } from './target.ts';
+import { serverFinder } from './find-server.ts';
+import { keysFor } from './keys.ts';
+import { targetFor } from './target.ts';
 import { optionsFor } from './target-options.ts';
 
 export interface RedisInspection {
-  /** Host and port, without the password. */
+  /** Host and port of the server that serves the fleet. */
   readonly where: string;
   readonly version: string | undefined;
   readonly role: 'primary' | 'replica';
@@ -23,12 +26,26 @@ export interface RedisInspection {
   readonly now: number;
 }
 
+export interface InspectionOptions extends RedisAccess {
+  /** In a cluster each fleet has a server of its own. */
+  readonly fleet: string;
+}
+
 const TIMEOUT_MS = 5_000;
 
 /** Connects once, asks, and is gone. Rejects with `StoreError`: AWAY when nobody answers in time, else REFUSED. */
-export async function inspectRedis(url: Secret | string): Promise<RedisInspection> {
-  const target = parseTarget(url);
-  const redis = new Redis({ ...optionsFor(target, TIMEOUT_MS), retryStrategy: () => null });
+export async function inspectRedis({ fleet, ...access }: InspectionOptions): Promise<RedisInspection> {
+  const target = targetFor(access);
+  const ended = new AbortController();
+  let where = target.shown;
+  const finder = serverFinder(target, { key: keysFor(fleet).meta, timeoutMs: TIMEOUT_MS, signal: ended.signal });
+  const find = async (): Promise<HostPort> => {
+    const at = await finder();
+    where = formatHostPort(at);
+    return at;
+  };
+  const way = { ...target, credentials: target, find };
+  const redis = new Redis({ ...optionsFor(way, TIMEOUT_MS), retryStrategy: () => null });
   let lastError: unknown;
   redis.on('error', (error) => {
     lastError = error;
@@ -38,11 +55,12 @@ export async function inspectRedis(url: Secret | string): Promise<RedisInspectio
     const info = await redis.info();
     const save = await redis.config('GET', 'save').catch(() => undefined);
     const [seconds, micros] = await redis.time();
-    return { ...readInfo(info), where: target.shown, snapshots: readSave(save), now: millisecondsOf(seconds, micros) };
+    return { ...readInfo(info), where, snapshots: readSave(save), now: millisecondsOf(seconds, micros) };
   } catch (thrown) {
-    throw thrown instanceof StoreError ? thrown : storeErrorFor(lastError ?? thrown, target.shown);
+    throw thrown instanceof StoreError ? thrown : storeErrorFor(lastError ?? thrown, where);
   } finally {
     redis.disconnect();
+    ended.abort();
   }
 }
 

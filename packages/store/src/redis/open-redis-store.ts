@@ -1,8 +1,9 @@
-import { type Clock, type Logger, type Secret, systemClock } from '@weir/runtime';
+import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { FLEET_NAME } from '../fleet-name.ts';
 import { KEPT_BYTES, KEPT_REVISIONS } from '../limits.ts';
+import type { RedisAccess } from './access.ts';
 import { RedisConnection } from './connection.ts';
 import { type KeyAccess, KeyReader } from './key-reader.ts';
 import { keysFor } from './keys.ts';
@@ -10,11 +11,9 @@ import { RedisCutoffs } from './redis-cutoffs.ts';
 import { RedisHeartbeats } from './redis-heartbeats.ts';
 import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
-import { parseTarget } from './target.ts';
+import { targetFor } from './target.ts';
 
-export interface RedisStoreOptions {
-  /** `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` for TLS. */
-  readonly url: Secret | string;
+export interface RedisStoreOptions extends RedisAccess {
   /** Several fleets may share one Redis. Named by the rule `FLEET_NAME`. */
   readonly fleet: string;
   readonly log: Logger;
@@ -32,11 +31,10 @@ export interface RedisStoreOptions {
 
 /**
  * The contract over Redis. Resolves when Redis is ready, and also when it is away (`connection`, `problem`): it is tried on,
- * for ever. Rejects with `StoreError` REFUSED when the URL is wrong or Redis does not let us in.
+ * for ever. Rejects with `StoreError` REFUSED when the access is wrong or Redis does not let us in.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const {
-    url,
     fleet,
     log,
     keys: access = 'read',
@@ -49,15 +47,15 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   if (!FLEET_NAME.pattern.test(fleet)) {
     throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME.allowed}`);
   }
-  const target = parseTarget(url);
-  const connection = new RedisConnection({ target, log, clock, random, timeoutMs });
+  const target = targetFor(options);
+  const keys = keysFor(fleet);
+  const connection = new RedisConnection({ target, key: keys.meta, log, clock, random, timeoutMs });
   await connection.open();
   const { problem } = connection.status;
   if (problem?.code === 'REFUSED') {
     await connection.close();
     throw problem;
   }
-  const keys = keysFor(fleet);
   return {
     table: new RedisTable(connection, {
       keys,

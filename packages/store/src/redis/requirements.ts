@@ -1,9 +1,10 @@
 import { StoreError } from '../error.ts';
+import type { RedisPlace } from './redis-url.ts';
 
 const OLDEST = 7;
 
-/** Throws REFUSED or AWAY unless what `INFO` says is a Redis that Weir can trust its data to. */
-export function checkRequirements(info: string, where: string): void {
+/** Throws REFUSED or AWAY unless what `INFO` says is a Redis that Weir can trust its data to. `found`: how we came there. */
+export function checkRequirements(info: string, where: string, found: RedisPlace['kind']): void {
   const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
   if (field('loading') === '1') throw new StoreError('AWAY', `Redis at ${where} is still loading its data`);
   const version = field('redis_version');
@@ -21,6 +22,12 @@ export function checkRequirements(info: string, where: string): void {
     );
   }
   if (field('role') === 'slave') {
-    throw new StoreError('AWAY', `Redis at ${where} is a replica; point the Redis URL at the primary`);
+    const advice = found === 'single' ? '; point the Redis URL at the primary' : ', and not yet the primary again';
+    throw new StoreError('AWAY', `Redis at ${where} is a replica${advice}`);
+  }
+  // it is there only with min-replicas-to-write, and at 0 every write is refused
+  if (field('min_slaves_good_slaves') === '0') {
+    const why = 'has no replica that follows, and takes no writes without (min-replicas-to-write)';
+    throw new StoreError('AWAY', `Redis at ${where} ${why}`);
   }
 }

@@ -1,22 +1,28 @@
-import { isIP } from 'node:net';
+import type { HostPort } from '@weir/runtime';
 import type { RedisOptions } from 'ioredis';
-import type { RedisTarget } from './target.ts';
+import { connectorFor, type Encryption } from './connector.ts';
+import type { Credentials } from './target.ts';
+
+export interface Way extends Encryption {
+  readonly credentials: Credentials;
+  readonly db: number;
+  /** Asked for each connection. */
+  readonly find: () => Promise<HostPort>;
+}
 
 /**
  * How ioredis is to talk to a Redis, for whatever: nothing is queued, nothing is sent twice, and every wait ends after
  * `timeoutMs` (milliseconds).
  */
-export function optionsFor(
-  { host, port, username, password, db, tls }: RedisTarget,
-  timeoutMs: number,
-): Omit<RedisOptions, 'replyMapping'> {
+export function optionsFor(way: Way, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
+  const { username, password } = way.credentials;
   return {
-    host,
-    port,
-    db,
+    Connector: connectorFor(way.find, way),
+    db: way.db,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
+    // it waits for the end of the handshake then; how it goes is the connector's
+    ...(way.tls ? { tls: {} } : {}),
     protocol: 2,
     lazyConnect: true,
     connectTimeout: timeoutMs,

@@ -17,6 +17,8 @@ describe('what Redis says', () => {
     ['ERR unknown command', 'REFUSED', /failed: ERR unknown command/],
     ['WRONGTYPE Operation against a key holding the wrong kind of value', 'REFUSED', /failed: WRONGTYPE/],
     ['READONLY You cannot write against a read only replica.', 'AWAY', /is a replica; point the Redis URL/],
+    ['MOVED 3999 10.0.0.1:6379', 'REFUSED', /one server of a cluster; use redis-cluster:/],
+    ['NOREPLICAS Not enough good replicas to write.', 'AWAY', /failed: NOREPLICAS/],
     ['LOADING Redis is loading the dataset in memory', 'AWAY', /still loading/],
     ['MASTERDOWN Link with MASTER is down', 'AWAY', /failed: MASTERDOWN/],
     ['BUSY Redis is busy running a script.', 'AWAY', /failed: BUSY/],

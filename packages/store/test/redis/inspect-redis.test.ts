@@ -8,7 +8,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
   test('what it says of itself, and its time', async () => {
     await using redis = await startRedis({ password: 'secret' });
     const before = Date.now();
-    const seen = await inspectRedis(redis.url);
+    const seen = await inspectRedis({ fleet: 'f', url: redis.url });
     assert.match(seen.version ?? '', /^\d+\.\d+\.\d+$/);
     // The clock of the same machine; it gives microseconds, ours is cut to the millisecond.
     assert.ok(seen.now >= before - 1 && seen.now <= Date.now() + 1, `${seen.now} is not now`);
@@ -33,7 +33,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     await using client = disposable(new Redis(redis.url));
     await client.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await client.redis.config('SET', 'save', '900 1');
-    const { evictionPolicy, appendOnly, snapshots } = await inspectRedis(redis.url);
+    const { evictionPolicy, appendOnly, snapshots } = await inspectRedis({ fleet: 'f', url: redis.url });
     assert.deepEqual(
       { evictionPolicy, appendOnly, snapshots },
       { evictionPolicy: 'allkeys-lru', appendOnly: false, snapshots: true },
@@ -44,7 +44,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     await using redis = await startRedis();
     await using client = disposable(new Redis(redis.url));
     await client.redis.acl('SETUSER', 'looker', 'on', '>x', '+info', '+time', '+ping', '+select');
-    const seen = await inspectRedis(`redis://looker:x@127.0.0.1:${redis.port}`);
+    const seen = await inspectRedis({ fleet: 'f', url: `redis://looker:x@127.0.0.1:${redis.port}` });
     assert.equal(seen.snapshots, undefined);
     assert.equal(seen.appendOnly, true);
   });
@@ -52,10 +52,19 @@ describe('looking at a Redis', requireProgram('redis'), () => {
   test('a wrong password and an empty place are told in words', async () => {
     await using redis = await startRedis({ password: 'secret' });
     const wrong = `redis://:wrong@127.0.0.1:${redis.port}`;
-    await assert.rejects(inspectRedis(wrong), { code: 'REFUSED', message: /refuses the user name or password/ });
+    await assert.rejects(inspectRedis({ fleet: 'f', url: wrong }), {
+      code: 'REFUSED',
+      message: /refuses the user name or password/,
+    });
     const nobody = `redis://127.0.0.1:${await freePort()}`;
-    await assert.rejects(inspectRedis(nobody), { code: 'AWAY', message: /nothing listens; start it/ });
-    await assert.rejects(inspectRedis('127.0.0.1:6379'), { code: 'REFUSED', message: /^the Redis URL/ });
+    await assert.rejects(inspectRedis({ fleet: 'f', url: nobody }), {
+      code: 'AWAY',
+      message: /nothing listens; start it/,
+    });
+    await assert.rejects(inspectRedis({ fleet: 'f', url: '127.0.0.1:6379' }), {
+      code: 'REFUSED',
+      message: /^the Redis URL/,
+    });
   });
 });
 

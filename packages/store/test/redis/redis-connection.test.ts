@@ -134,6 +134,29 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     }
   });
 
+  test('one that takes no writes because no replica follows is away until one does', async (t) => {
+    await using redis = await startRedis({ settings: ['min-replicas-to-write 1'] });
+    const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
+    t.after(() => store.close());
+    assert.equal(store.problem?.code, 'AWAY');
+    assert.match(store.problem?.message ?? '', /has no replica that follows.*\(min-replicas-to-write\)$/);
+    await using _replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
+    await isReady(store);
+    await store.heartbeats.beginLife('n', 1);
+  });
+
+  test('a primary that loses its last replica says so at the next write, and is away from then on', async (t) => {
+    await using redis = await startRedis({ settings: ['min-replicas-to-write 1', 'repl-diskless-sync-delay 0'] });
+    const replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
+    t.after(() => replica.close());
+    const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
+    t.after(() => store.close());
+    await isReady(store);
+    await replica.close();
+    await eventually(async () => assert.rejects(store.heartbeats.beat(heartbeat('n', 1)), { code: 'AWAY' }));
+    await eventually(() => assert.match(store.problem?.message ?? '', /has no replica that follows/));
+  });
+
   test('what is no Redis is refused', async () => {
     await using server = await httpBackend();
     await refused(

@@ -9,7 +9,7 @@ import { RedisConnection } from '../../src/redis/connection.ts';
 import { type KeyJoiner, KeyReader } from '../../src/redis/key-reader.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { RedisTable } from '../../src/redis/redis-table.ts';
-import { parseTarget } from '../../src/redis/target.ts';
+import { targetFor } from '../../src/redis/target.ts';
 import {
   certificate,
   contentOf,
@@ -199,9 +199,16 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     { fleet }: RedisWorld,
     beforeKeys: () => Promise<void>,
   ): Promise<RedisTable> {
-    const target = parseTarget(url());
+    const target = targetFor({ url: url() });
     const log = silentLogger();
-    const connection = new RedisConnection({ target, log, clock: systemClock, random: Math.random, timeoutMs: 2_000 });
+    const connection = new RedisConnection({
+      target,
+      key: keysFor(fleet).meta,
+      log,
+      clock: systemClock,
+      random: Math.random,
+      timeoutMs: 2_000,
+    });
     t.after(() => connection.close());
     await connection.open();
     const keys = keysFor(fleet);

@@ -1,15 +1,17 @@
-// The users that docs/operating.md tells to make: each can do what its process does, and not what it must not.
+// The users that docs/operating.md tells to make, as they come in by TLS: each can do what its process does, and not what it must not.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { minuteOf, type Position } from '@weir/model';
-import { silentLogger } from '@weir/runtime';
-import { type Redis as RedisServer, requireProgram, startRedis } from '@weir/testkit';
+import { Secret, silentLogger } from '@weir/runtime';
+import { makeCertificate, type Redis as RedisServer, requireProgram, startRedis } from '@weir/testkit';
 import { Redis } from 'ioredis';
 import type { Store } from '../../src/contract.ts';
+import type { RedisAccess } from '../../src/redis/access.ts';
 import { inspectRedis } from '../../src/redis/inspect-redis.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
+import { redisUsersFor } from '../../src/redis/users.ts';
 import {
   certificate,
   contentOf,
@@ -22,6 +24,7 @@ import {
   putCertificate,
   report,
 } from '../contract/sample.ts';
+import { type AuthorityFile, putAuthorities } from './authority-file.ts';
 
 const FLEET = 'weir';
 const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
@@ -29,23 +32,40 @@ const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.u
 describe('the users of Redis that the manual names', requireProgram('redis'), () => {
   let server: RedisServer | undefined;
   let admin: Redis | undefined;
+  let authority: AuthorityFile | undefined;
+  const ca = makeCertificate({ name: 'ca', isAuthority: true });
+  const atServer = () => ({ host: '127.0.0.1', port: server?.port ?? 0, tls: { ca: ca.certificate } });
   before(async () => {
-    server = await startRedis();
-    admin = new Redis(server.url);
-    const commands = page.match(/^ACL SETUSER .*$/gm) ?? [];
-    assert.equal(commands.length, 3);
-    for (const command of commands) await admin.call('ACL', ...command.split(' ').slice(1));
+    authority = putAuthorities(ca);
+    server = await startRedis({ certificate: makeCertificate({ name: 'redis', names: ['127.0.0.1'], issuer: ca }) });
+    admin = new Redis(atServer());
+    for (const [user, rules] of Object.entries(redisUsersFor(FLEET))) {
+      await admin.call('ACL', 'SETUSER', user, 'on', '>PASSWORD', ...rules.split(' '));
+    }
   });
   after(async () => {
     admin?.disconnect();
     await server?.close();
+    await authority?.close();
   });
-  const urlOf = (user: string): string => `redis://${user}:PASSWORD@${server?.host}:${server?.port}`;
+  const accessOf = (user: string): RedisAccess => ({
+    url: `rediss://${server?.host}:${server?.port}`,
+    username: user,
+    password: new Secret('PASSWORD'),
+    ca: authority?.path,
+  });
   const openAs = async (t: TestContext, user: string, options: Partial<RedisStoreOptions> = {}): Promise<Store> => {
-    const store = await openRedisStore({ url: urlOf(user), fleet: FLEET, log: silentLogger(), ...options });
+    const store = await openRedisStore({ ...accessOf(user), fleet: FLEET, log: silentLogger(), ...options });
     t.after(() => store.close());
     return store;
   };
+
+  test('are those that the chart makes, too', () => {
+    const commands = Object.entries(redisUsersFor(FLEET)).map(
+      ([user, rules]) => `ACL SETUSER ${user} on >PASSWORD ${rules}`,
+    );
+    assert.deepEqual(page.match(/^ACL SETUSER .*$/gm), commands);
+  });
 
   test('each may do all that its process does, and nothing was refused on the way', async (t) => {
     const controller = await openAs(t, 'weir-controller');
@@ -58,6 +78,13 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     await controller.usage.seed({ months: [], bases: [] });
     await controller.cutoffs.put(cutoff('a'));
     await controller.cutoffs.complete();
+
+    for (const user of Object.keys(redisUsersFor(FLEET))) {
+      const client = new Redis({ ...atServer(), username: user, password: 'PASSWORD' });
+      t.after(() => client.disconnect());
+      // by which the server of a cluster is found
+      assert.equal(await client.exists(keysFor(FLEET).meta), 1);
+    }
 
     const { sealedKey: _sealedKey, ...shown } = certificate('u1');
     for (const [store, entry] of [
@@ -92,7 +119,7 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     await console.cutoffs.put(cutoff('b'));
     await console.cutoffs.remove('b');
     await controller.cutoffs.remove('a');
-    assert.equal((await inspectRedis(urlOf('weir-console'))).role, 'primary');
+    assert.equal((await inspectRedis({ ...accessOf('weir-console'), fleet: FLEET })).role, 'primary');
     // `weir doctor` asks for the configuration, too, and does without.
     const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
     assert.deepEqual(
@@ -110,7 +137,7 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     const console = await openAs(t, 'weir-console', { keys: 'none' });
     await assert.rejects(console.table.claimLeader(), refused);
     await assert.rejects(console.usage.fold('n1', 1), refused);
-    const client = new Redis(urlOf('weir-console'));
+    const client = new Redis({ ...atServer(), username: 'weir-console', password: 'PASSWORD' });
     t.after(() => client.disconnect());
     for (const look of [
       () => client.hgetall(keysFor(FLEET).keys),

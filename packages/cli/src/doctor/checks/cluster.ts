@@ -31,7 +31,7 @@ export function customResources({ customResources: served }: Facts): Verdict {
 }
 
 const INSTALL =
-  'install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds (if they are there: kubectl get crd shows why not)';
+  'install the custom resources of Weir: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions (if they are there: kubectl get crd shows why not)';
 
 /** An endpoint at a cluster IP leads to another tenant's Service. */
 export function serviceRanges({ serviceRanges: told, serviceCidrs }: Facts): Verdict {
@@ -65,11 +65,12 @@ export function controllerLeader({ leases, fleet, now }: Facts): Verdict {
   }
   if (leading.length === 0)
     return error(`no controller leads: ${listed(own.map((lease) => idle(lease, now)))}; ${LOOK}`);
-  if (live.length > 1)
-    return error(
-      `more than one leads: ${listed(live.map(place))}; a cluster has one fleet and one namespace of its Lease`,
-    );
-  return ok(`${listed(leading.map((lease) => `${lease.holder} leads`))}`);
+  if (leading.length > 1)
+    return error(`more than one leads: ${listed(leading.map(place))}; a fleet has one namespace of its Lease`);
+  const beside = live.filter((lease) => lease.name !== name).map((lease) => lease.name.slice(LEASE_PREFIX.length));
+  const others =
+    beside.length === 0 ? '' : `; beside it fleet ${listed(beside)}, which has a class and nodes of its own`;
+  return ok(`${listed(leading.map((lease) => `${lease.holder} leads`))}${others}`);
 }
 
 const LOOK = 'look at the pods and the log of the controller';

@@ -1,7 +1,7 @@
 import { KubeApi, type loadKubeConfig, probeServer } from '@weir/controller';
 import { type Clock, WeirError } from '@weir/runtime';
 import type { Fact, Unknown } from '../fact.ts';
-import type { Facts } from '../facts.ts';
+import type { Facts, LeaseFact } from '../facts.ts';
 import { API_SERVER_UNASKED } from '../finding.ts';
 import { attempt } from './attempt.ts';
 import { listAll } from './list-all.ts';
@@ -18,12 +18,15 @@ const WEIR_API = '/apis/weir.dev/v1alpha1';
 
 interface Options {
   readonly kubeConfig: ReturnType<typeof loadKubeConfig>;
+  readonly fleet: string;
+  readonly namespace: string | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /** Reads, and changes nothing. An API server that does not answer is asked once, not once for each kind. */
-export async function clusterFacts({ kubeConfig, clock, signal }: Options): Promise<ClusterFacts> {
+export async function clusterFacts(options: Options): Promise<ClusterFacts> {
+  const { kubeConfig, clock, signal } = options;
   const server = await attempt(signal, () => timed(clock, () => probeServer(kubeConfig, signal)));
   if (server.kind === 'unknown') return nothingKnown(server);
   const api = new KubeApi(kubeConfig, { timeoutMs: TIMEOUT_MS });
@@ -33,7 +36,7 @@ export async function clusterFacts({ kubeConfig, clock, signal }: Options): Prom
     const [customResources, serviceRanges, leases, nodes, services, policies] = await Promise.all([
       attempt(signal, () => servedResources(api, signal)),
       attempt(signal, () => rangesOf(api, signal)),
-      list('/apis/coordination.k8s.io/v1/leases', readLease),
+      attempt(signal, () => leasesOf(api, options)),
       list('/api/v1/nodes', readNode),
       list('/api/v1/services', readService),
       list(`${WEIR_API}/tenantpolicies`, readPolicy),
@@ -58,26 +61,36 @@ export function nothingKnown(server: Unknown): ClusterFacts {
   };
 }
 
+/** The controller may read its own alone. */
+async function leasesOf(api: KubeApi, { fleet, namespace, signal }: Options): Promise<readonly LeaseFact[]> {
+  if (namespace === undefined) {
+    return listAll(api, { path: '/apis/coordination.k8s.io/v1/leases', signal, read: readLease });
+  }
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`;
+  const raw = await unlessMissing(api.request({ method: 'GET', path, signal }));
+  const lease = raw === undefined ? undefined : readLease(raw);
+  return lease === undefined ? [] : [lease];
+}
+
 /** None where the kind is not served yet. */
 async function rangesOf(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
+  const path = '/apis/networking.k8s.io/v1/servicecidrs';
+  return (await unlessMissing(listAll(api, { path, signal, read: readServiceRanges })))?.flat() ?? [];
+}
+
+async function unlessMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
-    const path = '/apis/networking.k8s.io/v1/servicecidrs';
-    return (await listAll(api, { path, signal, read: readServiceRanges })).flat();
+    return await asked;
   } catch (error) {
-    if (error instanceof WeirError && error.code === 'NOT_FOUND') return [];
+    if (error instanceof WeirError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   }
 }
 
 /** What discovery tells, which everybody may read, unlike the definitions. */
 async function servedResources(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
-  try {
-    const { resources } = (await api.request({ method: 'GET', path: WEIR_API, signal })) as {
-      resources?: { name: string }[];
-    };
-    return (resources ?? []).map(({ name }) => name);
-  } catch (error) {
-    if (error instanceof WeirError && error.code === 'NOT_FOUND') return [];
-    throw error;
-  }
+  const found = (await unlessMissing(api.request({ method: 'GET', path: WEIR_API, signal }))) as
+    | { resources?: { name: string }[] }
+    | undefined;
+  return (found?.resources ?? []).map(({ name }) => name);
 }

@@ -4,7 +4,7 @@ import type { KindOptions, WatchedKind } from './kinds.ts';
 
 type Told = Pick<KindOptions<WatchedKind>, 'resource' | 'namespace' | 'isOurs' | 'isNew' | 'meanwhile' | 'grant'>;
 
-const GRANT = 'kubectl apply -f charts/weir/templates/controller/role.yaml grants';
+const GRANT = 'helm upgrade (by hand: charts/weir/rights/controller.yaml) grants';
 
 /** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
 export function problemFor(told: Told, error: ApiError): readonly Problem[] {
@@ -17,7 +17,7 @@ export function problemFor(told: Told, error: ApiError): readonly Problem[] {
         problem('MissingCustomResource', subject, [
           `the API server does not know ${resource}; until then ${isOurs ? 'everything is served as if there were none' : meanwhile}.`,
           isOurs
-            ? 'Install the custom resources of Weir: kubectl apply -f charts/weir/templates/crds/'
+            ? 'Install the custom resources of Weir: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions'
             : 'Weir needs Kubernetes 1.30 or later: kubectl version',
         ]),
       ];
@@ -26,7 +26,7 @@ export function problemFor(told: Told, error: ApiError): readonly Problem[] {
       return [
         problem('Forbidden', subject, [
           `${error.message}; until then ${meanwhile}.`,
-          `The controller needs get, list and watch, as ${grant}; to see what it has: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
+          `The controller needs list and watch, as ${grant}; to see what it has: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':

@@ -1,0 +1,62 @@
+// How a request comes to a console.
+import http from 'node:http';
+import type { RequestOptions } from 'node:https';
+
+export interface Question {
+  readonly method: string;
+  /** With the query: `/api/v1/services?tenant=shop`. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly isStream: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface Way {
+  /** For messages: a URL, or `the console of cluster …`. */
+  readonly where: string;
+  readonly advice: Advice;
+  send(question: Question): Promise<Answer>;
+}
+
+/** What to do. */
+export interface Advice {
+  /** Nobody answers there. */
+  readonly nobody: string;
+  /** Something else does. */
+  readonly another: string;
+  /** Nothing says that the certificate there may be believed. */
+  readonly untrusted: string;
+}
+
+export interface SendOptions extends RequestOptions {
+  readonly url: URL;
+  readonly question: Question;
+}
+
+/** Rejects when nobody answers, or the signal aborts; any answer is one. */
+export async function sendTo({ url, question, headers, ...options }: SendOptions): Promise<Answer> {
+  const { method, body, signal, isStream } = question;
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const { request } = url.protocol === 'https:' ? await import('node:https') : http;
+  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+  const sending = request(url, {
+    ...options,
+    method,
+    signal,
+    headers: {
+      ...headers,
+      accept: isStream ? 'text/event-stream' : 'application/json',
+      ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    },
+  });
+  sending.once('response', resolve);
+  sending.once('error', (error) => reject(signal.aborted ? signal.reason : error));
+  sending.end(text);
+  const response = await promise;
+  return { status: response.statusCode ?? 0, body: response };
+}

@@ -1,0 +1,170 @@
+// The commands of somebody who has a kubeconfig and nothing else: a real API server, which forwards them to the console.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { kubernetesSuspensions, type RunningConsole, startConsole } from '@weir/console';
+import { loadKubeConfig } from '@weir/controller';
+import { DEFAULT_SERVICE_SETTINGS, type Entry, serviceId, tenantId } from '@weir/model';
+import { systemClock as clock, silentLogger } from '@weir/runtime';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
+import {
+  aggregatedApi,
+  type ControlPlane,
+  eventually,
+  makeCertificate,
+  requireProgram,
+  startControlPlane,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '@weir/testkit';
+import { type Said, weirInside } from './build/weir-inside.ts';
+
+const CRDS = fileURLToPath(new URL('../../../charts/weir-crds/definitions', import.meta.url));
+
+describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let directory: TemporaryDirectory;
+  let plane: ControlPlane;
+  let store: MemoryStore;
+  let console: RunningConsole;
+  let dev: string;
+
+  before(async () => {
+    directory = temporaryDirectory('by-kubeconfig');
+    plane = await startControlPlane();
+    const { kubectl, kubeconfig: admin } = plane;
+    const own = makeCertificate({ name: 'weir-console.weir-system.svc' });
+    writeFileSync(join(directory.path, 'tls.crt'), own.chain);
+    writeFileSync(join(directory.path, 'tls.key'), own.key);
+    store = await storeOf('shop', 'rival');
+    const kubeconfig = loadKubeConfig(admin);
+    const log = silentLogger();
+    console = await startConsole({
+      store,
+      fleet: 'test',
+      host: '127.0.0.1',
+      port: 0,
+      tls: directory.path,
+      auth: { kind: 'kubernetes', kubeconfig },
+      suspensions: kubernetesSuspensions({ kubeconfig, cutoffs: store.cutoffs, clock, log }),
+      clock,
+      log,
+    });
+    await console.refresh();
+    await kubectl('apply', '-f', CRDS);
+    for (const name of ['weir-system', 'shop']) await kubectl('create', 'namespace', name);
+    const service = 'weir-console';
+    const api = { group: 'console.weir.dev', version: 'v1', service, namespace: 'weir-system', account: 'none' };
+    const port = Number(new URL(console.url).port);
+    await kubectl('apply', '-f', '-', { stdin: aggregatedApi({ ...api, port, ca: own.certificate }) });
+    await kubectl('create', 'serviceaccount', 'dev', '-n', 'shop');
+    await kubectl('create', 'role', 'dev', '-n', 'shop', '--verb=get', '--resource=tenantusages.weir.dev');
+    await kubectl('create', 'rolebinding', 'dev', '-n', 'shop', '--role=dev', '--serviceaccount=shop:dev');
+    dev = join(directory.path, 'dev.kubeconfig');
+    const token = (await kubectl('create', 'token', 'dev', '-n', 'shop')).trim();
+    writeFileSync(
+      dev,
+      JSON.stringify(signedInByProgram(JSON.parse(await kubectl('config', 'view', '--raw', '-o', 'json')), token)),
+    );
+    await eventually(async () => assert.equal((await as(admin, 'get', 'tenants')).code, 0), { timeoutMs: 30_000 });
+  });
+  after(async () => {
+    await console?.close();
+    await store?.close();
+    await plane?.close();
+    await directory?.close();
+  });
+
+  const as = (kubeconfig: string, ...args: string[]): Promise<Said> =>
+    weirInside([...args, '--kubeconfig', kubeconfig]);
+
+  test('a developer whose kubeconfig signs in by a program sees their own', async () => {
+    const { code, stdout, stderr } = await as(dev, 'get', 'services', '-o', 'json');
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(
+      JSON.parse(stdout).items.map(({ namespace }: { namespace: string }) => namespace),
+      ['shop'],
+    );
+    const refused = await as(dev, 'explain', 'rival/web');
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^weir: "system:serviceaccount:shop:dev" lacks the right to get tenantusages\.weir\.dev in namespace "rival"/,
+    );
+  });
+
+  test('an administrator cuts off and lifts; a developer does not', async () => {
+    const { kubeconfig: admin } = plane;
+    const stop = ['suspend', 'shop/web', '--message', 'stop'];
+    assert.match((await as(dev, ...stop)).stderr, /lacks the right to create suspensions\.weir\.dev/);
+    assert.equal((await as(admin, ...stop)).code, 0);
+    const [cutoff] = (await store.cutoffs.read()).cutoffs;
+    assert.equal(cutoff?.name, 'service.shop.web');
+    const made = JSON.parse(await plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
+    assert.equal(made.metadata.annotations['weir.dev/made-by'], 'admin');
+    assert.equal((await as(admin, 'resume', 'shop/web')).code, 0);
+    assert.deepEqual((await store.cutoffs.read()).cutoffs, []);
+  });
+
+  test('the live view comes through as it is sent', async () => {
+    const { code, stdout, stderr } = await as(dev, 'top', '--once', '-o', 'json');
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(
+      JSON.parse(stdout).tenants.map(({ name }: { name: string }) => name),
+      ['shop'],
+    );
+  });
+});
+
+/** As cloud providers have it: kubectl asks a program for the token. */
+function signedInByProgram(config: { users: { user: object }[] }, token: string): object {
+  const apiVersion = 'client.authentication.k8s.io/v1';
+  const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { token } });
+  const exec = { apiVersion, command: 'echo', args: [credential], interactiveMode: 'Never' };
+  return { ...config, users: config.users.map((each) => ({ ...each, user: { exec } })) };
+}
+
+/** Of each a tenant with one Service that waits. */
+async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
+  const store = createMemoryStore({ clock });
+  const changes = names.flatMap(entriesOf).map((entry) => ({ kind: 'put', entry }) as const);
+  const leader = await store.table.claimLeader();
+  const opened = await store.table.openEpoch({ leader, id: 'epoch' });
+  assert.equal(opened.kind, 'published');
+  if (opened.kind === 'published') {
+    await store.table.publish({ leader, predecessor: opened.position, id: 'first', changes, complete: true });
+  }
+  await store.cutoffs.complete();
+  await store.usage.seed({ months: [], bases: [] });
+  return store;
+}
+
+function entriesOf(name: string): Entry[] {
+  const uid = `uid-of-${name}`;
+  return [
+    {
+      kind: 'tenant',
+      id: tenantId(name),
+      name,
+      policy: null,
+      namespaces: [name],
+      limits: {},
+      used: { services: 1, ports: 1 },
+    },
+    {
+      kind: 'service',
+      id: serviceId(uid),
+      uid,
+      namespace: name,
+      name: 'web',
+      tenant: name,
+      accepted: { reason: 'Accepted', message: 'accepted' },
+      degraded: [],
+      settings: DEFAULT_SERVICE_SETTINGS,
+      ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
+      pool: 'default',
+      nodes: [],
+    },
+  ];
+}

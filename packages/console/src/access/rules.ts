@@ -1,0 +1,99 @@
+// Every route says whom it is for, or the console does not start.
+import assert from 'node:assert/strict';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import { ApiError } from '../api/api-error.ts';
+import { foreignPage } from '../guard/browser.ts';
+import { refusalFor } from '../guard/loopback.ts';
+import type { Caller, SuspensionVerb } from './caller.ts';
+import type { SignIn } from './sign-in.ts';
+
+export type AccessRule =
+  /** Holds nothing of a fleet. */
+  | 'anybody'
+  /** Whoever has signed in; the route itself shows only what the caller's sight allows. */
+  | 'what-one-sees'
+  /** Of the namespace in the path. */
+  | 'namespace'
+  /** Operators: who sees every namespace. */
+  | 'everything'
+  /** Who may make Suspensions, or lift the one in the path. */
+  | 'suspend'
+  | 'resume';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent on no route: see `guardRoutes`. */
+    access?: AccessRule;
+  }
+  interface FastifyRequest {
+    caller: Caller;
+  }
+}
+
+export interface GuardOptions {
+  readonly signIn: SignIn;
+  /** Of the server's own address. */
+  readonly scheme: 'http' | 'https';
+}
+
+/** To be called before any route is added. */
+export function guardRoutes(app: FastifyInstance, { signIn, scheme }: GuardOptions): void {
+  const routes: RouteOptions[] = [];
+  app.decorateRequest('caller');
+  app.addHook('onRoute', (route) => {
+    routes.push(route);
+    if (signIn.kind === 'none' || route.config?.access === 'anybody') return;
+    route.schema = { ...route.schema, security: [{ bearerAuth: [] }] };
+  });
+  app.addHook('onReady', async () => {
+    const unruled = routes.filter((route) => route.config?.access === undefined);
+    assert(unruled.length === 0, `routes without an access rule: ${unruled.map(({ url }) => url).join(', ')}`);
+  });
+  app.addHook('onRequest', async (request) => {
+    const refusal = signIn.kind === 'none' ? refusalFor(request.headers, scheme) : undefined;
+    if (refusal !== undefined) throw new ApiError(refusal.code, refusal.message);
+    if (ruleOf(request) === 'anybody') return;
+    if (signIn.kind !== 'none' && foreignPage(request.headers)) throw foreignOrigin();
+    request.caller = await signIn.callerOf(request.raw);
+  });
+  // After validation: what is asked about is a name then.
+  app.addHook('preHandler', async (request) => refuseUnlessAllowed(request, ruleOf(request)));
+}
+
+function ruleOf(request: FastifyRequest): AccessRule {
+  // That there is nothing at a path is no secret: the paths are published.
+  return request.is404 ? 'anybody' : (request.routeOptions.config.access ?? 'everything');
+}
+
+async function refuseUnlessAllowed({ caller, params }: FastifyRequest, rule: AccessRule): Promise<void> {
+  const { namespace = '', name = '' } = (params ?? {}) as { namespace?: string; name?: string };
+  switch (rule) {
+    case 'anybody':
+    case 'what-one-sees':
+      return;
+    case 'namespace':
+      if (!(await caller.sees(namespace)))
+        throw notAllowed(caller, `get tenantusages.weir.dev in namespace "${namespace}"`);
+      return;
+    case 'everything':
+      if (!(await caller.seesAll())) throw notAllowed(caller, 'get tenantusages.weir.dev in all namespaces');
+      return;
+    case 'suspend':
+      return refuseUnlessMay(caller, 'create');
+    case 'resume':
+      return refuseUnlessMay(caller, 'delete', name);
+  }
+}
+
+export async function refuseUnlessMay(caller: Caller, verb: SuspensionVerb, name?: string): Promise<void> {
+  if (!(await caller.may(verb, name))) throw notAllowed(caller, `${verb} suspensions.weir.dev`);
+}
+
+/** What right is missing, in the words of `kubectl auth can-i` and of Roles. */
+export function notAllowed(caller: Caller, right: string): ApiError {
+  return new ApiError('NotAllowed', `"${caller.name ?? ''}" lacks the right to ${right}; ask the operator for it`);
+}
+
+function foreignOrigin(): ApiError {
+  return new ApiError('ForeignOrigin', 'a page of another site may not use this console');
+}

@@ -1,0 +1,220 @@
+// Every route of the console, and who may use it: on a real API server, with Roles as a platform team writes them.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { requireProgram } from '@weir/testkit';
+import { kubernetesSuspensions } from '../../src/index.ts';
+import { runningConsole, sending, type TestConsole } from '../build/running-console.ts';
+import { PEOPLE, type Person, type SignInCluster, startSignInCluster } from '../build/sign-in-cluster.ts';
+import { RIVALS, SHOPS, type TwoTenants, twoTenants } from '../build/two-tenants.ts';
+
+type Statuses = Readonly<Record<Person, number>>;
+
+const all = (status: number): Statuses => Object.fromEntries(PEOPLE.map((person) => [person, status])) as Statuses;
+const tenants: Statuses = { ...all(200), stopper: 403, newcomer: 403 };
+const operators: Statuses = { ...all(403), auditor: 200, operator: 200 };
+
+/** A route of the document must stand here, so whoever adds one says whom it is for. */
+const ROUTES: Readonly<Record<string, Statuses>> = {
+  'GET /healthz': all(200),
+  'GET /readyz': all(200),
+  'GET /metrics': operators,
+  'GET /api/v1/me': all(200),
+  'GET /api/v1/fleet': operators,
+  'GET /api/v1/proxies': operators,
+  'GET /api/v1/table': operators,
+  'GET /api/v1/problems': tenants,
+  'GET /api/v1/services': tenants,
+  'GET /api/v1/services/{namespace}/{name}': { ...operators, 'shop-dev': 200 },
+  'GET /api/v1/tenants': tenants,
+  'GET /api/v1/tenants/{tenant}/series': { ...operators, 'shop-dev': 200 },
+  'GET /api/v1/usage': tenants,
+  'GET /api/v1/suspensions': tenants,
+  'GET /api/v1/live': tenants,
+  'POST /api/v1/suspensions': { ...all(403), operator: 200, stopper: 200 },
+  // 404: there is none of that name, which only whoever may lift one is told.
+  'DELETE /api/v1/suspensions/{name}': { ...all(403), operator: 404 },
+};
+const OPEN = ['GET /healthz', 'GET /readyz'];
+type Names = Readonly<Record<string, string>>;
+const OF_SHOP: Names = { namespace: 'shop', name: 'web', tenant: 'shop' };
+const OF_RIVAL: Names = { namespace: 'rival', name: 'rival-api', tenant: 'rival' };
+const STOP_WEB = { target: { type: 'Service', namespace: 'shop', service: 'web' }, message: 'stop' };
+
+describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let cluster: SignInCluster;
+  let seeded: TwoTenants;
+  let console: TestConsole;
+  const tokens = new Map<Person, string>();
+
+  before(async () => {
+    cluster = await startSignInCluster();
+    for (const person of PEOPLE) tokens.set(person, await cluster.token(person));
+    const clock = new ManualClock(Date.now());
+    seeded = await twoTenants(clock);
+    await seeded.flushBoth(1);
+    const { kubeconfig } = cluster;
+    const log = silentLogger();
+    console = await runningConsole({
+      seeded,
+      clock,
+      auth: { kind: 'kubernetes', kubeconfig },
+      suspensions: kubernetesSuspensions({ kubeconfig, cutoffs: seeded.store.cutoffs, clock, log }),
+    });
+  });
+  after(async () => {
+    await console?.[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  const ask = async (
+    route: string,
+    token: string | undefined,
+    names = OF_SHOP,
+  ): Promise<{ status: number; text: string }> => {
+    const [method = '', template = ''] = route.split(' ');
+    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? '');
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const init = method === 'POST' ? sending(method, STOP_WEB, headers) : { method, headers };
+    if (path !== '/api/v1/live') return console.ask(path, init);
+    return firstEvents(new URL(path, console.url), headers);
+  };
+
+  test('the table has every route of the document, and no other', async () => {
+    const { paths } = (await console.ask('/openapi.json')).json as { paths: Record<string, Record<string, object>> };
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    assert.deepEqual(routes.sort(), Object.keys(ROUTES).sort());
+  });
+
+  test('without a token, or with one that is nobody’s, nothing of the fleet is told', async () => {
+    for (const route of Object.keys(ROUTES)) {
+      for (const token of [undefined, 'nobody', `${tokens.get('operator')}x`]) {
+        const { status, text } = await ask(route, token);
+        assert.equal(status, OPEN.includes(route) ? 200 : 401, `${route}: ${text}`);
+        assert.doesNotMatch(text, RIVALS);
+        assert.doesNotMatch(text, SHOPS);
+      }
+    }
+  });
+
+  for (const person of PEOPLE) {
+    test(`${person} may use what the table says, and is told which right is missing`, async () => {
+      for (const [route, statuses] of Object.entries(ROUTES)) {
+        const { status, text } = await ask(route, tokens.get(person));
+        assert.equal(status, statuses[person], `${route}: ${text}`);
+        if (status === 403)
+          assert.match(text, /"code":"NotAllowed".*people:.*lacks the right to (get|create|delete) \w+\.weir\.dev/);
+      }
+    });
+  }
+
+  for (const [person, names, own, others] of [
+    ['shop-dev', OF_SHOP, SHOPS, RIVALS],
+    ['rival-dev', OF_RIVAL, RIVALS, SHOPS],
+  ] as const) {
+    test(`${person} finds nothing of the other tenant on any route`, async () => {
+      const told: string[] = [];
+      for (const route of Object.keys(ROUTES).filter((each) => each.startsWith('GET'))) {
+        const { text } = await ask(route, tokens.get(person), names);
+        assert.doesNotMatch(text, others, route);
+        told.push(text);
+      }
+      assert.match(told.join(''), own);
+    });
+  }
+
+  test('of another tenant it is not even told that it is there', async () => {
+    const paths = ['/api/v1/services/NAME/NAME-api', '/api/v1/tenants/NAME/series', '/api/v1/usage?tenant=NAME'];
+    for (const path of paths) {
+      const answers = await Promise.all(
+        ['rival', 'nowhere'].map(async (name) => {
+          const { status, text } = await ask(`GET ${path.replaceAll('NAME', name)}`, tokens.get('shop-dev'));
+          return { status, text: text.replaceAll(name, 'NAME') };
+        }),
+      );
+      assert.equal(answers[0]?.status, 403);
+      assert.deepEqual(answers[0], answers[1]);
+    }
+    for (const query of ['namespace=rival', 'tenant=rival', 'namespace=nowhere']) {
+      const { text } = await ask(`GET /api/v1/services?${query}`, tokens.get('shop-dev'));
+      assert.deepEqual(JSON.parse(text), { items: [] });
+    }
+  });
+
+  test('a tenant’s total beside its limits is shown with one of its namespaces, but not which others it has', async () => {
+    const { text } = await ask('GET /api/v1/tenants', tokens.get('rival-dev'));
+    const [rival] = JSON.parse(text).items;
+    assert.deepEqual(rival.namespaces, ['rival']);
+    assert.deepEqual(rival.limits, { services: 7_777_777, trafficPerMonth: 77_777_770_000 });
+    assert.equal(rival.used.trafficThisMonth, 7_777_778);
+  });
+
+  test('a page is told what its user may see and do', async () => {
+    const of = async (person: Person): Promise<unknown> => {
+      const { user, namespaces, may } = JSON.parse((await ask('GET /api/v1/me', tokens.get(person))).text);
+      return { user, namespaces, may };
+    };
+    const user = (name: string): string => `system:serviceaccount:people:${name}`;
+    assert.deepEqual(await of('shop-dev'), {
+      user: user('shop-dev'),
+      namespaces: ['shop'],
+      may: { suspend: false, resume: false },
+    });
+    assert.deepEqual(await of('operator'), {
+      user: user('operator'),
+      namespaces: null,
+      may: { suspend: true, resume: true },
+    });
+    assert.deepEqual(await of('newcomer'), {
+      user: user('newcomer'),
+      namespaces: [],
+      may: { suspend: false, resume: false },
+    });
+  });
+
+  test('a Suspension carries who asked for it', async () => {
+    await ask('POST /api/v1/suspensions', tokens.get('operator'));
+    const made = JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
+    assert.equal(made.metadata.annotations['weir.dev/made-by'], 'system:serviceaccount:people:operator');
+  });
+
+  test('who may only make Suspensions does not end one sooner', async () => {
+    await ask('POST /api/v1/suspensions', tokens.get('operator'));
+    const soon = { ...STOP_WEB, until: new Date(Date.now() + 60_000).toISOString() };
+    const headers = { authorization: `Bearer ${tokens.get('stopper')}` };
+    const answer = await console.ask('/api/v1/suspensions', sending('POST', soon, headers));
+    assert.equal(answer.status, 403);
+    assert.match(answer.text, /delete suspensions\.weir\.dev/);
+  });
+
+  test('a token for the console alone is taken, one for somebody else is not', async () => {
+    const ours = await cluster.token('auditor', '--audience', 'console.weir.dev');
+    assert.equal((await ask('GET /api/v1/fleet', ours)).status, 200);
+    const theirs = await cluster.token('auditor', '--audience', 'vault.example');
+    assert.equal((await ask('GET /api/v1/fleet', theirs)).status, 401);
+    await assert.rejects(
+      cluster.plane.kubectl(
+        'get',
+        'namespaces',
+        '--token',
+        ours,
+        '--kubeconfig',
+        '/dev/null',
+        '--server',
+        cluster.plane.server,
+        '--insecure-skip-tls-verify',
+      ),
+    );
+  });
+});
+
+/** What comes before the first second is over; a refusal is told at once. */
+async function firstEvents(url: URL, headers: Record<string, string>): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, { headers });
+  if (response.status !== 200) return { status: response.status, text: await response.text() };
+  const { value } = (await response.body?.getReader().read()) ?? {};
+  await response.body?.cancel().catch(() => {});
+  return { status: 200, text: new TextDecoder().decode(value) };
+}

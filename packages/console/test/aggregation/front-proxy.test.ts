@@ -1,0 +1,148 @@
+// The API server says for whom it asks, and nobody else can.
+import assert from 'node:assert/strict';
+import https from 'node:https';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { ManualClock } from '@weir/runtime';
+import {
+  type Certificate,
+  eventually,
+  makeCertificate,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '@weir/testkit';
+import { mounted } from '../build/mounted-certificate.ts';
+import { type ReviewServer, startReviewServer } from '../build/review-server.ts';
+import { runningConsole, type TestConsole } from '../build/running-console.ts';
+import { twoTenants } from '../build/two-tenants.ts';
+
+const NAME = 'front-proxy-client';
+const PEOPLE = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } };
+const ME = '/apis/console.weir.dev/v1/me';
+
+describe('the front proxy', () => {
+  const own = makeCertificate({ name: '127.0.0.1' });
+  const authority = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
+  const client = makeCertificate({ name: NAME, issuer: authority, usage: 'client' });
+  let directory: TemporaryDirectory;
+  let reviews: ReviewServer;
+  let clock: ManualClock;
+  let console: TestConsole;
+
+  before(() => {
+    directory = temporaryDirectory('front-proxy');
+    mounted(directory, own, 'one');
+  });
+  after(() => directory.close());
+  beforeEach(async () => {
+    reviews = await startReviewServer(PEOPLE);
+    reviews.aggregates({ ca: authority.certificate, allowedNames: [NAME] });
+    clock = new ManualClock(Date.now());
+    console = await runningConsole({
+      seeded: await twoTenants(clock),
+      clock,
+      tls: `${directory.path}/..data`,
+      auth: { kind: 'kubernetes', kubeconfig: reviews.kubeconfig },
+    });
+    await eventually(async () => assert.equal((await ask(ME, { by: client, user: 'dev' })).status, 200));
+  });
+
+  afterEach(async () => {
+    await console[Symbol.asyncDispose]();
+    await reviews[Symbol.asyncDispose]();
+  });
+
+  interface Asking {
+    readonly by?: Certificate;
+    readonly user?: string;
+    readonly headers?: Readonly<Record<string, string | string[]>>;
+    readonly agent?: https.Agent;
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  const ask = (path: string, { by, user, headers, agent }: Asking = {}): Promise<{ status: number; json: any }> => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ status: number; json: unknown }>();
+    const options = {
+      ca: own.certificate,
+      ...(by === undefined ? {} : { cert: by.chain, key: by.key }),
+      headers: { ...(user === undefined ? {} : { 'X-Remote-User': user }), ...headers },
+      agent: agent ?? false,
+    } as const;
+    https
+      .get(new URL(path, console.url), options, async (response) => {
+        let text = '';
+        for await (const chunk of response) text += chunk;
+        resolve({ status: response.statusCode ?? 0, json: JSON.parse(text) });
+      })
+      .once('error', reject);
+    return promise;
+  };
+
+  test('whom it names sees what they may, under the path of the aggregated API', async () => {
+    const { status, json } = await ask('/apis/console.weir.dev/v1/services', { by: client, user: 'dev' });
+    assert.equal(status, 200);
+    assert.deepEqual(
+      json.items.map(({ name }: { name: string }) => name),
+      ['extra', 'web'],
+    );
+    assert.equal((await ask('/apis/console.weir.dev/v1/fleet', { by: client, user: 'dev' })).status, 403);
+    assert.equal(
+      (await ask('/apis/console.weir.dev/v1/services/shop/web?x=1', { by: client, user: 'dev' })).status,
+      400,
+    );
+  });
+
+  test('who is not the API server names nobody: without a certificate, with one of another authority, or of another name', async () => {
+    const impostor = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
+    const strangers: Record<string, Certificate | undefined> = {
+      'no certificate': undefined,
+      'signed by itself': makeCertificate({ name: NAME, usage: 'client' }),
+      'of an authority of the same name': makeCertificate({ name: NAME, issuer: impostor, usage: 'client' }),
+      'of another name': makeCertificate({ name: 'kubelet', issuer: authority, usage: 'client' }),
+      'for servers': makeCertificate({ name: NAME, issuer: authority, usage: 'server' }),
+      'that has ended': makeCertificate({
+        name: NAME,
+        issuer: authority,
+        usage: 'client',
+        notAfter: new Date(Date.now() - 60_000),
+      }),
+      'the authority itself': authority,
+    };
+    for (const [what, by] of Object.entries(strangers)) {
+      const { status } = await ask(ME, { ...(by === undefined ? {} : { by }), user: 'dev' });
+      assert.equal(status, 401, what);
+    }
+  });
+
+  test('a stranger’s certificate does no harm to a token, and without a name the front proxy is nobody', async () => {
+    const by = makeCertificate({ name: NAME, usage: 'client' });
+    const { json } = await ask(ME, { by, user: 'operator', headers: { authorization: 'Bearer token-of-dev' } });
+    assert.equal(json.user, 'dev');
+    assert.equal((await ask(ME, { by: client })).status, 401);
+  });
+
+  test('after a rotation only the new authority counts, also on connections that were open', async () => {
+    using agent = disposable(
+      new https.Agent({ keepAlive: true, maxSockets: 1, ca: own.certificate, cert: client.chain, key: client.key }),
+    );
+    assert.equal((await ask(ME, { by: client, user: 'dev', agent: agent.value })).status, 200);
+    const next = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
+    reviews.aggregates({ ca: next.certificate, allowedNames: [NAME] });
+    const renewed = makeCertificate({ name: NAME, issuer: next, usage: 'client' });
+    await eventually(async () => {
+      await clock.advance(60_000);
+      assert.equal((await ask(ME, { by: renewed, user: 'dev' })).status, 200);
+    });
+    assert.equal((await ask(ME, { by: client, user: 'dev' })).status, 401);
+    assert.equal((await ask(ME, { by: client, user: 'dev', agent: agent.value })).status, 401);
+  });
+
+  test('discovery is the same for all, as the API server asks for it', async () => {
+    const { status, json } = await ask('/apis/console.weir.dev/v1');
+    assert.equal(status, 200);
+    assert.equal(json.kind, 'APIResourceList');
+    assert.equal((await ask('/openapi/v2')).json.swagger, '2.0');
+  });
+});
+
+function disposable(agent: https.Agent): Disposable & { readonly value: https.Agent } {
+  return { value: agent, [Symbol.dispose]: () => agent.destroy() };
+}

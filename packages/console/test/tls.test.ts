@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import https from 'node:https';
+import { test } from 'node:test';
+import { type Certificate, makeCertificate, temporaryDirectory } from '@weir/testkit';
+import { mounted } from './build/mounted-certificate.ts';
+import { runningConsole } from './build/running-console.ts';
+
+test('with a certificate it answers over TLS, and shows a new one as soon as the files are replaced', async () => {
+  await using directory = temporaryDirectory('console-tls');
+  const [first, second] = [makeCertificate({ name: '127.0.0.1' }), makeCertificate({ name: '127.0.0.1' })];
+  const tls = mounted(directory, first, 'one');
+  await using console = await runningConsole({ tls });
+  assert.match(console.url, /^https:/);
+  assert.equal(await statusBy(console.url, first), 200);
+  mounted(directory, second, 'two');
+  assert.equal(await statusBy(console.url, second), 200);
+  await assert.rejects(statusBy(console.url, first), /self-signed certificate|unable to verify/);
+});
+
+test('a directory without a certificate is refused with what to put there, and nothing stays behind', async () => {
+  await using directory = temporaryDirectory('console-tls');
+  await assert.rejects(runningConsole({ tls: directory.path }), {
+    code: 'USAGE',
+    message: /put tls\.crt and tls\.key there/,
+  });
+});
+
+test('over TLS the page of the console is the one of https', async () => {
+  await using directory = temporaryDirectory('console-tls');
+  const own = makeCertificate({ name: '127.0.0.1' });
+  await using console = await runningConsole({ tls: mounted(directory, own, 'one') });
+  const { origin, host } = new URL(console.url);
+  assert.equal(await statusBy(console.url, own, { origin }), 200);
+  assert.equal(await statusBy(console.url, own, { origin: `http://${host}` }), 403);
+});
+
+function statusBy(url: string, { certificate }: Certificate, headers: Record<string, string> = {}): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  https
+    .get(new URL('/readyz', url), { ca: certificate, headers, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    })
+    .once('error', reject);
+  return promise;
+}

@@ -1,0 +1,72 @@
+// What runs once before a release is deleted (the chart's pre-delete hook): takes back what its controllers said, then ends.
+import { DEFAULT_SETTINGS } from '@weir/model';
+import {
+  systemClock as clock,
+  createLogger,
+  errorMessage,
+  logLevel,
+  optional,
+  parseConfig,
+  runProcess,
+  text,
+} from '@weir/runtime';
+import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, type Store, withRedisAccess } from '@weir/store';
+import { KubeApi } from './kubernetes/kube-api.ts';
+import { loadKubeConfig } from './kubernetes/kube-config.ts';
+import { retireFleet } from './retire/retire-fleet.ts';
+import { DNS_LABEL } from './snapshot/formats.ts';
+
+const CONFIG = {
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
+  ...REDIS_SETTINGS,
+  level: logLevel('WEIR_LOG_LEVEL'),
+  loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', { default: DEFAULT_SETTINGS.loadBalancerClass }),
+  namespace: text('WEIR_NAMESPACE', {
+    default: 'weir-system',
+    pattern: /^[a-z0-9-]{1,63}$/,
+    allowed: DNS_LABEL.allowed,
+  }),
+  deployment: optional(text('WEIR_DEPLOYMENT')),
+} as const;
+
+await runProcess('weir-retire', (control) => {
+  const { fleet, redis, level, loadBalancerClass, namespace, deployment } = withRedisAccess(
+    parseConfig(CONFIG, process.env),
+  );
+  const log = createLogger({ name: 'retire', level });
+  const api = new KubeApi(loadKubeConfig());
+  let store: Store | undefined;
+  return {
+    log,
+    parts: [
+      {
+        name: 'store',
+        async start() {
+          store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch((error) => {
+            log.warn({ reason: errorMessage(error) }, 'Redis does not let us in: proxies end with the release');
+            return undefined;
+          });
+        },
+        close: () => store?.close(),
+      },
+      {
+        name: 'retirement',
+        async start(signal) {
+          await retireFleet({
+            api,
+            fleet,
+            loadBalancerClass,
+            namespace,
+            deployment: deployment === undefined ? undefined : { namespace, name: deployment },
+            store,
+            clock,
+            log,
+            signal,
+          });
+          control.stop();
+        },
+        close: () => api.close(),
+      },
+    ],
+  };
+});

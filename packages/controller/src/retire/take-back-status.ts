@@ -1,0 +1,88 @@
+import type { Clock, Logger } from '@weir/runtime';
+import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
+import { type PolicyFacts, policyFactsFor } from '../policy/policy-status.ts';
+import { fieldManagerFor } from '../status/field-manager.ts';
+import { forEachOf } from '../status/for-each-of.ts';
+import { serviceFactsFor } from '../status/service-facts.ts';
+import { isLeftover } from '../status/service-status.ts';
+import { StatusWriter } from '../status/status-writer.ts';
+import { pagesOf } from './pages.ts';
+
+export interface TakingBack {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly loadBalancerClass: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly pageSize?: number;
+}
+
+const WRITERS = 8;
+/** Whoever edits a Service at that moment makes the write of its status meet another version: it is read again. */
+const PASSES = 5;
+const NOTHING = { status: {}, words: '' } as const;
+
+type Target = Parameters<StatusWriter['write']>[0];
+
+/** Addresses and conditions of Services, and what TenantPolicies say: whatever was written by this fleet, and nothing of others. */
+export async function takeBackStatus(options: TakingBack): Promise<void> {
+  const fieldManager = fieldManagerFor(options.loadBalancerClass);
+  const writer = new StatusWriter({ ...options, fieldManager });
+  const services = (raw: Json): Target | undefined => serviceTarget(raw, fieldManager);
+  const policies = (raw: Json): Target | undefined => policyTarget(raw, fieldManager);
+  await passes('Services', { ...options, writer, path: '/api/v1/services', targetFor: services });
+  await passes('TenantPolicies', {
+    ...options,
+    writer,
+    path: '/apis/weir.dev/v1alpha1/tenantpolicies',
+    targetFor: policies,
+  });
+}
+
+interface Passes extends TakingBack {
+  readonly writer: StatusWriter;
+  readonly path: string;
+  targetFor(raw: Json): Target | undefined;
+}
+
+async function passes(what: string, options: Passes): Promise<void> {
+  let left = 0;
+  for (let pass = 1; pass <= PASSES; pass++) {
+    left = await onePass(what, options);
+    if (left === 0) return;
+  }
+  throw new Error(`${left} ${what} still say what this fleet wrote into their status`);
+}
+
+/** Returns how many have to be looked at again. */
+async function onePass(what: string, passes: Passes): Promise<number> {
+  const { signal, log, path, writer, targetFor } = passes;
+  let left = 0;
+  let done = 0;
+  for await (const page of pagesOf({ path }, passes)) {
+    const targets = page.map(targetFor).filter((target) => target !== undefined);
+    await forEachOf(targets, { at: WRITERS, signal }, async (target) => {
+      const { kind } = await writer.write(target, NOTHING);
+      if (kind === 'changed' || kind === 'refused') left += 1;
+      else done += 1;
+    });
+    if (targets.length > 0) log.info({ done, left }, `status of ${what} taken back`);
+  }
+  return left;
+}
+
+function serviceTarget(raw: Json, fieldManager: string): Target | undefined {
+  // Lists leave the kind of their items out, and nothing else here needs it.
+  const facts = serviceFactsFor(raw);
+  if (facts === undefined || !isLeftover(facts, fieldManager)) return undefined;
+  const path = `/api/v1/namespaces/${facts.namespace}/services/${facts.name}`;
+  return { ...facts, apiVersion: 'v1', kind: 'Service', path };
+}
+
+function policyTarget(raw: Json, fieldManager: string): Target | undefined {
+  const facts: PolicyFacts = policyFactsFor(raw);
+  const { managedFields = [] } = raw.metadata as { managedFields?: readonly { manager?: string }[] };
+  if (facts.deleting || !managedFields.some(({ manager }) => manager === fieldManager)) return undefined;
+  const path = `/apis/weir.dev/v1alpha1/tenantpolicies/${facts.name}`;
+  return { ...facts, apiVersion: 'weir.dev/v1alpha1', kind: 'TenantPolicy', path };
+}

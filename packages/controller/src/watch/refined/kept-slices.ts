@@ -1,0 +1,114 @@
+import { dirname } from 'node:path';
+import type { SliceObject } from '@weir/model';
+import { ensureDirectory, errorMessage, type Logger, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
+import type { Json } from '../../kubernetes/kube-api.ts';
+import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
+import type { Refinement } from './refinement.ts';
+
+/** By `namespace/name` of the Service. */
+type Refinements = ReadonlyMap<string, Refinement>;
+
+interface KeptService {
+  readonly service: string;
+  /** As of `Refinement`. */
+  readonly failed: boolean;
+  /** EndpointSlices, as in a manifest. */
+  readonly slices: readonly Json[];
+}
+
+const VERSION = 1;
+
+/** What an API server said last, on disk: after a restart it may be reached over nothing else. */
+export class KeptSlices {
+  readonly #path: string;
+  readonly #log: Logger;
+  #wanted: Refinements | undefined;
+  #writing: Promise<void> | undefined;
+  /** What stands there. */
+  #written = '';
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** A file that cannot be used is none: the files of the user serve. */
+  async read(): Promise<Refinements> {
+    try {
+      const text = await readFileIfPresent(this.#path);
+      return text === undefined ? new Map() : refinementsIn(text);
+    } catch (error) {
+      const fields = { path: this.#path, reason: errorMessage(error) };
+      this.#log.error(fields, 'what the API server said last cannot be used; it is written anew once it is reached');
+      return new Map();
+    }
+  }
+
+  /** The last one asked for is what stands there in the end. */
+  write(refinements: Refinements): void {
+    this.#wanted = refinements;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#wanted !== undefined) {
+      const text = textOf(this.#wanted);
+      this.#wanted = undefined;
+      if (text === this.#written) continue;
+      try {
+        await ensureDirectory(dirname(this.#path));
+        await writeFileAtomic(this.#path, text);
+        this.#written = text;
+      } catch (error) {
+        const fields = { path: this.#path, reason: errorMessage(error) };
+        this.#log.error(fields, 'what the API server says of endpoints is not kept over a restart');
+      }
+    }
+  }
+}
+
+function textOf(refinements: Refinements): string {
+  const services = [...refinements].flatMap(([service, refinement]): KeptService[] =>
+    refinement.kind === 'none'
+      ? []
+      : [{ service, failed: refinement.kind === 'failed', slices: refinement.slices.map(manifestOf) }],
+  );
+  return `${JSON.stringify({ version: VERSION, services }, null, 1)}\n`;
+}
+
+function refinementsIn(text: string): Refinements {
+  const { version, services } = JSON.parse(text) as { version?: unknown; services?: readonly KeptService[] };
+  if (version !== VERSION || !Array.isArray(services)) throw new Error(`it is not of version ${VERSION}`);
+  return new Map(
+    services.map(({ service, failed, slices }: KeptService) => [
+      service,
+      { kind: failed ? 'failed' : 'unread', slices: slices.map(sliceIn) },
+    ]),
+  );
+}
+
+function sliceIn(manifest: Json): SliceObject {
+  const { object, problems } = projectSlice(manifest);
+  if (object === undefined) throw new Error(problems[0]?.message ?? 'it holds no EndpointSlice');
+  return object;
+}
+
+function manifestOf({ namespace, name, uid, serviceName, addressType, ports, endpoints }: SliceObject): Json {
+  return {
+    metadata: { namespace, name, uid, labels: { [SERVICE_NAME_LABEL]: serviceName } },
+    addressType,
+    ports,
+    endpoints: endpoints.map(({ addresses, zone, hintedZones, ready, serving, terminating }) => ({
+      addresses,
+      zone,
+      conditions: { ready, serving, terminating },
+      ...(hintedZones && { hints: { forZones: hintedZones.map((each) => ({ name: each })) } }),
+    })),
+  };
+}

@@ -1,0 +1,176 @@
+import { type Problem, type ServiceObject, type SliceObject, subjectFor, truncate } from '@weir/model';
+import { type Clock, errorMessage, type Logger, type Timer } from '@weir/runtime';
+import type { ApiError } from '../../kubernetes/api-error.ts';
+import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
+import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
+import { type ReflectorTarget, reflect } from '../kubernetes/reflector.ts';
+import { distrusted, lackOf, type Refinement, refinedBy } from './refinement.ts';
+
+export interface SliceWatchOptions {
+  readonly service: ServiceObject;
+  readonly api: Pick<KubeApi, 'request' | 'watch'>;
+  readonly kept: Refinement;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The refinement or the problem is another one now. */
+  readonly changed: () => void;
+}
+
+/**
+ * How long the API server may be away before anybody is told, and before what it said is no longer used alone. Each one that is stopped
+ * takes watches with it, which are open again within a second.
+ */
+const PATIENCE_MS = 10_000;
+/** A server that is away is so in many words, with each try in others: who reads along needs them now and then. */
+const SAME_WORDS_MS = 300_000;
+
+/** The EndpointSlices of one Service of the files, as the API server has them. */
+export class SliceWatch implements ReflectorTarget {
+  readonly #options: SliceWatchOptions;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #service: ServiceObject;
+  #refinement: Refinement;
+  /** By name. */
+  #slices: Map<string, SliceObject> = new Map();
+  /** Those of a list that is not whole yet. */
+  #listing: Map<string, SliceObject> | undefined;
+  #isListed = false;
+  #lack: string | undefined;
+  #failure: ApiError | undefined;
+  #failedAt = 0;
+  /** Running: it has failed for less than `PATIENCE_MS`. */
+  #patience: Timer | undefined;
+  #isLost = false;
+
+  constructor(options: SliceWatchOptions) {
+    this.#options = options;
+    this.#service = options.service;
+    this.#refinement = options.kept;
+    const { api, clock, log, service } = options;
+    const path = `/apis/discovery.k8s.io/v1/namespaces/${service.namespace}/endpointslices`;
+    const query = { labelSelector: `${SERVICE_NAME_LABEL}=${service.name}` };
+    this.#running = reflect({ api, path, query, target: this, clock, log }, this.#closing.signal);
+  }
+
+  get refinement(): Refinement {
+    return this.#refinement;
+  }
+
+  /** Its ports may be others. */
+  set service(service: ServiceObject) {
+    if (service === this.#service) return;
+    this.#service = service;
+    if (this.#isListed) this.#judge();
+  }
+
+  problem(): Problem | undefined {
+    const failure = this.#failure;
+    const message =
+      failure !== undefined && (this.#isLost || failure.code !== 'AWAY')
+        ? `what the API server says of its endpoints cannot be read: ${errorMessage(failure)}; until then ${this.#meanwhile()}. ${this.#remedyFor(failure)}`
+        : this.#lack && `at the API server it has ${this.#lack}; until then ${this.#meanwhile()}`;
+    if (message === undefined) return undefined;
+    const subject = subjectFor('Service', this.#service);
+    return Object.freeze({
+      code: 'EndpointsNotRefined',
+      subject,
+      severity: 'warning',
+      heals: true,
+      message: truncate(message),
+    });
+  }
+
+  listing(): void {
+    this.#listing = new Map();
+  }
+
+  listed(): void {
+    this.#slices = this.#listing ?? new Map();
+    this.#listing = undefined;
+    this.#isListed = true;
+    this.#judge();
+  }
+
+  put(raw: Json): void {
+    const { object } = projectSlice(raw);
+    if (object === undefined) return;
+    (this.#listing ?? this.#slices).set(object.name, beside(object));
+    if (this.#listing === undefined) this.#judge();
+  }
+
+  deleted(raw: Json): void {
+    const { name = '' } = (raw.metadata ?? {}) as { name?: string };
+    if (this.#slices.delete(name)) this.#judge();
+  }
+
+  failed(error: ApiError | undefined): void {
+    const before = this.#failure?.message;
+    this.#setFailure(error);
+    if (error === undefined) {
+      this.#patience?.cancel();
+      this.#patience = undefined;
+      this.#isLost = false;
+    } else if (!this.#isLost) {
+      this.#patience ??= this.#options.clock.setTimeout(() => this.#lose(), PATIENCE_MS);
+    }
+    if (before !== this.#failure?.message) this.#options.changed();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#patience?.cancel();
+    await this.#running;
+  }
+
+  #setFailure(error: ApiError | undefined): void {
+    const now = this.#options.clock.monotonic();
+    const isSame = this.#isLost && error?.code === 'AWAY' && this.#failure?.code === 'AWAY';
+    if (isSame && now - this.#failedAt < SAME_WORDS_MS) return;
+    this.#failure = error;
+    this.#failedAt = now;
+  }
+
+  #lose(): void {
+    this.#patience = undefined;
+    this.#isLost = true;
+    this.#refinement = distrusted(this.#refinement);
+    this.#options.changed();
+  }
+
+  /** A list that lacks something never takes the place of one that does not, nor of the files. */
+  #judge(): void {
+    const slices = [...this.#slices.values()];
+    this.#lack = lackOf(this.#service, slices);
+    if (this.#lack === undefined) this.#refinement = refinedBy(this.#refinement, slices);
+    this.#options.changed();
+  }
+
+  #meanwhile(): string {
+    switch (this.#refinement.kind) {
+      case 'none':
+        return 'those of the files serve';
+      case 'alone':
+        return 'those that it named last serve';
+      case 'unread':
+      case 'failed':
+        return 'those that it named last serve, and those of the files';
+    }
+  }
+
+  #remedyFor({ code }: ApiError): string {
+    switch (code) {
+      case 'FORBIDDEN':
+        return `Grant the user of --kubeconfig get, list and watch of endpointslices.discovery.k8s.io in namespace ${this.#service.namespace}`;
+      case 'UNAUTHORIZED':
+        return 'Correct the user of --kubeconfig';
+      default:
+        return 'Check --kubeconfig: its server and certificate-authority, and whether the API servers run';
+    }
+  }
+}
+
+/** Under a name that no slice of the files has: both may serve. */
+function beside(slice: SliceObject): SliceObject {
+  return Object.freeze({ ...slice, name: `api-server.${slice.name}` });
+}

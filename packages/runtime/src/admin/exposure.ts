@@ -1,0 +1,36 @@
+import { BlockList, isIP } from 'node:net';
+import type { Secret } from '../secret.ts';
+
+export interface Exposure {
+  readonly what: string;
+  readonly advice: string;
+}
+
+export interface Exposed {
+  readonly host: string;
+  readonly tls?: string | undefined;
+  readonly token?: Secret | undefined;
+}
+
+/** What others on the network can read of an admin server there; undefined: nothing. */
+export function exposureOf({ host, tls, token }: Exposed): Exposure | undefined {
+  if (isLoopback(host)) return undefined;
+  if (token === undefined)
+    return {
+      what: 'whoever reaches admin can read metrics, and the names of Services and tenants',
+      advice: 'set WEIR_ADMIN_TOKEN and WEIR_ADMIN_TLS, or listen on loopback',
+    };
+  if (tls === undefined)
+    return { what: 'the token of admin crosses the network in the clear', advice: 'set WEIR_ADMIN_TLS' };
+  return undefined;
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return /^(.+\.)?localhost\.?$/i.test(host);
+  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}

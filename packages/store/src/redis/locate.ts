@@ -1,0 +1,118 @@
+// Which server is the one that serves us now: asked anew for each connection, so that a failover needs no other care.
+import { errorMessage, formatHostPort, type HostPort, parseHostPort } from '@weir/runtime';
+import { StoreError } from '../error.ts';
+import { storeErrorFor } from './fault.ts';
+import type { RedisPlace } from './redis-url.ts';
+
+/** Sends one command to one server, and gives its answer or rejects with what was thrown. */
+export type AskAt = (at: HostPort, command: readonly string[]) => Promise<unknown>;
+
+export interface LocateOptions {
+  /** A key of ours: all are in one slot, and so in one server of a cluster. */
+  readonly key: string;
+  readonly askRedis: AskAt;
+  readonly askSentinel: AskAt;
+}
+
+/** Rejects with `StoreError`: REFUSED when nobody lets us ask, else AWAY. */
+export async function locate(place: RedisPlace, { key, askRedis, askSentinel }: LocateOptions): Promise<HostPort> {
+  switch (place.kind) {
+    case 'single':
+      return place.at;
+    case 'sentinel':
+      return primaryBy(place.sentinels, place.primary, askSentinel);
+    case 'cluster':
+      return ownerOf(key, place.seeds, askRedis);
+  }
+}
+
+type Answer =
+  | { readonly kind: 'named'; readonly at: HostPort }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'failed'; readonly error: StoreError };
+
+/**
+ * What more than half of the sentinels say. One alone may be cut off from the others, together with a primary that has been replaced: whoever
+ * believes it writes where all is thrown away later.
+ */
+function primaryBy(sentinels: readonly HostPort[], primary: string, ask: AskAt): Promise<HostPort> {
+  const { promise, resolve, reject } = Promise.withResolvers<HostPort>();
+  const votes = new Map<string, number>();
+  const answers = sentinels.map(async (at): Promise<Answer> => {
+    const answer = await nameFrom(at, primary, ask);
+    if (answer.kind === 'named') {
+      const name = formatHostPort(answer.at);
+      const count = (votes.get(name) ?? 0) + 1;
+      votes.set(name, count);
+      if (count > sentinels.length / 2) resolve(answer.at);
+    }
+    return answer;
+  });
+  void Promise.all(answers).then((all) => reject(disagreement(sentinels, primary, all)));
+  return promise;
+}
+
+async function nameFrom(at: HostPort, primary: string, ask: AskAt): Promise<Answer> {
+  try {
+    const answer = await ask(at, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primary]);
+    if (!Array.isArray(answer)) return { kind: 'unknown' };
+    return { kind: 'named', at: { host: String(answer[0]), port: Number(answer[1]) } };
+  } catch (thrown) {
+    return { kind: 'failed', error: storeErrorFor(thrown, formatHostPort(at), 'Sentinel') };
+  }
+}
+
+function disagreement(sentinels: readonly HostPort[], primary: string, answers: readonly Answer[]): StoreError {
+  const failures = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.error] : []));
+  const [failure] = failures;
+  if (failure !== undefined && failures.length === answers.length && failures.every(isRefusal)) return failure;
+  const said = answers.map((answer, nth) => {
+    const at = formatHostPort(sentinels[nth] ?? { host: '', port: 0 });
+    if (answer.kind === 'failed') return answer.error.message;
+    return answer.kind === 'unknown' ? `${at} does not know it` : `${at} says ${formatHostPort(answer.at)}`;
+  });
+  if (answers.every(({ kind }) => kind === 'unknown')) {
+    const where = sentinels.map(formatHostPort).join(',');
+    const message = `the sentinels ${where} know no primary "${primary}"; check the name behind # in the Redis URL`;
+    return new StoreError('REFUSED', message);
+  }
+  return new StoreError(
+    'AWAY',
+    `no server is called the primary "${primary}" by more than half of the sentinels of the Redis URL: ${said.join('; ')}`,
+  );
+}
+
+/** The server of the cluster that answers for the key, as the first one that answers knows it. It is asked again once connected. */
+async function ownerOf(key: string, seeds: readonly HostPort[], ask: AskAt): Promise<HostPort> {
+  const errors: StoreError[] = [];
+  const asked = seeds.map(async (at) => {
+    try {
+      await ask(at, ['EXISTS', key]);
+      return at;
+    } catch (thrown) {
+      const moved = movedTo(thrown, at);
+      if (moved !== undefined) return moved;
+      const error = storeErrorFor(thrown, formatHostPort(at));
+      errors.push(error);
+      throw error;
+    }
+  });
+  try {
+    return await Promise.any(asked);
+  } catch {
+    const worth = errors.every(isRefusal) ? errors[0] : errors.find((error) => !isRefusal(error));
+    throw worth ?? new StoreError('AWAY', 'no server of the cluster has answered');
+  }
+}
+
+/** `MOVED 3999 10.0.0.2:6379`; without a host it is that of whoever says so. */
+function movedTo(thrown: unknown, from: HostPort): HostPort | undefined {
+  const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(errorMessage(thrown)) ?? [];
+  if (host === undefined || port === undefined) return undefined;
+  const name = host === '' ? from.host : host;
+  return parseHostPort(formatHostPort({ host: name, port: Number(port) }));
+}
+
+function isRefusal({ code }: StoreError): boolean {
+  return code === 'REFUSED';
+}
