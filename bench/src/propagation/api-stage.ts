@@ -71,7 +71,7 @@ export async function apiStage(options: ApiOptions): Promise<Stage> {
 
 /** Nodes, Services and their slices are objects made by hand. */
 async function prepare({ kubectl }: ControlPlane, { nodes, services, backendPort }: ApiOptions): Promise<void> {
-  const crds = join(root, 'charts/weir/templates/crds');
+  const crds = join(root, 'charts/weir-crds/definitions');
   for (const file of readdirSync(crds)) await kubectl('apply', '-f', join(crds, file));
   await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
   await kubectl('create', 'namespace', namespace);

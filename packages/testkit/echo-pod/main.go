@@ -1,6 +1,7 @@
 // Command echo-pod is the container of pods in tests.
 //
 //	echo-pod PORT   by TCP says its host name and then sends back what comes; by UDP answers each datagram with its host name
+//	echo-pod http   answers each request at port 80 with its host name
 //	echo-pod pause  does nothing, and so holds the namespaces of a pod
 //
 // Asked to end it stops listening at once, as most servers do, and goes when its connections have ended.
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -17,22 +19,31 @@ import (
 )
 
 // To be raised with each change, there and in ../src/programs/go-builds.ts: what is built is kept by it.
-const version = "1.0.0"
+const version = "1.1.0"
 
 func main() {
 	if len(os.Args) != 2 {
-		fail(fmt.Errorf("usage: echo-pod PORT|pause|--version"))
+		fail(fmt.Errorf("usage: echo-pod PORT|http|pause|--version"))
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
 	switch os.Args[1] {
 	case "--version":
 		fmt.Println("echo-pod", version)
+	case "http":
+		go func() { fail(http.ListenAndServe(":80", http.HandlerFunc(tell))) }()
+		<-end
 	case "pause":
 		<-end
 	default:
 		serve(os.Args[1], end)
 	}
+}
+
+func tell(answer http.ResponseWriter, _ *http.Request) {
+	name, err := os.Hostname()
+	fail(err)
+	fmt.Fprintln(answer, "Hostname:", name)
 }
 
 func serve(port string, end <-chan os.Signal) {

@@ -4,6 +4,7 @@ export type { ClusterNode } from './cluster/node.ts';
 export { type Cluster, type ClusterOptions, startCluster } from './cluster/start-cluster.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
+export { type AggregatedApi, aggregatedApi } from './fixtures/aggregated-api.ts';
 export {
   type ApiProxy,
   type Behaviour,
@@ -11,10 +12,20 @@ export {
   type ProxiedRequest,
   startApiProxy,
 } from './fixtures/api-proxy.ts';
-export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './fixtures/control-plane.ts';
+export type { AuditedRequest } from './fixtures/audit.ts';
+export {
+  type ApiServer,
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from './fixtures/control-plane.ts';
 export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
+export { startRedisCluster } from './fixtures/redis-cluster.ts';
+export type { RedisGroup, RedisGroupOptions } from './fixtures/redis-group.ts';
+export { startRedisSentinel } from './fixtures/redis-sentinel.ts';
 export { freePort } from './free-port.ts';
 export { golden } from './golden.ts';
+export { type WeirImages, weirImages } from './images/weir-images.ts';
 export { insideMachine, requireMachine } from './namespace/inside-machine.ts';
 export { insideNamespace, type NamespaceOptions } from './namespace/inside-namespace.ts';
 export { findProgram } from './programs/find-program.ts';

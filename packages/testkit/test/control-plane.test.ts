@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type ControlPlane, eventually, insideNamespace, requireProgram, startControlPlane } from '../src/index.ts';
 
-const namespace = insideNamespace({ addresses: ['10.250.0.1', '10.244.7.8'] });
+const namespace = insideNamespace({ addresses: ['10.250.0.1', '10.250.0.2', '10.244.7.8'] });
 
 describe('a control plane in a namespace of its own', { ...requireProgram('kubernetes'), ...namespace }, () => {
   let cluster: ControlPlane;
@@ -40,6 +40,20 @@ describe('a control plane in a namespace of its own', { ...requireProgram('kuber
     await assert.rejects(cluster.kubectl('get', 'namespace', 'kept'), /refused/);
     await cluster.startApiServer();
     assert.match(await cluster.kubectl('get', 'namespace', 'kept', '-o', 'name'), /namespace\/kept/);
+  });
+});
+
+describe('a control plane of two API servers', { ...requireProgram('kubernetes'), ...namespace }, () => {
+  test('names both in the EndpointSlice that clients find them by, under one certificate', async () => {
+    await using cluster = await startControlPlane({ host: '10.250.0.1', certifiedFor: ['10.250.0.2', '127.0.0.1'] });
+    const second = await cluster.addApiServer('10.250.0.2');
+    await eventually(async () => {
+      const slice = await cluster.kubectl('get', 'endpointslices', 'kubernetes', '-o', 'json');
+      const addresses = JSON.parse(slice).endpoints.flatMap((each: { addresses: string[] }) => each.addresses);
+      assert.deepEqual(addresses.sort(), ['10.250.0.1', '10.250.0.2']);
+    });
+    await cluster.stopApiServer();
+    assert.equal(await cluster.kubectl('get', '--raw', '/readyz', '--server', second.server), 'ok');
   });
 });
 

@@ -62,6 +62,31 @@ describe('a program that is missing', () => {
     assert.equal(readFileSync(path, 'utf8'), 'module\n');
   });
 
+  test('comes with what it looks for at a place of the system, and is told where that is now', {
+    skip: isDebian ? false : 'needs apt-get and dpkg-deb',
+  }, async () => {
+    await using folder = temporaryDirectory('repository');
+    const script = '#!/bin/sh\necho "debootstrap 9.9 with $(cat $DEBOOTSTRAP_DIR/functions), $(weirtest-fetch)"\n';
+    const packages = [
+      {
+        name: 'debootstrap',
+        depends: 'weirtest-fetch',
+        files: { 'usr/sbin/debootstrap': script, 'usr/share/debootstrap/functions': 'its functions' },
+      },
+      { name: 'weirtest-fetch', files: { 'usr/bin/weirtest-fetch': '#!/bin/sh\necho "what it starts"\n' } },
+      { name: 'debian-archive-keyring', files: { 'usr/share/keyrings/debian-archive-keyring.gpg': 'keys' } },
+    ];
+    const env = {
+      PATH: pathWithout('debootstrap', folder.path),
+      WEIR_CACHE: join(folder.path, 'cache'),
+      ...debianRepository(join(folder.path, 'debian'), packages),
+    };
+    const { program } = await provide('debootstrap', env);
+    assert.equal(program.kind, 'available', program.reason);
+    const said = spawnSync(program.path, { encoding: 'utf8', env: { PATH: env.PATH } }).stdout;
+    assert.equal(said, 'debootstrap 9.9 with its functions, what it starts\n');
+  });
+
   test('is said to be missing when no repository has it', { skip: isDebian ? false : 'needs apt-get' }, async () => {
     await using folder = temporaryDirectory('repository');
     const env = {
@@ -113,8 +138,9 @@ test('what is built from Go modules is what the catalog names', () => {
   for (const [build, { folder, version, alongside = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../${folder}/${file}`, import.meta.url), 'utf8');
     assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
+    // A program of ours is in its folder itself.
     const modules = Object.values(catalog).flatMap((origin) =>
-      origin.kind === 'go' && origin.build === build ? [origin.module] : [],
+      origin.kind === 'go' && origin.build === build && !origin.module.startsWith('weir.dev/') ? [origin.module] : [],
     );
     for (const module of [...modules, ...alongside])
       assert.ok(read('tools.go').includes(`"${module}"`), `${module} is in ${folder}/tools.go`);

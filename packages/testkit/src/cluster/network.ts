@@ -60,6 +60,11 @@ function layWire(place: Place, all: readonly Place[]): void {
   setInside(namespace, 'icmp_ratelimit', 0);
 }
 
+/** The end of its wire at the bridge. */
+export function plug({ name }: Place, state: 'in' | 'out'): void {
+  ip([`link set w-${name} ${state === 'in' ? 'up' : 'down'}`]);
+}
+
 function setInside(namespace: string, name: string, value: number): void {
   execFileSync('/usr/bin/nsenter', [`--net=${namespace}`, 'sh', '-c', `echo ${value} > /proc/sys/net/ipv4/${name}`]);
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DNS_ADDRESS } from './dns.ts';
 import { PAUSE_IMAGE } from './images.ts';
 import type { Place } from './network.ts';
 
@@ -64,6 +65,9 @@ export function kubeletSettings({ podNetwork }: Place, { directory, socket }: No
     authorization: { mode: 'AlwaysAllow' },
     containerRuntimeEndpoint: `unix://${socket}`,
     podCIDR: podNetwork,
+    clusterDNS: [DNS_ADDRESS],
+    clusterDomain: 'cluster.local',
+    staticPodPath: join(directory, 'static-pods'),
     podLogsDir: join(directory, 'pod-logs'),
     resolvConf: '',
     failSwapOn: false,

@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { programPath } from '../programs/require-program.ts';
 import { run } from '../programs/run.ts';
 import { type SpawnedProcess, type SpawnOptions, spawnProcess } from '../spawn-process.ts';
-import { type Place, POD_NETWORK } from './network.ts';
+import { type Place, POD_NETWORK, plug } from './network.ts';
 import { cniNetwork, containerdToml, kubeletSettings, type NodeFolders } from './node-settings.ts';
 
 export type ClusterNode = {
@@ -13,14 +13,25 @@ export type ClusterNode = {
   spawn(options: SpawnOptions): Promise<SpawnedProcess>;
   /** What kube-proxy, and whoever else, has told the kernel of the node: the text of nft(8). */
   packetRules(): Promise<string>;
+  /** Pulls its plug out of the network, or puts it back: it goes on, and nobody hears of it. */
+  plug(state: 'in' | 'out'): void;
+  /** Ends every process and pod at once, as a power failure does, and starts anew with what is on its disk. */
+  reboot(): Promise<void>;
 };
 
 export type RunningNode = ClusterNode & { output(): string; close(): Promise<void> };
 
+type NodeSettings = {
+  readonly kubeconfig: string;
+  readonly directory: string;
+  readonly images: readonly string[];
+  readonly staticPods: Readonly<Record<string, string>>;
+};
+
 /** containerd, kubelet and kube-proxy in the network namespace of a node. Returns before the node is ready. */
 export async function startNode(
   place: Place,
-  { kubeconfig, directory, images }: { kubeconfig: string; directory: string; images: string },
+  { kubeconfig, directory, images, staticPods }: NodeSettings,
 ): Promise<RunningNode> {
   const { name, address, namespace } = place;
   const running: SpawnedProcess[] = [];
@@ -36,17 +47,15 @@ export async function startNode(
     );
   };
   const folders = furnish(place, directory);
+  for (const [file, text] of Object.entries(staticPods))
+    writeFileSync(join(folders.directory, 'static-pods', file), text);
   const close = async (): Promise<void> => {
     // first who would start again what is ended
     for (const each of running.toReversed()) await each.stop('SIGKILL');
   };
-  try {
-    await launch(
-      'containerd',
-      ['--config', join(folders.directory, 'containerd.toml')],
-      /containerd successfully booted/,
-    );
-    await run(programPath('ctr'), ['--address', folders.socket, '--namespace', 'k8s.io', 'images', 'import', images]);
+  const bootContainerd = (): Promise<void> =>
+    launch('containerd', ['--config', join(folders.directory, 'containerd.toml')], /containerd successfully booted/);
+  const bootKubernetes = async (): Promise<void> => {
     await launch('kubelet', [
       `--kubeconfig=${kubeconfig}`,
       `--config=${join(folders.directory, 'kubelet.json')}`,
@@ -62,6 +71,19 @@ export async function startNode(
       `--cluster-cidr=${POD_NETWORK}`,
       '--conntrack-max-per-core=0',
     ]);
+  };
+  const reboot = async (): Promise<void> => {
+    const [containerd, ...others] = running.splice(0);
+    for (const each of others) await each.stop('SIGKILL');
+    await killContainers(folders);
+    await containerd?.stop('SIGKILL');
+    await bootContainerd();
+    await bootKubernetes();
+  };
+  try {
+    await bootContainerd();
+    for (const archive of images) await importImages(folders, archive);
+    await bootKubernetes();
   } catch (error) {
     await close();
     throw error;
@@ -71,9 +93,23 @@ export async function startNode(
     address,
     spawn: inside,
     packetRules: () => run('/usr/bin/nsenter', [`--net=${namespace}`, '--', programPath('nft'), 'list', 'ruleset']),
+    plug: (state) => plug(place, state),
+    reboot,
     output: () => running.map((each) => each.output().slice(-4000)).join('\n'),
     close,
   };
+}
+
+async function importImages({ socket }: NodeFolders, archive: string): Promise<void> {
+  await run(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive]);
+}
+
+async function killContainers({ socket }: NodeFolders): Promise<void> {
+  const ctr = (...args: string[]): Promise<string> =>
+    run(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', ...args]);
+  const tasks = (await ctr('tasks', 'list', '--quiet')).split('\n').filter((id) => id !== '');
+  // One that ended meanwhile is what is wanted.
+  await Promise.all(tasks.map((id) => ctr('tasks', 'kill', '--signal', 'SIGKILL', id).catch(() => undefined)));
 }
 
 function furnish(place: Place, directory: string): NodeFolders {
@@ -84,7 +120,7 @@ function furnish(place: Place, directory: string): NodeFolders {
     runc: programPath('runc'),
   };
   const write = (file: string, text: string): void => writeFileSync(join(folders.directory, file), text);
-  mkdirSync(join(folders.directory, 'cni'), { recursive: true });
+  for (const folder of ['cni', 'static-pods']) mkdirSync(join(folders.directory, folder), { recursive: true });
   write('cni/10-pods.conflist', cniNetwork(place, folders));
   write('containerd.toml', containerdToml(folders));
   write('kubelet.json', kubeletSettings(place, folders));

@@ -1,9 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../fixtures/control-plane.ts';
 import { programPath } from '../programs/require-program.ts';
 import { type SpawnedProcess, spawnProcess } from '../spawn-process.ts';
+import { startDns } from './dns.ts';
 import { clusterImages } from './images.ts';
 import { API_SERVER_ADDRESS, layWires, placesFor } from './network.ts';
 import { type ClusterNode, type RunningNode, startNode } from './node.ts';
@@ -12,6 +13,17 @@ export type ClusterOptions = {
   readonly nodes?: number;
   /** Addresses of 10.250.0.0/24 from 10.250.0.100 on, which the test may connect from. */
   readonly clients?: readonly string[];
+  /** As of `ControlPlaneOptions`. */
+  readonly certifiedFor?: readonly string[];
+  readonly audited?: string;
+  /** Where kubelet and kube-proxy look for the API server; default: where it is. */
+  readonly apiServer?: string;
+  /** Static pods of each node, by the name of the file. */
+  readonly staticPods?: Readonly<Record<string, string>>;
+  /** What has to lie in the folders of the machine before a node starts. */
+  readonly prepare?: (control: ControlPlane) => void;
+  /** Archives with images that nodes shall have beside those of `images.ts`. */
+  readonly images?: readonly string[];
 };
 
 export type Cluster = ControlPlane & {
@@ -27,28 +39,51 @@ export type Cluster = ControlPlane & {
  * `role=loadbalancer`. Pods run the images of `images.ts`, and reach each other over routes. For test files that have called
  * `insideMachine`. Returns when all nodes are ready.
  */
-export async function startCluster({ nodes = 2, clients = [] }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({
+  nodes = 2,
+  clients = [],
+  images: more = [],
+  certifiedFor,
+  audited,
+  apiServer,
+  staticPods = {},
+  prepare,
+}: ClusterOptions = {}): Promise<Cluster> {
   const places = placesFor(nodes);
   layWires(places, clients);
   // What kubelets mount in it goes with the machine, and so does the folder: nobody else removes it.
   const directory = mkdtempSync(join(tmpdir(), 'cluster-'));
-  const images = join(directory, 'images.tar');
-  writeFileSync(images, clusterImages());
-  const control = await startControlPlane({ host: API_SERVER_ADDRESS, nodes: 'with-kubelets' });
-  const { kubeconfig } = control;
+  const own = join(directory, 'images.tar');
+  writeFileSync(own, clusterImages());
+  const images = [own, ...more];
+  const control = await startControlPlane({
+    host: API_SERVER_ADDRESS,
+    nodes: 'with-kubelets',
+    ...(certifiedFor && { certifiedFor }),
+    ...(audited && { audited }),
+  });
+  const { kubeconfig, server } = control;
+  const ofNodes = join(directory, 'kubeconfig');
+  writeFileSync(ofNodes, readFileSync(kubeconfig, 'utf8').replace(server, apiServer ?? server), { mode: 0o600 });
+  prepare?.(control);
   const running: RunningNode[] = [];
-  let scheduler: SpawnedProcess | undefined;
+  const beside: SpawnedProcess[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(running.map((node) => node.close()));
-    await scheduler?.stop('SIGKILL');
+    await Promise.all(beside.map((each) => each.stop('SIGKILL')));
     await control.close();
   };
   try {
-    scheduler = await spawnProcess({
+    const scheduler = await spawnProcess({
       command: programPath('kube-scheduler'),
       args: [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--authentication-skip-lookup'],
     });
-    running.push(...(await Promise.all(places.map((place) => startNode(place, { kubeconfig, directory, images })))));
+    beside.push(scheduler, await startDns(control, directory));
+    running.push(
+      ...(await Promise.all(
+        places.map((place) => startNode(place, { kubeconfig: ofNodes, directory, images, staticPods })),
+      )),
+    );
     for (const { name } of places) await control.kubectl('wait', '--for=create', `node/${name}`, '--timeout=60s');
     await control.kubectl('wait', '--for=condition=Ready', 'node', '--all', '--timeout=60s');
   } catch (error) {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { imagesFingerprint } from '../images/fingerprint.ts';
 import { catalog } from './catalog.ts';
 import { type GoBuild, goBuilds } from './go-builds.ts';
 import type { ProgramName } from './program.ts';
@@ -19,6 +20,8 @@ export function cachedProgramPath(name: ProgramName): string {
       return join(goDirectory(origin.build), name);
     case 'pypi':
       return join(pypiDirectory(), name, origin.file);
+    case 'images':
+      return join(imagesDirectory(), 'archives', imagesFingerprint());
   }
 }
 
@@ -34,6 +37,11 @@ export function goDirectory(build: GoBuild): string {
 /** By platform alone: wheels say themselves how old a C library they run on. */
 export function pypiDirectory(): string {
   return join(cacheDirectory(), 'pypi', `${process.platform}-${process.arch}`);
+}
+
+/** Of these there are several at a time: each is named by what went into it. */
+export function imagesDirectory(): string {
+  return join(cacheDirectory(), 'images');
 }
 
 function release(): string {

@@ -7,9 +7,13 @@ export type Origin =
       readonly kind: 'debian';
       /** The packages that are asked for, and the program's file inside what is unpacked. */
       readonly packages: readonly string[];
+      /** Further ones that do as the system has them, if it does. */
+      readonly unlessInstalled?: readonly string[];
       readonly file: string;
       /** Given before all others, as the text of a shell script in which `$root` is where the packages were unpacked. */
       readonly firstArguments?: string;
+      /** Set before it starts, as text of the same script. */
+      readonly variables?: Readonly<Record<string, string>>;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     }
@@ -28,7 +32,9 @@ export type Origin =
       readonly file: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
-    };
+    }
+  /** Not a program but a folder of archives, built from the sources: see images/. */
+  | { readonly kind: 'images' };
 
 export const catalog: Readonly<Record<ProgramName, Origin>> = {
   'redis-server': debian('redis-server', 'usr/bin/redis-server', ['--version'], '7.0'),
@@ -77,6 +83,13 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
     versionArguments: ['--version'],
     minimum: goBuilds['echo-pod'].version,
   },
+  coredns: {
+    kind: 'go',
+    build: 'coredns',
+    module: 'weir.dev/testkit/coredns',
+    versionArguments: ['-version'],
+    minimum: '1.10',
+  },
   helm: {
     kind: 'go',
     build: 'helm',
@@ -84,6 +97,15 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
     versionArguments: ['version', '--template={{.Version}}'],
     minimum: '3.14',
   },
+  // Before the images, which are built by them.
+  debootstrap: {
+    ...debian('debootstrap', 'usr/sbin/debootstrap', ['--version'], '1.0'),
+    unlessInstalled: ['debian-archive-keyring'],
+    // a script, which starts wget by its name
+    variables: { DEBOOTSTRAP_DIR: '$root/usr/share/debootstrap', PATH: '$PATH:$root/usr/bin' },
+  },
+  buildah: debian('buildah', 'usr/bin/buildah', ['--version'], '1.28'),
+  'weir-images': { kind: 'images' },
 };
 
 function debian(

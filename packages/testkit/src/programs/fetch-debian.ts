@@ -8,8 +8,10 @@ import { run } from './run.ts';
 export type DebianProgram = {
   readonly name: string;
   readonly packages: readonly string[];
+  readonly unlessInstalled?: readonly string[];
   readonly file: string;
   readonly firstArguments?: string;
+  readonly variables?: Readonly<Record<string, string>>;
 };
 
 /**
@@ -38,7 +40,7 @@ async function download(
 ): Promise<string> {
   const apt = new PrivateApt(join(base, 'apt'), progress);
   const attempt = async (): Promise<string> => {
-    const packages = await apt.missingPackages(program.packages);
+    const packages = await apt.missingPackages(program.packages, program.unlessInstalled);
     const folder = join(archives, createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16));
     progress(`downloading ${packages.length} Debian package${packages.length === 1 ? '' : 's'}`);
     await apt.download(packages, folder);
@@ -66,11 +68,12 @@ function writeLauncher(scratch: string, program: DebianProgram): void {
   const root = join(scratch, 'root');
   const folders = libraryFolders(root).map((folder) => `$root/${relative(root, folder)}`);
   const first = program.firstArguments === undefined ? '' : ` ${program.firstArguments}`;
+  const variables = Object.entries(program.variables ?? {}).map(([key, value]) => `export ${key}="${value}"\n`);
   const script = `#!/bin/sh
 root=\${0%/*}/../root
 LD_LIBRARY_PATH=${folders.join(':')}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
-exec "$root/${program.file}"${first} "$@"
+${variables.join('')}exec "$root/${program.file}"${first} "$@"
 `;
   const path = join(scratch, 'bin', program.name);
   mkdirSync(dirname(path), { recursive: true });

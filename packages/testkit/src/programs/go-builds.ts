@@ -1,5 +1,5 @@
 /** Programs that are built together, and kept together by their version. */
-export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'helm';
+export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm';
 
 type About = {
   /** A folder beside `src`, whose go.mod and go.sum pin every module. */
@@ -37,7 +37,12 @@ export const goBuilds: Readonly<Record<GoBuild, About>> = {
     tags: ['no_btrfs', 'no_zfs', 'no_devmapper'],
     alongside: [`${plugins}/main/bridge`, `${plugins}/main/loopback`],
   },
-  'echo-pod': { folder: 'echo-pod', version: '1.0.0', effort: 'a few seconds of compiling' },
+  'echo-pod': { folder: 'echo-pod', version: '1.1.0', effort: 'a few seconds of compiling' },
+  coredns: {
+    folder: 'coredns',
+    version: '1.15.0',
+    effort: 'about 60 Go modules, then 1 to 3 minutes of compiling on two cores, once',
+  },
   helm: {
     folder: 'helm',
     version: '4.3.1',

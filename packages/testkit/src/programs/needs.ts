@@ -4,7 +4,7 @@ import type { ProgramName } from './program.ts';
 /** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
 export type Need = ProgramName | NeedSet;
 
-type NeedSet = 'redis' | 'kubernetes' | 'nodes';
+type NeedSet = 'redis' | 'kubernetes' | 'nodes' | 'images';
 
 const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
   redis: ['redis-server'],
@@ -19,10 +19,13 @@ const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
     'ctr',
     'host-local',
     'echo-pod',
+    'coredns',
     'runc',
     'nft',
     'ip',
   ],
+  // Weir's own, built as in production on a base that stands for the official one.
+  images: ['debootstrap', 'buildah', 'weir-images'],
 };
 
 export function programsFor(need: Need): readonly ProgramName[] {

@@ -20,9 +20,9 @@ export class PrivateApt {
     writeFileSync(this.#settings, settingsFor(directory));
   }
 
-  /** The packages and those of their dependencies that the system lacks, each as `name=version`. */
-  async missingPackages(names: readonly string[]): Promise<string[]> {
-    const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', ...names]);
+  /** The packages, and those of the others and of all their dependencies that the system lacks, each as `name=version`. */
+  async missingPackages(names: readonly string[], others: readonly string[] = []): Promise<string[]> {
+    const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', ...names, ...others]);
     const found = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)].map(
       ([, what, version]) => `${what}=${version}`,
     );

@@ -26,4 +26,8 @@ export type ProgramName =
   | 'ctr'
   | 'host-local'
   | 'echo-pod'
-  | 'helm';
+  | 'coredns'
+  | 'helm'
+  | 'debootstrap'
+  | 'buildah'
+  | 'weir-images';

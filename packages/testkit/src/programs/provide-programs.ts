@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { buildImages } from '../images/build-images.ts';
 import { cacheDirectory } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
 import { exclusively } from './exclusively.ts';
@@ -46,5 +47,7 @@ async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): 
       return fetchGo(origin.build, say);
     case 'pypi':
       return fetchPypi({ ...origin, name }, say);
+    case 'images':
+      return buildImages(say);
   }
 }

@@ -1,0 +1,89 @@
+/** CycloneDX 1.6, as far as we write it. */
+export type BillOfMaterials = {
+  readonly bomFormat: 'CycloneDX';
+  readonly specVersion: '1.6';
+  readonly version: 1;
+  readonly metadata: { readonly component: Component };
+  readonly components: readonly Component[];
+};
+
+export type Component = {
+  readonly type: 'container' | 'application' | 'platform' | 'library';
+  readonly 'bom-ref'?: string;
+  readonly name: string;
+  readonly version?: string;
+  readonly purl?: string;
+  readonly cpe?: string;
+  readonly licenses?: readonly License[];
+  readonly components?: readonly Component[];
+};
+
+type License =
+  | { readonly license: { readonly id: string } | { readonly name: string } }
+  | { readonly expression: string };
+
+export type Contents = {
+  /** The package.json of each npm package; ours are those of the scope @weir. */
+  readonly npm: readonly { readonly name: string; readonly version: string; readonly license?: string | undefined }[];
+  readonly debian: readonly { readonly name: string; readonly version: string; readonly architecture: string }[];
+  /** Of which Debian, such as `12`. */
+  readonly release: string;
+  /** `process.versions` of the Node that it brings. */
+  readonly node: Readonly<Record<string, string | undefined>>;
+};
+
+/** What an image is made of, in an order that is always the same, without a date: the same contents give the same bill. */
+export function billOfMaterials(image: string, { npm, debian, release, node }: Contents): BillOfMaterials {
+  const components = [
+    nodeComponent(node),
+    ...debian.map((each) => debianComponent(each, release)),
+    ...npm.map(npmComponent),
+  ];
+  const byReference = new Map(components.map((each) => [each['bom-ref'] ?? each.name, each]));
+  return {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: { component: { type: 'container', name: image } },
+    components: [...byReference].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each),
+  };
+}
+
+/** Numbers of interfaces and of data, which no advisory is about. */
+const notLibraries: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
+
+function nodeComponent(versions: Contents['node']): Component {
+  const version = versions.node ?? '';
+  const inside = Object.entries(versions).flatMap(([name, version]): Component[] =>
+    notLibraries.has(name) || version === undefined ? [] : [{ type: 'library', name, version }],
+  );
+  const purl = `pkg:generic/node@${version}`;
+  return {
+    type: 'platform',
+    'bom-ref': purl,
+    name: 'node',
+    version,
+    purl,
+    cpe: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
+    components: inside,
+  };
+}
+
+function debianComponent({ name, version, architecture }: Contents['debian'][number], release: string): Component {
+  const query = `arch=${architecture}&distro=debian-${release}`;
+  const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?${query}`;
+  return { type: 'library', 'bom-ref': purl, name, version, purl };
+}
+
+function npmComponent({ name, version, license }: Contents['npm'][number]): Component {
+  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+  const licenses = license === undefined ? {} : { licenses: [licenseFor(license)] };
+  // ours are in no registry, where somebody else may take the name
+  if (name.startsWith('@weir/')) return { type: 'application', 'bom-ref': name, name, version, ...licenses };
+  return { type: 'library', 'bom-ref': purl, name, version, purl, ...licenses };
+}
+
+function licenseFor(text: string): License {
+  if (/\s(AND|OR|WITH)\s/.test(text)) return { expression: text };
+  return { license: /^[\w.+-]+$/.test(text) ? { id: text } : { name: text } };
+}

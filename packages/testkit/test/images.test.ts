@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { contextFiles } from '../src/images/context.ts';
+import { imagesFingerprint } from '../src/images/fingerprint.ts';
+import { keepRecent } from '../src/images/keep-recent.ts';
+import { temporaryDirectory } from '../src/index.ts';
+
+test('images are made of sources and what builds them, not of tests', () => {
+  const files = contextFiles();
+  for (const path of [
+    'package-lock.json',
+    'Dockerfile.proxy',
+    'packages/proxy/src/main.ts',
+    'packages/store/src/lua/publish-table.lua',
+    'packages/cli/bin/weir.js',
+    'packages/console/page/index.html',
+    'packages/testkit/images/lay-out',
+  ]) {
+    assert.ok(files.includes(path), `${path} is among them`);
+  }
+  assert.deepEqual(
+    files.filter((path) => /\btest\b|node_modules|dist\//.test(path)),
+    [],
+  );
+});
+
+test('the same sources are named the same', () => {
+  assert.match(imagesFingerprint(), /^[0-9a-f]{16}$/);
+  assert.equal(imagesFingerprint(), imagesFingerprint());
+});
+
+test('of what was built the most recently used are kept', async () => {
+  await using folder = temporaryDirectory('recent');
+  const names = ['oldest', 'older', 'newer', 'newest'];
+  for (const [index, name] of names.entries()) {
+    mkdirSync(join(folder.path, name));
+    utimesSync(join(folder.path, name), index + 1, index + 1);
+  }
+  keepRecent(join(folder.path, 'older'), 3);
+  assert.deepEqual(readdirSync(folder.path).sort(), ['newer', 'newest', 'older']);
+});
