@@ -1,0 +1,86 @@
+{{/* What a process needs to reach Redis: {root, process}. */}}
+{{- define "weir.redisEnvironment" -}}
+{{- $values := .root.Values -}}
+{{- $name := include "weir.fullname" .root -}}
+- name: WEIR_FLEET
+  value: {{ include "weir.fleet" .root | quote }}
+{{- if $values.redis.bundled }}
+- name: WEIR_REDIS_URL
+  value: rediss://{{ $name }}-redis.{{ .root.Release.Namespace }}.svc:6379
+- name: WEIR_REDIS_CA
+  value: /redis/ca.crt
+- name: WEIR_REDIS_USERNAME
+  value: weir-{{ .process }}
+- name: WEIR_REDIS_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ $name }}-redis-users, key: {{ .process }}-password}}
+{{- else }}
+{{- if contains "@" $values.redis.external.url }}
+{{- fail "redis.external.url holds a user or a password, which whoever may read pods would see; put them into a Secret, and its name into redis.external.existingSecret" }}
+{{- end }}
+- name: WEIR_REDIS_URL
+  value: {{ required "redis.bundled is false, and redis.external.url names no other Redis" $values.redis.external.url | quote }}
+{{- with $values.redis.external.existingSecret }}
+{{- if $values.redis.external.ownCa }}
+- name: WEIR_REDIS_CA
+  value: /redis/ca.crt
+{{- end }}
+- name: WEIR_REDIS_USERNAME
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.process }}-username, optional: true}}
+- name: WEIR_REDIS_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.process }}-password, optional: true}}
+{{- if contains "sentinel" $values.redis.external.url }}
+- name: WEIR_REDIS_SENTINEL_USERNAME
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: sentinel-username, optional: true}}
+- name: WEIR_REDIS_SENTINEL_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: sentinel-password, optional: true}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret whose ca.crt verifies Redis; empty: public CAs, or no TLS. */}}
+{{- define "weir.redisCaSecret" -}}
+{{- if .Values.redis.bundled -}}
+{{ include "weir.fullname" . }}-redis-tls
+{{- else if .Values.redis.external.ownCa -}}
+{{ required "redis.external.ownCa is true, and redis.external.existingSecret names no Secret with a ca.crt" .Values.redis.external.existingSecret }}
+{{- end -}}
+{{- end }}
+
+{{- define "weir.redisMount" -}}
+{{- if include "weir.redisCaSecret" . }}
+- {name: redis-ca, mountPath: /redis, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "weir.redisVolume" -}}
+{{- with include "weir.redisCaSecret" . }}
+- name: redis-ca
+  secret: {secretName: {{ . }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- end }}
+{{- end }}
+
+{{/* What private keys are sealed with; nothing where no Secrets are read. */}}
+{{- define "weir.fleetSecretEnvironment" -}}
+{{- if ne .Values.tls.secretAccess "none" }}
+- name: WEIR_FLEET_SECRET
+  valueFrom: {secretKeyRef: {name: {{ .Values.tls.fleetSecret | default (printf "%s-fleet" (include "weir.fullname" .)) }}, key: secret}}
+{{- end }}
+{{- end }}
+
+{{/* Probes and metrics, by TLS and with the token of the release. */}}
+{{- define "weir.adminEnvironment" -}}
+- name: WEIR_ADMIN_TLS
+  value: /admin
+- name: WEIR_ADMIN_TOKEN
+  valueFrom: {secretKeyRef: {name: {{ include "weir.fullname" . }}-admin, key: token}}
+{{- end }}
+
+{{/*
+Of a pod whose Redis password and token are in its environment: with other ones it starts anew. The passwords count only where they are
+kept: beside an external Redis they are made up at each upgrade, and used by nobody.
+*/}}
+{{- define "weir.secretsChecksum" -}}
+{{- include "weir.generate" . -}}
+checksum/secrets: {{ list (ternary .Values.generated.passwords dict .Values.redis.bundled) .Values.generated.token | toJson | sha256sum }}
+{{- end }}

@@ -1,0 +1,30 @@
+{{- define "weir.redisConfiguration" -}}
+port 0
+tls-port 6379
+tls-cert-file /tls/tls.crt
+tls-key-file /tls/tls.key
+tls-ca-cert-file /tls/ca.crt
+tls-auth-clients no
+aclfile /users/users.acl
+dir /data
+appendonly yes
+save ""
+# What it evicts would be gone from the table.
+maxmemory-policy noeviction
+{{- end }}
+
+{{/* A user of its own for each kind of process, with what that needs: see "Users of Redis" in docs/operating.md. */}}
+{{- define "weir.redisUsers" -}}
+{{- include "weir.generate" . -}}
+{{- $own := printf "weir:{%s}:" (include "weir.fleet" .) -}}
+{{- $commands := "+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time" -}}
+{{- $keys := dict
+  "controller" (list "~" "*")
+  "proxy" (list "%R~" "meta" "%R~" "table" "%R~" "keys" "%R~" "changes" "%R~" "cutoff*" "~" "lives" "~" "proxies" "~" "proxy:*" "~" "usage:*")
+  "console" (list "%R~" "meta" "%R~" "table" "%R~" "changes" "%R~" "lives" "%R~" "proxies" "%R~" "proxy:*" "%R~" "usage:*" "~" "cutoff*") -}}
+user default off
+{{- range $user, $rights := $keys }}
+user weir-{{ $user }} on #{{ get $.Values.generated.passwords $user | sha256sum }} {{ $commands }}
+{{- range $pair := chunk 2 $rights }} {{ first $pair }}{{ $own }}{{ last $pair }}{{ end }}
+{{- end }}
+{{- end }}
