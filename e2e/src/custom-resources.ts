@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ControlPlane } from '@weir/testkit';
 
-const folder = fileURLToPath(new URL('../../charts/weir/templates/crds/', import.meta.url));
+const folder = fileURLToPath(new URL('../../charts/weir-crds/definitions/', import.meta.url));
 
 /** Those of the chart, as `docs/operating.md` says. */
 export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {

@@ -57,6 +57,7 @@ test('docs/errors.md says of every reason of a refusal what it means', () => {
 
 test('docs/operating.md lists every setting of the processes, and no other', () => {
   const paths = [
+    'store/src/redis/redis-settings.ts',
     'controller/src/main.ts',
     'controller/src/config/secret-settings.ts',
     'proxy/src/main.ts',

@@ -66,7 +66,10 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
       'tenantpolicies.weir.dev',
     ]);
     const [problem] = (await fleet.problems()).filter(({ code }) => code === 'MissingCustomResource');
-    assert.match(problem?.message ?? '', /kubectl apply -f charts\/weir\/templates\/crds/);
+    assert.match(
+      problem?.message ?? '',
+      /helm upgrade with crds.install, or kubectl apply -f charts\/weir-crds\/definitions/,
+    );
 
     await applyCustomResources(fleet.cluster);
     await eventually(async () => assert.deepEqual(await codes('MissingCustomResource'), []), SLOW);

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { eventually } from '@weir/testkit';
 import { addressesIn, conditionIn, type ServiceStatus, statusWhen } from '../kubernetes-objects.ts';
 import { type Answer, ask, type Question } from './ask.ts';
-import type { RealFleet } from './real-fleet.ts';
+import type { InCluster } from './in-cluster.ts';
 
 export type Asked = Omit<Question, 'host'>;
 
 /** Published on both nodes, with nothing to complain about. */
-export async function servedWell(fleet: RealFleet, path: string): Promise<ServiceStatus> {
+export async function servedWell(fleet: InCluster, path: string): Promise<ServiceStatus> {
   const status = await statusWhen(
     fleet.cluster,
     path,
@@ -20,7 +20,7 @@ export async function servedWell(fleet: RealFleet, path: string): Promise<Servic
 }
 
 /** Soon, and from then on. */
-export async function comesTo(fleet: RealFleet, asked: Asked, kind: Answer['kind']): Promise<void> {
+export async function comesTo(fleet: InCluster, asked: Asked, kind: Answer['kind']): Promise<void> {
   for (const host of fleet.addresses) {
     await eventually(async () => assertKind({ ...asked, host }, kind), { timeoutMs: 15_000, intervalMs: 100 });
   }
@@ -28,7 +28,7 @@ export async function comesTo(fleet: RealFleet, asked: Asked, kind: Answer['kind
 }
 
 /** A few times in a row at each address, so that every worker of every proxy is met. */
-export async function staysAt(fleet: RealFleet, asked: Asked, kind: Answer['kind']): Promise<void> {
+export async function staysAt(fleet: InCluster, asked: Asked, kind: Answer['kind']): Promise<void> {
   const times = kind === 'silent' ? 1 : 8;
   for (const host of fleet.addresses) {
     for (let time = 0; time < times; time++) await assertKind({ ...asked, host }, kind);

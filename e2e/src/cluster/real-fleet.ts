@@ -10,17 +10,12 @@ import {
   startRedis,
 } from '@weir/testkit';
 import { applyCustomResources } from '../custom-resources.ts';
+import { type InCluster, inCluster } from './in-cluster.ts';
 
 /** What clients connect from. */
 export const CLIENTS = ['10.250.0.101', '10.250.0.102'] as const;
 
-export interface RealFleet extends AsyncDisposable {
-  readonly cluster: Cluster;
-  /** Of the nodes, which is what is published. */
-  readonly addresses: readonly string[];
-  apply(...objects: readonly object[]): Promise<void>;
-  /** Changes the `spec` of a Service, as `kubectl edit` does; lists are replaced. */
-  change(path: string, spec: object): Promise<void>;
+export interface RealFleet extends InCluster, AsyncDisposable {
   output(): string;
   close(): Promise<void>;
 }
@@ -40,17 +35,7 @@ export async function startRealFleet(): Promise<RealFleet> {
   running.push(await spawnProcess(controllerIn(cluster, common)));
   for (const node of cluster.nodes) running.push(await node.spawn(proxyOn(node, common)));
   return {
-    cluster,
-    addresses: cluster.nodes.map(({ address }) => address),
-    async apply(...objects) {
-      const list = { apiVersion: 'v1', kind: 'List', items: objects };
-      await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(list) });
-    },
-    async change(path, spec) {
-      const [namespace = '', name = ''] = path.split('/');
-      const patch = JSON.stringify({ spec });
-      await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', patch);
-    },
+    ...inCluster(cluster),
     output: () => running.map((process) => process.output().slice(-4000)).join('\n'),
     close,
     [Symbol.asyncDispose]: close,

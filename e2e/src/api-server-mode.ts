@@ -1,0 +1,84 @@
+// `weir standalone` in front of the API servers of a cluster, as docs/api-server.md has it, from the files of docs/examples/api-server.
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ControlPlane, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { parse, stringify } from 'yaml';
+
+const examples = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));
+const bin = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
+
+/** Where everybody on the node finds the API servers. */
+export const HERE = 'https://127.0.0.1:7443';
+
+export interface ApiServerMode extends AsyncDisposable {
+  /** Paths of kubeconfigs for 127.0.0.1:7443: of the administrator, and of whoever may read EndpointSlices only. */
+  readonly kubeconfig: string;
+  /** What an administrator signs in with. */
+  readonly credentials: { readonly ca: string; readonly token: string };
+  /** Addresses of API servers that it has kept. */
+  kept(): readonly string[];
+  output(): string;
+  /** Lets Weir sign in by this token from now on. */
+  signIn(token: string): void;
+  start(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Ready to be started. `addresses` are those of the files. */
+export function apiServerMode(cluster: ControlPlane, addresses: readonly string[]): ApiServerMode {
+  const directory = temporaryDirectory('api-server-mode');
+  const settings = join(directory.path, 'settings');
+  const state = join(directory.path, 'state');
+  const kubeconfig = join(directory.path, 'admin.conf');
+  mkdirSync(settings);
+  writeEndpoints(settings, addresses, Number(new URL(cluster.server).port));
+  const admin = parse(readFileSync(cluster.kubeconfig, 'utf8'));
+  const data: string = admin.clusters[0].cluster['certificate-authority-data'];
+  const ca = Buffer.from(data, 'base64').toString();
+  admin.clusters[0].cluster.server = HERE;
+  writeFileSync(kubeconfig, stringify(admin));
+  const signIn = (token: string): void => {
+    admin.users[0].user.token = token;
+    writeFileSync(join(settings, 'kubeconfig'), stringify(admin));
+  };
+  const token: string = admin.users[0].user.token;
+  let running: SpawnedProcess | undefined;
+  let before = '';
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
+    await running?.stop(signal);
+    before += running?.output() ?? '';
+    running = undefined;
+  };
+  return {
+    kubeconfig,
+    credentials: { ca, token },
+    kept() {
+      const path = join(state, 'api-server-endpoints.json');
+      const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+      return [...text.matchAll(/"(10\.[\d.]+)"/g)].map(([, address = '']) => address).sort();
+    },
+    output: () => before + (running?.output() ?? ''),
+    signIn,
+    async start() {
+      const options = [`--filename=${settings}`, `--kubeconfig=${join(settings, 'kubeconfig')}`, `--state=${state}`];
+      const args = [bin, 'standalone', ...options, '--console=off', '--workers=1'];
+      running = await spawnProcess({ command: process.execPath, args, readyWhen: /^ready$/m });
+    },
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await directory.close();
+    },
+  };
+}
+
+/** The manifest of the docs, with other addresses. */
+function writeEndpoints(settings: string, addresses: readonly string[], port: number): void {
+  const path = join(settings, 'endpoints.yaml');
+  copyFileSync(join(examples, 'endpoints.yaml'), path);
+  const text = readFileSync(path, 'utf8');
+  const [head = ''] = text.split('endpoints:\n');
+  const endpoints = addresses.map((address) => `  - addresses: [${address}]\n`).join('');
+  writeFileSync(path, `${head.replace('port: 6443', `port: ${port}`)}endpoints:\n${endpoints}`);
+}

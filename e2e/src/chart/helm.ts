@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { programPath, spawnProcess } from '@weir/testkit';
+
+/** What helm printed. */
+export interface Said {
+  readonly ok: boolean;
+  /** Of stdout alone. */
+  readonly stdout: string;
+  /** Of both. */
+  readonly text: string;
+}
+
+/** Runs helm, which knows of no cluster but that of `env`. URLs among the arguments are paths. */
+export async function helm(args: readonly (string | URL)[], env: NodeJS.ProcessEnv = {}): Promise<Said> {
+  const running = await spawnProcess({
+    command: programPath('helm'),
+    name: 'helm',
+    args: args.map((each) => (each instanceof URL ? fileURLToPath(each) : each)),
+    env: { ...process.env, KUBECONFIG: '/dev/null', ...env },
+    mayExit: true,
+  });
+  const { code } = await running.exited;
+  return { ok: code === 0, stdout: running.stdout(), text: running.output() };
+}

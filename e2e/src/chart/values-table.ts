@@ -1,0 +1,34 @@
+import type { ChartValue } from './values-tree.ts';
+
+/** Markdown: a table of what stands alone, then a heading and a table for each section of the first level. */
+export function tablesFor(values: readonly ChartValue[]): string {
+  const alone = values.filter(({ children }) => children === undefined);
+  const sections = values.flatMap((each) =>
+    each.children === undefined ? [] : [`### ${each.key}`, ...paragraphs(each), table(leaves(each.children))],
+  );
+  return [...(alone.length === 0 ? [] : [table(alone)]), ...sections].join('\n\n');
+}
+
+const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
+  values.flatMap((each) => (each.children === undefined ? [each] : [each, ...leaves(each.children)]));
+
+const paragraphs = ({ text }: ChartValue): readonly string[] => (text === '' ? [] : text.split('\n'));
+
+function table(values: readonly ChartValue[]): string {
+  // a section within a section has a line only for what is said of all of it
+  const rows = values.filter(({ text, children }) => children === undefined || text !== '').map(row);
+  return ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+function row(value: ChartValue): string {
+  const shown = value.children === undefined ? code(defaultText(value.default)) : '';
+  const choices = value.choices.map(({ word, meaning }) => `${code(word === '' ? '""' : word)}: ${meaning}`);
+  const meaning = [...paragraphs(value), ...choices].join('<br>').replaceAll('|', '\\|');
+  return `| \`${value.path}\` | ${shown} | ${meaning} |`;
+}
+
+function defaultText(value: unknown): string {
+  return typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
+}
+
+const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;

@@ -1,0 +1,144 @@
+// Weir as an operator has it: its images in the nodes of a cluster, and a release of its chart.
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Cluster, startCluster, temporaryDirectory, weirImages } from '@weir/testkit';
+import { WEIR_CHART } from '../chart/chart-folder.ts';
+import { helm, type Said } from '../chart/helm.ts';
+import { type InCluster, inCluster } from './in-cluster.ts';
+import { CLIENTS } from './real-fleet.ts';
+
+export const NAMESPACE = 'weir-system';
+/** One for each release that a test installs. */
+const VOLUMES = [1, 2, 3] as const;
+
+export interface ChartFleet extends InCluster, AsyncDisposable {
+  /** By which helm and kubectl find the cluster. */
+  readonly env: NodeJS.ProcessEnv;
+  /** As `helm ARGS -n weir-system`; rejects with what it printed when it fails. */
+  helm(...args: readonly string[]): Promise<string>;
+  /** `helm upgrade --install RELEASE charts/weir --wait` with more arguments. */
+  install(release: string, ...args: readonly string[]): Promise<string>;
+  kubectl(...args: Parameters<Cluster['kubectl']>): Promise<string>;
+  /** The object as it is now. */
+  get<T>(...args: string[]): Promise<T>;
+  /** What its pods and nodes say, for a test that fails. */
+  output(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A cluster with nodes that carry traffic, a volume for Redis on the first of them, and nothing of Weir but its images. */
+export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number } = {}): Promise<ChartFleet> {
+  const { proxy, controller, redis } = await weirImages();
+  const home = temporaryDirectory('helm');
+  const cluster = await startCluster({
+    nodes,
+    audited: NAMESPACE,
+    clients: CLIENTS,
+    images: [proxy, controller, redis],
+  });
+  const { kubectl } = cluster;
+  const env = {
+    KUBECONFIG: cluster.kubeconfig,
+    HELM_CACHE_HOME: `${home.path}/cache`,
+    HELM_CONFIG_HOME: `${home.path}/config`,
+    HELM_DATA_HOME: `${home.path}/data`,
+  };
+  const run = async (args: readonly string[]): Promise<string> =>
+    said(await helm([...args, `--namespace=${NAMESPACE}`], env));
+  const close = async (): Promise<void> => {
+    await cluster.close();
+    await home.close();
+  };
+  const fleet: ChartFleet = {
+    ...inCluster(cluster),
+    env,
+    helm: (...args) => run(args),
+    install: (release, ...args) =>
+      run([
+        'upgrade',
+        '--install',
+        release,
+        fileURLToPath(WEIR_CHART),
+        '--create-namespace',
+        '--wait',
+        '--timeout=3m',
+        ...args,
+      ]),
+    kubectl,
+    get: async (...args) => JSON.parse(await kubectl('get', ...args, '-o', 'json')) as never,
+    async output() {
+      const pods = await kubectl('describe', 'pods', '-n', NAMESPACE).catch(String);
+      const logs = await kubectl(
+        'logs',
+        '-n',
+        NAMESPACE,
+        '-l=app.kubernetes.io/name=weir',
+        '--all-containers',
+        '--prefix',
+        '--tail=40',
+      ).catch(String);
+      return `${pods}\n${logs}\n${cluster.output()}`;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+  try {
+    for (const node of cluster.nodes) await advisedKernel(node);
+    await fleet.apply(...volumes(cluster.nodes[0]?.name ?? ''));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return fleet;
+}
+
+function said({ ok, text, stdout }: Said): string {
+  if (!ok) throw new Error(text);
+  return stdout;
+}
+
+/** What the notes of the chart ask of a node. */
+async function advisedKernel(node: Cluster['nodes'][number]): Promise<void> {
+  const setting = await node.spawn({
+    command: 'sh',
+    args: ['-c', 'echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && echo 131072 > /proc/sys/net/ipv4/tcp_notsent_lowat'],
+    mayExit: true,
+  });
+  const { code } = await setting.exited;
+  if (code !== 0) throw new Error(`the kernel setting cannot be made: ${setting.output()}`);
+}
+
+/** Clusters have a class of volumes that makes them; here they are there already. */
+function volumes(node: string): readonly object[] {
+  const name = 'of-the-test';
+  const folderOf = (number: number): string => `/var/lib/volumes/${number}`;
+  for (const number of VOLUMES) mkdirSync(folderOf(number), { recursive: true });
+  return [
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+      provisioner: 'kubernetes.io/no-provisioner',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    },
+    ...VOLUMES.map((number) => ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: `${name}-${number}` },
+      spec: {
+        storageClassName: name,
+        capacity: { storage: '2Gi' },
+        accessModes: ['ReadWriteOnce'],
+        persistentVolumeReclaimPolicy: 'Retain',
+        local: { path: folderOf(number) },
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
+            ],
+          },
+        },
+      },
+    })),
+  ];
+}

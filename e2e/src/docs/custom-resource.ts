@@ -1,0 +1,74 @@
+// What the reference of the custom resources is made of: a CustomResourceDefinition of the chart, as far as a reader needs it.
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+/** Of OpenAPI what the definitions use. */
+export interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly format?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema;
+  readonly items?: Schema;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-validations'?: readonly { readonly message: string }[];
+}
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** Above 0: with `-o wide` only. */
+  readonly priority?: number;
+}
+
+export interface CustomResource {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: 'Cluster' | 'Namespaced';
+  readonly columns: readonly PrinterColumn[];
+  readonly schema: Schema;
+}
+
+interface Definition {
+  readonly spec: {
+    readonly group: string;
+    readonly scope: CustomResource['scope'];
+    readonly names: { readonly kind: string; readonly plural: string };
+    readonly versions: readonly {
+      readonly name: string;
+      readonly additionalPrinterColumns?: readonly PrinterColumn[];
+      readonly schema: { readonly openAPIV3Schema: Schema };
+    }[];
+  };
+}
+
+const FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
+
+/** In the order of their kinds, one for each version. */
+export function customResources(): readonly CustomResource[] {
+  const files = readdirSync(FOLDER).sort();
+  return files.flatMap((file) => resourcesOf(parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Definition));
+}
+
+function resourcesOf({ spec: { group, scope, names, versions } }: Definition): readonly CustomResource[] {
+  return versions.map(({ name: version, additionalPrinterColumns: columns = [], schema }) => ({
+    group,
+    version,
+    kind: names.kind,
+    plural: names.plural,
+    scope,
+    columns,
+    schema: schema.openAPIV3Schema,
+  }));
+}

@@ -1,0 +1,156 @@
+// What the processes of a fleet really expose: each is started, and asked as Prometheus asks.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  connectRaw,
+  echoServer,
+  eventually,
+  freePort,
+  type Redis,
+  type SpawnedProcess,
+  spawnProcess,
+  startRedis,
+  temporaryDirectory,
+} from '@weir/testkit';
+
+export interface ExposedMetric {
+  readonly name: string;
+  readonly type: string;
+  /** Of the series that there are, without `le`; undefined: none was there. */
+  readonly labels: readonly string[] | undefined;
+}
+
+export type Program = 'proxy' | 'controller' | 'console';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** The name under which standalone publishes. */
+const FLEET = 'standalone';
+
+/** Of a proxy that has served and refused clients, a console beside it, and a controller that reaches no API server. */
+export async function exposedMetrics(): Promise<Readonly<Record<Program, readonly ExposedMetric[]>>> {
+  await using redis = await startRedis();
+  await using backend = await echoServer();
+  await using directory = temporaryDirectory('metrics');
+  const [served, refused] = [await freePort(), await freePort()];
+  await publish(redis, directory.path, [
+    manifest('web', served, backend.port),
+    manifest('down', refused, await freePort()),
+    POLICY,
+  ]);
+  const kubeconfig = join(directory.path, 'kubeconfig');
+  writeFileSync(kubeconfig, KUBECONFIG);
+  const common = { WEIR_REDIS_URL: redis.url, WEIR_FLEET: FLEET };
+  const [proxyAt, consoleAt, controllerAt] = [await freePort(), await freePort(), await freePort()].map(local);
+  await using _proxy = await start('proxy', {
+    ...common,
+    WEIR_NODE: 'local',
+    WEIR_WORKERS: '1',
+    WEIR_ADMIN: proxyAt ?? '',
+  });
+  await using _console = await start('console', { ...common, WEIR_CONSOLE: consoleAt ?? '' });
+  await using _controller = await start('controller', {
+    ...common,
+    WEIR_ADMIN: controllerAt ?? '',
+    KUBECONFIG: kubeconfig,
+  });
+  await using _client = await oneClient(served);
+  await eventually(() => askInVain(refused), SOON);
+  const proxy = await metricsOf(proxyAt ?? '', ['weir_service_refused_total{', 'weir_worker_heap_bytes{']);
+  return {
+    proxy,
+    console: await metricsOf(consoleAt ?? '', ['weir_tenant_used{', 'weir_tenant_limit{']),
+    controller: await metricsOf(controllerAt ?? '', ['weir_controller_api_requests_total{']),
+  };
+}
+
+const SOON = { timeoutMs: 60_000, intervalMs: 100 };
+const local = (port: number): string => `127.0.0.1:${port}`;
+
+/** The table of these manifests is in Redis afterwards, for whoever asks. */
+async function publish(redis: Redis, directory: string, manifests: readonly string[]): Promise<void> {
+  const file = join(directory, 'manifests.yaml');
+  writeFileSync(file, manifests.join('---\n'));
+  const args = ['standalone', '-f', file, '--classless', '--console', 'off', '--redis', redis.url, '--workers', '1'];
+  const standalone = await spawnProcess({
+    command: process.execPath,
+    args: [`${ROOT}packages/cli/bin/weir.js`, ...args],
+    readyWhen: /^ready/m,
+  });
+  await standalone.stop('SIGTERM');
+}
+
+function start(program: Program, settings: Readonly<Record<string, string>>): Promise<SpawnedProcess> {
+  return spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', `${ROOT}packages/${program}/src/main.ts`],
+    env: { ...process.env, ...settings },
+    name: program,
+  });
+}
+
+/** It stays, so that there is one that is active. */
+async function oneClient(port: number): Promise<AsyncDisposable> {
+  return eventually(async () => {
+    const client = await connectRaw({ port });
+    await client.send('x');
+    await client.take(1);
+    return client;
+  }, SOON);
+}
+
+async function askInVain(port: number): Promise<void> {
+  await using client = await connectRaw({ port });
+  await client.ended;
+}
+
+/** When series that begin like these are there. */
+async function metricsOf(at: string, wanted: readonly string[]): Promise<readonly ExposedMetric[]> {
+  let text = '';
+  await eventually(async () => {
+    text = await (await fetch(`http://${at}/metrics`)).text();
+    const missing = wanted.filter((series) => !text.includes(`\n${series}`));
+    if (missing.length > 0) throw new Error(`there is no ${missing.join(', no ')} in\n${text}`);
+  }, SOON);
+  return [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
+    name,
+    type,
+    labels: labelsOf(name, text),
+  }));
+}
+
+function labelsOf(name: string, text: string): readonly string[] | undefined {
+  const series = new RegExp(`^${name}(?:_bucket)?(\\{.*\\})? [^ ]+$`, 'm').exec(text);
+  if (series === null) return undefined;
+  return [...(series[1] ?? '').matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le');
+}
+
+function manifest(name: string, port: number, endpoint: number): string {
+  return `apiVersion: v1
+kind: Service
+metadata: { name: ${name}, namespace: shop }
+spec: { type: LoadBalancer, ports: [{ port: ${port} }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: ${name}-1, namespace: shop, labels: { kubernetes.io/service-name: ${name} } }
+addressType: IPv4
+ports: [{ port: ${endpoint} }]
+endpoints: [{ addresses: [127.0.0.1] }]
+`;
+}
+
+const POLICY = `apiVersion: weir.dev/v1alpha1
+kind: TenantPolicy
+metadata: { name: shop }
+spec: { limits: { services: 5 } }
+`;
+
+/** Nobody listens there. */
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+clusters: [{ name: none, cluster: { server: "https://127.0.0.1:1" } }]
+users: [{ name: none, user: { token: none } }]
+contexts: [{ name: none, context: { cluster: none, user: none } }]
+current-context: none
+`;

@@ -1,0 +1,17 @@
+// The Markdown pages of the repository that somebody reads. Fragments of the changelog are not: each becomes a line of it.
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const PAGES = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
+
+/** Paths from the root of the repository, with `/` between. */
+export function pages(): readonly string[] {
+  return globSync(PAGES, { cwd: ROOT })
+    .map((path) => path.replaceAll('\\', '/'))
+    .sort();
+}
+
+export function readPage(path: string): string {
+  return readFileSync(`${ROOT}${path}`, 'utf8');
+}

@@ -1,0 +1,70 @@
+// The commands of a page, and what they print: fences of kind `console`, in which a line that begins with "$ " is a command, and what
+// follows is its output.
+import { spawnProcess } from '@weir/testkit';
+
+export interface Command {
+  readonly line: string;
+  readonly output: string;
+}
+
+const FENCE = /^```console\n(.*?)^```$/gms;
+
+export function commandsIn(page: string): readonly Command[] {
+  return [...page.matchAll(FENCE)].flatMap(([, text = '']) => commandsOf(text));
+}
+
+function commandsOf(fence: string): readonly Command[] {
+  return fence
+    .split(/^(?=\$ )/m)
+    .filter((part) => part !== '')
+    .map((part) => {
+      const end = part.indexOf('\n');
+      return { line: part.slice(2, end), output: part.slice(end + 1) };
+    });
+}
+
+/** The page with these outputs in place of its own, in their order. */
+export function withOutputs(page: string, outputs: readonly string[]): string {
+  const rest = outputs.values();
+  return page.replaceAll(FENCE, (_, text: string) => {
+    const parts = commandsOf(text).map(({ line }) => `$ ${line}\n${rest.next().value ?? ''}`);
+    return `\`\`\`console\n${parts.join('')}\`\`\``;
+  });
+}
+
+/** What it prints on both, without what differs from run to run. */
+export async function outputOf(
+  line: string,
+  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+): Promise<string> {
+  const shell = await spawnProcess({
+    command: 'bash',
+    name: line,
+    args: ['-c', `${line} 2>&1`],
+    mayExit: true,
+    ...options,
+  });
+  await shell.exited;
+  return masked(shell.stdout());
+}
+
+/** Times, ages, amounts, and parts of names that Kubernetes chooses; with the width of columns that depends on them. */
+export function masked(text: string): string {
+  return columnsFrom(text)
+    .replaceAll(/^level=INFO msg="found symbolic link.*\n/gm, '')
+    .replaceAll(/^(LAST DEPLOYED: ).*/gm, '$1…')
+    .replaceAll(/\b(web|weir-\w+)-[0-9a-z]{8,10}-[0-9a-z]{5}\b/g, '$1-…')
+    .replaceAll(/(?<= )(?:\d+[dhms])+(?= *(?:\n|$))/g, '…')
+    .replaceAll(/(?<= after )\d+(?= ms)/g, '…')
+    .replaceAll(/\b10\.96\.\d+\.\d+\b/g, '10.96.…')
+    .replaceAll(/[ \t]+$/gm, '');
+}
+
+const VARYING = /^NAME .*(?:CLUSTER-IP|RECEIVED)/;
+
+/** Tables with a column of addresses or bytes are narrowed to three blanks between columns, and bytes that depend on the moment left out. */
+function columnsFrom(text: string): string {
+  if (!VARYING.test(text)) return text;
+  const narrow = text.replaceAll(/ {2,}/g, '   ');
+  return narrow.includes('RECEIVED') ? narrow.replaceAll(/^(\S+ {3}\S+ {3})\d+ {3}\d+/gm, '$1…   …') : narrow;
+}

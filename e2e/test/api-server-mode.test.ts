@@ -1,0 +1,175 @@
+// docs/api-server.md: all API servers of a cluster behind 127.0.0.1:7443, while they come, go and die.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import {
+  type ApiServer,
+  type ControlPlane,
+  eventually,
+  insideNamespace,
+  requireProgram,
+  spawnProcess,
+  startControlPlane,
+} from '@weir/testkit';
+import { type ApiServerMode, apiServerMode, HERE } from '../src/api-server-mode.ts';
+import { type KubectlLoop, loopKubectl } from '../src/kubectl-loop.ts';
+import { type KubeletWatch, watchAsKubelet } from '../src/kubelet-watch.ts';
+
+const FIRST = '10.250.0.1';
+const SECOND = '10.250.0.2';
+/** Of the files, and nobody's: a control plane that is still to come. */
+const THIRD = '10.250.0.3';
+const example = (name: string): string =>
+  fileURLToPath(new URL(`../../docs/examples/api-server/${name}`, import.meta.url));
+
+const requirement = {
+  ...requireProgram('kubernetes'),
+  ...insideNamespace({ addresses: [FIRST, SECOND] }),
+  timeout: 600_000,
+};
+
+/** A lease of 15 seconds, looked at every 10 by the other one; then 5 of `drain-timeout`. */
+const AFTER_A_DEATH = { timeoutMs: 45_000, intervalMs: 200 };
+/** Besides, Weir's own watch may be open to it: 30 seconds of silence, and 10 for each try that meets it again. */
+const AFTER_A_HANG = { timeoutMs: 120_000, intervalMs: 200 };
+const SOON = { timeoutMs: 20_000, intervalMs: 100 };
+
+describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () => {
+  let cluster: ControlPlane;
+  let second: ApiServer;
+  let weir: ApiServerMode;
+  let kubectl: KubectlLoop | undefined;
+  let kubelet: KubeletWatch | undefined;
+  let made = 0;
+
+  before(async () => {
+    cluster = await startControlPlane({ host: FIRST, certifiedFor: [SECOND, '127.0.0.1'] });
+    weir = apiServerMode(cluster, [FIRST, THIRD]);
+  });
+  after(async () => {
+    await kubectl?.close();
+    await kubelet?.close();
+    await weir?.[Symbol.asyncDispose]();
+    await cluster?.close();
+  });
+
+  /** Something new reaches the watch, and kubectl goes on. */
+  async function isServed(how = SOON): Promise<void> {
+    made += 1;
+    const name = `seen-${made}`;
+    const { answered = 0 } = kubectl ?? {};
+    await eventually(() => admin('create', 'configmap', name), how);
+    await eventually(() => {
+      assert.ok(kubelet?.seen.has(name), `the watch has not seen ${name}`);
+      assert.ok((kubectl?.answered ?? 0) > answered + 1, 'kubectl does not answer');
+    }, how);
+  }
+
+  /** With the administrator's kubeconfig through 127.0.0.1:7443. */
+  function admin(...args: string[]): Promise<string> {
+    return cluster.kubectl(...args, '--server', HERE, '--request-timeout=10s');
+  }
+
+  function neverFailedTwiceInARow(): void {
+    const all = [...(kubectl?.failures ?? []), ...(kubelet?.failures ?? [])];
+    assert.deepEqual(
+      all.filter(({ inARow }) => inARow > 1),
+      [],
+      weir.output(),
+    );
+  }
+
+  test('the static list serves at once; a kubeconfig that is missing, or may not, is one line each', async () => {
+    await weir.start();
+    assert.equal(await admin('get', '--raw', '/readyz'), 'ok');
+    await eventually(() => assert.match(weir.output(), /the file does not exist/), SOON);
+    await admin('create', 'serviceaccount', 'node');
+    const token = await admin('create', 'token', 'node', '--duration=1h');
+    weir.signIn('wrong');
+    await eventually(
+      () => assert.match(weir.output(), /Unauthorized; until then those of the files serve. Correct/),
+      SOON,
+    );
+    weir.signIn(token.trim());
+    await eventually(() => assert.match(weir.output(), /is forbidden: User .*Grant the user of --kubeconfig/), SOON);
+    assert.deepEqual(weir.kept(), []);
+  });
+
+  test('with the rights of rbac.yaml, which nodes have, the list is refined through itself', async () => {
+    await admin('apply', '-f', example('rbac.yaml'));
+    const asNode = ['--as=system:node:a', '--as-group=system:nodes', '--as-group=system:authenticated'];
+    assert.match(await admin('auth', 'can-i', 'watch', 'endpointslices', ...asNode), /^yes/);
+    // What nodes sign in with needs a CA of clients, which this cluster has not.
+    await admin('create', 'rolebinding', 'node', '--role=weir-api-server', '--serviceaccount=default:node');
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST]), SOON);
+    assert.match(weir.output(), /EndpointsNotRefined.*\n(.*\n)*.*EndpointsNotRefined/);
+  });
+
+  test('a second API server is used as soon as it is there', async () => {
+    kubectl = loopKubectl(weir.kubeconfig, ['get', '--raw', '/version']);
+    kubelet = watchAsKubelet({ server: HERE, ...weir.credentials, namespace: 'default' });
+    await isServed();
+    second = await cluster.addApiServer(SECOND);
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    await isServed();
+  });
+
+  test('the first one is stopped and comes back: nobody fails more often than once', async () => {
+    await cluster.stopApiServer({ signal: 'SIGTERM' });
+    await isServed(AFTER_A_DEATH);
+    await eventually(() => assert.deepEqual(weir.kept(), [SECOND]), AFTER_A_DEATH);
+    await cluster.startApiServer();
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    neverFailedTwiceInARow();
+  });
+
+  test('the second one, to which all went, is killed and comes back: nobody fails more often than once', async () => {
+    await second.stop({ signal: 'SIGKILL' });
+    await isServed(AFTER_A_DEATH);
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST]), AFTER_A_DEATH);
+    await second.start();
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    neverFailedTwiceInARow();
+  });
+
+  test('one that hangs leaves the list, and the watch that was open to it goes to the other one', async () => {
+    // Open connections stay where they are: now all of them are to the second one.
+    await cluster.stopApiServer();
+    await eventually(() => assert.deepEqual(weir.kept(), [SECOND]), AFTER_A_DEATH);
+    await isServed();
+    await cluster.startApiServer();
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    const before = kubelet?.opened ?? 0;
+    second.freeze();
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST]), AFTER_A_HANG);
+    await isServed(AFTER_A_DEATH);
+    assert.ok((kubelet?.opened ?? 0) > before, 'the watch was not open to the one that hangs');
+    await second.stop();
+    await second.start();
+    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+  });
+
+  test('a restart while all of them are away listens at once, and works with what was kept when one is back', async () => {
+    await Promise.all([kubectl?.close(), kubelet?.close()]);
+    await Promise.all([cluster.stopApiServer(), second.stop()]);
+    await weir.stop('SIGKILL');
+    await weir.start();
+    await assert.rejects(admin('get', '--raw', '/readyz'), /EOF|reset|closed/);
+    // It is not in the files.
+    await second.start();
+    await eventually(() => admin('get', '--raw', '/readyz'), SOON);
+    await eventually(() => assert.deepEqual(weir.kept(), [SECOND]), AFTER_A_DEATH);
+    await cluster.startApiServer();
+  });
+
+  test('the manifests of the docs are taken by translate and, but for those that are for Weir, by an API server', async () => {
+    const directory = example('');
+    const command = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
+    const args = [command, 'translate', '-f', directory];
+    const translate = await spawnProcess({ command: process.execPath, args, mayExit: true });
+    assert.equal((await translate.exited).code, 0, translate.output());
+    await cluster.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', 'kube-system', '--timeout=30s');
+    const dryRun = await cluster.kubectl('create', '--dry-run=server', '-f', example('weir-api-server.yaml'));
+    assert.match(dryRun, /^pod\/weir-api-server created \(server dry run\)/);
+  });
+});

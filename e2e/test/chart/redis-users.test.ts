@@ -1,0 +1,37 @@
+// The store has the rights of each user, and a test that they are enough and no more; the manual and the chart repeat them.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { requireProgram } from '@weir/testkit';
+import { INSTALLATIONS, render } from '../../src/chart/rendering.ts';
+
+const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+
+describe('the bundled Redis', requireProgram('helm'), () => {
+  test('has the users of the manual, with just their rights, and no other', async () => {
+    const installation = INSTALLATIONS.find(({ name }) => name === 'default');
+    assert.ok(installation);
+    const secrets = (await render(installation)).filter(({ kind }) => kind === 'Secret');
+    const file = secrets.flatMap((secret) => usersIn(secret as unknown as Secret))[0] ?? '';
+    const users = file.split('\n').filter((line) => line !== '');
+    assert.ok(users.includes('user default off'), file);
+    const [, fleet = ''] = /~weir:\{([^}]+)\}:\*/.exec(file) ?? [];
+    const inManual = (page.match(/^ACL SETUSER .*$/gm) ?? []).map((line) =>
+      line.replace('ACL SETUSER', 'user').replace('>PASSWORD', 'PASSWORD').replaceAll('{weir}', `{${fleet}}`),
+    );
+    const inChart = users.filter((line) => line !== 'user default off');
+    assert.deepEqual(inChart.map((line) => line.replace(/ #[0-9a-f]{64} /, ' PASSWORD ')).sort(), inManual.sort());
+  });
+});
+
+interface Secret {
+  readonly stringData?: Readonly<Record<string, string>>;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+function usersIn({ stringData = {}, data = {} }: Secret): readonly string[] {
+  const encoded = data['users.acl'];
+  const text =
+    stringData['users.acl'] ?? (encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString());
+  return text === undefined ? [] : [text];
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { golden, requireProgram } from '@weir/testkit';
+import { stringify } from 'yaml';
+import { CHARTS, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { helm } from '../../src/chart/helm.ts';
+import { INSTALLATIONS, render, valuesFile } from '../../src/chart/rendering.ts';
+import { stable } from '../../src/chart/stable.ts';
+
+interface Workload {
+  readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } };
+}
+
+describe('the chart', requireProgram('helm'), () => {
+  for (const installation of INSTALLATIONS) {
+    test(`of ${installation.name}.yaml has no fault that helm knows of, and renders what its golden file holds`, async () => {
+      const { ok, text } = await helm(['lint', '--strict', WEIR_CHART, '--values', valuesFile(installation)]);
+      assert.ok(ok, text);
+      const manifests = stable(await render(installation));
+      const documents = manifests.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false }));
+      golden(new URL(`values/${installation.name}.golden.yaml`, import.meta.url), documents.join('---\n'));
+    });
+  }
+
+  test('refuses a name of a release that no Service could have', async () => {
+    for (const name of ['a.b', '1st', 'x'.repeat(36)]) {
+      const { ok, text } = await helm(['template', name, WEIR_CHART]);
+      assert.equal(ok, false);
+      assert.match(text, /use a name of at most 35 lower-case letters, digits and hyphens that begins with a letter/);
+    }
+    assert.ok((await helm(['template', 'x'.repeat(35), WEIR_CHART])).ok);
+  });
+
+  test('of the custom resources has no fault that helm knows of', async () => {
+    const { ok, text } = await helm(['lint', '--strict', new URL('weir-crds/', CHARTS)]);
+    assert.ok(ok, text);
+  });
+
+  test('makes a Service of Weir of its console where it is told to, and that without node ports', async () => {
+    const [installation] = INSTALLATIONS;
+    assert.ok(installation);
+    const consoleOf = async (settings: string): Promise<readonly unknown[]> => {
+      const manifests = await render(installation, `--set=console.service.type=LoadBalancer,${settings}`);
+      const found = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'weir-console');
+      const spec: Record<string, unknown> = { ...(found?.spec as object | undefined) };
+      return [spec.loadBalancerClass, spec.allocateLoadBalancerNodePorts];
+    };
+    assert.deepEqual(await consoleOf('console.service.loadBalancerClass=weir.dev/weir'), ['weir.dev/weir', false]);
+    assert.deepEqual(await consoleOf('controller.classless=true'), [undefined, false]);
+    assert.deepEqual(await consoleOf('controller.classless=false'), [undefined, undefined]);
+  });
+
+  test('starts processes anew for another password of the bundled Redis, and for none beside an external one', async () => {
+    const checksums = async (name: string, password: string): Promise<readonly (string | undefined)[]> => {
+      const installation = INSTALLATIONS.find((each) => each.name === name);
+      assert.ok(installation);
+      const pair = { certificate: 'c', key: 'k' };
+      const certificates = { ca: pair, redis: pair, proxy: pair, controller: pair, console: pair };
+      // as a look at the cluster finds it
+      const generated = JSON.stringify({ ...certificates, passwords: { proxy: password }, token: 't' });
+      const manifests = await render(installation, '--skip-schema-validation', `--set-json=generated=${generated}`);
+      const found = manifests.filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment');
+      assert.equal(found.length, 3);
+      return found.map(({ spec }) => (spec as Workload).template.metadata.annotations['checksum/secrets']);
+    };
+    assert.deepEqual(await checksums('external-redis', 'one'), await checksums('external-redis', 'other'));
+    const [bundled, other] = [await checksums('default', 'one'), await checksums('default', 'other')];
+    for (const [index, each] of bundled.entries()) assert.notEqual(each, other[index]);
+  });
+
+  test('gives the console a certificate that is also good for a port-forward, and no other one', async () => {
+    const [installation] = INSTALLATIONS;
+    assert.ok(installation);
+    const secrets = (await render(installation)).filter(({ type }) => type === 'kubernetes.io/tls');
+    const forwarded = secrets.filter(({ data }) => {
+      const { 'tls.crt': certificate = '' } = data as Readonly<Record<string, string>>;
+      const shown = new X509Certificate(Buffer.from(certificate, 'base64'));
+      return shown.checkHost('localhost') !== undefined && shown.checkIP('127.0.0.1') !== undefined;
+    });
+    assert.deepEqual(
+      forwarded.map(({ metadata }) => metadata.name),
+      ['weir-console-tls'],
+    );
+  });
+
+  test('of two releases has no name of the whole cluster in common', async () => {
+    const ofCluster = async (name: string): Promise<readonly string[]> => {
+      const installation = INSTALLATIONS.find((each) => each.name === name);
+      assert.ok(installation);
+      const manifests = await render(installation, '--set=crds.install=false');
+      return manifests
+        .filter(({ kind }) => /^Cluster|Admission|APIService/.test(kind))
+        .map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    };
+    const first = await ofCluster('default');
+    const second = await ofCluster('everything');
+    assert.ok(first.length > 5 && second.length > 5);
+    assert.deepEqual(
+      first.filter((each) => second.includes(each)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { requireProgram, temporaryDirectory } from '@weir/testkit';
+import { chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { helm } from '../../src/chart/helm.ts';
+import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
+
+const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
+
+/** The same values with a letter too many in each name, beside what stands there. */
+function mistyped(of: readonly ChartValue[]): Record<string, unknown> {
+  const wrong = of.map((each) => [`${each.key}x`, each.default]);
+  const within = of.flatMap(({ key, children }) => (children === undefined ? [] : [[key, mistyped(children)]]));
+  return Object.fromEntries([...wrong, ...within]);
+}
+
+const namesIn = (of: readonly ChartValue[]): readonly string[] =>
+  of.flatMap(({ key, children = [] }) => [`${key}x`, ...namesIn(children)]);
+
+describe('helm refuses', requireProgram('helm'), () => {
+  test('every name of a value with a letter too many, and says which', async () => {
+    await using folder = temporaryDirectory('typos');
+    const path = join(folder.path, 'typos.yaml');
+    writeFileSync(path, JSON.stringify(mistyped(values)));
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--values', path]);
+    assert.equal(ok, false);
+    const told = new Set(
+      [...text.matchAll(/additional properties (.+) not allowed/g)].flatMap(([, names = '']) =>
+        names.split(', ').map((each) => each.replaceAll("'", '')),
+      ),
+    );
+    assert.deepEqual(
+      namesIn(values).filter((name) => !told.has(name)),
+      [],
+    );
+  });
+
+  test('a word that Kubernetes does not know of resources, which it would leave out without a word', async () => {
+    for (const part of ['proxy', 'controller', 'console', 'redis']) {
+      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, `--set=${part}.resources.limit.memory=1Gi`]);
+      assert.equal(ok, false);
+      assert.match(text, new RegExp(`at '/${part}/resources': additional properties 'limit' not allowed`));
+    }
+  });
+
+  test('a value of the wrong type, with its place', async () => {
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--set=controller.classless=perhaps']);
+    assert.equal(ok, false);
+    assert.match(text, /at '\/controller\/classless': got string, want boolean/);
+  });
+
+  test('a name of the fleet that none of its processes would take', async () => {
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--set=fleet=Edge of Weir']);
+    assert.equal(ok, false);
+    assert.match(text, /at '\/fleet'/);
+  });
+
+  test('a password in the URL of Redis without showing it, and says where it belongs', async () => {
+    const url = '--set=redis.bundled=false,redis.external.url=rediss://weir:hush@redis.example.com';
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, url]);
+    assert.equal(ok, false);
+    assert.match(text, /put them into a Secret, and its name into redis\.external\.existingSecret/);
+    assert.doesNotMatch(text, /hush/);
+  });
+});

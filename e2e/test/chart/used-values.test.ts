@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { requireProgram, temporaryDirectory } from '@weir/testkit';
+import { parseDocument } from 'yaml';
+import { chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { INSTALLATIONS, type Installation, renderText, valuesFile } from '../../src/chart/rendering.ts';
+import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
+
+const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
+  values.flatMap((each) => (each.children === undefined ? [each] : leaves(each.children)));
+
+/** A value with which it can be found again, of the type that the template expects; none for words and switches. */
+function marked({ choices, default: value }: ChartValue, index: number): { value: unknown; mark: string } | undefined {
+  const mark = typeof value === 'number' ? String(20_000 + index) : `mark${index}x`;
+  if (choices.length > 0 || typeof value === 'boolean') return undefined;
+  if (typeof value === 'number') return { value: 20_000 + index, mark };
+  if (Array.isArray(value)) return { value: [mark], mark };
+  return { value: typeof value === 'string' ? mark : { [mark]: mark }, mark };
+}
+
+/** What else it may be than it is in an installation. */
+function others({ path, choices, default: value }: ChartValue, installation: Installation): readonly unknown[] {
+  const given = parseDocument(readFileSync(valuesFile(installation), 'utf8')).getIn(path.split('.')) ?? value;
+  const all = typeof value === 'boolean' ? [true, false] : choices.map(({ word }) => word);
+  return all.filter((each) => each !== given);
+}
+
+const FULL = INSTALLATIONS.at(-1) as Installation;
+
+function nested(path: string, value: unknown): object {
+  return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object;
+}
+
+describe('values.yaml', requireProgram('helm'), () => {
+  test('has no value that changes nothing', async () => {
+    await using folder = temporaryDirectory('values');
+    const values = leaves(parseValues(chartFile(WEIR_CHART, 'values.yaml')));
+    assert.ok(values.length > 30);
+    const rendered = async (installation: Installation, changes: readonly object[]): Promise<string> => {
+      const files = changes.map((change, index) => {
+        const path = join(folder.path, `${crypto.randomUUID()}-${index}.yaml`);
+        writeFileSync(path, JSON.stringify(change));
+        return `--values=${path}`;
+      });
+      // the schema would refuse the marks where only words are allowed
+      const text = await renderText(installation, '--skip-schema-validation', ...files);
+      // keys, certificates and what is computed of them are others each time
+      return text.replaceAll(/[A-Za-z0-9+/]{40,}=*/g, '…');
+    };
+
+    // most at once, in the installation that has nearly everything; the rest one by one, where it makes a difference
+    const wanted = values.map((each, index) => ({ each, found: marked(each, index) }));
+    const changes = wanted.flatMap(({ each, found }) => (found === undefined ? [] : [nested(each.path, found.value)]));
+    const text = await rendered(FULL, changes);
+    const rest = wanted.filter(({ found }) => found === undefined || !text.includes(found.mark));
+
+    const plain = new Map<Installation, string>();
+    for (const each of INSTALLATIONS) plain.set(each, await rendered(each, []));
+    const differs = async (installation: Installation, { path }: ChartValue, value: unknown): Promise<boolean> => {
+      const text = await rendered(installation, [nested(path, value)]).catch((error: Error) => error.message);
+      return text !== plain.get(installation);
+    };
+    const unused: string[] = [];
+    for (const { each, found } of rest) {
+      let used = false;
+      for (const installation of INSTALLATIONS.toReversed())
+        for (const other of found === undefined ? others(each, installation) : [found.value])
+          used ||= await differs(installation, each, other);
+      if (!used) unused.push(each.path);
+    }
+    assert.deepEqual(unused, []);
+  });
+});

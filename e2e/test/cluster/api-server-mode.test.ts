@@ -1,0 +1,116 @@
+// docs/api-server.md on a real node: kubelet and kube-proxy know no other API server than 127.0.0.1:7443, which the kubelet itself
+// starts as a static pod, from the manifest of the docs.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import {
+  type ApiServer,
+  type Cluster,
+  type ControlPlane,
+  ECHO_IMAGE,
+  eventually,
+  insideMachine,
+  requireProgram,
+  startCluster,
+  weirImages,
+} from '@weir/testkit';
+import { HERE } from '../../src/api-server-mode.ts';
+
+const FIRST = '10.250.0.1';
+const SECOND = '10.250.0.100';
+const example = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../../docs/examples/api-server/${name}`, import.meta.url)), 'utf8');
+
+const SOON = { timeoutMs: 60_000, intervalMs: 300 };
+const requirement = { ...requireProgram('images', 'kubernetes', 'nodes'), ...insideMachine() };
+
+describe('a kubelet behind the static pod that it runs itself', { ...requirement, timeout: 400_000 }, () => {
+  let cluster: Cluster;
+  let second: ApiServer;
+
+  before(async () => {
+    cluster = await startCluster({
+      nodes: 1,
+      clients: [SECOND],
+      images: [(await weirImages()).controller],
+      certifiedFor: [SECOND, '127.0.0.1'],
+      apiServer: HERE,
+      staticPods: { 'weir-api-server.yaml': example('weir-api-server.yaml') },
+      prepare: layFiles,
+    });
+  });
+  after(() => cluster?.close());
+
+  test('comes up, and runs pods', async () => {
+    await runsAPod('first', cluster.server);
+    const phase = ['-n', 'kube-system', '-o', 'jsonpath={.status.phase}'];
+    await eventually(
+      async () => assert.equal(await cluster.kubectl('get', 'pod', 'weir-api-server-node-1', ...phase), 'Running'),
+      SOON,
+    );
+  });
+
+  test('goes on with the other API server when one dies, again and again, and is always ready', async () => {
+    second = await cluster.addApiServer(SECOND);
+    await names(2);
+    const before = refusals();
+    for (const round of [1, 2]) {
+      await cluster.stopApiServer();
+      await runsAPod(`without-first-${round}`, second.server);
+      await cluster.startApiServer();
+      await names(2);
+      await second.stop();
+      await runsAPod(`without-second-${round}`, cluster.server);
+      await second.start();
+      await names(2);
+    }
+    assert.deepEqual(refusals().slice(before.length), [], 'the kubelet was refused at 127.0.0.1:7443');
+    const ready = '{range .status.conditions[?(@.type=="Ready")]}{.status}{end}';
+    assert.equal(await cluster.kubectl('get', 'node', 'node-1', '-o', `jsonpath=${ready}`), 'True');
+  });
+
+  /** So many API servers are in the list that the pod has kept. */
+  async function names(count: number): Promise<void> {
+    await eventually(() => {
+      const kept = readFileSync('/var/lib/weir-api-server/api-server-endpoints.json', 'utf8');
+      assert.equal(kept.match(/"10\.[\d.]+"/g)?.length, count);
+    }, SOON);
+  }
+
+  /** What the kubelet and kube-proxy have said of the way to the API server. */
+  function refusals(): readonly string[] {
+    return cluster
+      .output()
+      .split('\n')
+      .filter((line) => /^E.*127\.0\.0\.1:7443.*(refused|reset)/.test(line));
+  }
+
+  /** The kubelet hears of it, and says that it runs. */
+  async function runsAPod(name: string, server: string): Promise<void> {
+    const containers = [{ name: 'echo', image: ECHO_IMAGE, imagePullPolicy: 'Never' }];
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { nodeName: 'node-1', containers } };
+    const at = ['--server', server];
+    await eventually(() => cluster.kubectl('apply', '-f', '-', ...at, { stdin: JSON.stringify(pod) }), SOON);
+    await eventually(async () => {
+      assert.equal(await cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.phase}', ...at), 'Running');
+    }, SOON);
+  }
+});
+
+/** As on the node of a user, in the folders of the machine that we are in. */
+function layFiles({ server, kubeconfig }: ControlPlane): void {
+  for (const folder of ['/etc/weir/api-server', '/etc/kubernetes/pki', '/var/lib/kubelet/pki'])
+    mkdirSync(folder, { recursive: true });
+  const port = `port: ${new URL(server).port}`;
+  writeFileSync(
+    '/etc/weir/api-server/endpoints.yaml',
+    example('endpoints.yaml').replace('port: 6443', port).replace('10.0.0.11', FIRST),
+  );
+  const config = JSON.parse(readFileSync(kubeconfig, 'utf8'));
+  const ca = Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64');
+  writeFileSync('/etc/kubernetes/pki/ca.crt', ca);
+  config.clusters[0].cluster = { server: HERE, 'certificate-authority': '/etc/kubernetes/pki/ca.crt' };
+  // For root alone, as the key of the kubelet's certificate is.
+  writeFileSync('/etc/weir/api-server/kubeconfig', JSON.stringify(config), { mode: 0o600 });
+}

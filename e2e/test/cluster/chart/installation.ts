@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { askHttps } from '../../../src/cluster/ask-https.ts';
+import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+
+interface Pods {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+    readonly spec: { readonly nodeName: string };
+    readonly status: {
+      readonly containerStatuses: readonly { readonly ready: boolean; readonly restartCount: number }[];
+    };
+  }[];
+}
+
+export function installation(fleet: () => ChartFleet): void {
+  describe('an installation', () => {
+    test('is ready when helm says so, and tells what to do next', async () => {
+      const notes = await orSaid(fleet(), fleet().install('weir', '--set=controller.classless=true'));
+      assert.match(notes, /kubectl label node/);
+      const { items } = await fleet().get<Pods>('pods', '-n', NAMESPACE);
+      const counts = new Map<string, number>();
+      for (const { metadata, status } of items) {
+        const component = metadata.labels['app.kubernetes.io/component'] ?? '';
+        counts.set(component, (counts.get(component) ?? 0) + 1);
+        for (const { ready, restartCount } of status.containerStatuses) {
+          assert.ok(ready, metadata.name);
+          assert.equal(restartCount, 0, metadata.name);
+        }
+      }
+      assert.deepEqual(Object.fromEntries([...counts].sort()), { console: 1, controller: 2, proxy: 3, redis: 1 });
+    });
+
+    test('runs nothing as root, and nothing that may write into its image', async () => {
+      const proxy = await execIn(fleet(), 'daemonset/weir-proxy', 'process.getuid()');
+      assert.equal(proxy, '65532');
+      for (const workload of ['daemonset/weir-proxy', 'deployment/weir-controller', 'deployment/weir-console']) {
+        const written = await execIn(
+          fleet(),
+          workload,
+          "(() => { try { fs.writeFileSync('/weir/x', ''); return 'written'; } catch (error) { return error.code; } })()",
+        );
+        assert.equal(written, 'EROFS', workload);
+      }
+    });
+
+    test('measures for Prometheus, who shows the token of the release', async () => {
+      const { addresses } = fleet();
+      const [ca, token] = [
+        await secretOf(fleet(), 'weir-proxy-tls', 'ca\\.crt'),
+        await secretOf(fleet(), 'weir-admin', 'token'),
+      ];
+      for (const address of addresses) {
+        const of = { url: `https://${address}:8687/metrics`, ca, servername: 'weir-proxy' };
+        assert.equal((await askHttps(of)).status, 401);
+        const { status, body } = await askHttps({ ...of, token });
+        assert.equal(status, 200);
+        assert.match(body, /^weir_table_revision \d+$/m);
+      }
+    });
+
+    test('has a console that asks who one is, and shows what that person may see', async () => {
+      const { kubectl } = fleet();
+      await kubectl('create', 'clusterrole', 'weir-viewer', '--verb=get', '--resource=tenantusages.weir.dev');
+      await kubectl('create', 'serviceaccount', 'viewer', '-n', 'default');
+      await kubectl(
+        'create',
+        'clusterrolebinding',
+        'weir-viewer',
+        '--clusterrole=weir-viewer',
+        '--serviceaccount=default:viewer',
+      );
+      const token = (await kubectl('create', 'token', 'viewer', '-n', 'default', '--audience=console.weir.dev')).trim();
+      const ca = await secretOf(fleet(), 'weir-console-tls', 'ca\\.crt');
+      const selector = '-l=app.kubernetes.io/component=console';
+      const ip = await kubectl('get', 'pods', '-n', NAMESPACE, selector, '-o=jsonpath={.items[0].status.podIP}');
+      const of = { url: `https://${ip}:8686/api/v1/proxies`, ca, servername: `weir-console.${NAMESPACE}.svc` };
+      assert.equal((await askHttps(of)).status, 401);
+      const { status, body } = await askHttps({ ...of, token });
+      assert.equal(status, 200, body);
+      const { items } = JSON.parse(body) as { items: readonly { node: string }[] };
+      assert.deepEqual(items.map(({ node }) => node).sort(), ['node-1', 'node-2', 'node-3']);
+    });
+
+    test('leaves a cluster that weir doctor finds well', async () => {
+      const said = await fleet().kubectl('exec', '-n', NAMESPACE, 'deployment/weir-controller', '--', 'weir', 'doctor');
+      assert.match(said, / 0 error$/m);
+      assert.doesNotMatch(said, /not checked/);
+    });
+  });
+}
+
+/** With what the pods say when it fails. */
+async function orSaid<T>(fleet: ChartFleet, doing: Promise<T>): Promise<T> {
+  try {
+    return await doing;
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : error}\n${await fleet.output()}`, { cause: error });
+  }
+}
+
+async function execIn({ kubectl }: ChartFleet, workload: string, expression: string): Promise<string> {
+  const said = await kubectl('exec', '-n', NAMESPACE, workload, '--', '/usr/local/bin/node', '--print', expression);
+  return said.trim();
+}
+
+async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Promise<string> {
+  const text = await kubectl('get', 'secret', name, '-n', NAMESPACE, `-o=jsonpath={.data.${key}}`);
+  return Buffer.from(text, 'base64').toString();
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { connectRaw, eventually } from '@weir/testkit';
+import type { ChartFleet } from '../../../src/cluster/chart-fleet.ts';
+import { echoPods, echoService, namespaceObject } from '../../../src/cluster/echo-objects.ts';
+import { comesTo } from '../../../src/cluster/expectations.ts';
+import { addressesIn, conditionIn, statusWhen } from '../../../src/kubernetes-objects.ts';
+
+/** Of the Service that goes through all parts. */
+export const SHOP = { path: 'shop/echo', port: 80 } as const;
+
+export function tenants(fleet: () => ChartFleet): void {
+  describe('a tenant', () => {
+    test('applies a manifest that knows nothing of Weir, and is reached at ports below 1024', async () => {
+      const { apply, kubectl } = fleet();
+      await apply(namespaceObject('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
+      const service = echoService({ namespace: 'shop', ports: [{ name: 'http', port: SHOP.port }] }) as {
+        spec: Record<string, unknown>;
+      };
+      // As everybody writes it: node ports are taken away on the way in.
+      delete service.spec.allocateLoadBalancerNodePorts;
+      await apply(service);
+      // One that has confirmed is enough to be served; the other one follows.
+      const status = await statusWhen(fleet().cluster, SHOP.path, (now) => addressesIn(now).length === 2);
+      assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
+      const published = addressesIn(status);
+      for (const host of published) assert.ok(fleet().addresses.includes(host));
+      await comesTo({ ...fleet(), addresses: published }, { port: SHOP.port }, 'answered');
+      assert.equal(await kubectl('get', 'service', 'echo', '-n', 'shop', '-o=jsonpath={.spec.ports[*].nodePort}'), '');
+    });
+
+    test('is not caught by kube-proxy, which knows the cluster IP alone', async () => {
+      for (const node of fleet().cluster.nodes) {
+        const rules = await node.packetRules();
+        for (const address of fleet().addresses) assert.ok(!rules.includes(`${address} . tcp . ${SHOP.port} `));
+      }
+    });
+
+    test('is told by kubectl describe why a Service is refused', async () => {
+      const { apply, kubectl } = fleet();
+      await apply({
+        apiVersion: 'weir.dev/v1alpha1',
+        kind: 'TenantPolicy',
+        metadata: { name: 'shop' },
+        spec: {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+          limits: { services: 1 },
+        },
+      });
+      const second = echoService({ namespace: 'shop', ports: [{ name: 'http', port: 81 }] }) as {
+        metadata: { name: string };
+      };
+      second.metadata.name = 'second';
+      // The policy is in force when it says whom it covers.
+      await kubectl('wait', '--for=jsonpath={.status.tenantCount}=1', 'tenantpolicy/shop', '--timeout=20s');
+      await apply(second);
+      await eventually(
+        async () => {
+          const text = await kubectl('describe', 'service', 'second', '-n', 'shop');
+          assert.match(
+            text,
+            /QuotaExceeded.*1 of 1 load balancers of tenant "shop" are in use \(echo\); delete one or ask for a higher limit in TenantPolicy "shop"/,
+          );
+        },
+        { timeoutMs: 20_000 },
+      );
+      await kubectl('delete', 'service', 'second', '-n', 'shop');
+    });
+
+    test('reads in TenantUsage what it used', async () => {
+      await fleet().kubectl('wait', '--for=create', 'tenantusage/weir', '-n', 'shop', '--timeout=60s');
+      const { status } = await fleet().get<{ status: { tenant: { name: string; services: number } } }>(
+        'tenantusage',
+        'weir',
+        '-n',
+        'shop',
+      );
+      assert.equal(status.tenant.name, 'shop');
+    });
+
+    test('is cut off by a Suspension, told so, and back when it is deleted', async () => {
+      const { cluster, apply, kubectl } = fleet();
+      const [host = ''] = (await servedAt(fleet())).addresses;
+      await using open = await connectRaw({ host, port: SHOP.port });
+      await open.take(/\n/);
+      await apply({
+        apiVersion: 'weir.dev/v1alpha1',
+        kind: 'Suspension',
+        metadata: { name: 'abuse' },
+        spec: { target: { type: 'Tenant', tenant: 'shop' }, message: 'abuse, ask the platform team' },
+      });
+      const ending = await open.ended;
+      assert.equal(ending.kind === 'error' && ending.code, 'ECONNRESET');
+      const status = await statusWhen(cluster, SHOP.path, (now) => conditionIn(now, 'Suspended')?.status === 'True');
+      assert.match(conditionIn(status, 'Suspended')?.message ?? '', /abuse, ask the platform team/);
+      await comesTo(await servedAt(fleet()), { port: SHOP.port }, 'refused');
+      await kubectl('delete', 'suspension', 'abuse');
+      await comesTo(await servedAt(fleet()), { port: SHOP.port }, 'answered');
+    });
+
+    test('who insists on node ports is told that they bypass everything', async () => {
+      const { apply, cluster, kubectl } = fleet();
+      await apply(namespaceObject('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
+      const service = echoService({ namespace: 'bypass', ports: [{ name: 'tcp', port: 7600 }] }) as {
+        spec: { ports: { nodePort?: number }[]; allocateLoadBalancerNodePorts?: boolean };
+      };
+      delete service.spec.allocateLoadBalancerNodePorts;
+      for (const port of service.spec.ports) port.nodePort = 31_600;
+      await apply(service);
+      await statusWhen(cluster, 'bypass/echo', (now) => conditionIn(now, 'Degraded')?.reason === 'NodePortBypass');
+      await kubectl('delete', 'namespace', 'bypass');
+    });
+  });
+}
+
+/** The fleet with the addresses alone at which the shop is published. */
+export async function servedAt(fleet: ChartFleet): Promise<ChartFleet> {
+  const status = await statusWhen(fleet.cluster, SHOP.path, (now) => (now.loadBalancer?.ingress ?? []).length > 0);
+  return { ...fleet, addresses: (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip) };
+}

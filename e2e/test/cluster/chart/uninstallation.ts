@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually } from '@weir/testkit';
+import { rightFor, rightsOf } from '../../../src/chart/rights.ts';
+import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { echoPods, echoService, namespaceObject } from '../../../src/cluster/echo-objects.ts';
+import { comesTo, staysAt } from '../../../src/cluster/expectations.ts';
+import {
+  addressesIn,
+  conditionIn,
+  type ServiceStatus,
+  serviceStatus,
+  statusWhen,
+} from '../../../src/kubernetes-objects.ts';
+import { SHOP, servedAt } from './tenants.ts';
+
+const EDGE = { class: 'weir.dev/edge', path: 'edge/echo', port: 8080 } as const;
+
+/** Not in the life of this release. */
+const USED_ELSEWHERE = {
+  controller: [
+    // with the patch of an object that is not there yet, of which the API server tells only the patch
+    'create events.events.k8s.io',
+    'create tenantusages.weir.dev',
+    // of a namespace that has no Services any more
+    'delete tenantusages.weir.dev',
+    // of a rule, at its `until`, and for a cut-off that was made while the API server was away
+    'create suspensions.weir.dev',
+    'delete suspensions.weir.dev',
+    'get suspensions.weir.dev',
+  ],
+  // by a person who is signed in
+  console: ['create suspensions.weir.dev', 'delete suspensions.weir.dev', 'patch suspensions.weir.dev'],
+  uninstall: [],
+} as const;
+
+export function uninstallation(fleet: () => ChartFleet): void {
+  /** Pods that drain are there for a while. */
+  const nothingLeftOf = (release: string): Promise<void> =>
+    eventually(async () => assert.deepEqual(await leftOf(fleet(), release), []), {
+      timeoutMs: 60_000,
+      intervalMs: 500,
+    });
+
+  describe('the end of a release', () => {
+    test('a second one of another class has nodes of its own', async () => {
+      const { cluster, kubectl, install, apply } = fleet();
+      const [first, second, third] = cluster.nodes;
+      assert.ok(first && second && third);
+      await kubectl('label', 'node', first.name, second.name, 'fleet=main');
+      await kubectl('label', 'node', third.name, 'fleet=edge');
+      await install('weir', '--reuse-values', '--set=proxy.nodeSelector.fleet=main');
+      await install(
+        'edge',
+        `--set=controller.loadBalancerClass=${EDGE.class},proxy.nodeSelector.fleet=edge,crds.install=false`,
+      );
+      const service = echoService({
+        namespace: 'edge',
+        ports: [{ name: 'tcp', port: EDGE.port }],
+        spec: { loadBalancerClass: EDGE.class },
+      });
+      await apply(namespaceObject('edge'), echoPods({ namespace: 'edge', replicas: 1 }), service);
+      const status = await statusWhen(cluster, EDGE.path, (now) => addressesIn(now).length > 0);
+      assert.deepEqual(addressesIn(status), [third.address]);
+      await comesTo({ ...fleet(), addresses: [third.address] }, { port: EDGE.port }, 'answered');
+      const shop = await servedAt(fleet());
+      assert.ok(!shop.addresses.includes(third.address));
+      await comesTo(shop, { port: SHOP.port }, 'answered');
+    });
+
+    test('takes back what it said, closes its ports, and leaves nothing but the custom resources', async () => {
+      const { cluster, helm, kubectl } = fleet();
+      const shop = await servedAt(fleet());
+      await helm('uninstall', 'weir', '--wait', '--timeout=3m');
+      const status: ServiceStatus = await serviceStatus(cluster, SHOP.path);
+      assert.deepEqual(addressesIn(status), []);
+      for (const type of ['Accepted', 'Programmed', 'Degraded']) assert.equal(conditionIn(status, type), undefined);
+      await staysAt(shop, { port: SHOP.port }, 'refused');
+      await nothingLeftOf('weir');
+      assert.equal((await kubectl('get', 'tenantusages', '-n', 'shop', '-o=name')).trim(), '');
+      await kubectl('get', 'crd', 'tenantpolicies.weir.dev', 'suspensions.weir.dev', 'tenantusages.weir.dev');
+      await kubectl('get', 'tenantpolicy', 'shop');
+    });
+
+    test('leaves the other one alone', async () => {
+      const [, , third] = fleet().cluster.nodes;
+      await staysAt({ ...fleet(), addresses: [third?.address ?? ''] }, { port: EDGE.port }, 'answered');
+      await fleet().helm('uninstall', 'edge', '--wait', '--timeout=3m');
+      await nothingLeftOf('edge');
+    });
+
+    for (const [component, elsewhere] of Object.entries(USED_ELSEWHERE)) {
+      test(`has used each right that it gave to its ${component}, and no other`, () => {
+        const requests = fleet().cluster.auditedRequests();
+        const used = new Set(requests.filter(({ account }) => account === `weir-${component}`).map(rightFor));
+        assert.deepEqual([...new Set([...used, ...elsewhere])].sort(), [...rightsOf(component)].sort());
+      });
+    }
+
+    test('keeps no namespace from being deleted', async () => {
+      await fleet().kubectl('delete', 'namespace', NAMESPACE, 'shop', 'edge', '--timeout=90s');
+    });
+  });
+}
+
+/** Every object in the cluster that is labelled as one of the release, of whatever kind. */
+async function leftOf({ kubectl }: ChartFleet, release: string): Promise<readonly string[]> {
+  const kinds = (await kubectl('api-resources', '--verbs=list', '-o=name')).trim().split('\n');
+  const selector = `-l=app.kubernetes.io/instance=${release}`;
+  const text = await kubectl('get', kinds.join(','), '-A', selector, '-o=name', '--ignore-not-found');
+  return text
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('customresourcedefinition'));
+}

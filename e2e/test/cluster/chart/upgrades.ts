@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually } from '@weir/testkit';
+import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { type SteadyConnections, steadyConnections } from '../../../src/cluster/steady-connections.ts';
+import { serviceStatus } from '../../../src/kubernetes-objects.ts';
+import { SHOP, servedAt } from './tenants.ts';
+
+export function upgrades(fleet: () => ChartFleet): void {
+  describe('while clients connect again and again', () => {
+    const restarted = async (...workloads: readonly string[]): Promise<void> => {
+      for (const each of workloads) await fleet().kubectl('rollout', 'restart', each, '-n', NAMESPACE);
+      for (const each of workloads) await fleet().kubectl('rollout', 'status', each, '-n', NAMESPACE, '--timeout=180s');
+    };
+
+    test('every proxy is replaced, and not one connection fails', async () => {
+      const before = await proxiesOf(fleet());
+      await underLoad(fleet(), () => restarted('daemonset/weir-proxy'));
+      // The last of the old ones may still wait for its connections.
+      await eventually(
+        async () => {
+          const after = await proxiesOf(fleet());
+          assert.equal(after.length, 3);
+          assert.ok(!after.some((name) => before.includes(name)));
+        },
+        { timeoutMs: 60_000 },
+      );
+    });
+
+    test('controllers, console and Redis are replaced, and nobody notices', async () => {
+      const before = await serviceStatus(fleet().cluster, SHOP.path);
+      await underLoad(fleet(), () =>
+        restarted('deployment/weir-controller', 'deployment/weir-console', 'statefulset/weir-redis'),
+      );
+      assert.deepEqual(await serviceStatus(fleet().cluster, SHOP.path), before);
+    });
+
+    test('a release is upgraded with other settings, and rolled back', async () => {
+      await underLoad(fleet(), async () => {
+        await fleet().install(
+          'weir',
+          '--reuse-values',
+          '--set=proxy.workers=1,proxy.drainSeconds=5,controller.replicas=1',
+        );
+        assert.equal(await drainOf(fleet()), '5s');
+      });
+      await underLoad(fleet(), async () => {
+        await fleet().helm('rollback', 'weir', '1', '--wait', '--timeout=3m');
+        assert.equal(await drainOf(fleet()), '30s');
+      });
+    });
+  });
+}
+
+/** Clients at the addresses of the shop: before, meanwhile and after. */
+export async function underLoad(fleet: ChartFleet, change: () => Promise<void>): Promise<void> {
+  const { addresses } = await servedAt(fleet);
+  const clients: SteadyConnections = steadyConnections({ hosts: addresses, port: SHOP.port, clients: 4 });
+  try {
+    await clients.atLeast(50);
+    await change();
+    await clients.atLeast(50);
+  } finally {
+    await clients.stop();
+  }
+  assert.deepEqual(clients.failures, []);
+}
+
+async function proxiesOf({ kubectl }: ChartFleet): Promise<readonly string[]> {
+  const text = await kubectl('get', 'pods', '-n', NAMESPACE, '-l=app.kubernetes.io/component=proxy', '-o=name');
+  return text.trim().split('\n');
+}
+
+async function drainOf({ kubectl }: ChartFleet): Promise<string> {
+  const path = '{.spec.template.spec.containers[0].env[?(@.name=="WEIR_DRAIN")].value}';
+  return kubectl('get', 'daemonset', 'weir-proxy', '-n', NAMESPACE, `-o=jsonpath=${path}`);
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { filesIn, type ImageFile, packageFolders } from '../../src/images/image-files.ts';
+import type { UnpackedImage } from '../../src/images/unpacked-image.ts';
+import type { Images } from './images.test.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const [, version] = /^appVersion: *["']?([^"'\s]+)/m.exec(readFileSync(`${root}charts/weir/Chart.yaml`, 'utf8')) ?? [];
+
+/** As a registry has it, and as a node has it. Far above what they are: a bound against a development dependency that slips in. */
+const MOST = { packed: 80_000_000, unpacked: 250_000_000 };
+
+const expected = {
+  proxy: {
+    entrypoint: ['/usr/local/bin/node', '/weir/packages/proxy/dist/src/main.js'],
+    command: undefined,
+    packages: ['model', 'proxy', 'runtime', 'store'],
+    programs: ['usr/local/bin/node'],
+  },
+  controller: {
+    entrypoint: ['/usr/local/bin/node'],
+    command: ['/weir/packages/controller/dist/src/main.js'],
+    packages: ['cli', 'console', 'controller', 'model', 'proxy', 'runtime', 'store'],
+    programs: ['usr/local/bin/node', 'usr/local/bin/weir', 'weir/packages/cli/bin/weir.js'],
+  },
+} as const;
+
+export function imageContents(images: () => Images): void {
+  for (const kind of ['proxy', 'controller'] as const) {
+    describe(`that of the ${kind}`, () => {
+      const wanted = expected[kind];
+      let image: UnpackedImage;
+      let files: readonly ImageFile[];
+      before(() => {
+        image = images()[kind];
+        files = filesIn(image.rootfs);
+      });
+
+      test('is called, labelled and started as the chart expects it', () => {
+        assert.equal(image.name, `ghcr.io/weir-dev/weir-${kind}:${version}`);
+        assert.equal(image.settings.User, '65532:65532');
+        assert.equal(image.settings.WorkingDir, '/weir');
+        assert.deepEqual(image.settings.Entrypoint, wanted.entrypoint);
+        assert.deepEqual(image.settings.Cmd ?? undefined, wanted.command);
+        const label = (name: string): string => image.settings.Labels?.[`org.opencontainers.image.${name}`] ?? '';
+        assert.equal(label('title'), `weir-${kind}`);
+        assert.equal(label('licenses'), 'Apache-2.0');
+        assert.equal(label('version'), version);
+        assert.match(label('revision'), /^[0-9a-f]{16}$/);
+        assert.equal(label('created'), '1970-01-01T00:00:00Z');
+        assert.match(label('description'), /LoadBalancer Services for every tenant/);
+      });
+
+      test('can start nothing but Node: there is no shell and no package manager', () => {
+        const programs = files.filter(
+          ({ kind, mode, path }) => kind === 'file' && (mode & 0o111) !== 0 && !/\.so\b/.test(path),
+        );
+        assert.deepEqual(programs.map(({ path }) => path).sort(), wanted.programs);
+        assert.deepEqual(
+          files.filter(({ path }) => /(^|\/)(npm|npx|yarn|corepack|sh|bash|dash|busybox|env)$/.test(path)),
+          [],
+        );
+      });
+
+      test('gives everything to root, and nothing in it may be written by another or raises its user', () => {
+        const wrong = files.filter(
+          ({ kind, mode, owner }) => owner !== '0:0' || kind === 'other' || (kind !== 'link' && (mode & 0o6022) !== 0),
+        );
+        assert.deepEqual(wrong, []);
+      });
+
+      test('brings what the processes run, compiled, and no more', () => {
+        assert.deepEqual(readdirSync(join(image.rootfs, 'weir/packages')).sort(), wanted.packages);
+        assert.deepEqual(
+          files.filter(({ path }) => /\.(ts|cts|mts|tsx|map)$/.test(path)).map(({ path }) => path),
+          [],
+        );
+        const lock = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+          packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+        };
+        const folders = packageFolders(files).map((path) => path.replace(/^weir\//, ''));
+        assert.ok(folders.length > 20, `only ${folders.length} packages were found`);
+        const forDevelopment = folders.filter((path) => lock.packages[path] === undefined || lock.packages[path].dev);
+        assert.deepEqual(forDevelopment, []);
+      });
+
+      test('brings a bill of materials with each npm package, each of Debian, and Node', () => {
+        const bill = JSON.parse(readFileSync(join(image.rootfs, 'weir/sbom.cdx.json'), 'utf8')) as {
+          components: { name: string; version: string }[];
+        };
+        const listed = bill.components.map(({ name, version }) => `${name} ${version}`).sort();
+        const described = [...packageFolders(files), ...wanted.packages.map((name) => `weir/packages/${name}`)].map(
+          (path) => {
+            const { name, version } = JSON.parse(readFileSync(join(image.rootfs, path, 'package.json'), 'utf8'));
+            return `${name} ${version}`;
+          },
+        );
+        const debian = readdirSync(join(image.rootfs, 'var/lib/dpkg/status.d')).map((name) => {
+          const text = readFileSync(join(image.rootfs, 'var/lib/dpkg/status.d', name), 'utf8');
+          return `${name} ${/^Version: (.*)$/m.exec(text)?.[1]}`;
+        });
+        const node = `node ${process.versions.node}`;
+        assert.deepEqual(listed, [...new Set([...described, ...debian, node])].sort());
+      });
+
+      test('brings the licence of everything whose authors ask for it', () => {
+        assert.ok(existsSync(join(image.rootfs, 'weir/LICENSE')));
+        const licensed = readdirSync(join(image.rootfs, 'usr/share/doc')).sort();
+        assert.deepEqual(licensed, readdirSync(join(image.rootfs, 'var/lib/dpkg/status.d')).sort());
+      });
+
+      test('tells nothing of the machine that built it', () => {
+        const names = files.filter(({ path }) =>
+          /(^|\/)(\.npmrc|npmrc|\.env|\.git|resolv\.conf|.*\.(crt|pem|key))$/.test(path),
+        );
+        assert.deepEqual(
+          names.map(({ path }) => path),
+          [],
+        );
+        for (const word of wordsOfThisMachine()) {
+          assert.ok(!image.descriptions.includes(word), `${word} is in the description of the image`);
+          const found = spawnSync('grep', ['-rIlF', '--', word, image.rootfs], { encoding: 'utf8' });
+          assert.equal(found.stdout, '');
+        }
+      });
+
+      test('is small', (t) => {
+        const { packed, unpacked } = image.size;
+        t.diagnostic(`${(packed / 1e6).toFixed(0)} MB to pull, ${(unpacked / 1e6).toFixed(0)} MB on a disk`);
+        assert.ok(packed < MOST.packed, `${packed} bytes to pull`);
+        assert.ok(unpacked < MOST.unpacked, `${unpacked} bytes on a disk`);
+      });
+    });
+  }
+
+  test('only the program of the proxy has a capability, and only that for ports', () => {
+    const { proxy, controller } = images();
+    assert.deepEqual([proxy.capable, controller.capable], [['usr/local/bin/node'], []]);
+  });
+}
+
+/** Its checkout, its registry of packages if that is not the public one, its proxies. */
+function wordsOfThisMachine(): string[] {
+  const registry = execFileSync('npm', ['config', 'get', 'registry'], { cwd: '/', encoding: 'utf8' }).trim();
+  const { host } = new URL(registry);
+  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].flatMap((name) => process.env[name] || []);
+  return [root, host, 'certificates-outside', ...proxies].filter((word) => word !== 'registry.npmjs.org');
+}

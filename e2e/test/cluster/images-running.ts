@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type ControlPlane, eventually, programPath, startControlPlane, temporaryDirectory } from '@weir/testkit';
+import { API_SERVER, nodeAddress, podAddress } from '../../src/addresses.ts';
+import { applyCustomResources } from '../../src/custom-resources.ts';
+import { type Container, type ContainerOptions, startContainer } from '../../src/images/container.ts';
+import { addressesIn, statusWhen } from '../../src/kubernetes-objects.ts';
+import { Pods } from '../../src/pods.ts';
+import type { Images } from './images.test.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const NODE = 'node-1';
+const WEIR = 65532;
+const REDIS = 999;
+/** The tenth: CAP_NET_BIND_SERVICE. */
+const BIND = 1 << 10;
+const READY = 60_000;
+
+export function imagesRunning(images: () => Images): void {
+  describe('run by a user without rights, on a root file system that is read-only', () => {
+    const folder = temporaryDirectory('containers');
+    const running: Container[] = [];
+    const start = async (kind: keyof Images, options: ContainerOptions): Promise<Container> => {
+      const container = await startContainer(images()[kind], options);
+      running.push(container);
+      return container;
+    };
+    const outputs = (): string => running.map(({ process }) => process.output().slice(-3000)).join('\n──\n');
+    let cluster: ControlPlane;
+    let pods: Pods;
+    let common: Record<string, string>;
+
+    before(async () => {
+      layAddresses();
+      cluster = await startControlPlane({ host: API_SERVER });
+      pods = new Pods(cluster);
+      await Promise.all([applyCustomResources(cluster), addNode(cluster)]);
+      common = { WEIR_FLEET: 'images', WEIR_REDIS_URL: 'redis://:of-the-fleet@127.0.0.1:6379', WEIR_LOG_LEVEL: 'info' };
+    });
+    after(async () => {
+      await pods?.close();
+      await Promise.all(running.map(({ process }) => process.stop('SIGKILL')));
+      await cluster?.close();
+      await folder.close();
+    });
+
+    test('Redis serves as the chart starts it', async () => {
+      const settings = join(folder.path, 'redis.conf');
+      writeFileSync(
+        settings,
+        'bind 127.0.0.1\nrequirepass of-the-fleet\nappendonly yes\ndir /data\nmaxmemory-policy noeviction\n',
+      );
+      const redis = await start('redis', {
+        name: 'redis',
+        args: ['redis-server', '/etc/redis/redis.conf'],
+        files: { '/etc/redis/redis.conf': settings },
+        scratch: ['/data'],
+        user: REDIS,
+        readyWhen: /Ready to accept connections/,
+      });
+      assert.equal(userOf(redis), REDIS);
+      assert.equal(redis.exec('redis-cli', '-a', 'of-the-fleet', '--no-auth-warning', 'ping').trim(), 'PONG');
+    });
+
+    test('a tenant’s Service is served on port 80 by the proxy, whose only capability that needs', async (t) => {
+      const kubeconfig = join(folder.path, 'kubeconfig');
+      copyFileSync(cluster.kubeconfig, kubeconfig);
+      chmodSync(kubeconfig, 0o644);
+      const settings = {
+        ...common,
+        KUBECONFIG: '/etc/weir/kubeconfig',
+        WEIR_CLASSLESS: 'true',
+        WEIR_NAMESPACE: 'kube-system',
+      };
+      let begun = performance.now();
+      const controller = await start('controller', {
+        name: 'controller',
+        env: { ...settings, WEIR_ADMIN: 'off', WEIR_SERVICE_CIDRS: '10.96.0.0/16' },
+        files: { '/etc/weir/kubeconfig': kubeconfig },
+        readyWhen: /routing table published/,
+      });
+      t.diagnostic(`the controller has published after ${Math.round(performance.now() - begun)} ms`);
+      begun = performance.now();
+      const proxy = await start('proxy', {
+        name: 'proxy',
+        env: { ...common, WEIR_NODE: NODE, WEIR_WORKERS: '2', WEIR_PROBE_SOCKET: '/run/weir/probe.sock' },
+        scratch: ['/run/weir'],
+        capabilities: ['CAP_NET_BIND_SERVICE'],
+        readyWhen: /the first table is served/,
+      });
+      t.diagnostic(`the proxy serves after ${Math.round(performance.now() - begun)} ms`);
+      await cluster.kubectl('apply', '-f', join(root, 'e2e/manifests/shop.yaml'));
+      await pods.http({ namespace: 'shop', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
+      const status = await statusWhen(cluster, 'shop/web', (now) => addressesIn(now).length === 1).catch((error) => {
+        throw new Error(`${error.message}\n${outputs()}`);
+      });
+      assert.deepEqual(addressesIn(status), [nodeAddress(NODE)]);
+      await eventually(() => fetchOnce(`http://${nodeAddress(NODE)}:80/`), { timeoutMs: READY });
+      assert.deepEqual([userOf(proxy), capabilitiesOf(proxy)], [WEIR, BIND]);
+      assert.deepEqual([userOf(controller), capabilitiesOf(controller)], [WEIR, 0]);
+      // what the chart's startupProbe runs: ends with 0, or throws
+      proxy.exec('/usr/local/bin/node', '/weir/packages/proxy/dist/src/probe.js');
+    });
+
+    test('the proxy does not start where the capability is withheld, and the runtime says why', async () => {
+      const proxy = await start('proxy', { name: 'without', env: common, mayExit: true });
+      const { code } = await proxy.process.exited;
+      assert.notEqual(code, 0);
+      assert.match(proxy.process.output(), /operation not permitted/);
+    });
+
+    test('the console answers, from the image of the controller', async () => {
+      await start('controller', {
+        name: 'console',
+        args: ['/weir/packages/console/dist/src/main.js'],
+        env: { ...common, WEIR_CONSOLE: '127.0.0.1:8686' },
+      });
+      await eventually(() => fetchOnce('http://127.0.0.1:8686/'), { timeoutMs: READY });
+      const weir = await start('controller', {
+        name: 'weir-get',
+        command: ['weir'],
+        args: ['get', 'services', '-o', 'json'],
+        env: { WEIR_SERVER: 'http://127.0.0.1:8686' },
+        mayExit: true,
+      });
+      assert.equal((await weir.process.exited).code, 0, weir.process.output());
+      const { items } = JSON.parse(weir.process.stdout()) as { items: { name: string; state: string }[] };
+      assert.deepEqual(
+        items.map(({ name, state }) => [name, state]),
+        [['web', 'Programmed']],
+      );
+    });
+
+    test('the weir command says its version and translates, without a shell around it', async () => {
+      const run = async (name: string, ...args: string[]): Promise<string> => {
+        const files = { '/manifests': join(root, 'docs/examples') };
+        const weir = await start('controller', { name, command: ['/usr/local/bin/weir'], args, files, mayExit: true });
+        assert.equal((await weir.process.exited).code, 0, weir.process.output());
+        return weir.process.stdout();
+      };
+      assert.match(await run('weir-version', '--version'), /^\d+\.\d+\.\d+/);
+      const dryRun = JSON.parse(
+        await run('weir-translate', 'translate', '-f', '/manifests', '--classless', '-o', 'json'),
+      );
+      assert.ok(dryRun.statuses.length > 0);
+    });
+
+    test('each process ends when it is asked to', async () => {
+      for (const { process } of running) {
+        const exit = await process.stop('SIGTERM');
+        assert.equal(exit.signal, null);
+      }
+    });
+  });
+}
+
+function layAddresses(): void {
+  const lines = [
+    'link set lo up',
+    ...[API_SERVER, nodeAddress(NODE), podAddress(1)].map((each) => `address add ${each} dev lo`),
+  ];
+  execFileSync(programPath('ip'), ['-batch', '-'], {
+    input: `${lines.join('\n')}\n`,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+}
+
+async function addNode({ kubectl }: ControlPlane): Promise<void> {
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, labels: { role: 'loadbalancer' } } };
+  await kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
+  const status = { addresses: [{ type: 'InternalIP', address: nodeAddress(NODE) }] };
+  await kubectl('patch', 'node', NODE, '--subresource=status', '-p', JSON.stringify({ status }));
+}
+
+function userOf(container: Container): number {
+  return Number(/^Uid:\s+(\d+)/m.exec(container.status())?.[1]);
+}
+
+function capabilitiesOf(container: Container): number {
+  const fields = ['CapPrm', 'CapEff', 'CapBnd'].map(
+    (name) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(container.status())?.[1],
+  );
+  return fields.reduce((all, field) => all | Number.parseInt(field ?? '', 16), 0);
+}
+
+function fetchOnce(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (answer) => {
+      answer.resume();
+      if (answer.statusCode === 200) resolve();
+      else reject(new Error(`${url} answered ${answer.statusCode}`));
+    }).once('error', reject);
+  });
+}

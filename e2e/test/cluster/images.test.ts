@@ -1,0 +1,23 @@
+// The images as they are built: what is in them, and that they run as a strict security context lets them.
+import { before, describe } from 'node:test';
+import { insideMachine, requireProgram, temporaryDirectory, weirImages } from '@weir/testkit';
+import { type UnpackedImage, unpackImage } from '../../src/images/unpacked-image.ts';
+import { imageContents } from './image-contents.ts';
+import { imagesRunning } from './images-running.ts';
+
+const requirement = { ...requireProgram('images', 'kubernetes', 'runc', 'ip'), ...insideMachine() };
+
+export type Images = Readonly<Record<'proxy' | 'controller' | 'redis', UnpackedImage>>;
+
+describe('the images', { ...requirement, timeout: 300_000 }, () => {
+  let images: Images;
+  before(async () => {
+    const archives = await weirImages();
+    // memory of the machine, and gone with it
+    const unpack = (kind: keyof Images): UnpackedImage => unpackImage(archives[kind], temporaryDirectory(kind).path);
+    images = { proxy: unpack('proxy'), controller: unpack('controller'), redis: unpack('redis') };
+  });
+
+  imageContents(() => images);
+  imagesRunning(() => images);
+});

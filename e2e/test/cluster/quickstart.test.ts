@@ -1,0 +1,36 @@
+// Every command of docs/quickstart.md, on a cluster that has nothing of Weir but its images. UPDATE_GOLDEN=1 writes what they print.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { insideMachine, programPath, requireProgram } from '@weir/testkit';
+import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
+import { commandsIn, outputOf, withOutputs } from '../../src/docs/transcript.ts';
+
+const root = new URL('../../../', import.meta.url);
+const file = new URL('docs/quickstart.md', root);
+const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes', 'images', 'helm'), ...insideMachine() };
+
+describe('docs/quickstart.md', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: ChartFleet;
+  before(async () => {
+    fleet = await startChartFleet({ nodes: 2 });
+    // As nodes are before somebody chooses them.
+    await fleet.kubectl('label', 'node', '--all', 'role-');
+  });
+  after(() => fleet?.close());
+
+  test('says what its commands print', async () => {
+    const page = readFileSync(file, 'utf8');
+    const folders = (['helm', 'kubectl'] as const).map((name) => dirname(programPath(name)));
+    const env = { ...process.env, ...fleet.env, PATH: [...folders, process.env.PATH].join(':') };
+    const printed: string[] = [];
+    for (const { line, output } of commandsIn(page)) {
+      const now = await outputOf(line, { cwd: fileURLToPath(root), env });
+      printed.push(now);
+      if (process.env.UPDATE_GOLDEN !== '1') assert.equal(now, output, `$ ${line}`);
+    }
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, withOutputs(page, printed));
+  });
+});
