@@ -186,7 +186,7 @@ export class Decider {
       this.quota.drop(uid);
     }
     record.decision = decision;
-    this.#keepWaiting(record, lacksSomething(record) ? decision : undefined, touched);
+    this.#keepWaiting(record, lacksSomething(record, nodes) ? decision : undefined, touched);
     const after = this.#taken.listenersOf(uid);
     const hosts = this.#taken.hostsOf(uid);
     if (!isSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {

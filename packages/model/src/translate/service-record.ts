@@ -3,6 +3,7 @@ import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';
 import type { Decision } from './decision.ts';
 import { type HeldService, portsAlone, type ServedPorts, servedPorts } from './held.ts';
+import type { Nodes } from './nodes.ts';
 import type { Membership } from './tenancy.ts';
 
 /** All that is known of one Service that Weir takes, and what was last decided about it. */
@@ -36,11 +37,12 @@ export function grantedTo({ decision }: ServiceRecord): HeldService | undefined 
   };
 }
 
-/** It did not get all that it asks for, and might when somebody else gives something up. */
-export function lacksSomething({ decision }: ServiceRecord): boolean {
+/** It did not get all that it asks for, or is on a node in whose place it would have another, and might when somebody gives something up. */
+export function lacksSomething({ decision }: ServiceRecord, { lost }: Pick<Nodes, 'lost'>): boolean {
   if (decision === undefined) return false;
   return (
     decision.settings === null ||
+    decision.nodes.some((node) => lost.has(node)) ||
     decision.accepted.reason !== 'Accepted' ||
     decision.ports.some(({ error }) => error !== null) ||
     decision.degraded.some(({ reason }) => reason === 'FewerNodes')

@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  type Absence,
-  type NodeObject,
-  OPEN_GRANTS,
-  type Snapshot,
-  type TenantGrants,
-  type TenantPolicyObject,
-} from '@weir/model';
+import { OPEN_GRANTS, type TenantGrants, type TenantPolicyObject } from '@weir/model';
 import { namespace, node, policy, port, service } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
@@ -130,52 +123,6 @@ describe('how many nodes', () => {
     });
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80', 'n2:80']);
     assert.deepEqual(portsOf(after, 'b/web'), ['n2:81']);
-  });
-
-  describe('whose proxy does not answer', () => {
-    const absent = (...names: readonly string[]): Pick<Snapshot, 'absent'> => ({
-      absent: new Map(names.map((each) => each.split(' ') as [string, Absence])),
-    });
-    const three = many.slice(0, 3);
-    const web = service('a/web');
-    const before = fresh({ nodes: three, services: [web] });
-    const [first = '', second = ''] = statusOf(before, 'a/web').nodes;
-    const third = three.map(({ name }) => name).find((name) => name !== first && name !== second) ?? '';
-
-    test('and has been silent for a while only: nothing new is put there, and who is there stays', () => {
-      const api = service('a/api', { ports: [port(81)] });
-      const after = next(before, { nodes: three, services: [web, api], ...absent(`${first} silent`) });
-      assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
-      assert.deepEqual(statusOf(after, 'a/api').nodes, [second, third].sort());
-    });
-
-    test('and is lost: another takes its place, which keeps it when it is back', () => {
-      const after = next(before, { nodes: three, services: [web], ...absent(`${first} lost`) });
-      assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
-      assert.ok(
-        after.problems.some(
-          ({ subject, message }) => subject === `Node ${first}` && /no proxy of this node/.test(message),
-        ),
-      );
-      const back = next(after, { nodes: three, services: [web] });
-      assert.deepEqual(statusOf(back, 'a/web').nodes, [second, third].sort());
-    });
-
-    test('and is lost where no other has room: it keeps its place', () => {
-      const other = service('b/web', { annotations: { 'weir.dev/nodes': '1' } });
-      const alone = fresh({ nodes: [three.find(({ name }) => name === third) as NodeObject], services: [other] });
-      const held = { ...before, table: { entries: new Map([...before.table.entries, ...alone.table.entries]) } };
-      const after = next(held, { nodes: three, services: [web, other], ...absent(`${first} lost`) });
-      assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
-    });
-
-    test('but none of the pool does: all are as they were', () => {
-      const all = absent(`${first} lost`, `${second} lost`, `${third} silent`);
-      const api = service('a/api', { ports: [port(81)] });
-      const after = next(before, { nodes: three, services: [web, api], ...all });
-      assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
-      assert.equal(statusOf(after, 'a/api').nodes.length, 2);
-    });
   });
 
   for (const value of ['0', '17', '-1', '1.5', 'two', '']) {
