@@ -67,7 +67,13 @@ export function portRefusals(service: ServiceObject, context: PortContext): Port
       });
     } else if (!isHeld(port)) more += 1;
   }
-  return refusals;
+  return inOrderOf(service.ports, refusals);
+}
+
+/** So that they are told alike, in whichever order they were found. */
+export function inOrderOf(ports: readonly ServicePort[], refusals: PortRefusals): PortRefusals {
+  const places = new Map(ports.map((port, place) => [port, place]));
+  return new Map([...refusals].sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0)));
 }
 
 function notServed(port: ServicePort): Refusal | undefined {

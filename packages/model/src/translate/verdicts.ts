@@ -8,7 +8,7 @@ import { dayOf } from '../usage/period.ts';
 import type { AskedQuota } from './asked-quota.ts';
 import { degradedFor, type Given } from './degraded.ts';
 import type { HeldService } from './held.ts';
-import type { PortRefusals, Refusal } from './port-refusals.ts';
+import { inOrderOf, type PortRefusals, type Refusal } from './port-refusals.ts';
 import type { SecretBook } from './secret-book.ts';
 import { isSharedByFleet } from './shared-ports.ts';
 import type { Membership } from './tenancy.ts';
@@ -64,7 +64,7 @@ export interface Served extends Given {
 export function served(service: ServiceObject, given: Served, context: VerdictContext): Verdicts {
   const { fleet, membership, quota } = context;
   const { tenant, settings, placement, modes } = given;
-  const badPorts = new Map([...given.badPorts, ...placement.conflicts]);
+  const badPorts = inOrderOf(service.ports, new Map([...given.badPorts, ...placement.conflicts]));
   const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
   // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
   if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DEFAULT_SETTINGS, parsePortRange, reservedAndShared, type ServiceObject } from '@weir/model';
-import { node, port, service } from '../build/snapshot.ts';
+import { DEFAULT_SETTINGS, OPEN_GRANTS, parsePortRange, reservedAndShared, type ServiceObject } from '@weir/model';
+import { node, policy, port, service } from '../build/snapshot.ts';
 import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
 const settings = {
@@ -78,6 +78,16 @@ describe('ports that the operator reserves', () => {
 
   test('cannot be shared at once', () => {
     assert.deepEqual(reservedAndShared({ ...settings, sharedPorts: [443, 4_010, 9_100] }), [4_010, 9_100]);
+  });
+
+  test('are told in the order of the Service, whatever it had of them', () => {
+    const hosts = policy('all', { grants: { ...OPEN_GRANTS, allowedHosts: ['*.example'] } });
+    const parts = { settings: { ...DEFAULT_SETTINGS, sharedPorts: [443] }, policies: [hosts] };
+    const annotations = { 'weir.dev/hosts': 'shop.example', 'weir.dev/tls-passthrough': 'true' };
+    const had = { ...parts, services: [{ ...on('a/web', 443), annotations }] };
+    const withoutNodes = next(fresh({ ...had, nodes }), { ...had, nodes: [] });
+    const told = messageOf(next(withoutNodes, { ...parts, nodes: [], services: [on('a/web', 22, 443, 81)] }), 'a/web');
+    assert.match(told, /^port 22\/TCP is reserved .*; port 443\/TCP is shared .*; the other ports are served$/);
   });
 });
 
