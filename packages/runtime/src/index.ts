@@ -40,8 +40,6 @@ export {
   hostPort,
   hostPortOrOff,
   secret,
-  type UrlOptions,
-  url,
 } from './config/world-settings.ts';
 export { RUNTIME_ERRORS, type RuntimeErrorCode } from './error-codes.ts';
 export { errorMessage } from './error-message.ts';

@@ -1,7 +1,6 @@
 import { Secret } from '../secret.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { type HostPort, parseHostPort } from './host-port.ts';
-import { redactUrl } from './redact-url.ts';
 import { type Setting, type SettingOptions, setting } from './setting.ts';
 
 /** The longest that one timer of Node can wait: a longer one would fire at once. */
@@ -40,24 +39,6 @@ export function hostPortOrOff(
   const parse = (raw: string): HostPort | 'off' | undefined =>
     raw.trim() === 'off' ? 'off' : parseHostPort(raw.trim());
   return setting(variable, { allowed: `${HOST_PORT}, or off`, parse }, options);
-}
-
-export interface UrlOptions extends SettingOptions<Secret> {
-  /** Without the colon: `['redis', 'rediss']`. */
-  readonly schemes: readonly string[];
-}
-
-/** A URL that may hold a password, therefore a `Secret`; print it through `redactUrl`. */
-export function url(variable: string, options: UrlOptions): Setting<Secret> {
-  const parse = (raw: string): Secret | undefined => {
-    const parsed = URL.canParse(raw.trim()) ? new URL(raw.trim()) : undefined;
-    const isAllowed =
-      parsed !== undefined && options.schemes.includes(parsed.protocol.slice(0, -1)) && parsed.hostname !== '';
-    return isAllowed ? new Secret(raw.trim()) : undefined;
-  };
-  const forms = options.schemes.map((scheme) => `${scheme}://[USER:PASSWORD@]HOST[:PORT]`).join(' or ');
-  const allowed = `${forms} (percent-encode special characters of the password)`;
-  return setting(variable, { allowed, parse, show: (raw) => JSON.stringify(redactUrl(raw.trim())) }, options);
 }
 
 /** A password or token; one line break at the end is taken off, because files and `echo` add it. */
