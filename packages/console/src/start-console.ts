@@ -22,6 +22,7 @@ import { validationError } from './api/validation.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
 import { consoleServer, type Encryption } from './guard/console-server.ts';
 import { isLoopback } from './guard/loopback.ts';
+import { OpenSockets } from './guard/open-sockets.ts';
 import { servePage } from './page.ts';
 import { Sampler } from './rates/sampler.ts';
 import type { SuspensionWriter } from './suspensions/suspension-writer.ts';
@@ -101,7 +102,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     await signIn.close();
   };
   try {
-    app = appFor(parts, pair && { pair, frontProxy: signIn.frontProxy });
+    app = appFor(parts, pair && { pair, frontProxy: signIn.frontProxy, sockets: new OpenSockets() });
     await app.listen({ host, port });
   } catch (error) {
     await close();
@@ -143,6 +144,12 @@ function appFor(parts: ConsoleParts, encryption: Encryption | undefined): Fastif
     aggregatedRoutes(routes);
   });
   servePage(app);
+  if (encryption !== undefined) {
+    // A plugin, and the last: its turn comes when those before it have ended their streams.
+    app.register(async (last) => {
+      last.addHook('preClose', async () => encryption.sockets.close());
+    });
+  }
   return app;
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import https from 'node:https';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { type Certificate, makeCertificate, temporaryDirectory } from '@weir/testkit';
 import { mounted } from './build/mounted-certificate.ts';
@@ -32,6 +34,22 @@ test('over TLS the page of the console is the one of https', async () => {
   const { origin, host } = new URL(console.url);
   assert.equal(await statusBy(console.url, own, { origin }), 200);
   assert.equal(await statusBy(console.url, own, { origin: `http://${host}` }), 403);
+});
+
+test('a handshake that is never finished does not hold it up when it closes', { timeout: 8_000 }, async () => {
+  await using directory = temporaryDirectory('console-tls');
+  const own = makeCertificate({ name: '127.0.0.1' });
+  const console = await runningConsole({ tls: mounted(directory, own, 'one') });
+  const { hostname, port } = new URL(console.url);
+  const silent = connect(Number(port), hostname);
+  const closed = once(silent, 'close');
+  silent.once('error', () => undefined);
+  await once(silent, 'connect');
+  // Taken in their order: the server has the silent one, too.
+  assert.equal(await statusBy(console.url, own), 200);
+  // Else only when the time of a handshake is over, after 10 s.
+  await console[Symbol.asyncDispose]();
+  await closed;
 });
 
 function statusBy(url: string, { certificate }: Certificate, headers: Record<string, string> = {}): Promise<number> {
