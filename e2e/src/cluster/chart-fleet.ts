@@ -29,13 +29,14 @@ export interface ChartFleet extends InCluster, AsyncDisposable {
 /** A cluster with nodes that carry traffic, a volume for Redis on the first of them, and nothing of Weir but its images. */
 export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number } = {}): Promise<ChartFleet> {
   const { proxy, controller, redis } = await weirImages();
-  const home = temporaryDirectory('helm');
   const cluster = await startCluster({
     nodes,
     audited: NAMESPACE,
     clients: CLIENTS,
     images: [proxy, controller, redis],
   });
+  // After all that may fail without anybody there to close it.
+  const home = temporaryDirectory('helm');
   const { kubectl } = cluster;
   const env = {
     KUBECONFIG: cluster.kubeconfig,
@@ -46,8 +47,11 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
   const run = async (args: readonly string[]): Promise<string> =>
     said(await helm([...args, `--namespace=${NAMESPACE}`], env));
   const close = async (): Promise<void> => {
-    await cluster.close();
-    await home.close();
+    try {
+      await cluster.close();
+    } finally {
+      await home.close();
+    }
   };
   const fleet: ChartFleet = {
     ...inCluster(cluster),
