@@ -41,8 +41,9 @@ const DELETIONS = 8;
 export async function retireFleet(retirement: Retirement): Promise<void> {
   const { api, deployment, log, signal, namespace, fleet } = retirement;
   if (deployment !== undefined) {
-    const pods = (await stopDeployment(deployment, retirement).catch(unlessMissing)) ?? [];
-    if (pods.length === 0) log.info({ ...deployment }, 'controllers stopped');
+    const pods = await stopDeployment(deployment, retirement).catch(unlessMissing);
+    if (pods === undefined) log.warn({ ...deployment }, 'there is no such Deployment: no controllers were stopped');
+    else if (pods.length === 0) log.info({ ...deployment }, 'controllers stopped');
     else log.warn({ pods }, 'pods of controllers do not end, as on a node that is lost; going on without them');
   }
   await takeBackStatus(retirement);

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@weir/runtime';
+import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import { type PolicyFacts, policyFactsFor } from '../policy/policy-status.ts';
 import { fieldManagerFor } from '../status/field-manager.ts';
@@ -20,6 +20,7 @@ export interface TakingBack {
 const WRITERS = 8;
 /** Whoever edits a Service at that moment makes the write of its status meet another version: it is read again. */
 const PASSES = 5;
+const PAUSE_MS = { minMs: 100, maxMs: 2_000 };
 const NOTHING = { status: {}, words: '' } as const;
 
 type Target = Parameters<StatusWriter['write']>[0];
@@ -46,29 +47,36 @@ interface Passes extends TakingBack {
 }
 
 async function passes(what: string, options: Passes): Promise<void> {
-  let left = 0;
-  for (let pass = 1; pass <= PASSES; pass++) {
-    left = await onePass(what, options);
+  const { clock, signal } = options;
+  for (let pass = 1; ; pass++) {
+    const { changed, refused } = await onePass(what, options);
+    const left = changed + refused;
     if (left === 0) return;
+    // What is refused is so the next time, too.
+    if (changed === 0 || pass === PASSES)
+      throw new Error(`${left} ${what} still say what this fleet wrote into their status`);
+    await wait(clock, backoffMs(pass, { ...PAUSE_MS, random: Math.random }), signal);
   }
-  throw new Error(`${left} ${what} still say what this fleet wrote into their status`);
 }
 
-/** Returns how many have to be looked at again. */
-async function onePass(what: string, passes: Passes): Promise<number> {
+interface Left {
+  /** To be looked at again. */
+  readonly changed: number;
+  readonly refused: number;
+}
+
+async function onePass(what: string, passes: Passes): Promise<Left> {
   const { signal, log, path, writer, targetFor } = passes;
-  let left = 0;
-  let done = 0;
+  const count = { done: 0, changed: 0, refused: 0 };
   for await (const page of pagesOf({ path }, passes)) {
     const targets = page.map(targetFor).filter((target) => target !== undefined);
     await forEachOf(targets, { at: WRITERS, signal }, async (target) => {
       const { kind } = await writer.write(target, NOTHING);
-      if (kind === 'changed' || kind === 'refused') left += 1;
-      else done += 1;
+      count[kind === 'changed' || kind === 'refused' ? kind : 'done'] += 1;
     });
-    if (targets.length > 0) log.info({ done, left }, `status of ${what} taken back`);
+    if (targets.length > 0) log.info({ ...count }, `status of ${what} taken back`);
   }
-  return left;
+  return count;
 }
 
 function serviceTarget(raw: Json, fieldManager: string): Target | undefined {
