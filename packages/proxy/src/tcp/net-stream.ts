@@ -1,45 +1,24 @@
 // A stream on a public socket. Accepted ones can only be read through 'data' (each chunk is a fresh buffer, which a write may
 // keep); connected ones read into one shared buffer, which a write must never keep. Those of TLS differ in a few ways: `SocketWays`.
+// What is left is the state of one stream, and too much of it for a short file.
 import { connect, type Socket } from 'node:net';
-import { CopySpace } from './copy-space.ts';
 import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
+import { PLAIN, type SocketWays } from './socket-ways.ts';
 import { thisTurn } from './this-turn.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents } from './transport.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 const READ_SIZE = 65_536;
-const SMALL_SIZE = 4_096;
 /** What one stream may take in one turn: libuv alone would read 32 times in a row. */
 const TURN_SIZE = 262_144;
 
 const shared = Buffer.allocUnsafeSlow(READ_SIZE);
-const largeCopies = new CopySpace(READ_SIZE);
-// So that a slow reader of small messages does not pin a large room for each.
-const smallCopies = new CopySpace(SMALL_SIZE);
 /** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
 let fresh: Uint8Array | undefined;
 
 const paused = new PausedStreams();
-const NOTHING = new Uint8Array(0);
 const turns = new TurnQueue<NetStream>((stream) => stream.goOn());
-
-/** What sockets do each in their own way. */
-export interface SocketWays {
-  readonly mostAtOnce?: number;
-  /** `isOurs`: nobody else has the bytes, and the socket may keep them. */
-  write(socket: Socket, bytes: Uint8Array, { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void }): void;
-  /** Whether the kernel has all of a write, before which none waited, though the socket does not say so yet; absent: it says it at once. */
-  hasTaken?(socket: Socket, length: number): boolean;
-  /** RST, and the descriptor is released, whatever is under way. */
-  reset(socket: Socket): void;
-  /** Makes the socket fail if its peer has reset; sends nothing. */
-  probe(socket: Socket): void;
-  /** Why the end of what it reads is a failure; undefined: it is the peer's end. */
-  faultOfEnd?(socket: Socket): string | undefined;
-}
-
-const PLAIN: SocketWays = { write: writeCopy, reset: resetPlain, probe: writeNothing };
 
 /** The stream of a new connection. Nobody is told anything before `accept`. */
 export function acceptedStream(socket: Socket): NetStream {
@@ -248,44 +227,9 @@ export class NetStream implements AcceptedStream {
   }
 }
 
-function writeCopy(
-  socket: Socket,
-  bytes: Uint8Array,
-  { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void },
-): void {
-  if (isOurs) {
-    socket.write(bytes, onWritten);
-    return;
-  }
-  const space = bytes.length <= SMALL_SIZE ? smallCopies : largeCopies;
-  const copy = bytes.length <= READ_SIZE ? space.copy(bytes) : Buffer.from(bytes);
-  socket.write(copy, onWritten);
-  // `writableLength` counts a write until it is over: 0 says that neither libuv nor the socket holds the copy.
-  if (socket.writableLength > 0) space.keep();
-}
-
-function resetPlain(socket: Socket): void {
-  if (socket.connecting) socket.destroy();
-  // libuv refuses to reset while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
-  else if (isSendingFin(socket)) socket.once('finish', resetNow);
-  else socket.resetAndDestroy();
-}
-
-function writeNothing(socket: Socket): void {
-  socket.write(NOTHING);
-}
-
 /** From then on `writableLength` falls without anything being sent. */
 function hasFailed(socket: Socket): boolean {
   return socket.destroyed || socket.errored !== null;
-}
-
-export function isSendingFin(socket: Socket): boolean {
-  return socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
-}
-
-function resetNow(this: Socket): void {
-  if (!this.destroyed) this.resetAndDestroy();
 }
 
 function onConnect(this: Socket): void {

@@ -2,7 +2,8 @@
 // written to the descriptor goes out unencrypted.
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
-import { isSendingFin, type NetStream, type SocketWays, streamOn } from '../tcp/net-stream.ts';
+import { type NetStream, streamOn } from '../tcp/net-stream.ts';
+import { isSendingFin, type SocketWays } from '../tcp/socket-ways.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp/transport.ts';
 import { innerTls } from './inner-tls.ts';
 import { nodeTls } from './node-tls.ts';
