@@ -2,15 +2,12 @@
 import {
   type AffinityMemory,
   type BalancerTools,
-  compileNetworks,
   createMatcher,
   EMPTY_TABLE,
   type Matcher,
-  type Networks,
   patchMatcher,
   type RouteKey,
 } from '@weir/model/data-plane';
-import type { Sealer } from '@weir/runtime/sealing';
 import type { LimitSeat } from '../admit/limit-memory.ts';
 import { WorkerLimits } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
@@ -18,20 +15,11 @@ import type { RelayContext } from '../relay/connection-home.ts';
 import type { Member } from '../relay/member.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { Shaper } from '../shape/shaper.ts';
-import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
-import type { ListenAt, Transport } from '../tcp/transport.ts';
-import { SecureContexts } from '../tls/secure-contexts.ts';
-import { dgramTransport } from '../udp/dgram-transport.ts';
-import type { Flow } from '../udp/flow.ts';
-import { FlowListener } from '../udp/flow-listener.ts';
-import type { Neighbours } from '../udp/neighbours.ts';
-import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
-import type { UdpTransport } from '../udp/transport.ts';
+import type { Transport } from '../tcp/transport.ts';
 import { ConnectNews } from './connect-news.ts';
 import { Departures } from './departures.ts';
-import type { DescriptorRoom } from './descriptor-room.ts';
 import { Expiring } from './expiring.ts';
-import type { Answer, Door, Order, SentOrder, TableOrder } from './messages.ts';
+import type { Order, SentOrder, TableOrder } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
 import { OrderRunner } from './order-runner.ts';
 import { RouteHomes } from './route-homes.ts';
@@ -39,32 +27,18 @@ import { ServiceGroups } from './service-groups.ts';
 import { Severing } from './severing.ts';
 import { Sleepers } from './sleepers.ts';
 import { Strangers } from './strangers.ts';
-import { TcpDoor, type TcpDoorOptions } from './tcp-door.ts';
+import { WorkerListeners, type WorkerListenersOptions } from './worker-listeners.ts';
 
 const WHEEL_SLOTS = 128;
 
-export interface RelayWorkerOptions {
+export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly node: string;
   readonly transport: Transport;
-  /** Absent: the public one. */
-  readonly udpTransport?: UdpTransport;
   readonly slabs: readonly SharedArrayBuffer[];
-  /** CIDRs from which every connection begins with a PROXY header. */
-  readonly trustProxyProtocol?: readonly string[] | undefined;
   /** Shared by the workers of a proxy; without it ClientIP affinity forgets. */
   readonly memory?: AffinityMemory;
   /** Shared by the workers of a proxy; without it nothing is limited. */
   readonly limits?: LimitSeat;
-  readonly descriptors?: DescriptorRoom;
-  /** Of the fleet's secret; without it no TLS can end here. */
-  readonly sealer?: Sealer | undefined;
-  /** Milliseconds since the epoch, by which tickets of TLS change and certificates of clients end; absent: the clock's. */
-  readonly wallClock?: () => number;
-  /** The other workers of the proxy, which may have UDP flows that the kernel gives to this one. */
-  readonly neighbours?: Neighbours;
-  answer(answer: Answer): void;
-  /** What ended no more than one connection. */
-  report(what: 'accept' | 'internal', thrown: unknown): void;
   /** A connect failed; `code` as in errno. */
   onConnectError?(code: string | undefined): void;
   /** By which a turn of the event loop is measured, in milliseconds; absent: the monotonic one. */
@@ -76,10 +50,9 @@ export class RelayWorker {
   readonly #matcher: Matcher;
   readonly #context: RelayContext;
   readonly #homes: RouteHomes;
-  readonly #listeners = new Map<number, { close(): void }>();
+  readonly #listeners: WorkerListeners;
   readonly #wheel = new TimeoutWheel<Member>(WHEEL_SLOTS);
   readonly #expiring = new Expiring(this.#wheel, (thrown) => this.#options.report('internal', thrown));
-  readonly #tenantFlows = new TenantFlows<Flow>(flowsPerTenant(descriptorCeiling()));
   readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
   readonly #departures = new Departures(this.#severing, (thrown) => this.#options.report('internal', thrown));
   readonly #news: ConnectNews;
@@ -88,23 +61,15 @@ export class RelayWorker {
   /** Who came to a shared listener and has not said yet whom they want. */
   readonly #strangers: Strangers;
   readonly #limits: WorkerLimits;
-  readonly #certificates: SecureContexts;
-  readonly #trusted: Networks;
   readonly #tools: BalancerTools;
   readonly #sleepers = new Sleepers();
   readonly #orders: OrderRunner;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
-    this.#trusted = compileNetworks(options.trustProxyProtocol ?? []);
     this.#groups = new ServiceGroups(options.slabs, this.#severing);
     this.#strangers = new Strangers(this.#groups.rowFor(undefined));
     this.#limits = new WorkerLimits(options.limits);
-    this.#certificates = new SecureContexts({
-      sealer: options.sealer,
-      now: options.wallClock ?? Date.now,
-      onUnusable: (news) => options.answer({ kind: 'certificate', news }),
-    });
     this.#news = new ConnectNews((reports) => options.answer({ kind: 'connects', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#tools = { random: Math.random, now: monotonicMs, memory: options.memory };
@@ -122,6 +87,15 @@ export class RelayWorker {
       onInternalError: (thrown) => options.report('internal', thrown),
       onConnectError: (code) => options.onConnectError?.(code),
     };
+    this.#listeners = new WorkerListeners(options, {
+      matcher: this.#matcher,
+      context: this.#context,
+      homes: this.#homes,
+      groups: this.#groups,
+      strangers: this.#strangers,
+      limits: this.#limits,
+      severing: this.#severing,
+    });
     this.#orders = new OrderRunner({
       follow: (order) => this.#followInTurn(order),
       sleepers: this.#sleepers,
@@ -173,11 +147,10 @@ export class RelayWorker {
         // Followed already, when it came.
         return;
       case 'listen':
-        this.#listen(order.door);
+        this.#listeners.open(order.door);
         return;
       case 'unlisten':
-        this.#listeners.get(order.door.id)?.close();
-        this.#listeners.delete(order.door.id);
+        this.#listeners.close(order.door.id);
         return;
       case 'sever':
         this.#sever(order.outcome);
@@ -204,63 +177,4 @@ export class RelayWorker {
     for (const group of this.#groups.all()) this.#severing.sever(group.members, outcome);
     this.#severing.sever(this.#strangers.members, outcome);
   }
-
-  #listen(door: Door): void {
-    const listener = door.protocol === 'TCP' ? this.#tcpDoor(door) : this.#flowListener(door);
-    this.#listeners.set(door.id, listener);
-  }
-
-  #tcpDoor(door: Door): TcpDoor {
-    const { descriptors, report } = this.#options;
-    const { key } = door;
-    return new TcpDoor(listenAt(door), {
-      ...this.#listenerNeeds(door),
-      isShared: () => this.#matcher.listeners.get(key)?.isShared === true,
-      homeOf: (serverName) => this.#homes.find(key, serverName),
-      strangers: this.#strangers,
-      certificates: this.#certificates,
-      context: this.#context,
-      descriptors,
-      trusted: this.#trusted,
-      onAcceptError: (code) => report('accept', code),
-    });
-  }
-
-  #flowListener(door: Door): FlowListener {
-    const { neighbours, udpTransport = dgramTransport } = this.#options;
-    return new FlowListener(
-      { ...listenAt(door), key: door.key },
-      {
-        ...this.#listenerNeeds(door),
-        transport: udpTransport,
-        wheel: this.#wheel,
-        shaper: this.#context.shaper,
-        tenants: this.#tenantFlows,
-        neighbours,
-        sever: (flows, outcome) => this.#severing.sever(flows, outcome),
-        onInternalError: this.#context.onInternalError,
-      },
-    );
-  }
-
-  /** What listeners of both kinds need. */
-  #listenerNeeds({ id, key }: Door): ListenerNeeds {
-    const { answer } = this.#options;
-    return {
-      home: () => this.#homes.get(key),
-      admit: (uid) => this.#limits.admit(uid),
-      unrouted: () => this.#groups.rowFor(undefined),
-      onListening: () => answer({ kind: 'listening', door: id }),
-      onFailed: (code) => {
-        this.#listeners.delete(id);
-        answer({ kind: 'failed', door: id, code });
-      },
-    };
-  }
-}
-
-type ListenerNeeds = Pick<TcpDoorOptions, 'home' | 'admit' | 'unrouted' | 'onListening' | 'onFailed'>;
-
-function listenAt({ address, port }: Door): ListenAt {
-  return { address, port, reusePort: true };
 }
