@@ -12,7 +12,7 @@
 - name: WEIR_REDIS_USERNAME
   value: weir-{{ .process }}
 - name: WEIR_REDIS_PASSWORD
-  valueFrom: {secretKeyRef: {name: {{ $name }}-redis-users, key: {{ .process }}-password}}
+  valueFrom: {secretKeyRef: {name: {{ include "weir.redisUsersSecret" .root }}, key: {{ .process }}-password}}
 {{- else }}
 {{- if contains "@" $values.redis.external.url }}
 {{- fail "redis.external.url holds a user or a password, which whoever may read pods would see; put them into a Secret, and its name into redis.external.existingSecret" }}
@@ -41,7 +41,7 @@
 {{/* The Secret whose ca.crt verifies Redis; empty: public CAs, or no TLS. */}}
 {{- define "weir.redisCaSecret" -}}
 {{- if .Values.redis.bundled -}}
-{{ include "weir.fullname" . }}-redis-tls
+{{ include "weir.tlsSecret" (dict "root" . "server" "redis") }}
 {{- else if .Values.redis.external.ownCa -}}
 {{ required "redis.external.ownCa is true, and redis.external.existingSecret names no Secret with a ca.crt" .Values.redis.external.existingSecret }}
 {{- end -}}
@@ -73,14 +73,5 @@
 - name: WEIR_ADMIN_TLS
   value: /admin
 - name: WEIR_ADMIN_TOKEN
-  valueFrom: {secretKeyRef: {name: {{ include "weir.fullname" . }}-admin, key: token}}
-{{- end }}
-
-{{/*
-Of a pod whose Redis password and token are in its environment: with other ones it starts anew. The passwords count only where they are
-kept: beside an external Redis they are made up at each upgrade, and used by nobody.
-*/}}
-{{- define "weir.secretsChecksum" -}}
-{{- include "weir.generate" . -}}
-checksum/secrets: {{ list (ternary .Values.generated.passwords dict .Values.redis.bundled) .Values.generated.token | toJson | sha256sum }}
+  valueFrom: {secretKeyRef: {name: {{ include "weir.adminSecret" . }}, key: token}}
 {{- end }}

@@ -15,6 +15,7 @@ export const INSTALLATIONS: readonly Installation[] = [
   { name: 'default', ...WEIR },
   { name: 'external-redis', ...WEIR },
   { name: 'classless', ...WEIR },
+  { name: 'existing-secrets', ...WEIR },
   { name: 'minimal', release: 'small', namespace: 'weir-system' },
   { name: 'everything', release: 'edge', namespace: 'weir-edge' },
 ];

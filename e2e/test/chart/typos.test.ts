@@ -64,4 +64,16 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.match(text, /put them into a Secret, and its name into redis\.external\.existingSecret/);
     assert.doesNotMatch(text, /hush/);
   });
+
+  test('an aggregated console with a certificate that nothing tells the API server to trust, and says where to', async () => {
+    const settings = ['--set=console.aggregated=true', '--set=console.tls.existingSecret=own'];
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, ...settings]);
+    assert.equal(ok, false);
+    assert.match(
+      text,
+      /put its ca\.crt into console\.apiService\.caBundle, or say in console\.apiService\.annotations/,
+    );
+    const trusted = await helm(['template', 'weir', WEIR_CHART, ...settings, '--set=console.apiService.caBundle=PEM']);
+    assert.match(trusted.stdout, /^ {2}caBundle: UEVN$/m);
+  });
 });

@@ -13,7 +13,10 @@ save ""
 maxmemory-policy noeviction
 {{- end }}
 
-{{/* A user of its own for each kind of process, with what that needs: see "Users of Redis" in docs/operating.md. */}}
+{{/*
+A user of its own for each kind of process, with what that needs: see "Users of Redis" in docs/operating.md. Where the passwords are in
+a Secret that exists already, "#(USER)" stands for each.
+*/}}
 {{- define "weir.redisUsers" -}}
 {{- include "weir.generate" . -}}
 {{- $own := printf "weir:{%s}:" (include "weir.fleet" .) -}}
@@ -24,7 +27,11 @@ maxmemory-policy noeviction
   "console" (list "%R~" "meta" "%R~" "table" "%R~" "changes" "%R~" "lives" "%R~" "proxies" "%R~" "proxy:*" "%R~" "usage:*" "~" "cutoff*") -}}
 user default off
 {{- range $user, $rights := $keys }}
-user weir-{{ $user }} on #{{ get $.Values.generated.passwords $user | sha256sum }} {{ $commands }}
+{{- $password := printf "(%s)" $user }}
+{{- if not $.Values.redis.auth.existingSecret }}
+{{- $password = get $.Values.generated.passwords $user | sha256sum }}
+{{- end }}
+user weir-{{ $user }} on #{{ $password }} {{ $commands }}
 {{- range $pair := chunk 2 $rights }} {{ first $pair }}{{ $own }}{{ last $pair }}{{ end }}
 {{- end }}
 {{- end }}

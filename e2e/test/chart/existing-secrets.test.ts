@@ -1,0 +1,120 @@
+// Where the operator has every Secret already, nothing is made up: what renders the chart without a look at the cluster (Argo CD, helm
+// template) gets the same each time.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { connectRaw, requireProgram, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
+import { parseAllDocuments } from 'yaml';
+import { INSTALLATIONS, type Installation, render, renderText } from '../../src/chart/rendering.ts';
+
+interface Pods {
+  readonly template: {
+    readonly spec: {
+      readonly initContainers: readonly { readonly name: string; readonly command: readonly string[] }[];
+    };
+  };
+}
+
+const PASSWORDS = { controller: 'of the controller', proxy: '$&', console: 'c\n' };
+
+describe('a release whose Secrets exist already', requireProgram('helm', 'redis'), () => {
+  const installation = INSTALLATIONS.find(({ name }) => name === 'existing-secrets') as Installation;
+  /** What the init container of Redis leaves it as its file of users, with these passwords in the Secret. */
+  const usersFor = async (folder: string, passwords: Readonly<Record<string, string>>): Promise<string> => {
+    const manifests = await render(installation);
+    const template = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'weir-redis');
+    const pods = manifests.find(({ kind }) => kind === 'StatefulSet')?.spec as Pods | undefined;
+    const [container] = pods?.template.spec.initContainers ?? [];
+    assert.ok(template && container);
+    for (const each of ['passwords', 'etc/weir', 'users']) mkdirSync(join(folder, each), { recursive: true });
+    for (const [user, password] of Object.entries(passwords))
+      writeFileSync(join(folder, 'passwords', `${user}-password`), password);
+    writeFileSync(join(folder, 'etc/weir/users.acl'), (template.data as Record<string, string>)['users.acl'] ?? '');
+    const [, ...args] = container.command.map((each) =>
+      each.replaceAll(/(?<=['`])\/(?=passwords|etc|users)/g, `${folder}/`),
+    );
+    const ran = await spawnProcess({ command: process.execPath, args, mayExit: true });
+    const { code } = await ran.exited;
+    if (code !== 0) throw new Error(ran.output());
+    return join(folder, 'users/users.acl');
+  };
+
+  test('is rendered twice the same, to the byte, and without a Secret', async () => {
+    const first = await renderText(installation);
+    assert.equal(await renderText(installation), first);
+    assert.doesNotMatch(first, /^kind: Secret$/m);
+  });
+
+  test('without one of them makes that one alone, and is another each time', async () => {
+    const without = (value: string): Promise<string> => renderText(installation, `--set=${value}=`);
+    const one = [
+      ['proxy.admin.tls.existingSecret', ['weir-ca', 'weir-proxy-tls']],
+      ['adminToken.existingSecret', ['weir-admin']],
+      ['redis.auth.existingSecret', ['weir-redis-users']],
+      ['tls.fleetSecret', ['weir-fleet']],
+    ] as const;
+    for (const [value, secrets] of one) {
+      const rendered = await without(value);
+      const made = [...rendered.matchAll(/^kind: Secret\nmetadata:\n {2}name: (.+)$/gm)].map(([, name]) => name);
+      assert.deepEqual(made.sort(), secrets, value);
+      assert.notEqual(await without(value), rendered, value);
+    }
+  });
+
+  test('has a Redis whose users have the passwords of the Secret, whatever is in them', async () => {
+    await using folder = temporaryDirectory('users');
+    const file = await usersFor(folder.path, PASSWORDS);
+    await using server = await startRedis({ settings: [`aclfile ${file}`] });
+    const signIn = async (user: string, password: string): Promise<string> => {
+      await using client = await connectRaw(server);
+      const words = ['AUTH', `weir-${user}`, password];
+      await client.send(`*3\r\n${words.map((each) => `$${each.length}\r\n${each}\r\n`).join('')}`);
+      return String(await client.take(/\r\n/));
+    };
+    for (const [user, password] of Object.entries(PASSWORDS)) {
+      assert.equal(await signIn(user, password), '+OK\r\n');
+      assert.match(await signIn(user, 'another'), /^-WRONGPASS /);
+    }
+    assert.doesNotMatch(readFileSync(file, 'utf8'), /of the controller/);
+  });
+
+  test('has a Redis that does not start with an empty password, and says whose', async () => {
+    await using folder = temporaryDirectory('users');
+    const started = usersFor(folder.path, { ...PASSWORDS, proxy: '' });
+    await assert.rejects(started, /the password of proxy in redis\.auth\.existingSecret is empty/);
+  });
+
+  test('is the one of the manual, which makes each Secret that its pods want', async () => {
+    await using folder = temporaryDirectory('values');
+    const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+    const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);
+    const [application] = documentsIn(blocks.find((each) => each.includes('kind: Application')));
+    const values = join(folder.path, 'values.yaml');
+    writeFileSync(values, JSON.stringify(application?.spec.source.helm.valuesObject));
+    const [plain] = INSTALLATIONS;
+    assert.ok(plain);
+    const rendered = await renderText(plain, `--values=${values}`);
+    assert.doesNotMatch(rendered, /^kind: Secret$/m);
+    const certificates = documentsIn(blocks.find((each) => each.includes('kind: Certificate')));
+    const made = [
+      ...certificates.flatMap(({ kind, spec }) => (kind === 'Certificate' ? [spec.secretName] : [])),
+      ...[...page.matchAll(/^kubectl create secret generic (\S+) -n weir-system/gm)].map(([, name]) => name),
+    ];
+    const wanted = [...rendered.matchAll(/secretName: ([^\s,}]+)|secretKeyRef: \{name: ([^\s,}]+)/g)];
+    const names = new Set(wanted.map(([, mounted, read]) => mounted ?? read));
+    assert.ok(names.size >= 6);
+    assert.deepEqual(
+      [...names].filter((name) => !made.includes(name)),
+      [],
+    );
+  });
+});
+
+interface Documented {
+  readonly kind: string;
+  readonly spec: { readonly secretName: string; readonly source: { readonly helm: { readonly valuesObject: object } } };
+}
+
+const documentsIn = (text = ''): readonly Documented[] =>
+  parseAllDocuments(text).map((each) => each.toJS() as Documented);
