@@ -103,6 +103,11 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     assert.equal(cutoff?.name, 'service.shop.web');
     const made = JSON.parse(await plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
     assert.equal(made.metadata.annotations['weir.dev/made-by'], 'admin');
+    const sooner = [...stop, '--for', '10m'];
+    const refused = await as(admin, ...sooner);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /"service\.shop\.web" is there already, and lasts longer; .*--replace/);
+    assert.equal((await as(admin, ...sooner, '--replace')).code, 0);
     assert.equal((await as(admin, 'resume', 'shop/web')).code, 0);
     assert.deepEqual((await store.cutoffs.read()).cutoffs, []);
   });

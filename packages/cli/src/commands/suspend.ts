@@ -10,12 +10,16 @@ const EXAMPLES = `
 Examples:
   weir suspend uploader --message "You fill the link; call the platform team."
   weir suspend shop/web --message "Under attack" --for 10m
+  weir suspend shop/web --message "Under attack" --for 5m --replace
 
-New connections are refused and open ones reset, on every proxy. Nobody else is touched.`;
+New connections are refused and open ones reset, on every proxy. Nobody else is touched.
+By asking again you change message and end of what is yours. What somebody else
+made, or what lasts longer, stays unless you --replace it.`;
 
 interface SuspendOptions extends ServerOption {
   readonly message: string;
   readonly for?: number;
+  readonly replace?: true;
   readonly output: Format;
 }
 
@@ -26,6 +30,7 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
     .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
     .requiredOption('--message <text>', 'what the tenant will read')
     .addOption(new Option('--for <duration>', 'how long, such as 10m (default: until resumed)').argParser(parseFor))
+    .option('--replace', 'also in place of one that somebody else made, or that lasts longer')
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
@@ -33,7 +38,8 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
       const target = parseTarget(text);
       const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
       const body = { target, message: options.message, ...until };
-      const data = await clientFor(terminal, options).post<SuspensionItem>('/api/v1/suspensions', body);
+      const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
+      const data = await clientFor(terminal, options).post<SuspensionItem>(path, body);
       const end = data.until === null ? 'until resumed' : `until ${data.until}`;
       const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` lifts it\n`;
       print(terminal, options.output, { data, table: () => line });

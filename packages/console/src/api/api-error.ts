@@ -8,6 +8,7 @@ export type ApiErrorCode =
   | 'UnknownTarget'
   | 'ForeignHost'
   | 'ForeignOrigin'
+  | 'AlreadySuspended'
   | 'OriginIsFile'
   | 'OriginIsKubernetes'
   | 'TooManyWatchers'
@@ -26,6 +27,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   KubernetesRefused: 403,
   NotFound: 404,
   UnknownTarget: 404,
+  AlreadySuspended: 409,
   OriginIsFile: 409,
   OriginIsKubernetes: 409,
   UnsupportedMediaType: 415,

@@ -47,6 +47,8 @@ export const seriesStep: object = {
 /** An API server in front ends after a minute what does not say that it lasts. */
 export const watching: object = { type: 'string', enum: ['true'], description: 'true' };
 
+export const replacing: object = { type: 'string', enum: ['true'], description: 'true' };
+
 /** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
 export function only(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };

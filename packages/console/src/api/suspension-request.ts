@@ -11,10 +11,12 @@ export interface SuspensionBody {
   readonly until?: string;
 }
 
+type Wanted = Pick<SuspensionRequest, 'target' | 'message' | 'until'>;
+
 const USED = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] } as const;
 
 /** The request that a body means, or an `ApiError`. A field that the type does not use is refused: it was meant to narrow. */
-export function readSuspension(body: SuspensionBody, now: number): Omit<SuspensionRequest, 'by'> {
+export function readSuspension(body: SuspensionBody, now: number): Wanted {
   return { target: readTarget(body.target), message: body.message.trim(), until: readUntil(body.until, now) };
 }
 
@@ -50,11 +52,14 @@ function readUntil(text: string | undefined, now: number): number | null {
   return until;
 }
 
-/** Whether a Suspension of the same name lasts longer than the request: then the request also lifts. */
-export function endsSooner({ target, until }: Omit<SuspensionRequest, 'by'>, cutoffs: readonly Cutoff[]): boolean {
+/** Whether a Suspension that the request would take the place of lasts longer. */
+export function endsSooner({ target, until }: Pick<Wanted, 'target' | 'until'>, cutoffs: readonly Cutoff[]): boolean {
   if (until === null) return false;
   const name = suspensionNameFor(target);
-  return cutoffs.some((cutoff) => cutoff.name === name && (cutoff.until === null || cutoff.until > until));
+  return cutoffs.some(
+    (cutoff) =>
+      cutoff.name === name && cutoff.origin.kind !== 'file' && (cutoff.until === null || cutoff.until > until),
+  );
 }
 
 /**

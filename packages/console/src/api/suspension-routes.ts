@@ -4,12 +4,13 @@ import type { Caller } from '../access/caller.ts';
 import { refuseUnlessMay } from '../access/rules.ts';
 import { sightOf } from '../access/seen.ts';
 import { namespacesOf, seesCutoff, seesTarget } from '../access/sight.ts';
+import { alreadySuspended } from '../suspensions/already-suspended.ts';
 import { suspensionItemFor } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-name.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { answer, everyOf, only, suspensionBody, suspension as suspensionName } from './schemas.ts';
+import { answer, everyOf, only, replacing, suspensionBody, suspension as suspensionName } from './schemas.ts';
 import { endsSooner, readSuspension, refuseUnknownTarget, type SuspensionBody } from './suspension-request.ts';
 
 export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -33,19 +34,22 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     },
   );
 
-  app.post<{ Body: SuspensionBody }>(
+  app.post<{ Body: SuspensionBody; Querystring: { replace?: 'true' } }>(
     '/api/v1/suspensions',
     {
       config: { access: 'suspend' },
       schema: {
         summary: 'Cut off a tenant, a namespace or a Service',
-        querystring: only(),
+        querystring: only({ replace: replacing }),
         body: suspensionBody,
-        response: answer('the Suspension; the same target again replaces message and end'),
+        response: answer(
+          'the Suspension; whoever made it changes message and end by asking again. One of somebody else, or one that lasts longer, is replaced only with `replace=true`',
+        ),
       },
     },
-    async ({ body, caller }) => {
-      const request = { ...readSuspension(body, clock.now()), by: caller.name };
+    async ({ body, caller, query }) => {
+      const wanted = readSuspension(body, clock.now());
+      const request = { ...wanted, by: caller.name, isReplacing: query.replace === 'true' };
       await refuseUnlessSensible(request, caller);
       const cutoff = await suspensions.suspend(request);
       log.info({ suspension: cutoff.name, target: body.target, by: caller.name }, 'suspended');
@@ -86,8 +90,10 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   }
 
   async function refuseUnlessSensible(request: SuspensionRequest, caller: Caller): Promise<void> {
-    // Ending one sooner lifts it.
-    if (endsSooner(request, watch.cutoffs)) await refuseUnlessMay(caller, 'delete', suspensionNameFor(request.target));
+    const name = suspensionNameFor(request.target);
+    // It lifts what it replaces.
+    if (request.isReplacing) await refuseUnlessMay(caller, 'delete', name);
+    else if (endsSooner(request, watch.cutoffs)) throw alreadySuspended(name, 'and lasts longer');
     // Without a table nothing can be said about the name, and whoever must cut off must not wait for one.
     if (watch.table === undefined) return;
     // Nor is it to those who do not see the target: whether it is there is not theirs to know.

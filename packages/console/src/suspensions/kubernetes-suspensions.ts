@@ -1,3 +1,4 @@
+// The API server keeps who made what apart by the field manager: each person has one, and may change only what is their own.
 // The object first, the cut-off second: whoever reads the object sees why, and the cut-off is never without its reason.
 // While the API server is away the cut-off comes alone, under the id of the request; the controller creates the object once
 // the API server is back, and puts its cut-off in place of the request's.
@@ -15,9 +16,10 @@ import type { Cutoff } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { CutoffStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
+import { alreadySuspended } from './already-suspended.ts';
 import { storeSuspensions } from './store-suspensions.ts';
 import { suspensionNameFor } from './suspension-name.ts';
-import { cutoffForObject, SUSPENSIONS, suspensionObjectFor } from './suspension-object.ts';
+import { cutoffForObject, fieldManagerFor, SUSPENSIONS, suspensionObjectFor, untilOf } from './suspension-object.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
 
 export interface KubernetesSuspensionsOptions {
@@ -66,16 +68,41 @@ type Applied =
 
 async function apply(api: CustomObjectsApi, request: SuspensionRequest): Promise<Applied> {
   const name = suspensionNameFor(request.target);
-  const body = suspensionObjectFor(name, request);
+  const { until, isReplacing, by } = request;
+  const applying = {
+    ...SUSPENSIONS,
+    name,
+    body: suspensionObjectFor(name, request),
+    fieldManager: fieldManagerFor(by),
+  };
   try {
+    if (isReplacing && until === null) await takeEndOff(api, name);
     const object = await api.patchClusterCustomObject(
-      { ...SUSPENSIONS, name, body, fieldManager: 'weir-console', force: true },
+      { ...applying, force: isReplacing },
       setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply),
     );
+    // An end that somebody else has given stays when nobody asks for another.
+    if (untilOf(object) !== until) throw alreadySuspended(name, 'and somebody else has said when it ends');
     return { kind: 'applied', cutoff: cutoffForObject(object, request) };
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     if (isAway(error)) return { kind: 'away', message: errorMessage(error) };
+    if (error instanceof ApiException && error.code === 409) {
+      throw alreadySuspended(name, `made by somebody else (${reasonOf(error)})`, { cause: error });
+    }
     throw refusedBy(error, `create Suspension "${name}"`);
+  }
+}
+
+/** Applying takes away only what is one's own. */
+async function takeEndOff(api: CustomObjectsApi, name: string): Promise<void> {
+  try {
+    await api.patchClusterCustomObject(
+      { ...SUSPENSIONS, name, body: { spec: { until: null } } },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
+  } catch (error) {
+    if (!(error instanceof ApiException && error.code === 404)) throw error;
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Cutoff } from '@weir/model';
+import { type Cutoff, isInForce } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { CutoffStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
+import { alreadySuspended } from './already-suspended.ts';
 import { suspensionNameFor } from './suspension-name.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
 
@@ -18,7 +19,11 @@ export function storeSuspensions({ cutoffs, clock }: StoreSuspensionsOptions): S
       const name = suspensionNameFor(request.target);
       const { cutoffs: present } = await cutoffs.read();
       const before = present.find((cutoff) => cutoff.origin.kind === 'store' && cutoff.name === name);
-      const cutoff = cutoffFrom(request, { name, before, now: clock.now() });
+      const now = clock.now();
+      if (before !== undefined && isInForce(before, now) && !mayChange(before, request)) {
+        throw alreadySuspended(name, 'and may be of somebody else: the store does not know who made it');
+      }
+      const cutoff = cutoffFrom(request, { name, before, now });
       await cutoffs.put(cutoff);
       return cutoff;
     },
@@ -28,6 +33,11 @@ export function storeSuspensions({ cutoffs, clock }: StoreSuspensionsOptions): S
       await cutoffs.remove(cutoff.uid);
     },
   };
+}
+
+/** Where nobody is asked who they are everybody is the same. */
+function mayChange(before: Cutoff, { by, isReplacing, message, until }: SuspensionRequest): boolean {
+  return isReplacing || by === null || (before.message === message && before.until === until);
 }
 
 interface Known {

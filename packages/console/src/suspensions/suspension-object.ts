@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Cutoff, SuspensionTarget } from '@weir/model';
 import type { SuspensionRequest } from './suspension-writer.ts';
 
@@ -24,6 +25,23 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
 
 /** Who asked the console for it: the API server itself only knows the console. */
 const MADE_BY = 'weir.dev/made-by';
+
+const FIELD_MANAGER = 'weir-console';
+/** What the API server takes of the name of a field manager. */
+const MOST_CHARACTERS = 128;
+
+/** In whose name the object is applied. */
+export function fieldManagerFor(by: string | null): string {
+  if (by === null) return FIELD_MANAGER;
+  const name = `${FIELD_MANAGER}:${by}`;
+  if (name.length <= MOST_CHARACTERS && /^[\x20-\x7e]+$/.test(name)) return name;
+  return `${FIELD_MANAGER}:sha256:${createHash('sha256').update(by).digest('hex')}`;
+}
+
+/** When an object ends; null: it does not by itself. */
+export function untilOf({ spec }: { readonly spec?: { readonly until?: string } }): number | null {
+  return spec?.until === undefined ? null : Date.parse(spec.until);
+}
 
 /** The object to apply for a request. */
 export function suspensionObjectFor(name: string, { target, message, until, by }: SuspensionRequest): object {

@@ -8,11 +8,16 @@ export interface SuspensionRequest {
   readonly until: number | null;
   /** Who asks; null: nobody was asked who they are. */
   readonly by: string | null;
+  /** Whether it takes the place of one that is there, whoever made that, and however long it would last. */
+  readonly isReplacing: boolean;
 }
 
 /** Where the console writes what a person asks for. */
 export interface SuspensionWriter {
-  /** In force when it resolves; asking again for the same target replaces message and end. */
+  /**
+   * In force when it resolves. Whoever made the one that is there for the same target changes its message and end; of another's it
+   * rejects with `ApiError` AlreadySuspended, unless asked to replace it.
+   */
   suspend(request: SuspensionRequest): Promise<Cutoff>;
   /** Lifts one that did not come from a file; rejects with `ApiError` when it would not stay lifted. */
   resume(cutoff: Cutoff): Promise<void>;

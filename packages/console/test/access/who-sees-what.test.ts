@@ -80,6 +80,23 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     return firstEvents(new URL(path, console.url), headers);
   };
 
+  const lift = (): Promise<unknown> =>
+    ask('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
+  /** Cuts `shop/web` off. */
+  const stop = (
+    person: Person,
+    message: string,
+    more: { until?: string; query?: string } = {},
+  ): ReturnType<typeof ask> => {
+    const { query = '', ...body } = more;
+    const headers = { authorization: `Bearer ${tokens.get(person)}` };
+    return console.ask(`/api/v1/suspensions${query}`, sending('POST', { ...STOP_WEB, ...body, message }, headers));
+  };
+  const asObject = async (): Promise<{
+    metadata: { annotations: Record<string, string> };
+    spec: { message: string };
+  }> => JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
+
   test('the table has every route of the document, and no other', async () => {
     const { paths } = (await console.ask('/openapi.json')).json as { paths: Record<string, Record<string, object>> };
     const routes = Object.entries(paths).flatMap(([path, methods]) =>
@@ -107,6 +124,7 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
         if (status === 403)
           assert.match(text, /"code":"NotAllowed".*people:.*lacks the right to (get|create|delete) \w+\.weir\.dev/);
       }
+      await lift();
     });
   }
 
@@ -175,18 +193,52 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 
   test('a Suspension carries who asked for it', async () => {
-    await ask('POST /api/v1/suspensions', tokens.get('operator'));
-    const made = JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
-    assert.equal(made.metadata.annotations['weir.dev/made-by'], 'system:serviceaccount:people:operator');
+    await stop('operator', 'stop');
+    const { annotations } = (await asObject()).metadata;
+    assert.equal(annotations['weir.dev/made-by'], 'system:serviceaccount:people:operator');
+    await lift();
   });
 
-  test('who may only make Suspensions does not end one sooner', async () => {
-    await ask('POST /api/v1/suspensions', tokens.get('operator'));
-    const soon = { ...STOP_WEB, until: new Date(Date.now() + 60_000).toISOString() };
-    const headers = { authorization: `Bearer ${tokens.get('stopper')}` };
-    const answer = await console.ask('/api/v1/suspensions', sending('POST', soon, headers));
-    assert.equal(answer.status, 403);
-    assert.match(answer.text, /delete suspensions\.weir\.dev/);
+  test('what somebody has cut off is changed by asking again, and by nobody else who does', async () => {
+    await stop('operator', 'stop');
+    assert.equal((await stop('operator', 'Stop, please.')).status, 200);
+    const { status, text } = await stop('stopper', 'mine');
+    assert.equal(status, 409);
+    assert.match(text, /AlreadySuspended.*service\.shop\.web.*people:operator.*weir suspend --replace/);
+    assert.equal((await asObject()).spec.message, 'Stop, please.');
+    const [cutoff] = (await seeded.store.cutoffs.read()).cutoffs;
+    assert.equal(cutoff?.message, 'Stop, please.');
+    await lift();
+  });
+
+  test('what was made with kubectl is replaced only by who asks for just that, whole', async () => {
+    const spec = { target: STOP_WEB.target, message: 'by hand', until: '2099-01-01T00:00:00Z' };
+    const byHand = {
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'Suspension',
+      metadata: { name: 'service.shop.web' },
+      spec,
+    };
+    await cluster.plane.kubectl('apply', '-f', '-', { stdin: JSON.stringify(byHand) });
+    for (const message of ['by hand', 'mine']) assert.equal((await stop('operator', message)).status, 409, message);
+    assert.equal((await stop('operator', 'mine', { query: '?replace=true' })).status, 200);
+    assert.deepEqual((await asObject()).spec, { target: STOP_WEB.target, message: 'mine' });
+    // From here on it is one's own.
+    assert.equal((await stop('operator', 'again')).status, 200);
+    await lift();
+  });
+
+  test('a Suspension is not ended sooner, unless by who may lift it and asks to replace it', async () => {
+    await stop('operator', 'stop');
+    const until = new Date(Date.now() + 60_000).toISOString();
+    const sooner = await stop('operator', 'stop', { until });
+    assert.equal(sooner.status, 409);
+    assert.match(sooner.text, /AlreadySuspended.*lasts longer/);
+    const refused = await stop('stopper', 'stop', { until, query: '?replace=true' });
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /delete suspensions\.weir\.dev/);
+    assert.equal((await stop('operator', 'stop', { until, query: '?replace=true' })).status, 200);
+    await lift();
   });
 
   test('a token for the console alone is taken, one for somebody else is not', async () => {

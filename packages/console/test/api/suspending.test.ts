@@ -24,14 +24,34 @@ test('a suspended tenant is in the store, in the list, and on its Services', asy
   assert.equal((await console.ask('/api/v1/tenants')).json.items[0].suspension.message, 'You fill the link.');
 });
 
-test('the same target again replaces message and end instead of adding another', async () => {
+test('the same target again changes message and end instead of adding another', async () => {
   await using console = await runningConsole();
-  await suspend(console, { target: WEB, message: 'first' });
-  const until = new Date(Date.now() + 600_000).toISOString();
+  await suspend(console, { target: WEB, message: 'first', until: inMinutes(5) });
+  const until = inMinutes(10);
   await suspend(console, { target: WEB, message: 'second', until });
   const { items } = (await console.ask('/api/v1/suspensions')).json;
   assert.equal(items.length, 1);
   assert.deepEqual([items[0].message, items[0].until], ['second', until]);
+});
+
+test('one that lasts longer stays, unless one asks to replace it', async () => {
+  await using console = await runningConsole();
+  await suspend(console, { target: WEB, message: 'first', until: inMinutes(10) });
+  const sooner = { target: WEB, message: 'second', until: inMinutes(5) };
+  const { status, json } = await suspend(console, sooner);
+  assert.equal(status, 409);
+  assert.equal(json.error.code, 'AlreadySuspended');
+  assert.match(json.error.message, /"service\.shop\.web" is there already, and lasts longer; .*weir suspend --replace/);
+  assert.deepEqual(await messages(console), ['first']);
+  assert.equal((await suspend(console, sooner, '?replace=true')).status, 200);
+  assert.deepEqual(await messages(console), ['second']);
+});
+
+test('whether to replace is said by true, and else not at all', async () => {
+  await using console = await runningConsole();
+  const { status, json } = await suspend(console, { target: WEB, message: 'x' }, '?replace=yes');
+  assert.equal(status, 400);
+  assert.match(json.error.message, /"replace" is "yes"; use true/);
 });
 
 test('resuming lifts it, and a second time there is nothing to lift', async () => {
@@ -126,6 +146,14 @@ test('text that is no JSON is told so', async () => {
   assert.match(answer.json.error.message, /not valid JSON/);
 });
 
-function suspend(console: TestConsole, body: unknown): ReturnType<TestConsole['ask']> {
-  return console.ask('/api/v1/suspensions', sending('POST', body));
+function suspend(console: TestConsole, body: unknown, query = ''): ReturnType<TestConsole['ask']> {
+  return console.ask(`/api/v1/suspensions${query}`, sending('POST', body));
+}
+
+async function messages({ store }: TestConsole): Promise<readonly string[]> {
+  return (await store.cutoffs.read()).cutoffs.map(({ message }) => message);
+}
+
+function inMinutes(minutes: number): string {
+  return new Date(Date.now() + minutes * 60_000).toISOString();
 }

@@ -8,7 +8,13 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 import { kubernetesSuspensions, type SuspensionWriter } from '../../src/index.ts';
 
-const REQUEST = { target: { kind: 'tenant', tenant: 'shop' }, message: 'Stop.', until: null, by: 'alice' } as const;
+const REQUEST = {
+  target: { kind: 'tenant', tenant: 'shop' },
+  message: 'Stop.',
+  until: null,
+  by: 'alice',
+  isReplacing: false,
+} as const;
 const PATH = '/apis/weir.dev/v1alpha1/suspensions/tenant.shop';
 
 test('the object is applied first, then the cut-off of its uid is in the store', async () => {
@@ -23,7 +29,7 @@ test('the object is applied first, then the cut-off of its uid is in the store',
   const [asked] = world.asked;
   assert.equal(asked?.method, 'PATCH');
   assert.equal(asked?.type, 'application/apply-patch+yaml');
-  assert.match(asked?.path ?? '', new RegExp(`^${PATH}\\?.*fieldManager=weir-console`));
+  assert.match(asked?.path ?? '', new RegExp(`^${PATH}\\?.*fieldManager=weir-console%3Aalice&force=false$`));
   const applied = JSON.parse(asked?.body ?? '');
   assert.deepEqual(applied.metadata.annotations, { 'weir.dev/made-by': 'alice' });
   assert.deepEqual(applied.spec, {
@@ -39,6 +45,36 @@ test('while the API server is away the cut-off comes alone, with the id of the r
     assert.match(cutoff.uid, /^request-/);
     assert.deepEqual(cutoff.origin, { kind: 'store' });
     assert.equal((await world.store.cutoffs.read()).cutoffs.length, 1);
+  }
+});
+
+test('what is in the store alone may be of somebody else: it stays, unless one asks to replace it', async () => {
+  await using world = await worldWith(() => [503, {}]);
+  const { uid } = await world.writer.suspend(REQUEST);
+  assert.equal((await world.writer.suspend(REQUEST)).uid, uid, 'the very same again');
+  const other = { ...REQUEST, message: 'Stop it!', by: 'bob' };
+  await assert.rejects(world.writer.suspend(other), { code: 'AlreadySuspended' });
+  assert.equal((await world.writer.suspend({ ...other, isReplacing: true })).uid, uid);
+  assert.deepEqual(
+    (await world.store.cutoffs.read()).cutoffs.map(({ message }) => message),
+    ['Stop it!'],
+  );
+});
+
+test('an end that somebody else has given is not taken for the one that was asked for', async () => {
+  await using world = await worldWith(({ body }) => {
+    const { metadata, spec } = JSON.parse(body);
+    return [200, { metadata: { ...metadata, uid: 'uid-1' }, spec: { ...spec, until: '2099-01-01T00:00:00Z' } }];
+  });
+  await assert.rejects(world.writer.suspend(REQUEST), { code: 'AlreadySuspended' });
+  assert.deepEqual((await world.store.cutoffs.read()).cutoffs, []);
+});
+
+test('a person whose name the API server does not take for a field manager has one all the same', async () => {
+  await using world = await worldWith(() => [503, {}]);
+  for (const by of ['ä', 'a'.repeat(120)]) {
+    await world.writer.suspend({ ...REQUEST, by });
+    assert.match(world.asked.at(-1)?.path ?? '', /fieldManager=weir-console%3Asha256%3A[0-9a-f]{64}&/);
   }
 });
 
