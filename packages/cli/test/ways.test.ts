@@ -32,6 +32,24 @@ test('a token comes from the option, a file or the environment, in the header al
   }
 });
 
+test('a token does not cross the network in the clear, unless that is asked for', async () => {
+  const [port, token] = [await freePort(), { WEIR_TOKEN: 'of-environment' }];
+  for (const host of ['192.0.2.1', '[2001:db8::1]', 'console.example', 'localhost.example']) {
+    const args = ['usage', '--server', `http://${host}:${port}`];
+    const { code, stderr } = await weirInside(args, token);
+    assert.equal(code, 2);
+    assert.match(stderr, /^weir: --server .* the token would go there in the clear; use https, .*--plain-http\n$/);
+  }
+  for (const host of ['127.0.0.2', '[::1]', 'localhost']) {
+    const { stderr } = await weirInside(['usage', '--server', `http://${host}:${port}`], token);
+    assert.match(stderr, /no console answers at/);
+  }
+  const meant = await weirInside(['usage', '--server', `http://0.0.0.0:${port}`, '--plain-http'], token);
+  assert.match(meant.stderr, /no console answers at/);
+  const without = await weirInside(['usage', '--server', `http://0.0.0.0:${port}`]);
+  assert.match(without.stderr, /no console answers at/);
+});
+
 test('a console over TLS is believed by the authority that was named, and else it is said how to name it', async () => {
   await using directory = temporaryDirectory('ways');
   const authority = makeCertificate({ name: 'ca', isAuthority: true });

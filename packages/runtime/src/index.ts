@@ -12,6 +12,7 @@ export { ManualClock } from './clock/manual-clock.ts';
 export { wait } from './clock/wait.ts';
 export { formatDuration, parseDuration } from './config/duration.ts';
 export { formatHostPort, type HostPort, parseHostPort } from './config/host-port.ts';
+export { isLoopback } from './config/loopback.ts';
 export { ConfigError, type ConfigOf, parseConfig } from './config/parse-config.ts';
 export {
   anyText,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { errorMessage, UsageError } from '@weir/runtime';
+import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
 import { sendTo, type Way } from './way.ts';
 
 export interface DirectOptions {
@@ -7,6 +7,8 @@ export interface DirectOptions {
   readonly token?: string | undefined;
   /** Path of a PEM file: the authority of the server's certificate. */
   readonly caFile?: string | undefined;
+  /** The token may go over http to another machine. */
+  readonly plainHttp?: boolean | undefined;
 }
 
 const ADVICE = {
@@ -16,11 +18,16 @@ const ADVICE = {
 };
 
 /** To a console by its URL. */
-export function directWay({ server, token, caFile }: DirectOptions): Way {
+export function directWay({ server, token, caFile, plainHttp = false }: DirectOptions): Way {
   const base = parseServer(server);
   const ca = caFile === undefined ? undefined : readNamed('--ca-file', caFile);
   if (ca !== undefined && base.protocol === 'http:') {
     throw new UsageError(`--ca-file is for https, and --server (or WEIR_SERVER) is ${base.href}`);
+  }
+  if (token !== undefined && !plainHttp && base.protocol === 'http:' && !isLoopback(hostOf(base))) {
+    throw new UsageError(
+      `--server (or WEIR_SERVER) is ${base.href}, and the token would go there in the clear; use https, reach the console through loopback (kubectl port-forward), or say --plain-http`,
+    );
   }
   return {
     where: base.href,
@@ -42,6 +49,11 @@ export function readNamed(option: string, path: string): string {
   } catch (error) {
     throw new UsageError(`${option} is ${path}, which cannot be read (${errorMessage(error)})`);
   }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 function parseServer(text: string): URL {

@@ -16,12 +16,13 @@ export interface WayOptions {
   readonly token?: string;
   readonly tokenFile?: string;
   readonly caFile?: string;
+  readonly plainHttp?: true;
   readonly kubeconfig?: string;
 }
 
 /** A URL that was named; else a console on this machine, such as that of `weir standalone`; else the one of the kubeconfig's cluster. */
 export async function findWay({ env }: Pick<Terminal, 'env'>, options: WayOptions): Promise<Way> {
-  const { kubeconfig, caFile, token, tokenFile } = options;
+  const { kubeconfig, caFile, token, tokenFile, plainHttp } = options;
   const named = options.server ?? (env.WEIR_SERVER || undefined);
   if (kubeconfig !== undefined) {
     if (options.server !== undefined)
@@ -32,7 +33,7 @@ export async function findWay({ env }: Pick<Terminal, 'env'>, options: WayOption
   const isMeant = named !== undefined || [token, tokenFile, caFile].some((each) => each !== undefined);
   // A token of the environment goes to a server that was named, not to whoever listens on this machine.
   const direct = (): Way =>
-    directWay({ server: named ?? DEFAULT_SERVER, token: tokenOf(options, isMeant ? env : {}), caFile });
+    directWay({ server: named ?? DEFAULT_SERVER, token: tokenOf(options, isMeant ? env : {}), caFile, plainHttp });
   if (isMeant) return direct();
   if (!hasKubeconfig(env) || (await isAnswering())) return direct();
   return clusterWay(undefined);

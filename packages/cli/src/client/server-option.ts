@@ -22,6 +22,7 @@ export function addSignInOptions(program: Command): void {
       .option('--token <token>', 'a Kubernetes token for --server; others on this machine may see it (WEIR_TOKEN)')
       .option('--token-file <file>', 'a file that holds one')
       .option('--ca-file <file>', "the authority of the console's certificate, in PEM")
+      .option('--plain-http', 'send the token over http to another machine, which others may read on its way')
       .option('--kubeconfig <file>', 'the console of this cluster (default: as kubectl finds it)');
   }
 }

@@ -1,18 +1,7 @@
 // Without authentication only this machine may ask. A browser on this machine is still the attacker's tool: a page from
 // anywhere can send requests to 127.0.0.1 (cross-site POST), and a name of its own can be made to point there (DNS
 // rebinding). Against the first stand Origin and content type, against the second the Host header.
-import { BlockList, isIP } from 'node:net';
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-/** Whether only this machine can connect to `host`, an address or `localhost`. */
-export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === 'localhost') return true;
-  const family = isIP(host);
-  return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
-}
+import { isLoopback } from '@weir/runtime';
 
 export interface RequestHeaders {
   readonly host?: string | undefined;

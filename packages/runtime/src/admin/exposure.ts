@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { isLoopback } from '../config/loopback.ts';
 import type { Secret } from '../secret.ts';
 
 export interface Exposure {
@@ -23,14 +23,4 @@ export function exposureOf({ host, tls, token }: Exposed): Exposure | undefined 
   if (tls === undefined)
     return { what: 'the token of admin crosses the network in the clear', advice: 'set WEIR_ADMIN_TLS' };
   return undefined;
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-function isLoopback(host: string): boolean {
-  const family = isIP(host);
-  if (family === 0) return /^(.+\.)?localhost\.?$/i.test(host);
-  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
