@@ -22,6 +22,7 @@ import {
   startDetour,
   startRunning,
 } from '../fixtures/cluster.ts';
+import { serviceNow } from '../fixtures/told-service.ts';
 
 const KINDS_WATCHED = 8;
 const SERVICES = '/api/v1/services';
@@ -273,17 +274,12 @@ async function served({ store }: Running, namespace: string): Promise<string[]> 
   return services.flatMap((each) => (each.namespace === namespace ? [each.name] : [])).sort();
 }
 
-interface ServiceJson {
-  readonly metadata: { readonly resourceVersion: string };
-  readonly status: { readonly conditions?: readonly { readonly type: string; readonly reason: string }[] };
-}
-
 async function versionOf(cluster: Cluster, namespace: string, name = 'web'): Promise<string> {
-  return (await cluster.get<ServiceJson>('service', '-n', namespace, name)).metadata.resourceVersion;
+  return (await serviceNow(cluster, namespace, name)).metadata.resourceVersion;
 }
 
 async function saidBy(cluster: Cluster, namespace: string, name: string): Promise<Record<string, string>> {
-  const { status } = await cluster.get<ServiceJson>('service', '-n', namespace, name);
+  const { status } = await serviceNow(cluster, namespace, name);
   const said = (status.conditions ?? []).map(({ type, reason }) => [type.replace('weir.dev/', ''), reason] as const);
   return Object.fromEntries(said.filter(([type]) => type !== 'Degraded'));
 }

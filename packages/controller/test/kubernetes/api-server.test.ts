@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { entriesOf, minuteOf, monthOf } from '@weir/model';
+import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
-import {
-  addNode,
-  beatFor,
-  type Cluster,
-  namespace,
-  type Running,
-  service,
-  startCluster,
-  startRunning,
-} from '../fixtures/cluster.ts';
-
-interface ServiceJson {
-  readonly metadata: { readonly uid: string; readonly resourceVersion: string };
-  readonly status: {
-    readonly loadBalancer: { readonly ingress?: readonly unknown[] };
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
-  };
-}
+import { addNode, beatFor, type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+import { conditionsOf, serviceNow, whileBeating } from '../fixtures/told-service.ts';
 
 interface EventList {
   readonly items: readonly {
@@ -36,26 +19,10 @@ interface EventList {
 
 describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
   let cluster: Cluster;
-  const serviceNow = (namespace: string, name: string): Promise<ServiceJson> =>
-    cluster.get<ServiceJson>('service', '-n', namespace, name);
-  const said = ({ status }: ServiceJson): string[] =>
-    (status.conditions ?? [])
-      .map((each) => `${each.type.replace('weir.dev/', '')} ${each.status} ${each.reason}`)
-      .sort();
   const eventsOf = async (namespace: string, name: string): Promise<string[]> => {
     const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', namespace);
     return items.filter((each) => each.regarding.name === name).map((each) => `${each.reason}: ${each.note}`);
   };
-  /** Keeps its proxies beating until the assertion holds. */
-  const served = <T>({ store }: Running, assertion: () => Promise<T>): Promise<T> =>
-    eventually(
-      async () => {
-        await beatFor(store, 'a');
-        return assertion();
-      },
-      { timeoutMs: 30_000 },
-    );
-
   before(async () => {
     cluster = await startCluster();
     await addNode(cluster, 'a', '10.1.0.1');
@@ -65,27 +32,27 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
   test('a Service gets address, ports, conditions and an Event, and is not written again for the same', async () => {
     await using running = startRunning(cluster);
     await cluster.apply(namespace('first'), service('web', 'first', 80));
-    const web = await served(running, async () => {
-      const now = await serviceNow('first', 'web');
+    const web = await whileBeating(running, async () => {
+      const now = await serviceNow(cluster, 'first', 'web');
       const ports = [{ port: 80, protocol: 'TCP' }];
       assert.deepEqual(now.status.loadBalancer.ingress, [{ ip: '10.1.0.1', ipMode: 'Proxy', ports }]);
       return now;
     });
-    assert.deepEqual(said(web), [
+    assert.deepEqual(conditionsOf(web), [
       'Accepted True Accepted',
       'Degraded True NoReadyEndpoints',
       'Programmed True Programmed',
     ]);
-    await served(running, async () => {
+    await whileBeating(running, async () => {
       const events = await eventsOf('first', 'web');
       const held = 'Programmed: held at 10.1.0.1; clients are refused while no endpoint is ready';
       assert.ok(events.includes(held), events.join('\n'));
     });
     await cluster.apply(service('api', 'first', 81));
-    await served(running, async () =>
-      assert.ok(said(await serviceNow('first', 'api')).includes('Programmed True Programmed')),
+    await whileBeating(running, async () =>
+      assert.ok(conditionsOf(await serviceNow(cluster, 'first', 'api')).includes('Programmed True Programmed')),
     );
-    assert.equal((await serviceNow('first', 'web')).metadata.resourceVersion, web.metadata.resourceVersion);
+    assert.equal((await serviceNow(cluster, 'first', 'web')).metadata.resourceVersion, web.metadata.resourceVersion);
     await cluster.kubectl('delete', 'namespace', 'first', '--wait=false');
   });
 
@@ -98,13 +65,13 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     };
     await cluster.apply(policy, namespace('small', { size: 'small' }), service('one', 'small', 90));
     await using running = startRunning(cluster);
-    await served(running, async () =>
-      assert.ok(said(await serviceNow('small', 'one')).includes('Programmed True Programmed')),
+    await whileBeating(running, async () =>
+      assert.ok(conditionsOf(await serviceNow(cluster, 'small', 'one')).includes('Programmed True Programmed')),
     );
     await cluster.apply(service('two', 'small', 91));
-    await served(running, async () => {
-      const now = await serviceNow('small', 'two');
-      assert.deepEqual(said(now), ['Accepted False QuotaExceeded', 'Programmed False WaitingForProxy']);
+    await whileBeating(running, async () => {
+      const now = await serviceNow(cluster, 'small', 'two');
+      assert.deepEqual(conditionsOf(now), ['Accepted False QuotaExceeded', 'Programmed False WaitingForProxy']);
       assert.equal(now.status.loadBalancer.ingress, undefined);
       const events = await eventsOf('small', 'two');
       assert.ok(
@@ -113,8 +80,8 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       );
     });
     await cluster.kubectl('delete', 'service', '-n', 'small', 'one');
-    await served(running, async () =>
-      assert.ok(said(await serviceNow('small', 'two')).includes('Programmed True Programmed')),
+    await whileBeating(running, async () =>
+      assert.ok(conditionsOf(await serviceNow(cluster, 'small', 'two')).includes('Programmed True Programmed')),
     );
     await cluster.kubectl('delete', 'namespace/small', 'tenantpolicy/small', '--wait=false');
   });
@@ -123,15 +90,15 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     await using running = startRunning(cluster);
     await cluster.apply(namespace('leaving'), service('ignored', 'leaving', 100), service('internal', 'leaving', 101));
     for (const name of ['ignored', 'internal']) {
-      await served(running, async () =>
-        assert.ok(said(await serviceNow('leaving', name)).includes('Programmed True Programmed')),
+      await whileBeating(running, async () =>
+        assert.ok(conditionsOf(await serviceNow(cluster, 'leaving', name)).includes('Programmed True Programmed')),
       );
     }
     await cluster.kubectl('annotate', 'service', '-n', 'leaving', 'ignored', 'weir.dev/ignore=true');
     await cluster.kubectl('patch', 'service', '-n', 'leaving', 'internal', '-p', '{"spec": {"type": "ClusterIP"}}');
     for (const name of ['ignored', 'internal']) {
-      await served(running, async () =>
-        assert.deepEqual((await serviceNow('leaving', name)).status, { loadBalancer: {} }),
+      await whileBeating(running, async () =>
+        assert.deepEqual((await serviceNow(cluster, 'leaving', name)).status, { loadBalancer: {} }),
       );
     }
     await cluster.kubectl('delete', 'namespace', 'leaving', '--wait=false');
@@ -163,14 +130,14 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     };
     const patch = JSON.stringify({ status: { phase: 'Running', ...ready } });
     await cluster.kubectl('patch', 'pod', '-n', 'pods', 'p', '--subresource=status', '--type=merge', '-p', patch);
-    await served(running, async () => {
+    await whileBeating(running, async () => {
       const copy = await running.store.table.read();
       const endpoints = copy && entriesOf(copy.table, 'endpoints').flatMap((each) => each.endpoints);
       assert.deepEqual(
         endpoints?.map((each) => each.address),
         ['10.244.0.7'],
       );
-      assert.ok(said(await serviceNow('pods', 'web')).includes('Accepted False EndpointForbidden'));
+      assert.ok(conditionsOf(await serviceNow(cluster, 'pods', 'web')).includes('Accepted False EndpointForbidden'));
     });
     // Its pods go by and by: the tables of others would change with them.
     await cluster.kubectl('delete', 'service', '-n', 'pods', 'web');
@@ -204,7 +171,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
   test('of two controllers one leads, and when it goes the other takes over what is in force', async () => {
     await cluster.apply(namespace('two'), service('web', 'two', 120));
     const first = startRunning(cluster, { fleet: 'two' });
-    await served(first, async () => assert.ok(first.controller.isLeader));
+    await whileBeating(first, async () => assert.ok(first.controller.isLeader));
     await first.controller.idle();
     await using second = startRunning(cluster, { fleet: 'two', store: first.store });
     await eventually(() => assert.ok(second.controller.isSynced));
@@ -213,118 +180,30 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     const before = await first.store.table.meta();
     assert.equal(second.controller.translation(), undefined);
     await first[Symbol.asyncDispose]();
-    await served(second, async () => assert.ok(second.controller.translation()));
+    await whileBeating(second, async () => assert.ok(second.controller.translation()));
     const meta = await second.store.table.meta();
     assert.deepEqual({ ...meta, leader: 0 }, { ...before, leader: 0 });
     await cluster.kubectl('delete', 'namespace', 'two', '--wait=false');
   });
 
-  test('a Suspension deleted while no controller ran is lifted by the next, and one that is over is deleted', async () => {
-    const suspension = (name: string, more: object): object => ({
-      apiVersion: 'weir.dev/v1alpha1',
-      kind: 'Suspension',
-      metadata: { name },
-      spec: { target: { type: 'Tenant', tenant: 'nobody' }, ...more },
-    });
-    const first = startRunning(cluster, { fleet: 'cut' });
-    const inForce = async (): Promise<string[]> => (await first.store.cutoffs.read()).cutoffs.map((each) => each.name);
-    await cluster.apply(suspension('gone', {}), suspension('stays', {}));
-    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['gone', 'stays']));
-    await first[Symbol.asyncDispose]();
-    await cluster.kubectl('delete', 'suspension', 'gone');
-    await using second = startRunning(cluster, { fleet: 'cut', store: first.store });
-    await eventually(async () => assert.deepEqual(await inForce(), ['stays']));
-    await cluster.apply(suspension('short', { until: new Date(Date.now() + 600_000).toISOString() }));
-    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['short', 'stays']));
-    await cluster.apply(suspension('short', { until: new Date(Date.now() - 1_000).toISOString() }));
-    await eventually(async () => {
-      assert.deepEqual(await inForce(), ['stays']);
-      assert.match(await cluster.kubectl('get', 'suspensions', '-o', 'name'), /^suspension.weir.dev\/stays\n$/);
-    });
-    await cluster.kubectl('delete', 'suspension', 'stays');
-    await eventually(async () => assert.deepEqual(await inForce(), []));
-    assert.ok(second.controller.isLeader);
-  });
-
-  test('a cut-off that was made in the store becomes a Suspension', async () => {
-    const store = createMemoryStore();
-    const target = { kind: 'service', namespace: 'nowhere', service: 'web' } as const;
-    const until = Date.now() + 600_000;
-    const what = {
-      name: 'service.nowhere.web',
-      target,
-      message: 'Stop.',
-      until,
-      reason: 'SuspendedByOperator',
-    } as const;
-    await store.cutoffs.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
-    await using running = startRunning(cluster, { store });
-    await eventually(async () => {
-      const [cutoff, ...others] = (await running.store.cutoffs.read()).cutoffs;
-      assert.deepEqual([cutoff?.origin, others], [{ kind: 'kubernetes' }, []]);
-      const { metadata, spec } = await cluster.get<{ metadata: { uid: string }; spec: object }>(
-        'suspension',
-        what.name,
-      );
-      assert.deepEqual(
-        { ...cutoff, createdAt: null },
-        { ...what, uid: metadata.uid, origin: cutoff?.origin, createdAt: null },
-      );
-      assert.deepEqual(spec, {
-        target: { type: 'Service', namespace: 'nowhere', service: 'web' },
-        message: 'Stop.',
-        until: new Date(until).toISOString(),
-      });
-    });
-    await cluster.kubectl('delete', 'suspension', what.name);
-    await eventually(async () => assert.deepEqual((await running.store.cutoffs.read()).cutoffs, []));
-  });
-
   test('an API server that goes away and comes back changes nothing, and what is new then is served', async () => {
     await cluster.apply(namespace('restart'), service('web', 'restart', 130));
     await using running = startRunning(cluster);
-    await served(running, async () =>
-      assert.ok(said(await serviceNow('restart', 'web')).includes('Programmed True Programmed')),
+    await whileBeating(running, async () =>
+      assert.ok(conditionsOf(await serviceNow(cluster, 'restart', 'web')).includes('Programmed True Programmed')),
     );
     const before = await running.store.table.meta();
     await cluster.plane.stopApiServer();
     await beatFor(running.store, 'a');
     await cluster.plane.startApiServer();
     await cluster.apply(service('api', 'restart', 131));
-    await served(running, async () =>
-      assert.ok(said(await serviceNow('restart', 'api')).includes('Programmed True Programmed')),
+    await whileBeating(running, async () =>
+      assert.ok(conditionsOf(await serviceNow(cluster, 'restart', 'api')).includes('Programmed True Programmed')),
     );
     const meta = await running.store.table.meta();
     assert.equal(meta?.epoch, before?.epoch);
-    assert.ok(said(await serviceNow('restart', 'web')).includes('Programmed True Programmed'));
+    assert.ok(conditionsOf(await serviceNow(cluster, 'restart', 'web')).includes('Programmed True Programmed'));
     await cluster.kubectl('delete', 'namespace', 'restart', '--wait=false');
-  });
-
-  test('what was used is written to TenantUsage, and a new store begins with it', async () => {
-    await cluster.apply(namespace('used'), service('web', 'used', 150));
-    const first = startRunning(cluster, { fleet: 'used' });
-    const { uid } = (await serviceNow('used', 'web')).metadata;
-    const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
-    const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
-    const now = minuteOf(Date.now());
-    const report = { node: 'a', life: 1, slots: [{ ...slot, points: [{ minute: now, counters }] }] };
-    await eventually(async () => assert.equal(await first.store.usage.isSeeded(), true));
-    assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
-    await first[Symbol.asyncDispose]();
-    // The next leader writes at once what it finds.
-    const second = startRunning(cluster, { fleet: 'used', store: first.store });
-    await eventually(async () => {
-      const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
-      const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
-      assert.deepEqual(usage.status.tenant, total);
-    });
-    await second[Symbol.asyncDispose]();
-    await using third = startRunning(cluster, { fleet: 'used' });
-    await eventually(async () => assert.equal(await third.store.usage.isSeeded(), true));
-    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
-    assert.deepEqual(await third.store.usage.flush(report), { kind: 'accepted' });
-    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
-    await cluster.kubectl('delete', 'namespace', 'used', '--wait=false');
   });
 
   test('a kind that is missing or forbidden is a problem with the line that helps, and heals', async () => {
@@ -335,9 +214,9 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     await using running = startRunning(cluster);
     const problems = (code: string): string[] =>
       running.controller.problems().flatMap((each) => (each.code === code ? [`${each.subject}: ${each.message}`] : []));
-    await served(running, async () => {
+    await whileBeating(running, async () => {
       assert.match(problems('MissingCustomResource')[0] ?? '', /^tenantpolicies.weir.dev: .*kubectl apply -f charts/);
-      assert.ok(said(await serviceNow('gaps', 'web')).includes('Programmed True Programmed'));
+      assert.ok(conditionsOf(await serviceNow(cluster, 'gaps', 'web')).includes('Programmed True Programmed'));
     });
     await cluster.apply({
       apiVersion: 'apiextensions.k8s.io/v1',

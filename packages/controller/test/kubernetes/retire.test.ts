@@ -9,7 +9,6 @@ import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { type Retirement, retireFleet } from '../../src/retire/retire-fleet.ts';
 import {
   addNode,
-  beatFor,
   type Cluster,
   namespace,
   type Running,
@@ -18,10 +17,7 @@ import {
   startRunning,
 } from '../fixtures/cluster.ts';
 import { render } from '../fixtures/release.ts';
-
-interface ServiceJson {
-  readonly status: { readonly loadBalancer: object; readonly conditions?: readonly { readonly type: string }[] };
-}
+import { type ServiceJson, serviceNow, whileBeating } from '../fixtures/told-service.ts';
 
 interface PolicyJson {
   readonly metadata: { readonly managedFields: readonly { readonly manager: string; readonly subresource?: string }[] };
@@ -65,17 +61,13 @@ describe('a fleet that is retired', {
       signal: AbortSignal.timeout(60_000),
       ...more,
     });
-  const now = (name: string): Promise<ServiceJson> => cluster.get<ServiceJson>('service', '-n', 'left', name);
-  const served = ({ store }: Running, name: string): Promise<ServiceJson> =>
-    eventually(
-      async () => {
-        await beatFor(store, 'a');
-        const found = await now(name);
-        assert.ok('ingress' in found.status.loadBalancer);
-        return found;
-      },
-      { timeoutMs: 30_000 },
-    );
+  const now = (name: string): Promise<ServiceJson> => serviceNow(cluster, 'left', name);
+  const served = (running: Running, name: string): Promise<ServiceJson> =>
+    whileBeating(running, async () => {
+      const found = await now(name);
+      assert.ok('ingress' in found.status.loadBalancer);
+      return found;
+    });
 
   /** Who has written the status of a policy. */
   const tellersOf = async (policy: string): Promise<readonly string[]> => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { minuteOf, monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
@@ -7,6 +8,7 @@ import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
 import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
 import type { Archived } from '../../src/usage/usage-archive.ts';
 import { type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+import { serviceNow } from '../fixtures/told-service.ts';
 
 interface UsageJson {
   readonly status: { readonly tenant: Readonly<Record<string, unknown>> };
@@ -21,6 +23,33 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
 
   const tenantOf = async (name: string): Promise<UsageJson['status']['tenant']> =>
     (await cluster.get<UsageJson>('tenantusage', '-n', name, 'limited')).status.tenant;
+
+  test('has what was used, and a new store begins with it', async () => {
+    await cluster.apply(namespace('used'), service('web', 'used', 150));
+    const first = startRunning(cluster, { fleet: 'used' });
+    const { uid } = (await serviceNow(cluster, 'used', 'web')).metadata;
+    const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
+    const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
+    const now = minuteOf(Date.now());
+    const report = { node: 'a', life: 1, slots: [{ ...slot, points: [{ minute: now, counters }] }] };
+    await eventually(async () => assert.equal(await first.store.usage.isSeeded(), true));
+    assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
+    await first[Symbol.asyncDispose]();
+    // The next leader writes at once what it finds.
+    const second = startRunning(cluster, { fleet: 'used', store: first.store });
+    await eventually(async () => {
+      const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
+      const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
+      assert.deepEqual(usage.status.tenant, total);
+    });
+    await second[Symbol.asyncDispose]();
+    await using third = startRunning(cluster, { fleet: 'used' });
+    await eventually(async () => assert.equal(await third.store.usage.isSeeded(), true));
+    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
+    assert.deepEqual(await third.store.usage.flush(report), { kind: 'accepted' });
+    assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
+    await cluster.kubectl('delete', 'namespace', 'used', '--wait=false');
+  });
 
   test('is still written when the limits of its tenant are gone', async () => {
     const policy = (limits: object): object => ({

@@ -4,7 +4,6 @@ import { after, before, describe, test } from 'node:test';
 import { eventually, requireProgram } from '@weir/testkit';
 import {
   addNode,
-  beatFor,
   type Cluster,
   namespace,
   type Running,
@@ -12,14 +11,7 @@ import {
   startCluster,
   startRunning,
 } from '../fixtures/cluster.ts';
-
-interface ServiceJson {
-  readonly metadata: { readonly resourceVersion: string };
-  readonly status: {
-    readonly loadBalancer: { readonly ingress?: readonly { readonly ip: string }[] };
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
-}
+import { type ServiceJson, serviceNow, whileBeating } from '../fixtures/told-service.ts';
 
 const [DEFAULT, EDGE] = ['weir.dev/weir', 'weir.dev/edge'];
 const ALL = { loadBalancerClass: DEFAULT, classless: true };
@@ -27,17 +19,13 @@ const CLASSED = { loadBalancerClass: EDGE, classless: false };
 
 describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
   let cluster: Cluster;
-  const now = (name: string): Promise<ServiceJson> => cluster.get<ServiceJson>('service', '-n', 'both', name);
+  const now = (name: string): Promise<ServiceJson> => serviceNow(cluster, 'both', name);
   const served = (running: Running, name: string): Promise<ServiceJson> =>
-    eventually(
-      async () => {
-        await beatFor(running.store, 'a');
-        const found = await now(name);
-        assert.equal(found.status.loadBalancer.ingress?.[0]?.ip, '10.1.0.1');
-        return found;
-      },
-      { timeoutMs: 30_000 },
-    );
+    whileBeating(running, async () => {
+      const found = await now(name);
+      assert.equal(found.status.loadBalancer.ingress?.[0]?.ip, '10.1.0.1');
+      return found;
+    });
   const classed = (name: string, port: number): object => {
     const plain = service(name, 'both', port) as { readonly spec: object };
     return { ...plain, spec: { ...plain.spec, loadBalancerClass: EDGE } };

@@ -1,0 +1,75 @@
+// Suspensions on a real API server, and the cut-offs that they are in the store.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createMemoryStore } from '@weir/store';
+import { eventually, requireProgram } from '@weir/testkit';
+import { type Cluster, startCluster, startRunning } from '../fixtures/cluster.ts';
+
+describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiserver', 'kubectl'), () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster();
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  test('a Suspension deleted while no controller ran is lifted by the next, and one that is over is deleted', async () => {
+    const suspension = (name: string, more: object): object => ({
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'Suspension',
+      metadata: { name },
+      spec: { target: { type: 'Tenant', tenant: 'nobody' }, ...more },
+    });
+    const first = startRunning(cluster, { fleet: 'cut' });
+    const inForce = async (): Promise<string[]> => (await first.store.cutoffs.read()).cutoffs.map((each) => each.name);
+    await cluster.apply(suspension('gone', {}), suspension('stays', {}));
+    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['gone', 'stays']));
+    await first[Symbol.asyncDispose]();
+    await cluster.kubectl('delete', 'suspension', 'gone');
+    await using second = startRunning(cluster, { fleet: 'cut', store: first.store });
+    await eventually(async () => assert.deepEqual(await inForce(), ['stays']));
+    await cluster.apply(suspension('short', { until: new Date(Date.now() + 600_000).toISOString() }));
+    await eventually(async () => assert.deepEqual((await inForce()).sort(), ['short', 'stays']));
+    await cluster.apply(suspension('short', { until: new Date(Date.now() - 1_000).toISOString() }));
+    await eventually(async () => {
+      assert.deepEqual(await inForce(), ['stays']);
+      assert.match(await cluster.kubectl('get', 'suspensions', '-o', 'name'), /^suspension.weir.dev\/stays\n$/);
+    });
+    await cluster.kubectl('delete', 'suspension', 'stays');
+    await eventually(async () => assert.deepEqual(await inForce(), []));
+    assert.ok(second.controller.isLeader);
+  });
+
+  test('a cut-off that was made in the store becomes a Suspension', async () => {
+    const store = createMemoryStore();
+    const target = { kind: 'service', namespace: 'nowhere', service: 'web' } as const;
+    const until = Date.now() + 600_000;
+    const what = {
+      name: 'service.nowhere.web',
+      target,
+      message: 'Stop.',
+      until,
+      reason: 'SuspendedByOperator',
+    } as const;
+    await store.cutoffs.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
+    await using running = startRunning(cluster, { store });
+    await eventually(async () => {
+      const [cutoff, ...others] = (await running.store.cutoffs.read()).cutoffs;
+      assert.deepEqual([cutoff?.origin, others], [{ kind: 'kubernetes' }, []]);
+      const { metadata, spec } = await cluster.get<{ metadata: { uid: string }; spec: object }>(
+        'suspension',
+        what.name,
+      );
+      assert.deepEqual(
+        { ...cutoff, createdAt: null },
+        { ...what, uid: metadata.uid, origin: cutoff?.origin, createdAt: null },
+      );
+      assert.deepEqual(spec, {
+        target: { type: 'Service', namespace: 'nowhere', service: 'web' },
+        message: 'Stop.',
+        until: new Date(until).toISOString(),
+      });
+    });
+    await cluster.kubectl('delete', 'suspension', what.name);
+    await eventually(async () => assert.deepEqual((await running.store.cutoffs.read()).cutoffs, []));
+  });
+});
