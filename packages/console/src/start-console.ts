@@ -62,6 +62,9 @@ export interface RunningConsole {
   close(): Promise<void>;
 }
 
+/** Of IPv4, too. Where the kernel has no IPv6 Node takes those of IPv4 alone, but only when it is told no address at all. */
+const EVERY_ADDRESS = '::';
+
 const LISTENS: Readonly<Record<ConsoleAuth['kind'], string>> = {
   none: 'the console listens; on this loopback address it asks for no token',
   kubernetes: 'the console listens; it asks for a Kubernetes token',
@@ -102,7 +105,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   };
   try {
     app = appFor(parts, pair && { pair, frontProxy: signIn.frontProxy, sockets: new OpenSockets() });
-    await app.listen({ host, port });
+    await app.listen({ host: host === EVERY_ADDRESS ? '' : host, port });
   } catch (error) {
     await close();
     if (error instanceof UsageError) throw error;
