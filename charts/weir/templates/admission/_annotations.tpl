@@ -24,8 +24,10 @@ A test holds both against the same values.
   "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" $tls "quotes" "itself")
   "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" .) "with" $tls)
   "hosts" (dict "wrong" (include "weir.cel.hosts" .) "with" $tls "tcpOnly" "true")
-  "health-check" (dict "wrong" (include "weir.cel.oneOf" (list "off" "tcp" "http")))
+  "health-check" (dict "wrong" (include "weir.cel.oneOf" (list "off" "tcp" "http" "https")))
   "health-check-path" (dict "wrong" (include "weir.cel.path" .) "with" $check)
+  "health-check-drain-timeout" (dict "with" $check
+    "wrong" (include "weir.cel.ofCheck" (include "weir.cel.duration" (dict "mostSeconds" "86400"))))
   "health-check-interval" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.interval" .)) "with" $check)
   "health-check-timeout" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.timeout" .))
     "with" (list "health-check" "health-check-interval"))

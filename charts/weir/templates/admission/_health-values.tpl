@@ -5,14 +5,14 @@ variables.own[?'weir.dev/health-check'].orValue('off')
 {{- end }}
 
 {{- define "weir.cel.ofCheck" -}}
-!({{ include "weir.cel.check" . }} in ['tcp', 'http'])
-? 'can be honoured only with weir.dev/health-check: tcp or http; add that annotation, or remove this one'
+!({{ include "weir.cel.check" . }} in ['tcp', 'http', 'https'])
+? 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one'
 : {{ . }}
 {{- end }}
 
 {{- define "weir.cel.path" -}}
-{{ include "weir.cel.check" . }} != 'http'
-? 'can be honoured only with weir.dev/health-check: http; add that annotation, or remove this one'
+!({{ include "weir.cel.check" . }} in ['http', 'https'])
+? 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one'
 : VALUE.matches('^/[!-"$-~]*$') && VALUE.size() <= 1024 ? ''
 : 'is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most 1024 characters'
 {{- end }}

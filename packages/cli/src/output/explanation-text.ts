@@ -1,4 +1,4 @@
-import type { HealthCheck, ServiceLimits, TlsTermination } from '@weir/model';
+import { checkName, type HealthCheck, type ServiceLimits, type TlsTermination } from '@weir/model';
 import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
@@ -99,10 +99,15 @@ function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
 
 function healthText(check: HealthCheck): string[] {
   if (check.kind === 'off') return [];
-  const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold } = check;
-  const what = check.kind === 'http' ? `http ${check.path}` : check.kind;
+  const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold, drainTimeoutMs } = check;
+  const what = check.kind === 'http' ? `${checkName(check)} ${check.path}` : check.kind;
   return [
     `health-check ${what} each ${formatDuration(intervalMs)} for at most ${formatDuration(timeoutMs)}; out after ${unhealthyThreshold} bad, back after ${healthyThreshold} good`,
+    ...(drainTimeoutMs === undefined
+      ? []
+      : [
+          `health-check-drain-timeout ${formatDuration(drainTimeoutMs)}: connections to one that is out are reset then`,
+        ]),
   ];
 }
 

@@ -13,6 +13,8 @@ export interface PortJudgement {
   readonly unused: readonly string[];
   /** Those whose check fails, used or not. */
   readonly failing: readonly string[];
+  /** Of these, whom others can replace: there is one that passes its check and whose connects do not fail. */
+  readonly replaceable: readonly string[];
   /** Left out for failed connects; at most half of all. */
   readonly ejected: readonly string[];
   /** When time alone changes the judgement, ms; Infinity: never. */
@@ -32,10 +34,12 @@ export function judgePort(endpoints: readonly EndpointHealth[], now: number): Po
   const without = base.filter((endpoint) => !ejected.has(endpoint));
   const isPanic = without.length * 2 < endpoints.length;
   const used = new Set(isPanic ? base : without);
+  const failing = keysOf(endpoints.filter(({ passes }) => !passes));
   const left = isPanic ? [] : endpoints.filter((endpoint) => ejected.has(endpoint));
   return {
     unused: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
-    failing: keysOf(endpoints.filter(({ passes }) => !passes)),
+    failing,
+    replaceable: passing.some(({ ejection }) => !isEjected(ejection, now)) ? failing : [],
     ejected: keysOf(left),
     changesAt: endpoints.reduce(
       (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.until) : at),

@@ -13,6 +13,7 @@ type Check = Exclude<HealthCheck, { readonly kind: 'off' }>;
 
 const LEAST_INTERVAL_MS = 1_000;
 const LONGEST_INTERVAL_MS = 600_000;
+const LONGEST_DRAIN_MS = 86_400_000;
 const MOST_ANSWERS = 10;
 const LONGEST_PATH = 1_024;
 /** What a request line can carry as it is: no blank, no control character, and no fragment, which is not the server's. */
@@ -37,6 +38,12 @@ export const HEALTH_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   }),
   'health-check-healthy': ofCheck(answers((healthyThreshold) => ({ healthyThreshold }))),
   'health-check-unhealthy': ofCheck(answers((unhealthyThreshold) => ({ unhealthyThreshold }))),
+  'health-check-drain-timeout': ofCheck((value) => {
+    const drainTimeoutMs = parseDuration(value);
+    return drainTimeoutMs === undefined || drainTimeoutMs < 1 || drainTimeoutMs > LONGEST_DRAIN_MS
+      ? `is not allowed; use a duration from 1ms to ${LONGEST_DRAIN_MS / 1_000}s, such as 5s or 10m`
+      : { drainTimeoutMs };
+  }),
 };
 
 function checkOf(value: string): ReturnType<ParseValue> {
@@ -47,14 +54,16 @@ function checkOf(value: string): ReturnType<ParseValue> {
       return { healthCheck: { kind: 'tcp', ...DEFAULT_HEALTH_TIMING } };
     case 'http':
       return { healthCheck: { kind: 'http', path: '/', ...DEFAULT_HEALTH_TIMING } };
+    case 'https':
+      return { healthCheck: { kind: 'http', path: '/', overTls: true, ...DEFAULT_HEALTH_TIMING } };
     default:
-      return 'is not allowed; use one of off, tcp, http';
+      return 'is not allowed; use one of off, tcp, http, https';
   }
 }
 
 function pathOf(path: string, { healthCheck }: ServiceSettings): ReturnType<ParseValue> {
   if (healthCheck.kind !== 'http')
-    return 'can be honoured only with weir.dev/health-check: http; add that annotation, or remove this one';
+    return 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one';
   return PATH.test(path) && path.length <= LONGEST_PATH
     ? { healthCheck: { ...healthCheck, path } }
     : `is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most ${LONGEST_PATH} characters`;
@@ -63,7 +72,7 @@ function pathOf(path: string, { healthCheck }: ServiceSettings): ReturnType<Pars
 function ofCheck(parse: (value: string, check: Check) => Partial<HealthCheckTiming> | string): ParseValue {
   return (value, { healthCheck }) => {
     if (healthCheck.kind === 'off')
-      return 'can be honoured only with weir.dev/health-check: tcp or http; add that annotation, or remove this one';
+      return 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one';
     const timing = parse(value, healthCheck);
     return typeof timing === 'string' ? timing : { healthCheck: { ...healthCheck, ...timing } };
   };

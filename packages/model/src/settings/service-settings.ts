@@ -48,10 +48,17 @@ export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev
 
 export type Affinity = { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
 
-export type HealthCheck =
-  | { readonly kind: 'off' }
-  | ({ readonly kind: 'tcp' } & HealthCheckTiming)
-  | ({ readonly kind: 'http'; readonly path: string } & HealthCheckTiming);
+export type HealthCheck = { readonly kind: 'off' } | ({ readonly kind: 'tcp' } & HealthCheckTiming) | HttpHealthCheck;
+
+export interface HttpHealthCheck extends HealthCheckTiming {
+  readonly kind: 'http';
+  readonly path: string;
+  /**
+   * `https`. The endpoint's certificate is not verified: a check asks whether it answers, not who it is. No kind of its own: a proxy
+   * of an earlier version, which would not understand that, asks without TLS, which no endpoint passes, and so uses all.
+   */
+  readonly overTls?: true;
+}
 
 export interface HealthCheckTiming {
   readonly intervalMs: number;
@@ -60,6 +67,8 @@ export interface HealthCheckTiming {
   readonly healthyThreshold: number;
   /** So many bad ones take it out. */
   readonly unhealthyThreshold: number;
+  /** How long connections to an endpoint that is out may go on while another one works; absent: as long as they like. */
+  readonly drainTimeoutMs?: number;
 }
 
 /** On each proxy; null: no limit. They only tighten what the tenant has. */

@@ -97,7 +97,13 @@ const kinds = (fields: Readonly<Record<string, Record<string, Check>>>): Check =
   };
 };
 
-const TIMING = { intervalMs: isCount, timeoutMs: isCount, healthyThreshold: isCount, unhealthyThreshold: isCount };
+const TIMING = {
+  intervalMs: isCount,
+  timeoutMs: isCount,
+  healthyThreshold: isCount,
+  unhealthyThreshold: isCount,
+  drainTimeoutMs: optional(isCount),
+};
 
 const SETTINGS = shaped({
   algorithm: isOneOf('least-connections', 'round-robin', 'random', 'maglev', 'first'),
@@ -109,7 +115,7 @@ const SETTINGS = shaped({
   drainTimeoutMs: isCount,
   sourceRanges: listOf(isText),
   proxyProtocol: isOneOf('v1', 'v2', null),
-  healthCheck: kinds({ off: {}, tcp: TIMING, http: { path: isText, ...TIMING } }),
+  healthCheck: kinds({ off: {}, tcp: TIMING, http: { path: isText, overTls: optional(isOneOf(true)), ...TIMING } }),
   limits: shaped({
     connections: nullOr(isCount),
     connectionsPerClient: nullOr(isCount),

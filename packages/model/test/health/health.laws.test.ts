@@ -6,6 +6,7 @@ import {
   connectSucceeded,
   connectsFailed,
   type EndpointHealth,
+  isEjected,
   isForgotten,
   judgePort,
   LONGEST_EJECTION_MS,
@@ -71,6 +72,10 @@ test('while there are endpoints some are used, and at most half of them are ejec
       assert.ok(judgement.unused.length < count);
       assert.ok(judgement.ejected.length * 2 <= count);
       const isOut = new Set([...judgement.failing, ...judgement.ejected]);
+      const works = endpoints.some(({ passes, ejection }) => passes && !isEjected(ejection, endOf(all)));
+      assert.deepEqual(judgement.replaceable, works ? judgement.failing : []);
+      for (const key of judgement.replaceable)
+        assert.ok(judgement.unused.includes(key), 'new connections go to others');
       for (const key of judgement.unused) assert.ok(isOut.has(key), 'nobody is left out without a reason');
       if (judgement.ejected.length > 0) ejected += 1;
       else if (judgement.changesAt < Number.POSITIVE_INFINITY) panics += 1;

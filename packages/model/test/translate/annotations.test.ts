@@ -122,6 +122,10 @@ test('a health check has a value for everything that is not said', () => {
   assert.deepEqual(settingsOf({ 'health-check': 'off' })?.healthCheck, { kind: 'off' });
   assert.deepEqual(settingsOf({ 'health-check': 'tcp' })?.healthCheck, { kind: 'tcp', ...timing });
   assert.deepEqual(settingsOf({ 'health-check': 'http' })?.healthCheck, { kind: 'http', path: '/', ...timing });
+  const https = { kind: 'http', path: '/', overTls: true, ...timing } as const;
+  assert.deepEqual(settingsOf({ 'health-check': 'https' })?.healthCheck, https);
+  const asked = settingsOf({ 'health-check': 'https', 'health-check-path': '/readyz' });
+  assert.deepEqual(asked?.healthCheck, { ...https, path: '/readyz' });
 });
 
 test('each part of a health check can be said, in any order', () => {
@@ -132,6 +136,7 @@ test('each part of a health check can be said, in any order', () => {
       'health-check-path': '/healthz?deep=1&"x"',
       'health-check-interval': '10m',
       'health-check-healthy': '2',
+      'health-check-drain-timeout': '1500ms',
       'health-check': 'http',
     })?.healthCheck,
     {
@@ -141,6 +146,7 @@ test('each part of a health check can be said, in any order', () => {
       timeoutMs: 600_000,
       healthyThreshold: 2,
       unhealthyThreshold: 10,
+      drainTimeoutMs: 1_500,
     },
   );
 });
@@ -157,18 +163,20 @@ test('a check each second has a timeout of a second, unless a shorter one is ask
 
 test('what a health check cannot be is refused, and says what it can be', () => {
   const rows: readonly (readonly [Annotations, RegExp])[] = [
-    [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http$/],
+    [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http, https$/],
     [
       { 'health-check': 'tcp', 'health-check-path': '/' },
-      /health-check-path: "\/" can be honoured only with .*: http;/,
+      /health-check-path: "\/" can be honoured only with .*: http or https;/,
     ],
-    [{ 'health-check-path': '/' }, /only with weir\.dev\/health-check: http;/],
-    [{ 'health-check-interval': '5s' }, /only with weir\.dev\/health-check: tcp or http;/],
-    [{ 'health-check': 'off', 'health-check-healthy': '2' }, /only with weir\.dev\/health-check: tcp or http;/],
+    [{ 'health-check-path': '/' }, /only with weir\.dev\/health-check: http or https;/],
+    [{ 'health-check-interval': '5s' }, /only with weir\.dev\/health-check: tcp, http or https;/],
+    [{ 'health-check': 'off', 'health-check-healthy': '2' }, /only with weir\.dev\/health-check: tcp, http or https;/],
     [{ 'health-check': 'tcp', 'health-check-interval': '999ms' }, /use a duration from 1s to 10m$/],
     [{ 'health-check': 'tcp', 'health-check-interval': '601s' }, /use a duration from 1s to 10m$/],
     [{ 'health-check': 'tcp', 'health-check-timeout': '6s' }, /from 1ms to the interval, which is 5s$/],
     [{ 'health-check': 'tcp', 'health-check-timeout': '0ms' }, /from 1ms to the interval/],
+    [{ 'health-check': 'tcp', 'health-check-drain-timeout': '0s' }, /from 1ms to 86400s, such as 5s or 10m$/],
+    [{ 'health-check-drain-timeout': '1s' }, /only with weir\.dev\/health-check: tcp, http or https;/],
     [{ 'health-check': 'tcp', 'health-check-healthy': '0' }, /use a number from 1 to 10$/],
     [{ 'health-check': 'tcp', 'health-check-unhealthy': '11' }, /use a number from 1 to 10$/],
     [{ 'health-check': 'tcp', 'health-check-unhealthy': '1e0' }, /use a number from 1 to 10$/],

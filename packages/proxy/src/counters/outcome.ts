@@ -42,7 +42,7 @@ const OTHER_ENDS = [
   'reset-by-client',
   'reset-by-endpoint',
   'idle-timeout',
-  /** Still open when the drain of this proxy, or of the endpoint that had left, was over. */
+  /** Still open when the drain of this proxy, or of an endpoint that had left or failed its check, was over. */
   'drained',
   /** A UDP flow that had been silent for long made room for a new one, under the cap of its client or tenant. */
   'evicted',

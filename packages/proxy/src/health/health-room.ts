@@ -136,9 +136,9 @@ export class HealthRoom {
     for (const name of this.#stale) {
       const port = this.#ports.get(name);
       if (port === undefined) continue;
-      const before = port.judgement;
+      const { judgement: before, drained } = port;
       this.#judgeOne(name, port);
-      const isNews = !isSame(before.unused, port.judgement.unused);
+      const isNews = !isSame(before.unused, port.judgement.unused) || !isSame(drained, port.drained);
       isChanged ||= isNews || !isSame(before.failing, port.judgement.failing);
       if (isNews || [...port.listeners].some((key) => this.#newcomers.has(key))) post(orderFor(port));
     }
@@ -184,8 +184,8 @@ function portName({ service, listener }: Route): string {
   return `${service.uid}/${listener.protocol}/${listener.port}`;
 }
 
-function orderFor({ listeners, judgement }: PortHealth): Order {
-  return { kind: 'health', listeners: [...listeners], unused: judgement.unused };
+function orderFor({ listeners, judgement, drained }: PortHealth): Order {
+  return { kind: 'health', listeners: [...listeners], unused: judgement.unused, drained };
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { connect, TLSSocket } from 'node:tls';
+import type { HttpHealthCheck } from '@weir/model/data-plane';
 import { Client } from 'undici';
+import { innerTls } from '../tls/inner-tls.ts';
 import { bad, type CheckAnswer, GOOD } from './check-answer.ts';
 import { closeCheckSocket, openCheckSocket } from './check-socket.ts';
 import type { WantedCheck } from './wanted-check.ts';
@@ -9,31 +13,51 @@ const MOST_HEAD_BYTES = 16_384;
 const MOST_BODY_BYTES = 65_536;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
 
-/** Good: GET is answered with a status from 200 to 399. Rejects when it is not answered in HTTP, or is stopped. */
-export async function checkHttp(wanted: WantedCheck, path: string, signal: AbortSignal): Promise<CheckAnswer> {
-  let socket: Socket | undefined;
-  const client = new Client(originOf(wanted), {
-    // The time is the caller's signal.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: MOST_HEAD_BYTES,
-    connect(_options, callback) {
-      const opened = openCheckSocket(wanted);
-      socket = opened;
-      opened.once('error', (error) => callback(error, null)).once('connect', () => callback(null, opened));
-    },
-  });
+/**
+ * Good: GET is answered with a status from 200 to 399. Rejects when it is not answered in HTTP, or is stopped. Over TLS the
+ * certificate is not verified: what answers may be anybody, and nothing but the question is said to it.
+ */
+export async function checkHttp(
+  wanted: WantedCheck,
+  { path, overTls }: HttpHealthCheck,
+  signal: AbortSignal,
+): Promise<CheckAnswer> {
+  const socket = overTls ? secured(wanted) : openCheckSocket(wanted);
+  let client: Client | undefined;
   try {
+    // Not left to the client: it does not give up a connection that is still being made when it is told to stop.
+    await once(socket, overTls ? 'secureConnect' : 'connect', { signal });
+    client = clientOver(socket, originOf(wanted, overTls ? 'https' : 'http'));
     const answer = await client.request({ method: 'GET', path, headers: HEADERS, signal, reset: true });
     const { statusCode, body } = answer;
     await body.dump({ limit: MOST_BODY_BYTES, signal });
     return statusCode >= 200 && statusCode < 400 ? GOOD : bad(`status ${statusCode}`);
   } finally {
-    if (socket !== undefined) closeCheckSocket(socket);
-    client.destroy().catch(() => undefined);
+    if (socket instanceof TLSSocket) socket.destroy();
+    else closeCheckSocket(socket);
+    client?.destroy().catch(() => undefined);
   }
 }
 
-function originOf({ endpoint: { address, port } }: WantedCheck): string {
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+/** An address is no server name (RFC 6066 §3): who has no host is asked without one. */
+function secured(wanted: WantedCheck): TLSSocket {
+  const socket = openCheckSocket(wanted);
+  innerTls.resetWhenClosed(socket);
+  const options = { socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] };
+  const { host } = wanted;
+  return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
+}
+
+function clientOver(socket: Socket, origin: string): Client {
+  return new Client(origin, {
+    // The time is the caller's signal.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: MOST_HEAD_BYTES,
+    connect: (_options, callback) => setImmediate(callback, null, socket),
+  });
+}
+
+function originOf({ endpoint: { address, port }, host }: WantedCheck, scheme: 'http' | 'https'): string {
+  return `${scheme}://${host ?? (address.includes(':') ? `[${address}]` : address)}:${port}`;
 }

@@ -4,7 +4,7 @@ import { checkTcp } from './tcp-check.ts';
 /** As the Service asks for it. */
 export const makeCheck: MakeCheck = (wanted, signal) => {
   const { check } = wanted;
-  return check.kind === 'http' ? checkHttp(wanted, check.path, signal) : checkTcp(wanted, signal);
+  return check.kind === 'http' ? checkHttp(wanted, check, signal) : checkTcp(wanted, signal);
 };
 
 /** Its client is a tenth of all that a proxy loads, and most fleets have no such check. */

@@ -1,4 +1,5 @@
 import {
+  checkName,
   connectSucceeded,
   connectsFailed,
   type EjectionState,
@@ -18,8 +19,15 @@ import { type WantedCheck, wantedChecksFor } from './wanted-check.ts';
 /** An endpoint of the port. */
 export type Unhealthy = Pick<UnhealthyEndpoint, 'endpoint' | 'state' | 'why' | 'used'>;
 
-const ALL_USED: PortJudgement = { unused: [], failing: [], ejected: [], changesAt: Number.POSITIVE_INFINITY };
+const ALL_USED: PortJudgement = {
+  unused: [],
+  failing: [],
+  replaceable: [],
+  ejected: [],
+  changesAt: Number.POSITIVE_INFINITY,
+};
 
+const NOBODY: readonly string[] = [];
 const NO_CHECKS: ReadonlyMap<string, WantedCheck> = new Map();
 
 /** One port of a Service: its listeners have the same endpoints, and one judgement of them. */
@@ -27,6 +35,8 @@ export class PortHealth {
   readonly listeners: Set<RouteKey> = new Set();
   /** The last one. */
   judgement: PortJudgement = ALL_USED;
+  /** Whose connections may go on only for a while, since the Service asks for that. */
+  drained: readonly string[] = NOBODY;
   /** Of the endpoints that it had then. */
   #checks: ReadonlyMap<string, WantedCheck> = NO_CHECKS;
   /** Only of those that have ever failed. */
@@ -64,6 +74,7 @@ export class PortHealth {
     this.forgetGone(route);
     if (this.isIdle) {
       this.judgement = ALL_USED;
+      this.drained = NOBODY;
       return;
     }
     const endpoints = route.endpoints.map((endpoint): EndpointHealth => {
@@ -73,6 +84,9 @@ export class PortHealth {
       return { key, passes, ejection: this.#ejections.get(key) ?? NEVER_FAILED };
     });
     this.judgement = judgePort(endpoints, now);
+    const { healthCheck } = route.settings;
+    const isDrained = healthCheck.kind !== 'off' && healthCheck.drainTimeoutMs !== undefined;
+    this.drained = isDrained ? this.judgement.replaceable : NOBODY;
   }
 
   /** Those that do not work, as of the last judgement. */
@@ -84,7 +98,7 @@ export class PortHealth {
       const about = { endpoint: { address, port }, used: !isUnused?.has(key) };
       const check = this.#checks.get(key);
       if (isFailing?.has(key) && check !== undefined) {
-        const why = `its ${check.check.kind} check fails: ${failureOf(check.key) ?? 'no more'}`;
+        const why = `its ${checkName(check.check)} check fails: ${failureOf(check.key) ?? 'no more'}`;
         return [{ ...about, state: 'failing', why }];
       }
       const { failures = 0 } = this.#ejections.get(key) ?? {};

@@ -10,6 +10,6 @@ export interface Member extends Deadlined, Placed {
   /** Ends it now. Once it has ended nothing happens. */
   end(outcome: Outcome): void;
   onExpired(): void;
-  /** The endpoint that it goes to is none of the Service's any more. */
+  /** The endpoint that it goes to is none of the Service's any more, or fails its check. */
   onEndpointLeft(): void;
 }

@@ -15,8 +15,8 @@ interface Departure {
 }
 
 /**
- * Endpoints that have left while connections to them are open: these may go on for the Service's drain timeout. Those that still
- * try to reach one hear of it, since it may be gone for good: a Pod that was deleted answers nothing.
+ * Endpoints that have left, or fail their checks, while connections to them are open: these may go on for a while that the Service
+ * gives them. Those that still try to reach one hear of it, since it may be gone for good: a Pod that was deleted answers nothing.
  */
 export class Departures {
   readonly #severing: Severing;
@@ -39,7 +39,7 @@ export class Departures {
     this.#untold.add(load);
   }
 
-  /** It is back among the endpoints. */
+  /** It is back among the endpoints, or works again. */
   remove(load: EndpointLoad): void {
     this.#departed.delete(load);
   }

@@ -43,8 +43,7 @@ export type Order =
       readonly listeners: readonly RouteKey[];
       readonly slots: SharedArrayBuffer | undefined;
     }
-  /** These endpoints of the listeners, by `endpointKey`, are not to be chosen while others can be; all others are. */
-  | { readonly kind: 'health'; readonly listeners: readonly RouteKey[]; readonly unused: readonly string[] }
+  | HealthOrder
   /** All that are in force, at `now` (milliseconds since the epoch). */
   | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }
   | { readonly kind: 'listen'; readonly door: Door }
@@ -52,6 +51,16 @@ export type Order =
   | { readonly kind: 'sever'; readonly outcome: Outcome }
   /** Answered by `done` when every order before it has been followed. */
   | { readonly kind: 'mark'; readonly sequence: number };
+
+/** Of the endpoints of these listeners, by `endpointKey`; of all others it holds no more. */
+export interface HealthOrder {
+  readonly kind: 'health';
+  readonly listeners: readonly RouteKey[];
+  /** Not to be chosen while others can be. */
+  readonly unused: readonly string[];
+  /** Of these, whose connections may go on only for the time that the Service's health check gives them. */
+  readonly drained: readonly string[];
+}
 
 export interface TableOrder {
   readonly kind: 'table';

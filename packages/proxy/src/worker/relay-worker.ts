@@ -55,6 +55,7 @@ export class RelayWorker {
   readonly #expiring = new Expiring(this.#wheel, (thrown) => this.#options.report('internal', thrown));
   readonly #severing = new Severing((thrown) => this.#options.report('internal', thrown));
   readonly #departures = new Departures(this.#severing, (thrown) => this.#options.report('internal', thrown));
+  readonly #failing = new Departures(this.#severing, (thrown) => this.#options.report('internal', thrown));
   readonly #news: ConnectNews;
   #hasDeparted = false;
   readonly #groups: ServiceGroups;
@@ -78,7 +79,7 @@ export class RelayWorker {
       groups: this.#groups,
       wheel: this.#wheel,
       wake: (key) => this.#wake(key),
-      home: { departures: this.#departures, tools: this.#tools, news: this.#news },
+      home: { departures: this.#departures, failing: this.#failing, tools: this.#tools, news: this.#news },
     });
     this.#context = {
       transport: options.transport,
@@ -107,6 +108,7 @@ export class RelayWorker {
   tick(): void {
     this.#expiring.tick();
     this.#departures.tick(this.#wheel.now);
+    this.#failing.tick(this.#wheel.now);
     this.#tellDeparted();
     this.#groups.sweep();
   }
@@ -141,7 +143,7 @@ export class RelayWorker {
         for (const key of order.listeners) this.#homes.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
         return;
       case 'health':
-        for (const key of order.listeners) this.#homes.get(key)?.setUnused(order.unused);
+        for (const key of order.listeners) this.#homes.get(key)?.setHealth(order, this.#wheel.now);
         return;
       case 'cutoffs':
         // Followed already, when it came.

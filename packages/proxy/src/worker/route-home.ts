@@ -23,11 +23,14 @@ import type { Members } from '../relay/members.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { ConnectNews } from './connect-news.ts';
 import type { Departures } from './departures.ts';
+import type { HealthOrder } from './messages.ts';
 import type { ServiceGroup } from './service-group.ts';
 
 export interface RouteHomeOptions {
   readonly group: ServiceGroup;
   readonly departures: Departures;
+  /** Of endpoints that are there and fail their checks. */
+  readonly failing: Departures;
   readonly tools: BalancerTools;
   readonly news: ConnectNews;
 }
@@ -36,12 +39,15 @@ export interface RouteHomeOptions {
 export class RouteHome implements ConnectionHome {
   readonly group: ServiceGroup;
   readonly #departures: Departures;
+  readonly #failing: Departures;
   readonly #tools: BalancerTools;
   readonly #news: ConnectNews;
   /** Left, with connections that may go on for a while. */
   readonly #departed = new Map<string, EndpointLoad>();
   /** By key: not to be chosen while others can be. Of endpoints that may have left meanwhile, too. */
-  #unused: ReadonlySet<string> = new Set();
+  #unused: ReadonlySet<string> = NOBODY;
+  /** By key: whose connections are given a while. Likewise. */
+  #drained: ReadonlySet<string> = NOBODY;
   /** Whose next success is news: the last connect failed, or others found it not working. */
   readonly #doubted = new Set<EndpointLoad>();
   #route: Route;
@@ -53,9 +59,10 @@ export class RouteHome implements ConnectionHome {
   /** Undefined: every name is served. */
   #hosts: HostTable<true> | undefined;
 
-  constructor(route: Route, { group, departures, tools, news }: RouteHomeOptions) {
+  constructor(route: Route, { group, departures, failing, tools, news }: RouteHomeOptions) {
     this.group = group;
     this.#departures = departures;
+    this.#failing = failing;
     this.#tools = tools;
     this.#news = news;
     this.#route = route;
@@ -100,10 +107,11 @@ export class RouteHome implements ConnectionHome {
     return this.#hosts === undefined || (serverName !== null && this.#hosts.find(serverName) === true);
   }
 
-  /** What the main thread found of the health of the endpoints. */
-  setUnused(keys: readonly string[]): void {
-    this.#unused = new Set(keys);
+  /** What the main thread found of the health of the endpoints. `now` in ticks. */
+  setHealth({ unused, drained }: Pick<HealthOrder, 'unused' | 'drained'>, now: number): void {
+    this.#unused = new Set(unused);
     this.#arrange(this.#pool.all);
+    if (this.#drained.size + drained.length > 0) this.#drain(new Set(drained), now);
   }
 
   onConnected(load: EndpointLoad): void {
@@ -139,7 +147,7 @@ export class RouteHome implements ConnectionHome {
   /** Sorts the endpoints anew, into those that are chosen first and the others. */
   #arrange(loads: readonly EndpointLoad[]): void {
     const { settings, zone } = this.#route;
-    this.#setHealth(loads);
+    this.#markHealth(loads);
     this.#present = undefined;
     this.#pool = arrangePool(this.#pool, loads, {
       zone: settings.preferSameZone ? zone : null,
@@ -147,7 +155,7 @@ export class RouteHome implements ConnectionHome {
     });
   }
 
-  #setHealth(loads: readonly EndpointLoad[]): void {
+  #markHealth(loads: readonly EndpointLoad[]): void {
     const othersServe = loads.some(({ isHealthy }) => isHealthy);
     if (this.#doubted.size > 0) this.#forgetOthers(new Set(loads));
     for (const load of loads) {
@@ -156,6 +164,19 @@ export class RouteHome implements ConnectionHome {
       load.isHealthy = isHealthy;
       if (isHealthy && othersServe) load.warmSince = this.#tools.now();
       if (!isHealthy) this.#doubted.add(load);
+    }
+  }
+
+  #drain(keys: ReadonlySet<string>, now: number): void {
+    const { healthCheck } = this.#route.settings;
+    // What else the Service asks for now has been read by the main thread, too, and is judged anew.
+    const forMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
+    const before = this.#drained;
+    this.#drained = forMs === undefined ? NOBODY : keys;
+    for (const load of this.#pool.all) {
+      const key = endpointKey(load.endpoint);
+      if (!this.#drained.has(key)) this.#failing.remove(load);
+      else if (!before.has(key)) this.#giveWhile(this.#failing, load, now + ticksFor(forMs ?? 0));
     }
   }
 
@@ -195,10 +216,16 @@ export class RouteHome implements ConnectionHome {
     for (const load of before) {
       if (stayed.has(load) || load.active === 0) continue;
       this.#departed.set(endpointKey(load.endpoint), load);
-      this.#departures.add(load, { service: this.group.service.uid, members: this.group.members, dueAt });
+      this.#giveWhile(this.#departures, load, dueAt);
     }
   }
+
+  #giveWhile(departures: Departures, load: EndpointLoad, dueAt: number): void {
+    departures.add(load, { service: this.group.service.uid, members: this.group.members, dueAt });
+  }
 }
+
+const NOBODY: ReadonlySet<string> = new Set();
 
 function hostsOf({ settings: { hosts } }: Route): HostTable<true> | undefined {
   if (hosts.length === 0) return undefined;

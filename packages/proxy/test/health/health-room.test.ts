@@ -97,7 +97,7 @@ test('an ejected endpoint comes back by time alone, and no timer is left when th
   assert.deepEqual(told.get(LISTENER), undefined);
   await fail(KEYS[0], 1);
   assert.deepEqual(told.get(LISTENER), [KEYS[0]]);
-  assert.deepEqual(room.welcome(), [{ kind: 'health', listeners: [LISTENER], unused: [KEYS[0]] }]);
+  assert.deepEqual(room.welcome(), [{ kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], drained: [] }]);
   await clock.advance(10_000);
   assert.deepEqual(told.get(LISTENER), []);
   assert.deepEqual(room.welcome(), []);
@@ -120,7 +120,7 @@ test('endpoints that failed together are told together', async () => {
     }
   }
   await clock.advance(1_000);
-  assert.deepEqual(orders, [{ kind: 'health', listeners: [LISTENER], unused: KEYS.slice(0, 2) }]);
+  assert.deepEqual(orders, [{ kind: 'health', listeners: [LISTENER], unused: KEYS.slice(0, 2), drained: [] }]);
   room.close();
 });
 
@@ -174,6 +174,32 @@ test('checks take an endpoint out and bring it back, and when all fail all are u
   assert.deepEqual([...room.unhealthy()], []);
   room.close();
   assert.equal(clock.timers, 0);
+});
+
+test('connections to an endpoint that fails its check are given a while if the Service says how long, and another one works', async () => {
+  const { clock, orders, down, room, serve, fail } = roomOf(
+    web(ENDPOINTS, { settings: { healthCheck: { ...CHECK, drainTimeoutMs: 1_000 } } }),
+  );
+  const drained = (): readonly string[] =>
+    orders.flatMap((order) => (order.kind === 'health' ? [order.drained] : [])).at(-1) ?? [];
+  down.add(KEYS[0] ?? '');
+  await clock.advance(3_000);
+  assert.deepEqual(drained(), [KEYS[0]]);
+  assert.deepEqual(room.welcome(), [{ kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], drained: [KEYS[0]] }]);
+  for (const key of KEYS) down.add(key);
+  await clock.advance(3_000);
+  assert.deepEqual(drained(), [], 'all fail');
+  down.delete(KEYS[3] ?? '');
+  await clock.advance(3_000);
+  assert.deepEqual(drained(), KEYS.slice(0, 3));
+  await fail(KEYS[3]);
+  assert.deepEqual(drained(), [], 'the one that passes takes no connections');
+  await clock.advance(10_000);
+  assert.deepEqual(drained(), KEYS.slice(0, 3));
+  serve(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
+  await clock.advance(100);
+  assert.deepEqual(drained(), [], 'the Service no longer says how long');
+  room.close();
 });
 
 test('checks end when nobody asks for them any more', async () => {

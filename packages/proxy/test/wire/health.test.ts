@@ -138,6 +138,20 @@ test('status 500 takes an endpoint out and 302 brings it back; it is asked by pa
   await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
 });
 
+test('open connections to an endpoint that fails its check are reset where the Service asks for it, others are not', async () => {
+  await using fleet = await startFleet();
+  await using a = await moodyEndpoint('a');
+  await using b = await moodyEndpoint('b');
+  const proxy = await serving(fleet, inTurn({ ...HTTP, drainTimeoutMs: 1 }, a, b));
+  await using one = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using other = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await eventually(() => assert.equal(proxy.view().services[0]?.active, 2));
+  b.status = 500;
+  assert.deepEqual(await Promise.race([one.ended, other.ended]), { kind: 'error', code: 'ECONNRESET' });
+  await eventually(() => assert.equal(proxy.view().services[0]?.outcomes.drained, 1));
+  assert.equal(proxy.view().services[0]?.active, 1);
+});
+
 test('when all fail their checks all are used', async () => {
   await using fleet = await startFleet();
   await using a = await moodyEndpoint('a');

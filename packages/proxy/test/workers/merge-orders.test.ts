@@ -21,7 +21,11 @@ const order: fc.Arbitrary<Order> = fc.oneof(
   fc.constant<Order>({ kind: 'grow', slab }),
   fc.constant<Order>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
   fc
-    .record({ listeners: fc.subarray(['TCP/x/1', 'TCP/x/2'], { minLength: 1 }), unused: fc.subarray(['a', 'b']) })
+    .record({
+      listeners: fc.subarray(['TCP/x/1', 'TCP/x/2'], { minLength: 1 }),
+      unused: fc.subarray(['a', 'b']),
+      drained: fc.subarray(['a']),
+    })
     .map((health): Order => ({ kind: 'health', ...health })),
 );
 
