@@ -1,8 +1,10 @@
 // The console as a process, over a real Redis.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { requireProgram, type SpawnedProcess, spawnProcess, startRedis } from '@weir/testkit';
+import { requireProgram, type SpawnedProcess, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -15,8 +17,17 @@ describe('weir-console with Redis', requireProgram('redis'), () => {
     assert.deepEqual(await console.stop(), { code: 0, signal: null });
   });
 
-  test('it does not start where others reach it without a sign-in, nor with one that nobody could check', async () => {
+  test('it does not start where others reach it without a sign-in, nor with one that nobody could check, nor by a proxy that it cannot use', async () => {
     await using redis = await startRedis();
+    await using directory = temporaryDirectory('console');
+    const cluster = { server: 'https://127.0.0.1:6443', 'proxy-url': 'ftp://u:secret@proxy' };
+    const kubeconfig = {
+      'current-context': 'a',
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      clusters: [{ name: 'a', cluster }],
+      users: [{ name: 'a', user: { token: 'x' } }],
+    };
+    writeFileSync(join(directory.path, 'kubeconfig'), JSON.stringify(kubeconfig));
     const cases: readonly (readonly [env: Record<string, string>, message: RegExp])[] = [
       [{ WEIR_CONSOLE: '0.0.0.0:0' }, /may therefore not listen on 0\.0\.0\.0.*set WEIR_CONSOLE_AUTH=kubernetes/],
       [
@@ -26,6 +37,10 @@ describe('weir-console with Redis', requireProgram('redis'), () => {
       [
         { WEIR_CONSOLE_AUTH: 'kubernetes' },
         /no API server to ask who somebody is; run in the cluster, or set KUBECONFIG/,
+      ],
+      [
+        { KUBECONFIG: join(directory.path, 'kubeconfig') },
+        /the proxy-url "ftp:\/\/u:\[redacted\]@proxy" of the kubeconfig cannot be used; use http:\/\//,
       ],
     ];
     for (const [env, message] of cases) {

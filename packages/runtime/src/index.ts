@@ -25,6 +25,7 @@ export {
   type TextOptions,
   text,
 } from './config/plain-settings.ts';
+export { isProxyUrl, PROXY_URL_FORM } from './config/proxy-url.ts';
 export { redactUrl } from './config/redact-url.ts';
 export {
   type ConfigMistake,
@@ -75,4 +76,5 @@ export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } f
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';
 export { Sealer } from './sealer.ts';
 export { Secret } from './secret.ts';
+export { ServerConnection } from './server-connection.ts';
 export { UsageError, WeirError } from './weir-error.ts';

@@ -19,6 +19,7 @@ export {
   type ControlPlaneOptions,
   startControlPlane,
 } from './fixtures/control-plane.ts';
+export { type ForwardProxy, startForwardProxy } from './fixtures/forward-proxy.ts';
 export { type Redis, type RedisOptions, startRedis } from './fixtures/redis.ts';
 export { startRedisCluster } from './fixtures/redis-cluster.ts';
 export type { RedisGroup, RedisGroupOptions } from './fixtures/redis-group.ts';

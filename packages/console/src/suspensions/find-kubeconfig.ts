@@ -1,5 +1,5 @@
 import { KubeConfig } from '@kubernetes/client-node';
-import { errorMessage, UsageError } from '@weir/runtime';
+import { errorMessage, isProxyUrl, PROXY_URL_FORM, redactUrl, UsageError } from '@weir/runtime';
 
 /**
  * The API server that Suspensions go to: the file of KUBECONFIG, else the cluster that this process runs in, else none. Not
@@ -17,8 +17,14 @@ export function findKubeconfig(env: Readonly<Record<string, string | undefined>>
     }
   } else if (KUBERNETES_SERVICE_HOST !== undefined) kubeconfig.loadFromCluster();
   else return undefined;
-  if (kubeconfig.getCurrentCluster() === null) {
+  const cluster = kubeconfig.getCurrentCluster();
+  if (cluster === null) {
     throw new UsageError('the kubeconfig has no current context; choose one with kubectl config use-context');
+  }
+  if (cluster.proxyUrl !== undefined && !isProxyUrl(cluster.proxyUrl)) {
+    throw new UsageError(
+      `the proxy-url "${redactUrl(cluster.proxyUrl)}" of the kubeconfig cannot be used; use ${PROXY_URL_FORM}`,
+    );
   }
   return kubeconfig;
 }

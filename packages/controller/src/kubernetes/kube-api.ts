@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { WeirError } from '@weir/runtime';
+import { type ServerConnection, WeirError } from '@weir/runtime';
 import { ApiError, apiErrorFor } from './api-error.ts';
-import { Connection } from './connection.ts';
+import { connectionTo } from './connection.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -48,14 +48,14 @@ const SILENCE_MS = 90_000;
 
 /** JSON in, JSON out. Rejects with `ApiError`, or the reason of the signal. */
 export class KubeApi {
-  readonly #connection: Connection;
+  readonly #connection: ServerConnection;
   readonly #timeoutMs: number;
   readonly #silenceMs: number;
   readonly #onAnswer: AnswerObserver;
 
   constructor(config: KubeConfig, options: KubeApiOptions = {}) {
     const { timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS, onAnswer = () => undefined } = options;
-    this.#connection = new Connection(config);
+    this.#connection = connectionTo(config);
     this.#onAnswer = onAnswer;
     this.#timeoutMs = timeoutMs;
     this.#silenceMs = silenceMs;

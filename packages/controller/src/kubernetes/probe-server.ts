@@ -1,6 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { ApiError, apiErrorFor } from './api-error.ts';
-import { Connection } from './connection.ts';
+import { connectionTo } from './connection.ts';
 
 /** What an API server says of itself to whoever asks once. */
 export interface ServerProbe {
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 10_000;
 
 /** Asks the API server for its version and its time. Rejects with `ApiError`, or the reason of the signal. */
 export async function probeServer(config: KubeConfig, signal: AbortSignal): Promise<ServerProbe> {
-  const connection = new Connection(config);
+  const connection = connectionTo(config);
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await connection.send({

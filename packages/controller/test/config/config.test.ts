@@ -55,6 +55,12 @@ test('a kubeconfig that cannot be used is one line, without what stands in it', 
   assert.doesNotMatch(messageFor('token: secret: secret'), /secret/);
   assert.match(messageFor('{}'), /^FILE has no cluster for its current context ""; choose one of \(none\)/);
   assert.match(messageFor(cluster({ server: 'nonsense' })), /^FILE: the server "nonsense" of cluster "c" is no URL/);
+  const proxied = (proxy: string): string =>
+    messageFor(cluster({ server: 'https://127.0.0.1:6443', 'proxy-url': proxy }));
+  for (const proxy of ['http://proxy:3128', 'https://u:secret@proxy', 'socks5://127.0.0.1:1080'])
+    assert.equal(proxied(proxy), 'fine');
+  for (const proxy of ['ftp://u:secret@proxy', 'proxy:3128', 'socks6://proxy'])
+    assert.match(proxied(proxy), /^FILE: the proxy-url "(?!.*secret).*" of cluster "c" cannot be used; use http:\/\//);
   const missing = cluster({ server: 'https://127.0.0.1:6443', 'certificate-authority': '/nowhere/ca.crt' });
   assert.match(messageFor(missing), /the certificate \/nowhere\/ca.crt of cluster "c" does not exist/);
   assert.throws(() => loadKubeConfig(join(directory.path, 'none')), /cannot be read: the file does not exist/);
