@@ -120,9 +120,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
 }
 
 /** Nodes are objects made by hand: there is no kubelet. */
-async function addNode({ kubectl }: ControlPlane, name: NodeName, addresses: readonly string[]): Promise<void> {
-  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
-  await kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
+async function addNode({ kubectl, apply }: ControlPlane, name: NodeName, addresses: readonly string[]): Promise<void> {
+  await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } });
   const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
   await kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
 }

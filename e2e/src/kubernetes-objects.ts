@@ -34,6 +34,12 @@ export function conditionIn(
   return status.conditions?.find((condition) => condition.type === `weir.dev/${type}`);
 }
 
+/** A merge patch of the Service `namespace/name`. */
+export async function patchService(cluster: ControlPlane, path: string, change: object): Promise<void> {
+  const [namespace = '', name = ''] = path.split('/');
+  await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', JSON.stringify(change));
+}
+
 /** Waits until the status of a Service is as `isRight` wants it, and returns it. */
 export async function statusWhen(
   cluster: ControlPlane,
@@ -49,4 +55,20 @@ export async function statusWhen(
     { timeoutMs: 20_000, intervalMs: 100 },
   );
   return status;
+}
+
+/** Waits until these are its addresses. */
+export function publishedWhen(
+  cluster: ControlPlane,
+  path: string,
+  addresses: readonly string[],
+): Promise<ServiceStatus> {
+  return statusWhen(cluster, path, (now) => addressesIn(now).join() === [...addresses].sort().join());
+}
+
+/** Waits until it is not accepted; returns why, as `reason: message`. */
+export async function refusalWhen(cluster: ControlPlane, path: string): Promise<string> {
+  const status = await statusWhen(cluster, path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
+  const { reason, message } = conditionIn(status, 'Accepted') ?? {};
+  return `${reason}: ${message}`;
 }

@@ -25,6 +25,7 @@ export type Pod<Server> = PodOptions & {
 export class Pods {
   readonly #cluster: ControlPlane;
   readonly #servers: { close(): Promise<void> }[] = [];
+  #numbers = 0;
 
   constructor(cluster: ControlPlane) {
     this.#cluster = cluster;
@@ -36,6 +37,14 @@ export class Pods {
 
   async echo(options: PodOptions): Promise<Pod<CountingServer>> {
     return this.#run(options, await echoServer({ host: addressOf(options), port: options.port }));
+  }
+
+  /** A further pod of the Service `namespace/name`, with the next number. */
+  echoOf(path: string, change: Partial<PodOptions> = {}): Promise<Pod<CountingServer>> {
+    const [namespace = '', app = ''] = path.split('/');
+    this.#numbers += 1;
+    const number = this.#numbers;
+    return this.echo({ namespace, name: `${app}-${number}`, labels: { app }, number, port: 8080, ...change });
   }
 
   /** A server that is in no pod. */
@@ -75,7 +84,7 @@ async function makeReady<Server extends { close(): Promise<void> }>(
       containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
     },
   };
-  await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(object) });
+  await cluster.apply(object);
   await setStatus(cluster, pod, {
     phase: 'Running',
     podIP: ip,

@@ -1,10 +1,17 @@
 // What somebody sees who leaves `kubectl get services --watch` open: each change, also one that is gone a moment later.
+import assert from 'node:assert/strict';
 import { type ControlPlane, eventually, programPath, spawnProcess } from '@weir/testkit';
-import { addressesIn, type ServiceStatus } from './kubernetes-objects.ts';
+import { addressesIn, conditionIn, type ServiceStatus } from './kubernetes-objects.ts';
 
 export interface WatchedServices {
   /** Waits until the status of the Service `namespace/name` holds, and returns what the assertion returned. */
   when<T>(path: string, assertion: (status: ServiceStatus) => T): Promise<T>;
+  /** Waits until the condition has this status and reason, as `False QuotaExceeded`; returns its message. */
+  says(path: string, type: string, wanted: string): Promise<string>;
+  /** Waits until it has no condition of this type. */
+  isFree(path: string, type: string): Promise<void>;
+  /** Waits until these are its addresses. */
+  served(path: string, addresses: readonly string[]): Promise<void>;
   /** The addresses of the Service from the first on, oldest first. */
   addressesOf(path: string): readonly (readonly string[])[];
   close(): Promise<void>;
@@ -22,9 +29,18 @@ export async function watchServices(cluster: ControlPlane): Promise<WatchedServi
     const own = lines.filter((line) => line.startsWith(`${path} `));
     return own.map((line) => JSON.parse(line.slice(path.length)) as ServiceStatus);
   };
+  const when: WatchedServices['when'] = (path, assertion) =>
+    eventually(() => assertion(statusesOf(path).at(-1) ?? {}), { timeoutMs: 60_000, intervalMs: 50 });
   return {
-    when: (path, assertion) =>
-      eventually(() => assertion(statusesOf(path).at(-1) ?? {}), { timeoutMs: 60_000, intervalMs: 50 }),
+    when,
+    says: (path, type, wanted) =>
+      when(path, (status) => {
+        const condition = conditionIn(status, type);
+        assert.equal(`${condition?.status} ${condition?.reason}`, wanted, JSON.stringify(status));
+        return condition?.message ?? '';
+      }),
+    isFree: (path, type) => when(path, (status) => assert.equal(conditionIn(status, type), undefined)),
+    served: (path, addresses) => when(path, (status) => assert.deepEqual(addressesIn(status), addresses)),
     addressesOf(path) {
       const shown = statusesOf(path).map((status) => addressesIn(status));
       return shown.filter((addresses, index) => addresses.join() !== (shown[index - 1] ?? []).join());

@@ -6,7 +6,14 @@ import { ALL_ADDRESSES, FOREIGN_ADDRESS, NODES, nodeAddress } from '../src/addre
 import { answers, refuses } from '../src/clients.ts';
 import { applyCustomResources } from '../src/custom-resources.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
+import {
+  addressesIn,
+  conditionIn,
+  publishedWhen,
+  refusalWhen,
+  type ServiceStatus,
+  statusWhen,
+} from '../src/kubernetes-objects.ts';
 import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
@@ -22,23 +29,15 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
-  const stdin = (...items: readonly object[]): { stdin: string } => ({
-    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
-  });
-  const apply = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('apply', '-f', '-', stdin(...items));
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   /** As people do who have annotations that `apply` could not repeat in its own. */
   const create = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('create', '-f', '-', stdin(...items));
+    fleet.cluster.kubectl('create', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
     statusWhen(fleet.cluster, path, isRight);
   const served = (path: string, addresses = ADDRESSES): Promise<ServiceStatus> =>
-    when(path, (now) => addressesIn(now).join() === addresses.join());
-  const refusal = async (path: string): Promise<string> => {
-    const status = await when(path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
-    const { reason, message } = conditionIn(status, 'Accepted') ?? {};
-    return `${reason}: ${message}`;
-  };
+    publishedWhen(fleet.cluster, path, addresses);
+  const refusal = (path: string): Promise<string> => refusalWhen(fleet.cluster, path);
   const accepted = (path: string): Promise<ServiceStatus> =>
     when(path, (now) => conditionIn(now, 'Accepted')?.status === 'True');
   const codes = async (code: string): Promise<readonly string[]> =>

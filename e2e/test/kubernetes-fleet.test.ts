@@ -5,7 +5,14 @@ import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
 import { ALL_ADDRESSES, EXTRA_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
 import { answers } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
+import {
+  addressesIn,
+  conditionIn,
+  publishedWhen,
+  refusalWhen,
+  type ServiceStatus,
+  statusWhen,
+} from '../src/kubernetes-objects.ts';
 import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
@@ -22,18 +29,13 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
   let fleet: Fleet;
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
-  const apply = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
     statusWhen(fleet.cluster, path, isRight);
   const served = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
-    when(path, (now) => addressesIn(now).join() === addresses.join());
+    publishedWhen(fleet.cluster, path, addresses);
   const reasonOf = (status: ServiceStatus, type: string): string => conditionIn(status, type)?.reason ?? '';
-  const refusal = async (path: string): Promise<string> => {
-    const status = await when(path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
-    const { reason, message } = conditionIn(status, 'Accepted') ?? {};
-    return `${reason}: ${message}`;
-  };
+  const refusal = (path: string): Promise<string> => refusalWhen(fleet.cluster, path);
 
   before(async () => {
     fleet = await startFleet({ settings: { WEIR_SHARED_PORTS: String(SHARED_PORT) } });

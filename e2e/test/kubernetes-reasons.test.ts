@@ -5,7 +5,7 @@ import { type EventuallyOptions, eventually, insideNamespace, requireProgram } f
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
 import { answers } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn } from '../src/kubernetes-objects.ts';
+import { conditionIn } from '../src/kubernetes-objects.ts';
 import { loadBalancer, namespace, suspension, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 import { type WatchedServices, watchServices } from '../src/watched-services.ts';
@@ -23,23 +23,13 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
   let pods: Pods;
   let services: WatchedServices;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
-  const apply = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const named = (path: string): readonly string[] => {
     const [space = '', name = ''] = path.split('/');
     return ['service', name, '-n', space];
   };
-  /** The condition has this status and reason; returns its message. */
-  const says = (path: string, type: string, wanted: string): Promise<string> =>
-    services.when(path, (status) => {
-      const condition = conditionIn(status, type);
-      assert.equal(`${condition?.status} ${condition?.reason}`, wanted, JSON.stringify(status));
-      return condition?.message ?? '';
-    });
-  const isFree = (path: string, type: string): Promise<void> =>
-    services.when(path, (status) => assert.equal(conditionIn(status, type), undefined));
   const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
-    services.when(path, (status) => assert.deepEqual(addressesIn(status), addresses));
+    services.served(path, addresses);
   /** `kubectl describe` shows an Event, and no conditions. */
   const described = (path: string, what: RegExp): Promise<void> =>
     eventually(async () => assert.match(await kubectl('describe', ...named(path)), what), SOON);
@@ -57,7 +47,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await apply(namespace('shop', { team: 'shop' }), tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
     await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
     await served('shop/web');
-    await isFree('shop/web', 'Degraded');
+    await services.isFree('shop/web', 'Degraded');
   });
   after(async () => {
     await pods?.close();
@@ -77,18 +67,18 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       }
       assert.match(message, /stop that process, or give the Service another port.*it is tried again by itself$/);
     });
-    await says('shop/taken', 'Accepted', 'True Accepted');
+    await services.says('shop/taken', 'Accepted', 'True Accepted');
     await served('shop/taken', []);
     await described('shop/taken', /Warning +BindFailed .*cannot listen on/);
     await others[0]?.close();
     await served('shop/taken', [FIRST]);
     await answers([FIRST], 4010);
-    const fewer = await says('shop/taken', 'Degraded', 'True FewerNodes');
+    const fewer = await services.says('shop/taken', 'Degraded', 'True FewerNodes');
     assert.doesNotMatch(fewer, /node-1/);
     for (const node of ['node-2', 'node-3']) assert.ok(fewer.includes(`${node}: cannot listen on`), fewer);
     await Promise.all(others.map((other) => other.close()));
     await served('shop/taken');
-    await isFree('shop/taken', 'Degraded');
+    await services.isFree('shop/taken', 'Degraded');
     await answers(ADDRESSES, 4010);
   });
 
@@ -98,15 +88,15 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       tenantPolicy('edge', { pools: ['edge'] }),
       loadBalancer('edge/web', { ports: [{ port: 4020 }] }),
     );
-    const message = await says('edge/web', 'Programmed', 'False NoNodes');
+    const message = await services.says('edge/web', 'Programmed', 'False NoNodes');
     assert.match(message, /no node of pool "edge".*kubectl label node NAME role=loadbalancer weir\.dev\/pool=edge/);
-    await says('edge/web', 'Accepted', 'True Accepted');
+    await services.says('edge/web', 'Accepted', 'True Accepted');
     await served('edge/web', []);
     await described('edge/web', /Warning +NoNodes .*no node of pool "edge"/);
     await kubectl('label', 'node', 'node-3', 'weir.dev/pool=edge');
     await served('edge/web', [THIRD]);
     await kubectl('label', 'node', 'node-3', 'weir.dev/pool-');
-    await says('edge/web', 'Programmed', 'True Programmed');
+    await services.says('edge/web', 'Programmed', 'True Programmed');
   });
 
   test('Degraded: what is not as it should be is the reason, and an Event', async () => {
@@ -127,12 +117,12 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       ['local', 'SourceAddressNotPreserved', /externalTrafficPolicy is Local.*weir\.dev\/proxy-protocol/],
       ['few', 'FewerNodes', /served on 3 of the 4 nodes that are wanted/],
     ] as const) {
-      assert.match(await says(`shop/${name}`, 'Degraded', `True ${reason}`), message);
+      assert.match(await services.says(`shop/${name}`, 'Degraded', `True ${reason}`), message);
       await served(`shop/${name}`);
       await described(`shop/${name}`, new RegExp(`Warning +${reason} `));
     }
     await apply(tenantPolicy('shop', {}));
-    await isFree('shop/over', 'Degraded');
+    await services.isFree('shop/over', 'Degraded');
   });
 
   test('ports that it may not have carry the reason, each its own, and the others are served', async () => {
@@ -152,7 +142,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await answers(ADDRESSES, 4001);
     await described('shop/web', /Warning +Port(Reserved|NotAllowed) /);
     await apply(tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
-    await says('shop/web', 'Accepted', 'True Accepted');
+    await services.says('shop/web', 'Accepted', 'True Accepted');
   });
 
   test('Suspended: by whom, with the message, and its addresses stay', async () => {
@@ -162,11 +152,11 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     ] as const) {
       const target = { type: 'Service', namespace: 'shop', service: 'web' };
       await apply(suspension('stop', { target, message: 'Call us.', ...(rule !== undefined && { rule }) }));
-      assert.equal(await says('shop/web', 'Suspended', `True ${by}`), 'Call us.');
+      assert.equal(await services.says('shop/web', 'Suspended', `True ${by}`), 'Call us.');
       await served('shop/web');
       await described('shop/web', new RegExp(`Warning +${by} .*Call us\\.`));
       await kubectl('delete', 'suspension', 'stop');
-      await isFree('shop/web', 'Suspended');
+      await services.isFree('shop/web', 'Suspended');
     }
     await answers(ADDRESSES, 4001);
   });
@@ -176,13 +166,13 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await fleet.redis.stop();
     await fleet.killProxy('node-3');
     await apply(loadBalancer('shop/new', without(4040)));
-    const message = await says('shop/new', 'Programmed', 'Unknown FleetUnreachable');
+    const message = await services.says('shop/new', 'Programmed', 'Unknown FleetUnreachable');
     assert.match(message, /it is not known whether this is served.* ask the operator whether the store of the fleet/);
     assert.equal(await kubectl('get', ...named('shop/web'), '-o', 'yaml'), before);
     await answers([FIRST, SECOND], 4001);
     const back = performance.now();
     await fleet.redis.start();
-    await says('shop/new', 'Programmed', 'True Programmed');
+    await services.says('shop/new', 'Programmed', 'True Programmed');
     await answers([FIRST, SECOND], 4040);
     await served('shop/web', [FIRST, SECOND]);
     const afterMs = performance.now() - back;
@@ -201,9 +191,9 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       assert.ok(items.length === NODES.length && items.every(({ state }) => state === 'Silent'));
     }, SOON);
     await apply(loadBalancer('shop/late', without(4041)));
-    const message = await says('shop/late', 'Programmed', 'False WaitingForProxy');
+    const message = await services.says('shop/late', 'Programmed', 'False WaitingForProxy');
     assert.match(message, /waiting for the proxies of node-1, node-2, node-3 to confirm the ports/);
-    await says('shop/web', 'Programmed', 'True Programmed');
+    await services.says('shop/web', 'Programmed', 'True Programmed');
     assert.deepEqual(services.addressesOf('shop/web').slice(before), [[FIRST]]);
   });
 });

@@ -2,19 +2,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
-import {
-  DUAL_STACK_ADDRESSES,
-  FOREIGN_ADDRESS,
-  NODES,
-  nodeAddress,
-  nodeAddress6,
-  podAddress,
-} from '../src/addresses.ts';
+import { DUAL_STACK_ADDRESSES, NODES, nodeAddress, nodeAddress6, podAddress } from '../src/addresses.ts';
 import { answers, answersMeanwhile, refuses, sendsAway } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn, type ServiceStatus, serviceStatus, statusWhen } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
-import { type PodOptions, Pods } from '../src/pods.ts';
+import {
+  addressesIn,
+  conditionIn,
+  patchService,
+  publishedWhen,
+  type ServiceStatus,
+  serviceStatus,
+  statusWhen,
+} from '../src/kubernetes-objects.ts';
+import { loadBalancer, namespace } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const ADDRESSES6 = NODES.map(nodeAddress6);
@@ -28,23 +29,13 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
-  const apply = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
-  const patch = (path: string, change: object): Promise<string> => {
-    const [space = '', name = ''] = path.split('/');
-    return kubectl('patch', 'service', name, '-n', space, '--type=merge', '-p', JSON.stringify(change));
-  };
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
+  const patch = (path: string, change: object): Promise<void> => patchService(fleet.cluster, path, change);
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
     statusWhen(fleet.cluster, path, isRight);
   const degraded = (status: ServiceStatus): string => conditionIn(status, 'Degraded')?.message ?? '';
   const published = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
-    when(path, (now) => addressesIn(now).join() === [...addresses].sort().join());
-  let numbers = 0;
-  const pod = (path: string, change: Partial<PodOptions> = {}): PodOptions => {
-    const [space = '', app = ''] = path.split('/');
-    numbers += 1;
-    return { namespace: space, name: `${app}-${numbers}`, labels: { app }, number: numbers, port: 8080, ...change };
-  };
+    publishedWhen(fleet.cluster, path, addresses);
 
   before(async () => {
     fleet = await startFleet({ dualStack: true, settings: { WEIR_CLASSLESS: 'false' } });
@@ -82,7 +73,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
       namespace('edits'),
       loadBalancer('edits/web', { type: 'ClusterIP', ports: [{ name: 'a', port: 1010, targetPort: 'main' }] }),
     );
-    await pods.echo(pod('edits/web'));
+    await pods.echoOf('edits/web');
     await patch('edits/web', { spec: { type: 'LoadBalancer' } });
     await published('edits/web', ADDRESSES);
     await answers(ADDRESSES, 1010);
@@ -105,7 +96,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
 
   test('is cleaned up when it is deleted while no controller runs, and its port is free for the next', async () => {
     await apply(namespace('away'), loadBalancer('away/old', { ports: [{ port: 1020, targetPort: 'main' }] }));
-    await pods.echo(pod('away/old'));
+    await pods.echoOf('away/old');
     await published('away/old', ADDRESSES);
     await answers(ADDRESSES, 1020);
     await fleet.stopController();
@@ -114,99 +105,9 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await fleet.startController();
     await refuses(ADDRESSES, 1020);
     await apply(loadBalancer('away/new', { ports: [{ port: 1020, targetPort: 'main' }] }));
-    await pods.echo(pod('away/new'));
+    await pods.echoOf('away/new');
     await published('away/new', ADDRESSES);
     await answers(ADDRESSES, 1020);
-  });
-
-  test('has pods whose named port is another number each, in several slices, and an address of two slices once', async () => {
-    await apply(
-      namespace('slices'),
-      loadBalancer('slices/web', { ports: [{ name: 'main', port: 1030, targetPort: 'main' }] }),
-    );
-    const first = await pods.echo(pod('slices/web', { port: 8080 }));
-    const second = await pods.echo(pod('slices/web', { port: 9090 }));
-    await apply(slice('slices/web', [podAddress(first.number)], { ports: [{ name: 'main', port: 8080 }] }));
-    const { items } = JSON.parse(
-      await kubectl('get', 'endpointslices', '-n', 'slices', '-l', 'kubernetes.io/service-name=web', '-o', 'json'),
-    ) as { items: readonly unknown[] };
-    assert.equal(items.length, 3);
-    await eventually(
-      async () => {
-        await answers(ADDRESSES, 1030);
-        assert.ok(first.server.received > 0 && second.server.received > 0);
-      },
-      { timeoutMs: 20_000 },
-    );
-    await eventually(async () => assert.deepEqual(await endpointsOf('slices', 'web'), { ready: 2, total: 2 }), {
-      timeoutMs: 10_000,
-    });
-  });
-
-  test('uses pods that are not ready if it says so, and those that terminate while there are no others', async () => {
-    await apply(namespace('readiness'), loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }));
-    const slow = await pods.echo(pod('readiness/web', { ready: false }));
-    const none = await when('readiness/web', (now) => addressesIn(now).length === 3);
-    assert.match(degraded(none), /there is no endpoint|no endpoint is ready/);
-    await refuses(ADDRESSES, 1040);
-    await patch('readiness/web', { spec: { publishNotReadyAddresses: true } });
-    await answers(ADDRESSES, 1040);
-    await patch('readiness/web', { spec: { publishNotReadyAddresses: false } });
-    await refuses(ADDRESSES, 1040);
-    await slow.setReady(true);
-    await answers(ADDRESSES, 1040);
-    // It still answers, and says so: better than nobody.
-    await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
-    await eventually(async () => {
-      const conditions = await kubectl(
-        'get',
-        'endpointslices',
-        '-n',
-        'readiness',
-        '-o',
-        'jsonpath={.items[*].endpoints[*].conditions}',
-      );
-      assert.match(conditions, /"ready":false,"serving":true,"terminating":true/);
-    });
-    await answers(ADDRESSES, 1040);
-    await when('readiness/web', (now) =>
-      /^no endpoint is ready: clients are served by endpoints that/.test(degraded(now)),
-    );
-    const fresh = await pods.echo(pod('readiness/web'));
-    await eventually(
-      async () => {
-        const before = slow.server.received;
-        const had = fresh.server.received;
-        await answers(ADDRESSES, 1040);
-        assert.deepEqual([slow.server.received, fresh.server.received > had], [before, true]);
-      },
-      { timeoutMs: 15_000 },
-    );
-  });
-
-  test('without selector reaches only what its tenant may, and never nodes or cluster IPs', async () => {
-    const own = await pods.echo(pod('outside/own', { namespace: 'edits' }));
-    const foreign = await pods.echoAt({ host: FOREIGN_ADDRESS, port: 8080 });
-    await apply(
-      namespace('outside', { team: 'outside' }),
-      loadBalancer('outside/db', { selector: null, ports: [{ port: 1050 }] }),
-      slice('outside/db', [FOREIGN_ADDRESS, podAddress(own.number), nodeAddress('node-1'), '10.96.0.1']),
-    );
-    const status = await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'False');
-    const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
-    assert.equal(reason, 'EndpointForbidden');
-    assert.match(message, new RegExp(`${FOREIGN_ADDRESS} is not of a pod of this namespace`));
-    assert.match(message, new RegExp(`${nodeAddress('node-1')} is the address of a node`));
-    assert.match(message, /10\.96\.0\.1 is in the range of the cluster IPs/);
-    await refuses(ADDRESSES, 1050);
-    await apply(tenantPolicy('outside', { allowedEndpointCIDRs: ['0.0.0.0/1', '172.20.0.0/16'] }));
-    await answers(ADDRESSES, 1050);
-    assert.ok(own.server.received + foreign.received > 0);
-    const still = await when('outside/db', (now) => !/of a pod/.test(conditionIn(now, 'Accepted')?.message ?? ''));
-    assert.match(conditionIn(still, 'Accepted')?.message ?? '', /address of a node/);
-    await apply(slice('outside/db', [FOREIGN_ADDRESS]));
-    await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'True');
-    await answers(ADDRESSES, 1050);
   });
 
   test('lets in the networks of its source ranges, of the field before the annotation, as they are now', async () => {
@@ -220,7 +121,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
         { annotations: { [legacy]: `${mine}/32` } },
       ),
     );
-    await pods.echo(pod('ranges/web'));
+    await pods.echoOf('ranges/web');
     await answers(ADDRESSES, 1060, { from: mine });
     await sendsAway(ADDRESSES, 1060, { from: other });
     await patch('ranges/web', { spec: { loadBalancerSourceRanges: [` ${other}/32 `, '192.168.0.0/16'] } });
@@ -232,30 +133,6 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     });
     await answers(ADDRESSES, 1060, { from: mine });
     await answers(ADDRESSES, 1060, { from: other });
-  });
-
-  test('keeps a client at one pod when affinity is switched on while it serves', async () => {
-    await apply(namespace('affinity'), loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }));
-    const both = [await pods.echo(pod('affinity/web')), await pods.echo(pod('affinity/web'))];
-    await eventually(
-      async () => {
-        await answers(ADDRESSES, 1070);
-        assert.ok(both.every(({ server }) => server.received > 0));
-      },
-      { timeoutMs: 15_000 },
-    );
-    await patch('affinity/web', {
-      spec: { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } },
-    });
-    await eventually(
-      async () => {
-        const before = both.map(({ server }) => server.received);
-        for (let turn = 0; turn < 5; turn++) await answers([nodeAddress('node-1')], 1070, { from: podAddress(20) });
-        const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
-        assert.equal(met.length, 1);
-      },
-      { timeoutMs: 15_000 },
-    );
   });
 
   test('is told of node ports, and that the client’s address is not kept, and no longer when that is over', async () => {
@@ -284,7 +161,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol=v2');
     await when('wishes/web', (now) => !/is Local/.test(degraded(now)));
     await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol-');
-    await pods.echo(pod('wishes/web'));
+    await pods.echoOf('wishes/web');
     await answers(ADDRESSES, 1080);
     assert.equal(
       await kubectl('get', 'service', 'web', '-n', 'wishes', '-o', 'jsonpath={.spec.internalTrafficPolicy}'),
@@ -294,7 +171,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
 
   test('with a wrong annotation serves on as before, is told which, and follows when it is corrected', async () => {
     await apply(namespace('wrong'), loadBalancer('wrong/web', { ports: [{ port: 1090, targetPort: 'main' }] }));
-    await pods.echo(pod('wrong/web'));
+    await pods.echoOf('wrong/web');
     await published('wrong/web', ADDRESSES);
     await kubectl('annotate', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=many');
     const status = await when('wrong/web', (now) => conditionIn(now, 'Accepted')?.status === 'False');
@@ -327,8 +204,8 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
       }),
       loadBalancer('families/six', { ipFamilies: ['IPv6'], ports: [{ port: 1101, targetPort: 'main' }] }),
     );
-    await pods.echo(pod('families/both'));
-    await pods.echo(pod('families/six', { number: 1, family: 'IPv6' }));
+    await pods.echoOf('families/both');
+    await pods.echoOf('families/six', { number: 1, family: 'IPv6' });
     await published('families/both', [...ADDRESSES, ...ADDRESSES6]);
     await answers([...ADDRESSES, ...ADDRESSES6], 1100);
     await published('families/six', ADDRESSES6);
@@ -339,11 +216,4 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await refuses(ADDRESSES6, 1100);
     await answers(ADDRESSES, 1100);
   });
-
-  async function endpointsOf(space: string, name: string): Promise<unknown> {
-    const { items } = JSON.parse(await fleet.weir('get', 'services', '-o', 'json')) as {
-      items: readonly { namespace: string; name: string; endpoints: unknown }[];
-    };
-    return items.find((item) => item.namespace === space && item.name === name)?.endpoints;
-  }
 });

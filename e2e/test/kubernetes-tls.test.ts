@@ -17,7 +17,6 @@ import {
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
 import { refuses } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn } from '../src/kubernetes-objects.ts';
 import { loadBalancer, namespace } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 import { type WatchedServices, watchServices } from '../src/watched-services.ts';
@@ -37,19 +36,8 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
   let pods: Pods;
   let services: WatchedServices;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
-  const apply = (...items: readonly object[]): Promise<string> =>
-    fleet.cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
-  /** The condition has this status and reason; returns its message. */
-  const says = (path: string, type: string, wanted: string): Promise<string> =>
-    services.when(path, (status) => {
-      const condition = conditionIn(status, type);
-      assert.equal(`${condition?.status} ${condition?.reason}`, wanted, JSON.stringify(status));
-      return condition?.message ?? '';
-    });
-  const isFree = (path: string, type: string): Promise<void> =>
-    services.when(path, (status) => assert.equal(conditionIn(status, type), undefined));
-  const served = (path: string): Promise<void> =>
-    services.when(path, (status) => assert.deepEqual(addressesIn(status), ADDRESSES));
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
+  const served = (path: string): Promise<void> => services.served(path, ADDRESSES);
   const described = (path: string, what: RegExp): Promise<void> => {
     const [space = '', name = ''] = path.split('/');
     return eventually(async () => assert.match(await kubectl('describe', 'service', name, '-n', space), what), SOON);
@@ -76,12 +64,12 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
 
   test('SecretNotFound, until the Secret is made; then clients are shown its certificate', async () => {
     await apply(web('shop/web', 443, { 'weir.dev/tls-secret': 'web-tls' }));
-    const message = await says('shop/web', 'Accepted', 'False SecretNotFound');
+    const message = await services.says('shop/web', 'Accepted', 'False SecretNotFound');
     assert.match(message, /create it: kubectl create secret tls web-tls --cert=FILE --key=FILE -n shop/);
     await described('shop/web', /Warning +SecretNotFound .*"web-tls"/);
     await refuses(ADDRESSES, 443);
     await apply(tlsSecret('shop/web-tls', first));
-    await says('shop/web', 'Accepted', 'True Accepted');
+    await services.says('shop/web', 'Accepted', 'True Accepted');
     await served('shop/web');
     for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: first });
   });
@@ -96,23 +84,26 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
 
   test('InvalidCertificate: a key of another certificate; what was accepted last serves on until it is corrected', async () => {
     await apply(tlsSecret('shop/web-tls', { certificate: renewed.chain, key: first.key }));
-    const message = await says('shop/web', 'Accepted', 'False InvalidCertificate');
+    const message = await services.says('shop/web', 'Accepted', 'False InvalidCertificate');
     assert.match(
       message,
       /Secret "web-tls" .*tls\.key.*; meanwhile it is served on as it was accepted last, with a certificate that is good until \d{4}-\d\d-\d\d$/,
     );
     assert.ok(!message.includes('PRIVATE'), message);
     await described('shop/web', /Warning +InvalidCertificate/);
-    await says('shop/web', 'Programmed', 'True Programmed');
+    await services.says('shop/web', 'Programmed', 'True Programmed');
     for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: renewed });
     await apply(tlsSecret('shop/web-tls', renewed));
-    await says('shop/web', 'Accepted', 'True Accepted');
+    await services.says('shop/web', 'Accepted', 'True Accepted');
   });
 
   test('InvalidCertificate: one whose time is over is never shown', async () => {
     const over = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-10), notAfter: daysFromNow(-1) });
     await apply(tlsSecret('shop/old', over), web('shop/old', 4441, { 'weir.dev/tls-secret': 'old' }));
-    assert.match(await says('shop/old', 'Accepted', 'False InvalidCertificate'), /was good until \d{4}-\d\d-\d\d/);
+    assert.match(
+      await services.says('shop/old', 'Accepted', 'False InvalidCertificate'),
+      /was good until \d{4}-\d\d-\d\d/,
+    );
     await refuses(ADDRESSES, 4441);
   });
 
@@ -120,24 +111,24 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     const soon = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-80), notAfter: daysFromNow(5) });
     await apply(tlsSecret('shop/soon', soon), web('shop/soon', 4442, { 'weir.dev/tls-secret': 'soon' }));
     const until = daysFromNow(5).toISOString().slice(0, 10);
-    const message = await says('shop/soon', 'Degraded', 'True CertificateExpiring');
+    const message = await services.says('shop/soon', 'Degraded', 'True CertificateExpiring');
     assert.ok(message.includes(`Secret "soon" is good until ${until} only`), message);
     await described('shop/soon', /Warning +CertificateExpiring/);
     await served('shop/soon');
     for (const host of ADDRESSES) await echoes({ host, port: 4442, ca, shows: soon });
     await apply(tlsSecret('shop/soon', first));
-    await isFree('shop/soon', 'Degraded');
+    await services.isFree('shop/soon', 'Degraded');
   });
 
   test('SecretForbidden: the operator lets the fleet read Secrets of other namespaces only, and then of this one, too', async () => {
     await pods.echo({ namespace: 'other', name: 'web', labels: { app: 'web' }, number: 2, port: 8080 });
     await apply(tlsSecret('other/web-tls', first), web('other/web', 4443, { 'weir.dev/tls-secret': 'web-tls' }));
-    const message = await says('other/web', 'Accepted', 'False SecretForbidden');
+    const message = await services.says('other/web', 'Accepted', 'False SecretForbidden');
     assert.match(message, /"other" is not among them; ask the operator to add it to tls\.secretNamespaces/);
     await described('other/web', /Warning +SecretForbidden/);
     await refuses(ADDRESSES, 4443);
     await fleet.restartController({ WEIR_SECRET_ACCESS: 'cluster' });
-    await says('other/web', 'Accepted', 'True Accepted');
+    await services.says('other/web', 'Accepted', 'True Accepted');
     for (const host of ADDRESSES) await eventually(() => echoes({ host, port: 4443, ca, shows: first }), SOON);
     for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: renewed });
   });
@@ -149,7 +140,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
       issuer: makeCertificate({ name: 'other CA', isAuthority: true }),
     });
     await apply(web('shop/tills', 4444, { 'weir.dev/tls-secret': 'web-tls', 'weir.dev/client-ca-secret': 'tills' }));
-    await says('shop/tills', 'Accepted', 'False SecretNotFound');
+    await services.says('shop/tills', 'Accepted', 'False SecretNotFound');
     await apply(secret('shop/tills', { 'ca.crt': ca.certificate }));
     await served('shop/tills');
     const at = { host: ADDRESSES[1] ?? '', port: 4444, ca };
@@ -160,11 +151,11 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
 
   test('a Secret that is deleted takes nothing from who is served, also after a restart of controller and proxy', async () => {
     await kubectl('delete', 'secret', 'web-tls', '-n', 'shop');
-    assert.match(await says('shop/web', 'Accepted', 'False SecretNotFound'), /meanwhile it is served on/);
+    assert.match(await services.says('shop/web', 'Accepted', 'False SecretNotFound'), /meanwhile it is served on/);
     await fleet.restartController();
     await fleet.restartProxy('node-1');
     for (const host of ADDRESSES) await eventually(() => echoes({ host, port: 443, ca, shows: renewed }), SOON);
-    await says('shop/web', 'Accepted', 'False SecretNotFound');
+    await services.says('shop/web', 'Accepted', 'False SecretNotFound');
   });
 
   test('no private key is told to anybody: not in Redis, in no log, by no command', async () => {

@@ -70,23 +70,21 @@ export async function apiStage(options: ApiOptions): Promise<Stage> {
 }
 
 /** Nodes, Services and their slices are objects made by hand. */
-async function prepare({ kubectl }: ControlPlane, { nodes, services, backendPort }: ApiOptions): Promise<void> {
+async function prepare({ kubectl, apply }: ControlPlane, { nodes, services, backendPort }: ApiOptions): Promise<void> {
   const crds = join(root, 'charts/weir-crds/definitions');
   for (const file of readdirSync(crds)) await kubectl('apply', '-f', join(crds, file));
   await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
   await kubectl('create', 'namespace', namespace);
   for (const { name, address } of nodes) {
-    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } };
-    await kubectl('apply', '-f', '-', { stdin: JSON.stringify(node) });
+    await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } });
     const status = { addresses: [{ type: 'InternalIP', address }] };
     await kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
   }
-  const items = Array.from({ length: services }, (_, index) => [
+  const objects = Array.from({ length: services }, (_, index) => [
     serviceOf(index),
     sliceOf(index, { to: 'A', port: backendPort }),
   ]);
-  const list = { apiVersion: 'v1', kind: 'List', items: items.flat() };
-  await kubectl('apply', '-f', '-', { stdin: JSON.stringify(list) });
+  await apply(...objects.flat());
 }
 
 /** Without selector, so that nobody else writes its slice. */

@@ -1,5 +1,6 @@
 // What tests on the cluster do with kubectl, whoever installed Weir there.
 import type { Cluster } from '@weir/testkit';
+import { patchService } from '../kubernetes-objects.ts';
 
 export interface InCluster {
   readonly cluster: Cluster;
@@ -14,14 +15,7 @@ export function inCluster(cluster: Cluster): InCluster {
   return {
     cluster,
     addresses: cluster.nodes.map(({ address }) => address),
-    async apply(...objects) {
-      const list = { apiVersion: 'v1', kind: 'List', items: objects };
-      await cluster.kubectl('apply', '-f', '-', { stdin: JSON.stringify(list) });
-    },
-    async change(path, spec) {
-      const [namespace = '', name = ''] = path.split('/');
-      const patch = JSON.stringify({ spec });
-      await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', patch);
-    },
+    apply: cluster.apply,
+    change: (path, spec) => patchService(cluster, path, { spec }),
   };
 }

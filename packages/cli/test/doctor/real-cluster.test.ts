@@ -23,8 +23,7 @@ const LONG_AGO = '2020-01-01T00:00:00.000000Z';
 
 describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis'), () => {
   let plane: ControlPlane;
-  const apply = (...items: readonly object[]): Promise<string> =>
-    plane.kubectl('apply', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
+  const apply = (...objects: readonly object[]): Promise<void> => plane.apply(...objects);
   const patchStatus = (kind: string, name: string, body: object): Promise<string> =>
     plane.kubectl('patch', kind, name, '--subresource=status', '--type=merge', '-p', JSON.stringify(body));
   const doctor = (...args: readonly string[]): Promise<Said> =>

@@ -13,9 +13,7 @@ export async function startDns(control: ControlPlane, directory: string): Promis
   const file = join(directory, 'Corefile');
   writeFileSync(file, corefile(control.kubeconfig));
   const dns = await spawnProcess({ command: programPath('coredns'), name: 'coredns', args: ['-conf', file] });
-  await control.kubectl('apply', '-f', '-', {
-    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
-  });
+  await control.apply(...objects);
   return dns;
 }
 

@@ -1,0 +1,158 @@
+// Which pods and addresses clients of a Service meet, as its user changes them with kubectl, on a real API server.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import { ALL_ADDRESSES, FOREIGN_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
+import { answers, refuses } from '../src/clients.ts';
+import { type Fleet, startFleet } from '../src/fleet.ts';
+import { addressesIn, conditionIn, patchService, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
+import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
+
+const ADDRESSES = NODES.map(nodeAddress);
+
+const requirement = {
+  ...requireProgram('redis', 'kubernetes'),
+  ...insideNamespace({ addresses: [...ALL_ADDRESSES, FOREIGN_ADDRESS] }),
+};
+
+describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: Fleet;
+  let pods: Pods;
+  const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
+  const patch = (path: string, change: object): Promise<void> => patchService(fleet.cluster, path, change);
+  const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
+    statusWhen(fleet.cluster, path, isRight);
+  const degraded = (status: ServiceStatus): string => conditionIn(status, 'Degraded')?.message ?? '';
+
+  before(async () => {
+    fleet = await startFleet();
+    pods = new Pods(fleet.cluster);
+  });
+  after(async () => {
+    await pods?.close();
+    await fleet?.close();
+  });
+
+  test('has pods whose named port is another number each, in several slices, and an address of two slices once', async () => {
+    await apply(
+      namespace('slices'),
+      loadBalancer('slices/web', { ports: [{ name: 'main', port: 1030, targetPort: 'main' }] }),
+    );
+    const first = await pods.echoOf('slices/web', { port: 8080 });
+    const second = await pods.echoOf('slices/web', { port: 9090 });
+    await apply(slice('slices/web', [podAddress(first.number)], { ports: [{ name: 'main', port: 8080 }] }));
+    const { items } = JSON.parse(
+      await kubectl('get', 'endpointslices', '-n', 'slices', '-l', 'kubernetes.io/service-name=web', '-o', 'json'),
+    ) as { items: readonly unknown[] };
+    assert.equal(items.length, 3);
+    await eventually(
+      async () => {
+        await answers(ADDRESSES, 1030);
+        assert.ok(first.server.received > 0 && second.server.received > 0);
+      },
+      { timeoutMs: 20_000 },
+    );
+    await eventually(async () => assert.deepEqual(await endpointsOf('slices', 'web'), { ready: 2, total: 2 }), {
+      timeoutMs: 10_000,
+    });
+  });
+
+  test('uses pods that are not ready if it says so, and those that terminate while there are no others', async () => {
+    await apply(namespace('readiness'), loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }));
+    const slow = await pods.echoOf('readiness/web', { ready: false });
+    const none = await when('readiness/web', (now) => addressesIn(now).length === 3);
+    assert.match(degraded(none), /there is no endpoint|no endpoint is ready/);
+    await refuses(ADDRESSES, 1040);
+    await patch('readiness/web', { spec: { publishNotReadyAddresses: true } });
+    await answers(ADDRESSES, 1040);
+    await patch('readiness/web', { spec: { publishNotReadyAddresses: false } });
+    await refuses(ADDRESSES, 1040);
+    await slow.setReady(true);
+    await answers(ADDRESSES, 1040);
+    // It still answers, and says so: better than nobody.
+    await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
+    await eventually(async () => {
+      const conditions = await kubectl(
+        'get',
+        'endpointslices',
+        '-n',
+        'readiness',
+        '-o',
+        'jsonpath={.items[*].endpoints[*].conditions}',
+      );
+      assert.match(conditions, /"ready":false,"serving":true,"terminating":true/);
+    });
+    await answers(ADDRESSES, 1040);
+    await when('readiness/web', (now) =>
+      /^no endpoint is ready: clients are served by endpoints that/.test(degraded(now)),
+    );
+    const fresh = await pods.echoOf('readiness/web');
+    await eventually(
+      async () => {
+        const before = slow.server.received;
+        const had = fresh.server.received;
+        await answers(ADDRESSES, 1040);
+        assert.deepEqual([slow.server.received, fresh.server.received > had], [before, true]);
+      },
+      { timeoutMs: 15_000 },
+    );
+  });
+
+  test('without selector reaches only what its tenant may, and never nodes or cluster IPs', async () => {
+    const own = await pods.echoOf('outside/own', { namespace: 'slices' });
+    const foreign = await pods.echoAt({ host: FOREIGN_ADDRESS, port: 8080 });
+    await apply(
+      namespace('outside', { team: 'outside' }),
+      loadBalancer('outside/db', { selector: null, ports: [{ port: 1050 }] }),
+      slice('outside/db', [FOREIGN_ADDRESS, podAddress(own.number), nodeAddress('node-1'), '10.96.0.1']),
+    );
+    const status = await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'False');
+    const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
+    assert.equal(reason, 'EndpointForbidden');
+    assert.match(message, new RegExp(`${FOREIGN_ADDRESS} is not of a pod of this namespace`));
+    assert.match(message, new RegExp(`${nodeAddress('node-1')} is the address of a node`));
+    assert.match(message, /10\.96\.0\.1 is in the range of the cluster IPs/);
+    await refuses(ADDRESSES, 1050);
+    await apply(tenantPolicy('outside', { allowedEndpointCIDRs: ['0.0.0.0/1', '172.20.0.0/16'] }));
+    await answers(ADDRESSES, 1050);
+    assert.ok(own.server.received + foreign.received > 0);
+    const still = await when('outside/db', (now) => !/of a pod/.test(conditionIn(now, 'Accepted')?.message ?? ''));
+    assert.match(conditionIn(still, 'Accepted')?.message ?? '', /address of a node/);
+    await apply(slice('outside/db', [FOREIGN_ADDRESS]));
+    await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'True');
+    await answers(ADDRESSES, 1050);
+  });
+
+  test('keeps a client at one pod when affinity is switched on while it serves', async () => {
+    await apply(namespace('affinity'), loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }));
+    const both = [await pods.echoOf('affinity/web'), await pods.echoOf('affinity/web')];
+    await eventually(
+      async () => {
+        await answers(ADDRESSES, 1070);
+        assert.ok(both.every(({ server }) => server.received > 0));
+      },
+      { timeoutMs: 15_000 },
+    );
+    await patch('affinity/web', {
+      spec: { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } },
+    });
+    await eventually(
+      async () => {
+        const before = both.map(({ server }) => server.received);
+        for (let turn = 0; turn < 5; turn++) await answers([nodeAddress('node-1')], 1070, { from: podAddress(20) });
+        const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
+        assert.equal(met.length, 1);
+      },
+      { timeoutMs: 15_000 },
+    );
+  });
+
+  async function endpointsOf(space: string, name: string): Promise<unknown> {
+    const { items } = JSON.parse(await fleet.weir('get', 'services', '-o', 'json')) as {
+      items: readonly { namespace: string; name: string; endpoints: unknown }[];
+    };
+    return items.find((item) => item.namespace === space && item.name === name)?.endpoints;
+  }
+});
