@@ -3,15 +3,14 @@ import type { Clock, Metrics } from '@weir/runtime';
 import type { AnswerObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import type { WatchObserver } from '../watch/kubernetes/reflector.ts';
+import type { TableOutcome } from './table-keeper.ts';
 
 export type LoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'ledger';
-/** `empty`: the store holds just this already. `fenced`: it refused, for another claimed the lead after us. */
-export type PublishResult = 'published' | 'empty' | 'fenced';
 
 export interface ControllerMetrics {
   readonly api: AnswerObserver;
   readonly watch: WatchObserver;
-  published(result: PublishResult): void;
+  published(outcome: TableOutcome): void;
   publishRetried(): void;
   /** Runs it, and notes how long that took, whatever came of it. */
   timed<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
@@ -19,6 +18,14 @@ export interface ControllerMetrics {
   follow(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 
+/** `empty`: the store holds just this already. `fenced`: it refused, for another claimed the lead after us. */
+const RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
+  published: 'published',
+  'new-epoch': 'published',
+  unchanged: 'empty',
+  'not-leader': 'fenced',
+  wiped: 'fenced',
+};
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 /** Once for each registry. */
@@ -92,7 +99,8 @@ function publishMetrics(metrics: Metrics, clock: Clock): Pick<ControllerMetrics,
     help: 'When this controller last wrote the routing table; 0: not since it started.',
   });
   return {
-    published(result) {
+    published(outcome) {
+      const result = RESULTS[outcome];
       publishes.add({ result });
       if (result === 'published') last.set({}, clock.now() / 1000);
     },

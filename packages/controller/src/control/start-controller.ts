@@ -6,7 +6,7 @@ import { LeadLost, storeInTheLead, untilLost } from '../leader/only-in-the-lead.
 import { LOOK_AGAIN_MS } from '../status/status-sink.ts';
 import { UsageKeeper } from '../usage/usage-keeper.ts';
 import type { Controller, ControllerOptions } from './controller.ts';
-import { addControllerMetrics, type PublishResult } from './controller-metrics.ts';
+import { addControllerMetrics } from './controller-metrics.ts';
 import { CutoffKeeper } from './cutoff-keeper.ts';
 import { FleetKeeper } from './fleet-keeper.ts';
 import { LeadTerm } from './lead-term.ts';
@@ -141,7 +141,7 @@ export function startController(options: ControllerOptions): Controller {
       unpublished.add(changedAt);
       throw error;
     });
-    metrics.published(RESULTS[outcome]);
+    metrics.published(outcome);
     if (outcome === 'new-epoch' || (isFirst && outcome !== 'not-leader' && outcome !== 'wiped')) {
       fleet?.grace();
       account.trigger();
@@ -233,14 +233,6 @@ export function startController(options: ControllerOptions): Controller {
     },
   };
 }
-
-const RESULTS: { readonly [O in TableOutcome]: PublishResult } = {
-  published: 'published',
-  'new-epoch': 'published',
-  unchanged: 'empty',
-  'not-leader': 'fenced',
-  wiped: 'fenced',
-};
 
 /** A store that was wiped, or fell back to an older copy, says so only when it is asked; one that is away, not at all. */
 async function isIntact(table: TableKeeper, cutoffs: CutoffKeeper): Promise<boolean> {
