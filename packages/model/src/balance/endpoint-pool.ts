@@ -1,6 +1,6 @@
 import type { Endpoint } from '../table/entry.ts';
 import { type EndpointLoad, FIRST, SECOND, UNUSED } from './endpoint-load.ts';
-import type { MaglevTable } from './maglev.ts';
+import type { MaglevTable } from './maglev-slots.ts';
 import { warmFrom } from './slow-start.ts';
 
 /** The endpoints of a listener, sorted out once per change, so that nothing is left to filter for a connection. */

@@ -1,12 +1,19 @@
 // The look-up table of Maglev (D. Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer, NSDI 2016,
 // section 3.4): each endpoint has its own order of all slots, and in turn each takes the next one in it that is free. All get
 // equally many, and when one goes few slots change hands beside its own.
+import type { EndpointLoad } from './endpoint-load.ts';
 import { hashText } from './hash.ts';
 
 /** A prime, so that every skip visits all slots. The larger it is beside the endpoints, the fewer change hands. */
 export const MAGLEV_SLOTS = 65_537;
 /** A number of an endpoint is 16 bits; the last one means "free". */
 export const MOST_MAGLEV_ENDPOINTS = 65_535;
+
+/** Filled by `fillMaglevSlots` for these endpoints. It may be older than the pool: what has left is passed over. */
+export interface MaglevTable {
+  readonly slots: Uint16Array;
+  readonly loads: readonly EndpointLoad[];
+}
 
 const FREE = 0xffff;
 const OFFSET_SEED = 0x6a09e667;

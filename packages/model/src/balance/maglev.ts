@@ -1,13 +1,7 @@
 import { type Balancer, isTried, untried } from './balancer.ts';
 import type { ClientHash } from './client-hash.ts';
-import { type EndpointLoad, FIRST, SECOND } from './endpoint-load.ts';
+import { FIRST, SECOND } from './endpoint-load.ts';
 import { rendezvous } from './rendezvous.ts';
-
-/** Filled by `fillMaglevSlots` for these endpoints. It may be older than the pool: what has left is passed over. */
-export interface MaglevTable {
-  readonly slots: Uint16Array;
-  readonly loads: readonly EndpointLoad[];
-}
 
 /**
  * One hash and one look-up. Where that leads to an endpoint which is ruled out, the next slots decide: the same ones on
