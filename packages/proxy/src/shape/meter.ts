@@ -1,17 +1,26 @@
 import { type Budget, BYTES_BURST_NS } from '../admit/budget.ts';
 import type { Direction } from '../admit/limit-sheet.ts';
-import type { Throttle } from './throttle.ts';
 
 /** Whoever has waited longest goes first, over all workers, unless theirs has not come for so long to take the credit. */
 const PATIENCE_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT = 8e9;
+
+/** Whose reading waits for its turn. */
+export interface Waiter {
+  /** Since when; the meter's own. */
+  since: bigint;
+  /** What its last read took: what the next one is likely to take. */
+  readonly lastBytes: number;
+  /** Its turn has come. */
+  onServed(meter: Meter, now: bigint): void;
+}
 
 /** The bytes per second of one tenant or Service in one direction, as one worker sees them: who of its streams waits. */
 export class Meter {
   readonly #budget: Budget;
   readonly #direction: Direction;
   readonly #onWaiting: (meter: Meter) => void;
-  readonly #waiting = new Set<Throttle>();
+  readonly #waiting = new Set<Waiter>();
 
   constructor(budget: Budget, { direction, onWaiting }: MeterOptions) {
     this.#budget = budget;
@@ -43,16 +52,16 @@ export class Meter {
     return bitsPerSecond === 0 || this.#budget.paidUntil(this.#direction) > now;
   }
 
-  hold(throttle: Throttle, now: bigint): void {
-    throttle.since = now;
-    this.#waiting.add(throttle);
+  hold(waiter: Waiter, now: bigint): void {
+    waiter.since = now;
+    this.#waiting.add(waiter);
     if (this.#waiting.size > 1) return;
     this.#tellFirst();
     this.#onWaiting(this);
   }
 
-  forget(throttle: Throttle): void {
-    if (this.#waiting.delete(throttle)) this.#tellFirst();
+  forget(waiter: Waiter): void {
+    if (this.#waiting.delete(waiter)) this.#tellFirst();
   }
 
   /**
@@ -62,20 +71,20 @@ export class Meter {
   serve(now: bigint): void {
     const sincePaid = now - this.#budget.paidUntil(this.#direction);
     let credit = creditFor(this.bitsPerSecond, sincePaid);
-    const served: Throttle[] = [];
-    for (const throttle of this.#waiting) {
-      if (credit < 0 || (sincePaid < PATIENCE_NS && this.#isLater(throttle))) break;
-      credit -= throttle.lastBytes;
-      served.push(throttle);
+    const served: Waiter[] = [];
+    for (const waiter of this.#waiting) {
+      if (credit < 0 || (sincePaid < PATIENCE_NS && this.#isLater(waiter))) break;
+      credit -= waiter.lastBytes;
+      served.push(waiter);
     }
-    for (const throttle of served) this.#waiting.delete(throttle);
+    for (const waiter of served) this.#waiting.delete(waiter);
     if (served.length > 0) this.#tellFirst();
-    for (const throttle of served) throttle.onServed(this, now);
+    for (const waiter of served) waiter.onServed(this, now);
   }
 
-  #isLater(throttle: Throttle): boolean {
+  #isLater(waiter: Waiter): boolean {
     const { sheet, row, column } = this.#budget;
-    return sheet.isSomebodyBefore(row, { direction: this.#direction, column }, throttle.since);
+    return sheet.isSomebodyBefore(row, { direction: this.#direction, column }, waiter.since);
   }
 
   #tellFirst(): void {

@@ -1,14 +1,12 @@
 import type { Lane } from './lane.ts';
-import type { Meter } from './meter.ts';
+import type { Meter, Waiter } from './meter.ts';
 
 /** Of a stream that has read nothing yet. */
 const FIRST_READ = 16_384;
 
 /** The reading of one stream whose bytes per second are limited. Nothing is dropped: whoever is too fast is not read. */
-export class Throttle {
-  /** What the last read took: what the next one is likely to take. */
+export class Throttle implements Waiter {
   lastBytes: number = FIRST_READ;
-  /** Since when it waits; the meter's own. */
   since = 0n;
   readonly #lane: Lane;
   readonly #goOn: () => void;

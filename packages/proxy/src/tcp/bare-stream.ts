@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { requireBareBinding, socketOn, type TcpHandle } from './bare-binding.ts';
-import { ending, onFinished, onRead, onWritten, rests } from './bare-callbacks.ts';
+import { ending, type Owner, onFinished, onRead, onWritten, rests } from './bare-callbacks.ts';
 import { CopySpace } from './copy-space.ts';
 import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
@@ -43,7 +43,7 @@ interface PeerName {
 
 type Fin = 'none' | 'wanted' | 'sending' | 'sent';
 
-export class BareStream implements AcceptedStream {
+export class BareStream implements AcceptedStream, Owner {
   readonly #handle: TcpHandle;
   #events: StreamEvents | undefined;
   #isAccepted = false;
@@ -188,7 +188,6 @@ export class BareStream implements AcceptedStream {
     return socketOn(this.#handle, unread);
   }
 
-  /** So much has been read. Returns where the next read goes, if elsewhere. */
   take(count: number): Uint8Array | undefined {
     const isAlone = lastReader.stream === this;
     lastReader.stream = this;
