@@ -1,3 +1,4 @@
+import { serviceText } from '../service-text.ts';
 import { type BackendName, backendNames, type Ports } from './subject.ts';
 
 /**
@@ -57,20 +58,5 @@ spec:
 
 function serviceFor(name: BackendName, port: number, target: number): string {
   const protocol = name === 'datagrams' ? 'UDP' : 'TCP';
-  const namespace = namespaceOf(name);
-  return `apiVersion: v1
-kind: Service
-metadata: {name: ${name}, namespace: ${namespace}}
-spec:
-  type: LoadBalancer
-  loadBalancerClass: weir.dev/weir
-  ports: [{name: it, port: ${port}, targetPort: ${target}, protocol: ${protocol}}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: ${name}-1, namespace: ${namespace}, labels: {kubernetes.io/service-name: ${name}}}
-addressType: IPv4
-ports: [{name: it, port: ${target}, protocol: ${protocol}}]
-endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
-`;
+  return serviceText({ name, namespace: namespaceOf(name), protocol, port }, { target, addresses: ['127.0.0.1'] });
 }
