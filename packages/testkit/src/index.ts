@@ -47,3 +47,4 @@ export {
 } from './sockets/servers.ts';
 export { type Exit, type SpawnedProcess, type SpawnOptions, spawnProcess } from './spawn-process.ts';
 export { type TemporaryDirectory, temporaryDirectory } from './temporary-directory.ts';
+export { requirePreviousVersion, unpackPreviousVersion } from './versions/previous-version.ts';

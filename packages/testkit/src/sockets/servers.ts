@@ -9,9 +9,11 @@ export type CountingServer = ClosableServer & {
   readonly sent: number;
 };
 
-/** Sends back what it gets, and half-closes when the client has. */
-export function echoServer(where: ListenOptions = {}): Promise<CountingServer> {
+/** Sends back what it gets, and half-closes when the client has. What it says first is not among `sent`. */
+export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<CountingServer> {
+  const { greeting, ...where } = options;
   return countingServer(where, (socket, count) => {
+    if (greeting !== undefined) socket.write(greeting);
     socket.on('data', (chunk) => {
       count.received += chunk.length;
       count.sent += chunk.length;
