@@ -36,8 +36,13 @@ export async function answersMeanwhile(
 /** Whoever connects is refused at each address, soon: there is no listener. */
 export async function refuses(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {
-    await eventually(() => assert.rejects(connectRaw({ host, port }), { code: 'ECONNREFUSED' }), SOON);
+    await eventually(() => refusesOnce(host, port), SOON);
   }
+}
+
+/** Whoever connects is refused at each address, now. */
+export async function refusesNow(hosts: readonly string[], port: number): Promise<void> {
+  for (const host of hosts) await refusesOnce(host, port);
 }
 
 /** The client is sent away without a byte, soon: there is a listener, and it is not for him. */
@@ -53,6 +58,16 @@ export async function sendsAway(hosts: readonly string[], port: number, { from }
       assert.equal(client.received, 0);
     }, SOON);
   }
+}
+
+async function refusesOnce(host: string, port: number): Promise<void> {
+  await assert.rejects(
+    async () => {
+      // One that is let in is not to stay.
+      await using _ = await connectRaw({ host, port });
+    },
+    { code: 'ECONNREFUSED' },
+  );
 }
 
 async function echoOnce(host: string, port: number, from: string | undefined): Promise<void> {

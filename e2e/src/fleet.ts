@@ -1,9 +1,11 @@
 // A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
+import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   type ControlPlane,
+  eventually,
   freePort,
   type Redis,
   type SpawnedProcess,
@@ -31,6 +33,12 @@ export interface Fleet extends AsyncDisposable {
   /** Ends as if its machine lost power. */
   killProxy(node: NodeName): Promise<void>;
   startProxy(node: NodeName): Promise<void>;
+  /** From now on the part is that of another checkout. */
+  restartFrom(checkout: string, part: 'controller' | 'console'): Promise<void>;
+  /** As in an upgrade: the new one starts beside the old one, which gets SIGTERM when that serves, and is returned while it drains. */
+  replaceProxyFrom(checkout: string, node: NodeName): Promise<SpawnedProcess>;
+  /** As `weir`, with the command of another checkout. */
+  weirFrom(checkout: string, ...args: string[]): Promise<string>;
   /** The end of what each process wrote, for a test that fails. */
   output(): string;
   close(): Promise<void>;
@@ -51,14 +59,17 @@ export interface FleetOptions {
   readonly customResources?: boolean;
   /** Nodes and Services may have addresses of both families. */
   readonly dualStack?: boolean;
+  /** The folder of another version, of which all parts are at first. */
+  readonly checkout?: string;
 }
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+/** The folder of this version. */
+export const CHECKOUT: string = fileURLToPath(new URL('../../', import.meta.url));
 
 type Part = 'controller' | 'console' | NodeName;
 
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const { customResources = true, dualStack = false } = options;
+  const { customResources = true, dualStack = false, checkout = CHECKOUT } = options;
   let { settings = {} } = options;
   const state = temporaryDirectory('fleet');
   const networks = dualStack ? { serviceCidrs: SERVICE_CIDRS } : {};
@@ -72,6 +83,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   // Two nodes are the default, and clients are to meet all three.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<Part, SpawnedProcess>();
+  const all: SpawnedProcess[] = [];
+  const checkouts = new Map<Part, string>();
   const consoleAt = `127.0.0.1:${await freePort()}`;
   const common = {
     WEIR_FLEET: 'e2e',
@@ -82,7 +95,10 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
   const start = async (part: Part, adminPort: number): Promise<void> => {
     const admin = `127.0.0.1:${adminPort}`;
-    running.set(part, await startPart(part, { common, consoleAt, admin, state: state.path, settings }));
+    const from = checkouts.get(part) ?? checkout;
+    const process = await startPart(part, { common, consoleAt, admin, state: state.path, settings, from });
+    running.set(part, process);
+    all.push(process);
   };
   const stop = async (part: Part): Promise<void> => void (await running.get(part)?.stop('SIGTERM'));
   const restart = async (part: Part): Promise<void> => {
@@ -91,7 +107,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
   for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
   const close = async (): Promise<void> => {
-    await Promise.all([...running.values()].map((process) => process.stop('SIGKILL')));
+    await Promise.all(all.map((process) => process.stop('SIGKILL')));
     await Promise.all([redis.close(), cluster.close()]);
     await state.close();
   };
@@ -99,9 +115,13 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     cluster,
     redis,
     consoleUrl: `http://${consoleAt}`,
-    weir: (...args) => runWeir(args, `http://${consoleAt}`),
+    weir: (...args) => runWeir(args, { server: `http://${consoleAt}` }),
+    weirFrom: (from, ...args) => runWeir(args, { server: `http://${consoleAt}`, from }),
     async problems() {
-      const text = await runWeir(['get', 'problems', '-o', 'json'], `http://${consoleAt}`, PROBLEM_FOUND);
+      const text = await runWeir(['get', 'problems', '-o', 'json'], {
+        server: `http://${consoleAt}`,
+        alsoFine: PROBLEM_FOUND,
+      });
       return (JSON.parse(text) as { items: readonly FleetProblem[] }).items;
     },
     restartController: (change) => {
@@ -113,6 +133,20 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     restartProxy: restart,
     killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
     startProxy: async (node) => start(node, await freePort()),
+    restartFrom(from, part) {
+      checkouts.set(part, from);
+      return restart(part);
+    },
+    async replaceProxyFrom(from, node) {
+      const old = running.get(node);
+      assert.ok(old !== undefined, `${node} has no proxy`);
+      checkouts.set(node, from);
+      const port = await freePort();
+      await start(node, port);
+      await eventually(() => isReady(port), { timeoutMs: 60_000, intervalMs: 100 });
+      old.signal('SIGTERM');
+      return old;
+    },
     output: () => [...running].map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
     close,
     [Symbol.asyncDispose]: close,
@@ -132,9 +166,13 @@ interface PartOptions {
   readonly admin: string;
   readonly state: string;
   readonly settings: Settings;
+  readonly from: string;
 }
 
-function startPart(part: Part, { common, consoleAt, admin, state, settings }: PartOptions): Promise<SpawnedProcess> {
+function startPart(
+  part: Part,
+  { common, consoleAt, admin, state, settings, from }: PartOptions,
+): Promise<SpawnedProcess> {
   const folder = part === 'controller' || part === 'console' ? part : 'proxy';
   const own: Record<Part, Readonly<Record<string, string>>> = {
     controller: {
@@ -152,7 +190,7 @@ function startPart(part: Part, { common, consoleAt, admin, state, settings }: Pa
   };
   return spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', `${root}packages/${folder}/src/main.ts`],
+    args: ['--conditions=source', join(from, 'packages', folder, 'src/main.ts')],
     env: { ...process.env, ...common, ...own[part] },
     name: part,
   });
@@ -162,12 +200,26 @@ function proxyEnvironment(node: NodeName, admin: string, state: string): Record<
   return { WEIR_NODE: node, WEIR_WORKERS: '1', WEIR_ADMIN: admin, WEIR_STATE: `${state}/${node}` };
 }
 
+async function isReady(adminPort: number): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`);
+  assert.equal(response.status, 200, await response.text());
+}
+
 const PROBLEM_FOUND = 1;
 
-async function runWeir(args: readonly string[], server: string, alsoFine = 0): Promise<string> {
+interface RunOptions {
+  readonly server: string;
+  readonly from?: string;
+  readonly alsoFine?: number;
+}
+
+async function runWeir(
+  args: readonly string[],
+  { server, from = CHECKOUT, alsoFine = 0 }: RunOptions,
+): Promise<string> {
   const command = await spawnProcess({
     command: process.execPath,
-    args: [`${root}packages/cli/bin/weir.js`, ...args],
+    args: [join(from, 'packages/cli/bin/weir.js'), ...args],
     env: { ...process.env, WEIR_SERVER: server },
     name: `weir ${args.join(' ')}`,
     mayExit: true,

@@ -47,6 +47,12 @@ export class Pods {
     return this.echo({ namespace, name: `${app}-${number}`, labels: { app }, number, port: 8080, ...change });
   }
 
+  /** As those of the tests on real nodes: says its name, on a line, then sends back what it gets. */
+  async named(options: PodOptions): Promise<Pod<CountingServer>> {
+    const greeting = `${options.name}\n`;
+    return this.#run(options, await echoServer({ host: addressOf(options), port: options.port, greeting }));
+  }
+
   /** A server that is in no pod. */
   async echoAt(where: { readonly host: string; readonly port: number }): Promise<CountingServer> {
     const server = await echoServer(where);
