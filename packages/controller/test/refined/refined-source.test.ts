@@ -178,6 +178,23 @@ describe('the endpoints of a Service of the files', () => {
     await clock.advance(0);
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
+
+  test('are, of a Service that comes back, what was known when it left, beside those of the files', async (context) => {
+    const { api, files, source, clock } = await open(context);
+    api.has(slice(['10.0.0.3']));
+    await clock.advance(0);
+    const { services, slices } = files.snapshot();
+    for (const kind of ['read by this process', 'not read again meanwhile']) {
+      files.set({ services: [], slices: [] });
+      api.fails(AWAY);
+      files.set({ services, slices });
+      await clock.advance(PATIENCE_MS);
+      assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3'], kind);
+    }
+    api.answers();
+    await clock.advance(60_000);
+    assert.deepEqual(addresses(source), ['10.0.0.3']);
+  });
 });
 
 describe('what the API server said last', () => {

@@ -4,7 +4,7 @@ import type { KubeApi } from '../../kubernetes/kube-api.ts';
 import { objectKey } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { KeptSlices } from './kept-slices.ts';
-import { type Refinement, slicesFor } from './refinement.ts';
+import { type Refinement, recalled, slicesFor } from './refinement.ts';
 import { SliceWatch } from './slice-watch.ts';
 
 export interface RefinedOptions {
@@ -34,7 +34,8 @@ interface Kept {
 export class RefinedSource implements Source {
   readonly #options: RefinedOptions;
   readonly #kept: KeptSlices | undefined;
-  readonly #last: ReadonlyMap<string, Refinement>;
+  /** What was known when a Service was last watched: by an earlier process, or before it left the files. */
+  readonly #last: Map<string, Refinement>;
   /** By `namespace/name`. */
   readonly #watches = new Map<string, SliceWatch>();
   readonly #ending = new Set<Promise<void>>();
@@ -47,7 +48,7 @@ export class RefinedSource implements Source {
   constructor(options: RefinedOptions, { kept, last }: Kept) {
     this.#options = options;
     this.#kept = kept;
-    this.#last = last;
+    this.#last = new Map(last);
     this.#stop = options.files.onChange((changedAt) => {
       this.#watchServices();
       this.#changed(changedAt);
@@ -112,9 +113,11 @@ export class RefinedSource implements Source {
   }
 
   #end(key: string): void {
-    const ending = this.#watches.get(key)?.close();
+    const watch = this.#watches.get(key);
+    if (watch === undefined) return;
     this.#watches.delete(key);
-    if (ending === undefined) return;
+    this.#last.set(key, recalled(watch.refinement));
+    const ending = watch.close();
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
   }

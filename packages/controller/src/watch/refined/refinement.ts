@@ -5,7 +5,7 @@ import type { ServiceObject, SliceObject } from '@weir/model';
 export type Refinement =
   /** Nothing usable was ever read: the files serve. */
   | { readonly kind: 'none' }
-  /** From the disk: how old it is nobody knows, so the files serve as well. */
+  /** From the disk, or of a Service that was gone meanwhile: how old it is nobody knows, so the files serve as well. */
   | { readonly kind: 'unread'; readonly slices: readonly SliceObject[] }
   /** Read by this process: it serves instead of the files. */
   | { readonly kind: 'alone'; readonly slices: readonly SliceObject[] }
@@ -16,6 +16,11 @@ export type Refinement =
 export function refinedBy(before: Refinement, slices: readonly SliceObject[]): Refinement {
   const isFailed = before.kind === 'failed' && endpointsIn(before.slices) === endpointsIn(slices);
   return { kind: isFailed ? 'failed' : 'alone', slices };
+}
+
+/** After a time in which it was not asked for: how old it is nobody knows. */
+export function recalled(before: Refinement): Refinement {
+  return before.kind === 'alone' ? { ...before, kind: 'unread' } : before;
 }
 
 /** The API server has not answered for a while. */
