@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, tableToJson } from '@weir/model';
+import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, type HealthCheck, tableToJson } from '@weir/model';
 import type { ServiceExplanation } from '../src/client/answers.ts';
 import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
 import { paintFor } from '../src/output/colour.ts';
@@ -93,6 +93,23 @@ test('of what a Service may have thousands of, ten are explained and the others 
   assert.match(text, /^ {2}clients from 10\.0\.0\.0\/8$/m);
   assert.match(text, /^ {2}endpoints are told the client by the PROXY protocol v2$/m);
   assert.match(text, /h9\.example:80 and 2 more\)$/m);
+});
+
+test('a check says how it asks, and what becomes of open connections if the Service says so', () => {
+  const timing = { intervalMs: 1_000, timeoutMs: 500, healthyThreshold: 1, unhealthyThreshold: 3 };
+  const linesOf = (healthCheck: HealthCheck): string[] => {
+    const settings = { ...DEFAULT_SERVICE_SETTINGS, healthCheck };
+    return explanationText({ ...EXPLAINED, settings }, false)
+      .split('\n')
+      .filter((line) => line.includes('health-check'));
+  };
+  const how = 'each 1s for at most 500ms; out after 3 bad, back after 1 good';
+  assert.deepEqual(linesOf({ kind: 'tcp', ...timing }), [`  health-check tcp ${how}`]);
+  assert.deepEqual(linesOf({ kind: 'http', path: '/', ...timing }), [`  health-check http / ${how}`]);
+  assert.deepEqual(linesOf({ kind: 'http', path: '/', overTls: true, ...timing, drainTimeoutMs: 2_000 }), [
+    `  health-check https / ${how}`,
+    '  health-check-drain-timeout 2s: connections to one that is out are reset then',
+  ]);
 });
 
 const PORT = { port: 80, protocol: 'TCP' as const };
