@@ -1,8 +1,9 @@
 // What a user may do: the API server is asked (SubjectAccessReview), so that a Role or a ClusterRole of the cluster's own decides.
 import type { Clock } from '@weir/runtime';
 import type { ApiConnection } from '../kubernetes/api-connection.ts';
+import { AnswerCache } from './answer-cache.ts';
 import { refusedReview, reviewAway } from './api-server-away.ts';
-import { Kept, Once } from './kept.ts';
+import { SingleFlight } from './single-flight.ts';
 import { Turns } from './turns.ts';
 import type { KnownUser } from './user.ts';
 
@@ -23,13 +24,13 @@ export const AT_ONCE_OF_ONE = 8;
 
 export class AccessReviews {
   readonly #api: ApiConnection;
-  readonly #kept: Kept<boolean>;
-  readonly #asking = new Once<boolean>();
+  readonly #kept: AnswerCache<boolean>;
+  readonly #asking = new SingleFlight<boolean>();
   readonly #turns = new Turns(AT_ONCE_OF_ONE);
 
   constructor({ api, clock }: { readonly api: ApiConnection; readonly clock: Clock }) {
     this.#api = api;
-    this.#kept = new Kept({ clock, most: MOST_KEPT });
+    this.#kept = new AnswerCache({ clock, most: MOST_KEPT });
   }
 
   /** `ApiError` KubernetesAway when it cannot be told now. A denial is kept for `deniedForMs`. */

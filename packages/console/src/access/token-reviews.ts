@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@weir/runtime';
 import { ApiError } from '../api/api-error.ts';
 import type { ApiAnswer, ApiConnection } from '../kubernetes/api-connection.ts';
+import { AnswerCache } from './answer-cache.ts';
 import { refusedReview, reviewAway } from './api-server-away.ts';
-import { Kept, Once } from './kept.ts';
+import { SingleFlight } from './single-flight.ts';
 import { type KnownUser, knownUser } from './user.ts';
 
 /** Tokens made for the console alone (`kubectl create token … --audience`): the API server itself does not take them. */
@@ -26,15 +27,15 @@ export function bearerToken(header: string | undefined): string | undefined {
 
 export class TokenReviews {
   readonly #api: ApiConnection;
-  readonly #good: Kept<KnownUser>;
-  readonly #bad: Kept<true>;
-  readonly #known = new Once<KnownUser | undefined>();
-  readonly #strangers = new Once<KnownUser | undefined>();
+  readonly #good: AnswerCache<KnownUser>;
+  readonly #bad: AnswerCache<true>;
+  readonly #known = new SingleFlight<KnownUser | undefined>();
+  readonly #strangers = new SingleFlight<KnownUser | undefined>();
 
   constructor({ api, clock }: { readonly api: ApiConnection; readonly clock: Clock }) {
     this.#api = api;
-    this.#good = new Kept({ clock, most: MOST_KEPT });
-    this.#bad = new Kept({ clock, most: MOST_KEPT });
+    this.#good = new AnswerCache({ clock, most: MOST_KEPT });
+    this.#bad = new AnswerCache({ clock, most: MOST_KEPT });
   }
 
   /** Undefined: the token is nobody's. `ApiError` KubernetesAway when that cannot be told now. */

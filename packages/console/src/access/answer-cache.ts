@@ -1,17 +1,17 @@
 import type { Clock } from '@weir/runtime';
 
-export interface KeptOptions {
+export interface AnswerCacheOptions {
   readonly clock: Clock;
   /** More push out the ones that were not used for longest. */
   readonly most: number;
 }
 
 /** Answers that hold for a while. */
-export class Kept<T> {
-  readonly #options: KeptOptions;
+export class AnswerCache<T> {
+  readonly #options: AnswerCacheOptions;
   readonly #answers = new Map<string, { readonly at: number; readonly value: T }>();
 
-  constructor(options: KeptOptions) {
+  constructor(options: AnswerCacheOptions) {
     this.#options = options;
   }
 
@@ -40,22 +40,5 @@ export class Kept<T> {
 
   delete(key: string): void {
     this.#answers.delete(key);
-  }
-}
-
-/** What is asked twice at once is asked once. */
-export class Once<T> {
-  readonly #asking = new Map<string, Promise<T>>();
-
-  get size(): number {
-    return this.#asking.size;
-  }
-
-  ask(key: string, ask: () => Promise<T>): Promise<T> {
-    const under = this.#asking.get(key);
-    if (under !== undefined) return under;
-    const asking = ask().finally(() => this.#asking.delete(key));
-    this.#asking.set(key, asking);
-    return asking;
   }
 }
