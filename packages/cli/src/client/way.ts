@@ -17,7 +17,7 @@ export interface Answer {
 }
 
 export interface Way {
-  /** For messages: a URL, or `the console of cluster …`. */
+  /** The URL below which it is, for messages. */
   readonly where: string;
   readonly advice: Advice;
   send(question: Question): Promise<Answer>;
