@@ -170,7 +170,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
 
   test('of two controllers one leads, and when it goes the other takes over what is in force', async () => {
     await cluster.apply(namespace('two'), service('web', 'two', 120));
-    const first = startRunning(cluster, { fleet: 'two' });
+    await using first = startRunning(cluster, { fleet: 'two' });
     await whileBeating(first, async () => assert.ok(first.controller.isLeader));
     await first.controller.idle();
     await using second = startRunning(cluster, { fleet: 'two', store: first.store });

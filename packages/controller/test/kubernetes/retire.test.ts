@@ -88,7 +88,7 @@ describe('a fleet that is retired', {
       ...Array.from({ length: SERVICES }, (_, index) => service(`web-${index}`, 'left', 10_000 + index)),
       { ...theirs, spec: { ...theirs.spec, loadBalancerClass: OTHER.loadBalancerClass } },
     );
-    const running = startRunning(cluster, { fleet: 'weir' });
+    await using running = startRunning(cluster, { fleet: 'weir' });
     await using edge = startRunning(cluster, { fleet: 'edge', takes: OTHER });
     await served(running, `web-${SERVICES - 1}`);
     const before = await served(edge, 'theirs');
@@ -98,7 +98,7 @@ describe('a fleet that is retired', {
       const { status } = await cluster.get<{ status: object }>('tenantpolicy', 'all');
       assert.ok('tenants' in status);
     });
-    await running.controller.close();
+    await running[Symbol.asyncDispose]();
 
     await retire(running.store);
 

@@ -19,7 +19,7 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       metadata: { name },
       spec: { target: { type: 'Tenant', tenant: 'nobody' }, ...more },
     });
-    const first = startRunning(cluster, { fleet: 'cut' });
+    await using first = startRunning(cluster, { fleet: 'cut' });
     const inForce = async (): Promise<string[]> => (await first.store.cutoffs.read()).cutoffs.map((each) => each.name);
     await cluster.apply(suspension('gone', {}), suspension('stays', {}));
     await eventually(async () => assert.deepEqual((await inForce()).sort(), ['gone', 'stays']));

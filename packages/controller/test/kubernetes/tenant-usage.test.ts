@@ -26,7 +26,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
 
   test('has what was used, and a new store begins with it', async () => {
     await cluster.apply(namespace('used'), service('web', 'used', 150));
-    const first = startRunning(cluster, { fleet: 'used' });
+    await using first = startRunning(cluster, { fleet: 'used' });
     const { uid } = (await serviceNow(cluster, 'used', 'web')).metadata;
     const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
     const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
@@ -36,7 +36,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
     await first[Symbol.asyncDispose]();
     // The next leader writes at once what it finds.
-    const second = startRunning(cluster, { fleet: 'used', store: first.store });
+    await using second = startRunning(cluster, { fleet: 'used', store: first.store });
     await eventually(async () => {
       const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
       const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
@@ -63,7 +63,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
       namespace('limited', { team: 'limited' }),
       service('web', 'limited', 80),
     );
-    const first = startRunning(cluster, { fleet: 'limited' });
+    await using first = startRunning(cluster, { fleet: 'limited' });
     await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { services: 2 }));
     await first[Symbol.asyncDispose]();
     // Each new leader writes at once what it finds.

@@ -39,7 +39,7 @@ describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller
   after(() => cluster?.[Symbol.asyncDispose]());
 
   test('leave what the other says, also of Services without class, and each takes back its own', async () => {
-    const all = startRunning(cluster, { takes: ALL });
+    await using all = startRunning(cluster, { takes: ALL });
     await using edge = startRunning(cluster, { takes: CLASSED });
     await cluster.apply(service('plain', 'both', 80));
     const plain = await served(all, 'plain');
@@ -51,7 +51,7 @@ describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller
     assert.deepEqual(await now('plain'), plain);
     assert.deepEqual(await now('edge'), theirs);
     const { store, fleet } = all;
-    await all.controller.close();
+    await all[Symbol.asyncDispose]();
     await using _less = startRunning(cluster, { store, fleet, takes: { ...ALL, classless: false } });
     await eventually(async () => assert.deepEqual((await now('plain')).status, { loadBalancer: {} }), {
       timeoutMs: 30_000,
