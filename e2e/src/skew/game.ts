@@ -1,13 +1,15 @@
 // The tenant that is limited and cut off, again and again, while versions change around it.
 import assert from 'node:assert/strict';
 import { connectRaw, eventually, type RawClient } from '@weir/testkit';
+import { NODES, nodeAddress } from '../addresses.ts';
 import { answers, refuses, refusesNow } from '../clients.ts';
 import type { Fleet } from '../fleet.ts';
+import { publishedWhen } from '../kubernetes-objects.ts';
 import { loadBalancer, namespace, tenantPolicy } from '../manifests.ts';
 import type { Pods } from '../pods.ts';
 import { type Account, isOnLedger, sum } from './account.ts';
-import { ADDRESSES, apply, servedEverywhere } from './apply.ts';
 
+const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 25565;
 const NEWS_PORT = 3002;
 /** Connections on each proxy. */
@@ -20,8 +22,7 @@ export interface Game {
 }
 
 export async function openGame(fleet: Fleet, pods: Pods): Promise<Game> {
-  await apply(
-    fleet,
+  await fleet.cluster.apply(
     tenantPolicy('game', { limits: { connections: LIMIT } }),
     namespace('game', { team: 'game' }),
     loadBalancer('game/world', { ports: [{ port: PORT, targetPort: 'main' }] }),
@@ -29,7 +30,7 @@ export async function openGame(fleet: Fleet, pods: Pods): Promise<Game> {
   );
   await pods.echo({ namespace: 'game', name: 'world-1', labels: { app: 'world' }, number: 2, port: 8080 });
   await pods.echo({ namespace: 'news', name: 'web-1', labels: { app: 'web' }, number: 3, port: 8080 });
-  await servedEverywhere(fleet, 'game/world');
+  await publishedWhen(fleet.cluster, 'game/world', ADDRESSES);
   let counted: Account = { sent: 0, received: 0, connections: 0 };
   const count = ({ sent, received }: RawClient): void => {
     counted = sum([counted, { sent, received, connections: 1 }]);
@@ -62,8 +63,8 @@ export async function openGame(fleet: Fleet, pods: Pods): Promise<Game> {
 
 /** A new Service is served everywhere, and is gone when it is deleted. It is another tenant's: whoever looks whether a port is closed counts. */
 async function changeArrives(fleet: Fleet): Promise<void> {
-  await apply(fleet, loadBalancer('news/web', { ports: [{ port: NEWS_PORT, targetPort: 'main' }] }));
-  await servedEverywhere(fleet, 'news/web');
+  await fleet.cluster.apply(loadBalancer('news/web', { ports: [{ port: NEWS_PORT, targetPort: 'main' }] }));
+  await publishedWhen(fleet.cluster, 'news/web', ADDRESSES);
   await answers(ADDRESSES, NEWS_PORT);
   await fleet.cluster.kubectl('delete', 'service', 'web', '-n', 'news');
   await refuses(ADDRESSES, NEWS_PORT);

@@ -1,14 +1,15 @@
 // The tenant whose clients never rest: whatever becomes of the fleet, none of them may notice.
 import assert from 'node:assert/strict';
 import { connectRaw } from '@weir/testkit';
-import { type NodeName, nodeAddress } from '../addresses.ts';
+import { NODES, type NodeName, nodeAddress } from '../addresses.ts';
 import { type SteadyConnections, steadyConnections } from '../cluster/steady-connections.ts';
 import type { Fleet } from '../fleet.ts';
+import { publishedWhen } from '../kubernetes-objects.ts';
 import { loadBalancer, namespace } from '../manifests.ts';
 import type { Pods } from '../pods.ts';
 import { type Account, sum } from './account.ts';
-import { ADDRESSES, apply, servedEverywhere } from './apply.ts';
 
+const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 3001;
 const POD = 'shop-1';
 
@@ -27,9 +28,12 @@ export interface Held {
 }
 
 export async function openShop(fleet: Fleet, pods: Pods): Promise<Shop> {
-  await apply(fleet, namespace('shop'), loadBalancer('shop/web', { ports: [{ port: PORT, targetPort: 'main' }] }));
+  await fleet.cluster.apply(
+    namespace('shop'),
+    loadBalancer('shop/web', { ports: [{ port: PORT, targetPort: 'main' }] }),
+  );
   await pods.named({ namespace: 'shop', name: POD, labels: { app: 'web' }, number: 1, port: 8080 });
-  await servedEverywhere(fleet, 'shop/web');
+  await publishedWhen(fleet.cluster, 'shop/web', ADDRESSES);
   const clients = steadyConnections({ hosts: ADDRESSES, port: PORT, clients: 6 });
   const left: Account[] = [];
   return {
