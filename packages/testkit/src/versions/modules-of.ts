@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { keepRecent } from '../images/keep-recent.ts';
 import { cacheDirectory } from '../programs/cache-directory.ts';
 import { unpack } from './unpack.ts';
 
@@ -20,6 +21,8 @@ export function modulesOf(checkout: string, commit: string): string {
   if (hasAll(readFileSync(join(checkout, 'package-lock.json'), 'utf8'), lock.toString())) return checkout;
   const folder = join(cacheDirectory(), 'modules', createHash('sha256').update(lock).digest('hex').slice(0, 16));
   if (!existsSync(folder)) install(checkout, commit, folder);
+  const now = new Date();
+  utimesSync(folder, now, now);
   return folder;
 }
 
@@ -39,9 +42,10 @@ function install(checkout: string, commit: string, folder: string): void {
   try {
     unpack(checkout, commit, { into: draft, paths: ['.npmrc', 'package-lock.json', ':(glob)**/package.json'] });
     // Neither scripts of strangers, nor a Node: ours runs it.
-    const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
+    const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     execFileSync('npm', ['ci', ...flags], { cwd: draft, stdio: ['ignore', 'ignore', 'inherit'] });
     if (!existsSync(folder)) renameSync(draft, folder);
+    keepRecent(folder, 3);
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
