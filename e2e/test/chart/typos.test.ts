@@ -65,6 +65,13 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.doesNotMatch(text, /hush/);
   });
 
+  test('finalizers that nobody would take off when the release is gone', async () => {
+    const settings = '--set=controller.cleanupFinalizer=true,uninstall.clearStatus=false';
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, settings]);
+    assert.equal(ok, false);
+    assert.match(text, /nobody would take the finalizers off after the release is gone/);
+  });
+
   test('an aggregated console with a certificate that nothing tells the API server to trust, and says where to', async () => {
     const settings = ['--set=console.aggregated=true', '--set=console.tls.existingSecret=own'];
     const { ok, text } = await helm(['template', 'weir', WEIR_CHART, ...settings]);

@@ -24,6 +24,8 @@ export interface KubernetesControllerOptions {
   readonly settings: FleetSettings;
   /** What private keys are sealed with, the same in all proxies; needed where `settings.secretAccess` lets Secrets be read. */
   readonly fleetSecret?: Secret | undefined;
+  /** Default false: see `KubernetesStatus`. */
+  readonly cleanupFinalizer?: boolean;
   readonly fleet: string;
   /** Where the Lease is. */
   readonly namespace: string;
@@ -62,6 +64,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     api: writing,
     events,
     loadBalancerClass: settings.loadBalancerClass,
+    cleanupFinalizer: options.cleanupFinalizer === true,
     clock,
     log: log.child({ part: 'status' }),
   });

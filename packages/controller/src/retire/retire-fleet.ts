@@ -7,7 +7,7 @@ import { forEachOf } from '../status/for-each-of.ts';
 import { type DeploymentName, stopDeployment } from './deployment.ts';
 import { emptyTable } from './empty-table.ts';
 import { pagesOf } from './pages.ts';
-import { takeBackStatus } from './take-back-status.ts';
+import { takeBackFinalizers, takeBackStatus } from './take-back-status.ts';
 
 export interface Retirement {
   readonly api: Pick<KubeApi, 'request'>;
@@ -34,8 +34,8 @@ const PROXIES_MS = 15_000;
 const DELETIONS = 8;
 
 /**
- * Stops the controllers, takes addresses and conditions back, lets the proxies close what they have open, deletes TenantUsages and the
- * Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could not be done that
+ * Stops the controllers, takes addresses and conditions back, lets the proxies close what they have open, takes finalizers off, deletes
+ * TenantUsages and the Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could not be done that
  * tenants would see.
  */
 export async function retireFleet(retirement: Retirement): Promise<void> {
@@ -48,6 +48,7 @@ export async function retireFleet(retirement: Retirement): Promise<void> {
   }
   await takeBackStatus(retirement);
   await closeProxies(retirement);
+  await takeBackFinalizers(retirement);
   const usages = { path: '/apis/weir.dev/v1alpha1/tenantusages', query: { fieldSelector: `metadata.name=${fleet}` } };
   for await (const page of pagesOf(usages, retirement)) {
     await forEachOf(page, { at: DELETIONS, signal }, async (item) => {

@@ -4,12 +4,21 @@ import { FIELD_MANAGER } from '../kubernetes/kube-api.ts';
 /** What the API server takes. */
 const MOST_CHARACTERS = 128;
 
+/** Apply takes away what the same name said before and does not say again, so each says one thing. */
+const NAMES: { readonly status: string; readonly finalizer: string } = {
+  status: FIELD_MANAGER,
+  finalizer: 'weir-finalizer',
+};
+
 /**
- * In whose name a fleet writes the status of Services. Fleets in one cluster differ by their class, and each may take back only what it
+ * In whose name a fleet writes the status of Services, and their finalizer. Fleets in one cluster differ by their class, and each may take back only what it
  * said itself: of a Service without class it cannot tell otherwise whether another fleet takes those.
  */
-export function fieldManagerFor(loadBalancerClass: string = DEFAULT_SETTINGS.loadBalancerClass): string {
-  if (loadBalancerClass === DEFAULT_SETTINGS.loadBalancerClass) return FIELD_MANAGER;
-  const prefix = `${FIELD_MANAGER}:`;
+export function fieldManagerFor(
+  loadBalancerClass: string = DEFAULT_SETTINGS.loadBalancerClass,
+  of: keyof typeof NAMES = 'status',
+): string {
+  if (loadBalancerClass === DEFAULT_SETTINGS.loadBalancerClass) return NAMES[of];
+  const prefix = `${NAMES[of]}:`;
   return `${prefix}${loadBalancerClass.slice(-(MOST_CHARACTERS - prefix.length))}`;
 }

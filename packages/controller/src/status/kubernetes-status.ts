@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
+import { CleanupFinalizer } from './cleanup-finalizer.ts';
 import type { EventWriter } from './event-writer.ts';
 import { fieldManagerFor } from './field-manager.ts';
 import { type Drain, drain } from './for-each-of.ts';
@@ -9,7 +10,7 @@ import { newsFor, standingFor, tellableOf } from './service-event.ts';
 import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
 import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
 import { LOOK_AGAIN_MS, type StatusSink, type Wanted } from './status-sink.ts';
-import { StatusWriter } from './status-writer.ts';
+import { type StatusOutcome, StatusWriter } from './status-writer.ts';
 import { Untold } from './untold.ts';
 import { ViewsByUid } from './views.ts';
 
@@ -18,6 +19,8 @@ export interface KubernetesStatusOptions {
   readonly events: EventWriter;
   /** Of this fleet; that of the default where it is absent. */
   readonly loadBalancerClass?: string;
+  /** Services that are served have the finalizer of Kubernetes for load balancers; default false. */
+  readonly cleanupFinalizer?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -45,6 +48,7 @@ export class KubernetesStatus implements StatusSink {
   readonly #pending = new Map<string, number>();
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
+  readonly #finalizer: CleanupFinalizer;
   readonly #views = new ViewsByUid();
   /** While it is being written. */
   #writing: Drain | undefined;
@@ -56,6 +60,7 @@ export class KubernetesStatus implements StatusSink {
     this.#options = options;
     this.#fieldManager = fieldManagerFor(options.loadBalancerClass);
     this.#writer = new StatusWriter({ ...options, fieldManager: this.#fieldManager });
+    this.#finalizer = new CleanupFinalizer({ ...options, isWanted: options.cleanupFinalizer === true });
   }
 
   get observed(): number {
@@ -136,7 +141,16 @@ export class KubernetesStatus implements StatusSink {
   }
 
   async #tell(key: string, facts: ServiceFacts, view: ServiceView | undefined): Promise<Told> {
-    if (this.#kind === 'decided') return view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view);
+    if (this.#kind === 'decided') {
+      const held = await this.#finalizer.keep(facts, { isServed: view !== undefined });
+      if (held?.kind === 'changed') return { kind: 'changed', facts };
+      if (held?.kind === 'written') {
+        this.#outcome(key, facts, held);
+        // Not what was told: as it is now it comes again in this turn.
+        return { kind: 'settled', facts };
+      }
+      return view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view);
+    }
     return view !== undefined && saysNothing(facts) ? this.#say(key, facts, view) : { kind: 'settled', facts };
   }
 
@@ -145,7 +159,7 @@ export class KubernetesStatus implements StatusSink {
     if (now - this.#forgotAt < LOOK_AGAIN_MS) return;
     this.#forgotAt = now;
     this.#options.events.keepOnly((uid) => this.#views.get(uid) !== undefined);
-    this.#writer.keepOnly((uid) => this.#keyOf.has(uid));
+    for (const each of [this.#writer, this.#finalizer]) each.keepOnly((uid) => this.#keyOf.has(uid));
   }
 
   async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<Told> {
@@ -172,14 +186,18 @@ export class KubernetesStatus implements StatusSink {
   }
 
   async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<Told> {
-    const { namespace, name, resourceVersion } = facts;
+    const { namespace, name } = facts;
     const path = `/api/v1/namespaces/${namespace}/services/${name}`;
     const target = { ...facts, apiVersion: 'v1', kind: 'Service', path };
     const outcome = await this.#writer.write(target, { status: jsonFor(status), words: wordsOf(status) });
+    return this.#outcome(key, facts, outcome);
+  }
+
+  #outcome(key: string, facts: ServiceFacts, outcome: StatusOutcome): Told {
     if (outcome.kind === 'changed') return { kind: 'changed', facts };
     if (outcome.kind !== 'written') return { kind: 'open', facts };
     // Not if the watch was faster.
-    if (this.#facts.get(key)?.resourceVersion !== resourceVersion) return { kind: 'settled', facts };
+    if (this.#facts.get(key)?.resourceVersion !== facts.resourceVersion) return { kind: 'settled', facts };
     this.note(key, outcome.object);
     return { kind: 'settled', facts: this.#facts.get(key) };
   }
@@ -191,7 +209,7 @@ function saysNothing({ ingress, conditions }: ServiceFacts): boolean {
 }
 
 function said(facts: ServiceFacts | undefined): unknown {
-  return facts && [facts.uid, facts.type, facts.deleting, facts.ingress, facts.conditions];
+  return facts && [facts.uid, facts.type, facts.deleting, facts.heldBy, facts.ingress, facts.conditions];
 }
 
 /** Without the times: those of a condition that was never taken are always now. */

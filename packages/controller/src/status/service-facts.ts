@@ -3,6 +3,9 @@ import type { Json } from '../kubernetes/kube-api.ts';
 /** `weir.dev/…` */
 export const CONDITION_PREFIX = 'weir.dev/';
 
+/** Of Kubernetes. */
+export const CLEANUP_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+
 /** What a Service in the cluster says now, as far as it concerns whoever writes its status. */
 export interface ServiceFacts {
   readonly uid: string;
@@ -16,6 +19,8 @@ export interface ServiceFacts {
   readonly conditions: readonly ConditionFacts[];
   /** The field managers that have something in its status. */
   readonly saidBy: readonly string[];
+  /** The field managers that have put `CLEANUP_FINALIZER` on it through its status: fleets, or others. */
+  readonly heldBy: readonly string[];
 }
 
 /** An address in `status.loadBalancer.ingress`, whoever wrote it. */
@@ -40,7 +45,9 @@ export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
   const all = status?.conditions ?? [];
   const conditions = all.filter(({ type }) => type.startsWith(CONDITION_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
-  if (type !== 'LoadBalancer' && conditions.length === 0) return undefined;
+  const managers = (metadata.managedFields ?? []).filter(isOfStatus);
+  const heldBy = managers.filter(hasFinalizer).map(nameOf);
+  if (type !== 'LoadBalancer' && conditions.length === 0 && heldBy.length === 0) return undefined;
   return {
     uid: metadata.uid,
     namespace: metadata.namespace,
@@ -50,7 +57,8 @@ export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
     deleting: metadata.deletionTimestamp !== undefined,
     ingress: status?.loadBalancer?.ingress ?? [],
     conditions,
-    saidBy: (metadata.managedFields ?? []).filter(isOfStatus).map(({ manager = '' }) => manager),
+    saidBy: managers.map(nameOf),
+    heldBy,
   };
 }
 
@@ -58,9 +66,16 @@ function isOfStatus({ subresource }: ManagedFields): boolean {
   return subresource === 'status';
 }
 
+const nameOf = ({ manager = '' }: ManagedFields): string => manager;
+
+function hasFinalizer({ fieldsV1 }: ManagedFields): boolean {
+  return fieldsV1?.['f:metadata']?.['f:finalizers']?.[`v:"${CLEANUP_FINALIZER}"`] !== undefined;
+}
+
 interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;
+  readonly fieldsV1?: { readonly 'f:metadata'?: { readonly 'f:finalizers'?: Readonly<Record<string, unknown>> } };
 }
 
 /** It comes from an API server, which has validated it. */

@@ -15,9 +15,10 @@ export interface StatusTarget {
   readonly path: string;
 }
 
+/** Whatever is left out and was ours goes away. */
 export interface StatusText {
-  /** Whatever is left out and was ours goes away. */
-  readonly status: Json;
+  readonly status?: Json;
+  readonly finalizers?: readonly string[];
   /** What the status says but for times: what was refused is not asked again in the same words. */
   readonly words: string;
 }
@@ -70,17 +71,23 @@ export class StatusWriter {
   }
 
   /** Rejects when the API server is away. */
-  async write(target: StatusTarget, { status, words }: StatusText): Promise<StatusOutcome> {
+  async write(target: StatusTarget, { status, finalizers, words }: StatusText): Promise<StatusOutcome> {
     if (this.#isRefusedStill(target, words)) return { kind: 'refused' };
     const { apiVersion, kind, uid, namespace, name, resourceVersion, path } = target;
-    const metadata = { ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
+    const metadata = {
+      ...(namespace !== undefined && { namespace }),
+      name,
+      uid,
+      resourceVersion,
+      ...(finalizers && finalizers.length > 0 && { finalizers }),
+    };
     try {
       const object = await this.#api.request({
         method: 'PATCH',
         path: `${path}/status`,
         query: { fieldManager: this.#fieldManager, force: 'true' },
         contentType: SERVER_SIDE_APPLY,
-        body: { apiVersion, kind, metadata, status },
+        body: { apiVersion, kind, metadata, ...(status && { status }) },
       });
       this.#refused.delete(uid);
       this.#missed.delete(uid);
