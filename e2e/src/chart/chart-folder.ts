@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 
 export const CHARTS: URL = new URL('../../../charts/', import.meta.url);
 export const WEIR_CHART: URL = new URL('weir/', CHARTS);
+export const CRDS_CHART: URL = new URL('weir-crds/', CHARTS);
 
 export interface ChartHead {
   readonly name: string;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { golden } from '@weir/testkit';
-import { chartFile, chartHead, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { CRDS_CHART, chartFile, chartHead, WEIR_CHART } from '../../src/chart/chart-folder.ts';
 import { schemaFor } from '../../src/chart/values-schema.ts';
 import { tablesFor } from '../../src/chart/values-table.ts';
 import { parseValues } from '../../src/chart/values-tree.ts';
@@ -12,10 +12,13 @@ const BETWEEN = /(<!-- values: written by e2e\/test\/chart\/reference\.test\.ts 
 describe('of the comments of values.yaml are made', () => {
   const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
 
-  test('the schema that helm checks values by', () => {
-    const dependencies = (chartHead(WEIR_CHART).dependencies ?? []).map(({ name, alias }) => alias ?? name);
-    golden(new URL('values.schema.json', WEIR_CHART), schemaFor(values, dependencies));
-  });
+  for (const chart of [WEIR_CHART, CRDS_CHART]) {
+    test(`the schema that helm checks values of ${chartHead(chart).name} by`, () => {
+      const dependencies = (chartHead(chart).dependencies ?? []).map(({ name, alias }) => alias ?? name);
+      const own = parseValues(chartFile(chart, 'values.yaml'));
+      golden(new URL('values.schema.json', chart), schemaFor(own, dependencies));
+    });
+  }
 
   test("the tables of the chart's README", () => {
     const page = chartFile(WEIR_CHART, 'README.md');

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { requireProgram, temporaryDirectory } from '@weir/testkit';
-import { chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { CRDS_CHART, chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
 import { helm } from '../../src/chart/helm.ts';
 import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
 
@@ -49,6 +49,17 @@ describe('helm refuses', requireProgram('helm'), () => {
     const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--set=controller.classless=perhaps']);
     assert.equal(ok, false);
     assert.match(text, /at '\/controller\/classless': got string, want boolean/);
+  });
+
+  test('a typo in the values of the custom resources, alone and within', async () => {
+    for (const [chart, setting] of [
+      [CRDS_CHART, 'kept=false'],
+      [WEIR_CHART, 'weir-crds.kept=false'],
+    ] as const) {
+      const { ok, text } = await helm(['template', 'weir', chart, `--set=${setting}`]);
+      assert.equal(ok, false);
+      assert.match(text, /additional properties 'kept' not allowed/);
+    }
   });
 
   test('a name of the fleet that none of its processes would take', async () => {
