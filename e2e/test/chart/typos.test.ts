@@ -76,6 +76,28 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.doesNotMatch(text, /hush/);
   });
 
+  test('that a guard is taken away by null, of which no schema knows', async () => {
+    for (const [value, words] of [
+      ['admission.externalIPs', 'use Deny or Allow'],
+      ['admission.nodePorts', 'use Mutate, Warn, Deny, or "" for Mutate where it is served'],
+      ['tls.secretAccess', 'use none, namespaces or cluster'],
+    ] as const) {
+      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, `--set=${value}=null`]);
+      assert.equal(ok, false, value);
+      assert.ok(text.includes(`${value} is `) && text.includes(words), text);
+    }
+  });
+
+  test('an external Redis of which nothing says where it is, or whose CA', async () => {
+    const external = ['--set=redis.bundled=false'];
+    const nowhere = await helm(['template', 'weir', WEIR_CHART, ...external]);
+    assert.match(nowhere.text, /redis\.external\.url names no other Redis/);
+    external.push('--set=redis.external.url=rediss://redis.example.com,redis.external.ownCa=true');
+    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, ...external]);
+    assert.equal(ok, false);
+    assert.match(text, /redis\.external\.existingSecret names no Secret with a ca\.crt/);
+  });
+
   test('finalizers that nobody would take off when the release is gone', async () => {
     const settings = '--set=controller.cleanupFinalizer=true,uninstall.clearStatus=false';
     const { ok, text } = await helm(['template', 'weir', WEIR_CHART, settings]);
