@@ -4,6 +4,7 @@ import { eventually } from '@weir/testkit';
 import { rightFor, rightsOf } from '../../../src/chart/rights.ts';
 import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 import { echoPods, echoService, namespaceObject } from '../../../src/cluster/echo-objects.ts';
+import { existingSecrets } from '../../../src/cluster/existing-secrets.ts';
 import { comesTo, staysAt } from '../../../src/cluster/expectations.ts';
 import {
   addressesIn,
@@ -43,17 +44,22 @@ export function uninstallation(fleet: () => ChartFleet): void {
     });
 
   describe('the end of a release', () => {
-    test('a second one of another class has nodes of its own', async () => {
+    test('a second one, of another class and with Secrets that exist already, has nodes of its own', async () => {
       const { cluster, kubectl, install, apply } = fleet();
       const [first, second, third] = cluster.nodes;
       assert.ok(first && second && third);
       await kubectl('label', 'node', first.name, second.name, 'fleet=main');
       await kubectl('label', 'node', third.name, 'fleet=edge');
       await install('weir', '--reuse-values', '--set=proxy.nodeSelector.fleet=main');
+      const own = existingSecrets('edge-weir');
+      await apply(...own.objects);
       await install(
         'edge',
         `--set=controller.loadBalancerClass=${EDGE.class},proxy.nodeSelector.fleet=edge,crds.install=false`,
+        ...own.values,
       );
+      const made = await kubectl('get', 'secrets', '-n', NAMESPACE, '-l=app.kubernetes.io/instance=edge', '-o=name');
+      assert.equal(made.trim(), '');
       const service = echoService({
         namespace: 'edge',
         ports: [{ name: 'tcp', port: EDGE.port }],
