@@ -40,6 +40,9 @@ export async function patchService(cluster: ControlPlane, path: string, change: 
   await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', JSON.stringify(change));
 }
 
+/** Four clusters may be starting on two cores. */
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+
 /** Waits until the status of a Service is as `isRight` wants it, and returns it. */
 export async function statusWhen(
   cluster: ControlPlane,
@@ -52,7 +55,7 @@ export async function statusWhen(
       status = await serviceStatus(cluster, path);
       if (!isRight(status)) throw new Error(`status of Service ${path} is ${JSON.stringify(status, null, 1)}`);
     },
-    { timeoutMs: 20_000, intervalMs: 100 },
+    PATIENCE,
   );
   return status;
 }
