@@ -206,6 +206,8 @@ export class RouteHome implements ConnectionHome {
     if (load === undefined) return undefined;
     this.#departed.delete(key);
     this.#departures.remove(load);
+    // Why it was given a while went by while it was away.
+    if (!this.#drained.has(key)) this.#failing.remove(load);
     return load;
   }
 

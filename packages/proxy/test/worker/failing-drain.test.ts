@@ -109,6 +109,17 @@ test('they have no more time when it leaves meanwhile, and those of one that onl
   await answers(clients[1]);
 });
 
+test('they go on when it leaves meanwhile, and works when it returns', async () => {
+  await using scene = await twoEndpoints();
+  const { worker, clients, endpoints, fail } = scene;
+  fail(0);
+  worker.serve(checked(endpoints.slice(1)));
+  fail();
+  worker.serve(checked(endpoints));
+  worker.tick(20);
+  await answers(clients[0]);
+});
+
 test('they go on where the Service says no longer how long', async () => {
   await using scene = await twoEndpoints();
   const { worker, clients, endpoints, fail } = scene;
