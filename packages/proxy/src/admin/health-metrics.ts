@@ -19,7 +19,7 @@ export function addHealthMetrics(metrics: Metrics, health: HealthRoom): void {
   });
   metrics.collectCounter({
     name: 'weir_health_checks_stretched_total',
-    help: 'Checks that began later than asked for, because a proxy makes at most 500 a second.',
+    help: 'Checks that began later than asked for, because a proxy makes at most 500 a second (100 over TLS).',
     collect: () => [{ labels: {}, value: health.checks.stretched }],
   });
 }

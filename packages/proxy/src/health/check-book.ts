@@ -1,5 +1,5 @@
 // All checks that Services of this node ask for, each made once however many ask for it, and what they have shown.
-import { answered, type CheckState, UNCHECKED } from '@weir/model/data-plane';
+import { answered, type CheckState, checkName, UNCHECKED } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { bad, badFor, type CheckAnswer } from './check-answer.ts';
 import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
@@ -7,6 +7,9 @@ import type { WantedCheck } from './wanted-check.ts';
 
 /** Asks the endpoint. Rejects or answers soon after the signal is aborted, and has left nothing open by then. */
 export type MakeCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckAnswer>;
+
+/** Its handshake takes the main thread so many times as long as all of a check by HTTP; else one tenant could keep it from all else. */
+const COST_OVER_TLS = 5;
 
 export interface CheckBookOptions {
   readonly clock: Clock;
@@ -86,7 +89,8 @@ export class CheckBook {
       return;
     }
     this.#kept.set(key, { wanted, askers: new Set([asker]), state: UNCHECKED, why: '' });
-    this.#schedule.add({ key, group, intervalMs: check.intervalMs }, this.#options.clock.monotonic());
+    const cost = checkName(check) === 'https' ? COST_OVER_TLS : 1;
+    this.#schedule.add({ key, group, intervalMs: check.intervalMs, cost }, this.#options.clock.monotonic());
   }
 
   #leave(asker: string, key: string): void {

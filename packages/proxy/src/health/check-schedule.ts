@@ -1,7 +1,7 @@
 // When each check begins: pure but for its own memory. Time is milliseconds of a clock that never jumps.
 import { createTokenBucket, takeTokens } from '@weir/model/data-plane';
 
-/** In any second at most 500: a burst and what flows in meanwhile. */
+/** In any second at most 500 that cost 1: a burst and what flows in meanwhile. */
 const RATE = { ratePerSecond: 480, burst: 20 };
 /** Under way at once. */
 const MOST_RUNNING = 512;
@@ -18,6 +18,8 @@ export interface ScheduledCheck {
   /** Among whom the checks are divided when there are too many: one tenant must not keep another's from being made. */
   readonly group: string;
   readonly intervalMs: number;
+  /** As many as it counts for, by what it takes of the main thread; at most the burst. */
+  readonly cost: number;
 }
 
 interface Entry extends ScheduledCheck {
@@ -77,10 +79,10 @@ export class CheckSchedule {
     this.#ripen(now);
     for (const [group, entries] of this.#ready) {
       if (!this.#mayRun(group)) continue;
-      const { bucket, taken } = takeTokens(this.#bucket, 1, now);
+      const entry = entries.values().next().value as Entry;
+      const { bucket, taken } = takeTokens(this.#bucket, entry.cost, now);
       this.#bucket = bucket;
       if (!taken) return undefined;
-      const entry = entries.values().next().value as Entry;
       this.#nextTurn(group, entries, entry);
       if (now - entry.dueAt > entry.intervalMs * JITTER + LATE_MS) this.#stretched += 1;
       entry.state = 'running';

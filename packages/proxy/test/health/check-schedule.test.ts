@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CheckSchedule, type RunningCheck } from '../../src/health/check-schedule.ts';
+import { CheckSchedule, type RunningCheck, type ScheduledCheck } from '../../src/health/check-schedule.ts';
 
 /** Deterministic, and different for each seed. */
 function randomOf(seed: number): () => number {
@@ -51,9 +51,9 @@ function mostInAnySecond(began: readonly Began[]): number {
   return most;
 }
 
-function add(schedule: CheckSchedule, count: number, over: { group?: string; intervalMs?: number } = {}): void {
-  const { group = 'shop', intervalMs = 1_000 } = over;
-  for (let index = 0; index < count; index += 1) schedule.add({ key: `${group}-${index}`, group, intervalMs }, 0);
+function add(schedule: CheckSchedule, count: number, over: Partial<ScheduledCheck> = {}): void {
+  const check = { group: 'shop', intervalMs: 1_000, cost: 1, ...over };
+  for (let index = 0; index < count; index += 1) schedule.add({ ...check, key: `${check.group}-${index}` }, 0);
 }
 
 test('a thousand endpoints that want a check each second get 500 in any second, each its share, and it is told', () => {
@@ -66,6 +66,19 @@ test('a thousand endpoints that want a check each second get 500 in any second, 
   assert.equal(counts.size, 1_000);
   for (const { length } of counts.values()) assert.ok(length >= 3 && length <= 6, `${length}`);
   assert.ok(schedule.stretched > 500);
+});
+
+test('checks that cost more are fewer, and leave room for another tenant’s', () => {
+  const schedule = new CheckSchedule(randomOf(5), 0);
+  add(schedule, 1_000, { group: 'costly', cost: 5 });
+  add(schedule, 10, { group: 'modest' });
+  const began = run(schedule, { forMs: 10_000 });
+  const [costly = [], modest = []] = ['costly', 'modest'].map((group) =>
+    began.filter(({ key }) => key.startsWith(group)),
+  );
+  const most = mostInAnySecond(costly);
+  assert.ok(most <= 100 && most >= 90, `${most}`);
+  assert.ok(modest.length >= 90, `${modest.length}`);
 });
 
 test('where there is room each check begins within a tenth of its interval, spread from the start', () => {
@@ -122,7 +135,7 @@ test('for any comings and goings no check is lost, none runs twice at once, and 
         now += afterMs;
         if (what === 'add' && !wanted.has(key)) {
           wanted.add(key);
-          schedule.add({ key, group: key < 'c' ? 'one' : 'two', intervalMs: 100 }, now);
+          schedule.add({ key, group: key < 'c' ? 'one' : 'two', intervalMs: 100, cost: 1 }, now);
         } else if (what === 'remove') {
           wanted.delete(key);
           schedule.remove(key);

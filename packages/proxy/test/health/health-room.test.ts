@@ -229,6 +229,20 @@ test('two Services that ask for the same check of the same endpoints share it; f
   separate.room.close();
 });
 
+test('a check over TLS, which takes the main thread longer, counts for several', async () => {
+  const many = Array.from({ length: 200 }, (_, index): Endpoint => ({ address: `10.0.1.${index}`, port: 80 }));
+  const http: HealthCheck = { ...CHECK, kind: 'http', path: '/' };
+  for (const [healthCheck, least, most] of [
+    [http, 1_800, 2_000],
+    [{ ...http, overTls: true }, 800, 1_000],
+  ] as const) {
+    const room = roomOf(web(many, { settings: { healthCheck } }));
+    await room.clock.advance(10_000);
+    assert.ok(room.made >= least && room.made <= most, `${room.made}`);
+    room.room.close();
+  }
+});
+
 test('a UDP port is never checked', async () => {
   const room = roomOf(web(ENDPOINTS, { protocol: 'UDP', settings: { healthCheck: CHECK } }));
   await room.clock.advance(10_000);
