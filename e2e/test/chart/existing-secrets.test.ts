@@ -48,6 +48,12 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     assert.doesNotMatch(first, /^kind: Secret$/m);
   });
 
+  test('starts Redis anew when its users may do something else', async () => {
+    const checksum = async (...settings: readonly string[]): Promise<string | undefined> =>
+      /checksum\/files: (\S+)/.exec(await renderText(installation, ...settings))?.[1];
+    assert.notEqual(await checksum('--set=fleet=another'), await checksum());
+  });
+
   test('without one of them makes that one alone, and is another each time', async () => {
     const without = (value: string): Promise<string> => renderText(installation, `--set=${value}=`);
     const one = [
