@@ -35,8 +35,8 @@ const DELETIONS = 8;
 
 /**
  * Stops the controllers, takes addresses and conditions back, lets the proxies close what they have open, takes finalizers off, deletes
- * TenantUsages and the Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could not be done that
- * tenants would see.
+ * TenantUsages and the Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could
+ * not be done that tenants would see.
  */
 export async function retireFleet(retirement: Retirement): Promise<void> {
   const { api, deployment, log, signal, namespace, fleet } = retirement;

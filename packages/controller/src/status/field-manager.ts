@@ -11,8 +11,8 @@ const NAMES: { readonly status: string; readonly finalizer: string } = {
 };
 
 /**
- * In whose name a fleet writes the status of Services, and their finalizer. Fleets in one cluster differ by their class, and each may take back only what it
- * said itself: of a Service without class it cannot tell otherwise whether another fleet takes those.
+ * In whose name a fleet writes the status of Services, and their finalizer. Fleets in one cluster differ by their class, and each may
+ * take back only what it said itself: of a Service without class it cannot tell otherwise whether another fleet takes those.
  */
 export function fieldManagerFor(
   loadBalancerClass: string = DEFAULT_SETTINGS.loadBalancerClass,
