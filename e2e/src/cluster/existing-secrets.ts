@@ -1,4 +1,4 @@
-// The Secrets of a release as an operator has them who lets the chart make none: see "Secrets that exist already" in docs/operating.md.
+// The Secrets of a release as an operator has them who lets the chart make none: see docs/existing-secrets.md.
 import { randomBytes } from 'node:crypto';
 import { makeCertificate } from '@weir/testkit';
 import { NAMESPACE } from './chart-fleet.ts';

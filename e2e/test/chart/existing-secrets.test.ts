@@ -97,7 +97,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
 
   test('is the one of the manual, which makes each Secret that its pods want', async () => {
     await using folder = temporaryDirectory('values');
-    const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../../docs/existing-secrets.md', import.meta.url), 'utf8');
     const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);
     const [application] = documentsIn(blocks.find((each) => each.includes('kind: Application')));
     const values = join(folder.path, 'values.yaml');
