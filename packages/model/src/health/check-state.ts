@@ -5,10 +5,12 @@ export interface CheckState {
   readonly passes: boolean;
   /** Answers in a row that speak against it. */
   readonly against: number;
+  /** It passes, and its last answer was good: before the first one nobody knows. */
+  readonly isProven: boolean;
 }
 
 /** Kubernetes says that it is ready: it passes until it has failed often enough. */
-export const UNCHECKED: CheckState = { passes: true, against: 0 };
+export const UNCHECKED: CheckState = { passes: true, against: 0, isProven: false };
 
 /** The state after one more answer; the same object when nothing has changed. */
 export function answered(
@@ -17,8 +19,9 @@ export function answered(
   { healthyThreshold, unhealthyThreshold }: Pick<HealthCheckTiming, 'healthyThreshold' | 'unhealthyThreshold'>,
 ): CheckState {
   const { passes } = state;
-  if (isGood === passes) return state.against === 0 ? state : { passes, against: 0 };
+  if (isGood === passes)
+    return state.against === 0 && state.isProven === isGood ? state : { passes, against: 0, isProven: isGood };
   const against = state.against + 1;
   const needed = passes ? unhealthyThreshold : healthyThreshold;
-  return against < needed ? { passes, against } : { passes: isGood, against: 0 };
+  return against < needed ? { passes, against, isProven: false } : { passes: isGood, against: 0, isProven: isGood };
 }

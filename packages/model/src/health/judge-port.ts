@@ -5,6 +5,8 @@ export interface EndpointHealth {
   readonly key: string;
   /** Its active check; true where none is asked for. */
   readonly passes: boolean;
+  /** It passes, and its last answer was good; true where no check is asked for. */
+  readonly isProven: boolean;
   readonly ejection: EjectionState;
 }
 
@@ -13,7 +15,10 @@ export interface PortJudgement {
   readonly unused: readonly string[];
   /** Those whose check fails, used or not. */
   readonly failing: readonly string[];
-  /** Of these, whom others can replace: there is one that passes its check and whose connects do not fail. */
+  /**
+   * Of these, whom others can replace: there is one whose last check was good and whose connects do not fail. One that is new, or about
+   * to fail as well, is no reason to give anybody up: what hits all of them hits some a little sooner.
+   */
   readonly replaceable: readonly string[];
   /** Left out for failed connects; at most half of all. */
   readonly ejected: readonly string[];
@@ -39,7 +44,7 @@ export function judgePort(endpoints: readonly EndpointHealth[], now: number): Po
   return {
     unused: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
     failing,
-    replaceable: passing.some(({ ejection }) => !isEjected(ejection, now)) ? failing : [],
+    replaceable: passing.some(({ isProven, ejection }) => isProven && !isEjected(ejection, now)) ? failing : [],
     ejected: keysOf(left),
     changesAt: endpoints.reduce(
       (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.until) : at),

@@ -55,7 +55,7 @@ function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
       else if (what === 'connected') ejection = connectSucceeded(ejection, at);
       else check = answered(check, what === 'good', TIMING);
     }
-    return { key: `10.0.0.${index}|80`, passes: check.passes, ejection };
+    return { key: `10.0.0.${index}|80`, passes: check.passes, isProven: check.isProven, ejection };
   });
 }
 
@@ -72,7 +72,7 @@ test('while there are endpoints some are used, and at most half of them are ejec
       assert.ok(judgement.unused.length < count);
       assert.ok(judgement.ejected.length * 2 <= count);
       const isOut = new Set([...judgement.failing, ...judgement.ejected]);
-      const works = endpoints.some(({ passes, ejection }) => passes && !isEjected(ejection, endOf(all)));
+      const works = endpoints.some(({ isProven, ejection }) => isProven && !isEjected(ejection, endOf(all)));
       assert.deepEqual(judgement.replaceable, works ? judgement.failing : []);
       for (const key of judgement.replaceable)
         assert.ok(judgement.unused.includes(key), 'new connections go to others');
@@ -91,6 +91,7 @@ test('when none passes its check, the checks leave nobody out', () => {
       const endpoints = Array.from({ length: count }, (_, index) => ({
         key: `${index}`,
         passes: false,
+        isProven: false,
         ejection: NEVER_FAILED,
       }));
       assert.deepEqual(judgePort(endpoints, 0).unused, []);

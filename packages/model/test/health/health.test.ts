@@ -34,6 +34,16 @@ test('a check is failed by as many bad answers in a row as are asked for, and pa
   ]);
 });
 
+test('a check proves that its endpoint works while it is passed and the last answer was good', () => {
+  let state = UNCHECKED;
+  const proven = [...'+--+---++'].map((answer) => {
+    state = answered(state, answer === '+', TIMING);
+    return state.isProven;
+  });
+  assert.equal(UNCHECKED.isProven, false);
+  assert.deepEqual(proven, [true, false, false, true, false, false, false, false, true]);
+});
+
 test('an endpoint is ejected at its third failed connect in a row, for ten seconds', () => {
   const twice = connectsFailed(NEVER_FAILED, 2, 0);
   assert.equal(isEjected(twice, 0), false);
@@ -72,7 +82,7 @@ test('a connect that succeeds ends an ejection', () => {
 function unusedOf(letters: string): string {
   const endpoints = [...letters].map((letter, index): EndpointHealth => {
     const ejection: EjectionState = connectsFailed(NEVER_FAILED, 'eX'.includes(letter) ? 3 : 0, index);
-    return { key: `${index}`, passes: !'xX'.includes(letter), ejection };
+    return { key: `${index}`, passes: !'xX'.includes(letter), isProven: !'xX'.includes(letter), ejection };
   });
   return judgePort(endpoints, 100).unused.join('');
 }

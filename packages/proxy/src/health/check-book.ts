@@ -15,7 +15,7 @@ export interface CheckBookOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly make: MakeCheck;
-  /** A check is passed now that was failed, or the other way round: for these askers. */
+  /** Whether a check is passed, or proven, is otherwise than before: for these askers. */
   readonly onTurn: (askers: Iterable<string>) => void;
 }
 
@@ -69,6 +69,11 @@ export class CheckBook {
   failureOf(key: string): string | undefined {
     const kept = this.#kept.get(key);
     return kept === undefined || kept.state.passes ? undefined : kept.why;
+  }
+
+  /** It passes, and its last answer was good. */
+  isProven(key: string): boolean {
+    return this.#kept.get(key)?.state.isProven === true;
   }
 
   get counts(): CheckCounts {
@@ -153,6 +158,6 @@ export class CheckBook {
       kept.why = answer.why;
     }
     kept.state = answered(state, answer.kind === 'good', wanted.check);
-    if (kept.state.passes !== state.passes) this.#options.onTurn(askers);
+    if (kept.state.passes !== state.passes || kept.state.isProven !== state.isProven) this.#options.onTurn(askers);
   }
 }

@@ -154,7 +154,7 @@ export class HealthRoom {
     if (route === undefined) return;
     const { tenant, uid } = route.service;
     this.#checks.ask(name, tenant ?? uid, port.renew(route));
-    port.judge(route, clock.monotonic(), (check) => this.#checks.failureOf(check));
+    port.judge(route, clock.monotonic(), this.#checks);
   }
 
   #routeOf({ listeners }: PortHealth): Route | undefined {

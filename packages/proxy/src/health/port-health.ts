@@ -14,6 +14,7 @@ import {
   type UnhealthyEndpoint,
 } from '@weir/model/data-plane';
 import type { ConnectReport } from '../worker/connect-news.ts';
+import type { CheckBook } from './check-book.ts';
 import { type WantedCheck, wantedChecksFor } from './wanted-check.ts';
 
 /** An endpoint of the port. */
@@ -69,7 +70,7 @@ export class PortHealth {
   }
 
   /** Judges anew; what has left, or was good for long, is forgotten. */
-  judge(route: Route, now: number, failureOf: (key: string) => string | undefined): void {
+  judge(route: Route, now: number, checks: Pick<CheckBook, 'failureOf' | 'isProven'>): void {
     for (const [key, state] of this.#ejections) if (isForgotten(state, now)) this.#ejections.delete(key);
     this.forgetGone(route);
     if (this.isIdle) {
@@ -80,8 +81,9 @@ export class PortHealth {
     const endpoints = route.endpoints.map((endpoint): EndpointHealth => {
       const key = endpointKey(endpoint);
       const check = this.#checks.get(key);
-      const passes = check === undefined || failureOf(check.key) === undefined;
-      return { key, passes, ejection: this.#ejections.get(key) ?? NEVER_FAILED };
+      const passes = check === undefined || checks.failureOf(check.key) === undefined;
+      const isProven = check === undefined || checks.isProven(check.key);
+      return { key, passes, isProven, ejection: this.#ejections.get(key) ?? NEVER_FAILED };
     });
     this.judgement = judgePort(endpoints, now);
     const { healthCheck } = route.settings;

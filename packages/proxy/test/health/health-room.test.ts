@@ -202,6 +202,31 @@ test('connections to an endpoint that fails its check are given a while if the S
   room.close();
 });
 
+test('nobody is given up for one that is new, or about to fail as well', async () => {
+  const settings = { healthCheck: { ...CHECK, drainTimeoutMs: 1_000 } };
+  const { clock, orders, down, room, serve } = roomOf(web(ENDPOINTS.slice(0, 3), { settings }));
+  await clock.advance(1_400);
+  for (const key of KEYS) down.add(key);
+  await clock.advance(3_000);
+  serve(web(ENDPOINTS, { settings }));
+  await clock.advance(3_000);
+  const given = orders.filter((order) => order.kind === 'health' && order.drained.length > 0);
+  assert.deepEqual(given, []);
+  const drained = (): unknown => orders.flatMap((order) => (order.kind === 'health' ? [order.drained] : [])).at(-1);
+  for (const [isDown, expected] of [
+    [false, KEYS.slice(0, 3)],
+    [true, []],
+    [false, KEYS.slice(0, 3)],
+  ] as const) {
+    if (isDown) down.add(KEYS[3] ?? '');
+    else down.delete(KEYS[3] ?? '');
+    // So long one more answer takes, and no two.
+    await clock.advance(1_200);
+    assert.deepEqual(drained(), expected);
+  }
+  room.close();
+});
+
 test('checks end when nobody asks for them any more', async () => {
   const room = roomOf(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
   room.down.add(KEYS[0] ?? '');
