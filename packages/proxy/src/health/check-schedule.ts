@@ -24,6 +24,8 @@ export interface ScheduledCheck {
 
 interface Entry extends ScheduledCheck {
   dueAt: number;
+  /** How often its group had its turn and waited for it: as many as it costs, less one. */
+  turns: number;
   state: 'waiting' | 'ready' | 'running' | 'removed';
 }
 
@@ -60,7 +62,7 @@ export class CheckSchedule {
 
   /** The first one comes anywhere within the interval, so that endpoints which appear together are not checked together. */
   add(check: ScheduledCheck, now: number): void {
-    const entry: Entry = { ...check, dueAt: now + this.#random() * check.intervalMs, state: 'waiting' };
+    const entry: Entry = { ...check, dueAt: now + this.#random() * check.intervalMs, turns: 0, state: 'waiting' };
     this.#entries.set(check.key, entry);
     this.#wait(entry);
   }
@@ -80,12 +82,19 @@ export class CheckSchedule {
     for (const [group, entries] of this.#ready) {
       if (!this.#mayRun(group)) continue;
       const entry = entries.values().next().value as Entry;
+      if (entry.turns + 1 < entry.cost) {
+        entry.turns += 1;
+        this.#nextTurn(group, entries);
+        continue;
+      }
       const { bucket, taken } = takeTokens(this.#bucket, entry.cost, now);
       this.#bucket = bucket;
       if (!taken) return undefined;
-      this.#nextTurn(group, entries, entry);
+      entries.delete(entry);
+      this.#nextTurn(group, entries);
       if (now - entry.dueAt > entry.intervalMs * JITTER + LATE_MS) this.#stretched += 1;
       entry.state = 'running';
+      entry.turns = 0;
       entry.dueAt = now + entry.intervalMs * (1 - JITTER + 2 * JITTER * this.#random());
       this.#runningCount += 1;
       this.#running.set(group, (this.#running.get(group) ?? 0) + 1);
@@ -122,8 +131,7 @@ export class CheckSchedule {
     return (this.#running.get(group) ?? 0) < MOST_RUNNING - this.#runningCount;
   }
 
-  #nextTurn(group: string, entries: Set<Entry>, entry: Entry): void {
-    entries.delete(entry);
+  #nextTurn(group: string, entries: Set<Entry>): void {
     this.#ready.delete(group);
     if (entries.size > 0) this.#ready.set(group, entries);
   }

@@ -81,6 +81,16 @@ test('checks that cost more are fewer, and leave room for another tenant’s', (
   assert.ok(modest.length >= 90, `${modest.length}`);
 });
 
+test('two tenants who want more than there is get as much of it each, whatever their checks cost', () => {
+  const schedule = new CheckSchedule(randomOf(6), 0);
+  add(schedule, 1_000, { group: 'costly', cost: 5 });
+  add(schedule, 1_000, { group: 'modest' });
+  const began = run(schedule, { forMs: 10_000 }).filter(({ at }) => at > 2_000);
+  const costly = 5 * began.filter(({ key }) => key.startsWith('costly')).length;
+  const modest = began.length - costly / 5;
+  assert.ok(Math.abs(costly - modest) < 0.1 * modest, `${costly} and ${modest}`);
+});
+
 test('where there is room each check begins within a tenth of its interval, spread from the start', () => {
   const schedule = new CheckSchedule(randomOf(2), 0);
   add(schedule, 100, { intervalMs: 2_000 });
