@@ -50,13 +50,10 @@ export async function statusWhen(
   isRight: (status: ServiceStatus) => boolean,
 ): Promise<ServiceStatus> {
   let status: ServiceStatus = {};
-  await eventually(
-    async () => {
-      status = await serviceStatus(cluster, path);
-      if (!isRight(status)) throw new Error(`status of Service ${path} is ${JSON.stringify(status, null, 1)}`);
-    },
-    PATIENCE,
-  );
+  await eventually(async () => {
+    status = await serviceStatus(cluster, path);
+    if (!isRight(status)) throw new Error(`status of Service ${path} is ${JSON.stringify(status, null, 1)}`);
+  }, PATIENCE);
   return status;
 }
 
