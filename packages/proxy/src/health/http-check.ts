@@ -1,6 +1,7 @@
+import { constants } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { connect, TLSSocket } from 'node:tls';
+import { connect, DEFAULT_CIPHERS, TLSSocket } from 'node:tls';
 import type { HttpHealthCheck } from '@weir/model/data-plane';
 import { Client } from 'undici';
 import { innerTls } from '../tls/inner-tls.ts';
@@ -11,7 +12,14 @@ import type { WantedCheck } from './wanted-check.ts';
 const MOST_HEAD_BYTES = 16_384;
 /** A body is read so that the endpoint can end its answer, but not for ever. */
 const MOST_BODY_BYTES = 65_536;
+/** Of all that is read: interim answers (RFC 9110 §15.2), blank lines and what stands between chunks have no end of their own. */
+const MOST_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
+/**
+ * Of what an endpoint may ask for by TLS 1.2, without what takes the main thread long: groups of its own choice, of many thousands of
+ * bits, and one handshake after another.
+ */
+const MODEST_TLS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
 /**
  * Good: GET is answered with a status from 200 to 399. Rejects when it is not answered in HTTP, or is stopped. Over TLS the
@@ -27,10 +35,14 @@ export async function checkHttp(
   try {
     // Not left to the client: it does not give up a connection that is still being made when it is told to stop.
     await once(socket, overTls ? 'secureConnect' : 'connect', { signal });
+    boundBytes(socket);
     client = clientOver(socket, originOf(wanted, overTls ? 'https' : 'http'));
     const answer = await client.request({ method: 'GET', path, headers: HEADERS, signal, reset: true });
     const { statusCode, body } = answer;
-    await body.dump({ limit: MOST_BODY_BYTES, signal });
+    await body.dump({ limit: MOST_BODY_BYTES, signal }).catch((error: unknown) => {
+      // Its status is known.
+      if (!isTooMuch(socket)) throw error;
+    });
     return statusCode >= 200 && statusCode < 400 ? GOOD : bad(`status ${statusCode}`);
   } finally {
     if (socket instanceof TLSSocket) socket.destroy();
@@ -43,10 +55,19 @@ export async function checkHttp(
 function secured(wanted: WantedCheck): TLSSocket {
   const socket = openCheckSocket(wanted);
   innerTls.resetWhenClosed(socket);
-  const options = { socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] };
+  const options = { socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'], ...MODEST_TLS };
   const { host } = wanted;
   return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
 }
+
+/** Before anybody else reads from it. */
+function boundBytes(socket: Socket): void {
+  socket.on('readable', () => {
+    if (isTooMuch(socket)) socket.destroy(new Error(`an answer of more than ${MOST_BYTES} bytes`));
+  });
+}
+
+const isTooMuch = ({ bytesRead }: Socket): boolean => bytesRead > MOST_BYTES;
 
 function clientOver(socket: Socket, origin: string): Client {
   return new Client(origin, {
