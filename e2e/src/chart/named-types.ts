@@ -7,6 +7,8 @@ export const namedTypes: Readonly<Record<string, object>> = {
   quantity: { type: ['string', 'number'], pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$' },
   /** Of Weir: 500ms, 30s, 1h30m. */
   duration: { type: 'string', pattern: '^([0-9]+(d|h|m|s|ms))+$' },
+  /** Of a Secret (RFC 1123 subdomain), or empty. */
+  'secret-name': { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$', maxLength: 253 },
   port,
   ports: { type: 'array', items: port, uniqueItems: true },
   'port-ranges': {

@@ -68,6 +68,15 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.match(text, /at '\/fleet'/);
   });
 
+  test('what is no name of a Secret, before it stands in a manifest', async () => {
+    for (const name of ['a b', 'a: b', ' ', '{{ .Release.Name }}', 'Weir', 'a'.repeat(254)]) {
+      const set = `--set-json=adminToken.existingSecret=${JSON.stringify(name)}`;
+      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, set]);
+      assert.equal(ok, false, name);
+      assert.match(text, /at '\/adminToken\/existingSecret'/, name);
+    }
+  });
+
   test('a password in the URL of Redis without showing it, and says where it belongs', async () => {
     const url = '--set=redis.bundled=false,redis.external.url=rediss://weir:hush@redis.example.com';
     const { ok, text } = await helm(['template', 'weir', WEIR_CHART, url]);
