@@ -185,7 +185,8 @@ function portName({ service, listener }: Route): string {
 }
 
 function orderFor({ listeners, judgement, drained }: PortHealth): Order {
-  return { kind: 'health', listeners: [...listeners], unused: judgement.unused, drained };
+  const { unused, failing } = judgement;
+  return { kind: 'health', listeners: [...listeners], unused, failing, drained };
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

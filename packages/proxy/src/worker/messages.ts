@@ -58,6 +58,8 @@ export interface HealthOrder {
   readonly listeners: readonly RouteKey[];
   /** Not to be chosen while others can be. */
   readonly unused: readonly string[];
+  /** Whose check fails, chosen or not. */
+  readonly failing: readonly string[];
   /** Of these, whose connections may go on only for the time that the Service's health check gives them. */
   readonly drained: readonly string[];
 }

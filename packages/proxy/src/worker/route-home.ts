@@ -46,6 +46,8 @@ export class RouteHome implements ConnectionHome {
   readonly #departed = new Map<string, EndpointLoad>();
   /** By key: not to be chosen while others can be. Of endpoints that may have left meanwhile, too. */
   #unused: ReadonlySet<string> = NOBODY;
+  /** By key: whose check fails, chosen or not. Likewise. */
+  #failed: ReadonlySet<string> = NOBODY;
   /** By key: whose connections are given a while. Likewise. */
   #drained: ReadonlySet<string> = NOBODY;
   /** Whose next success is news: the last connect failed, or others found it not working. */
@@ -108,8 +110,9 @@ export class RouteHome implements ConnectionHome {
   }
 
   /** What the main thread found of the health of the endpoints. `now` in ticks. */
-  setHealth({ unused, drained }: Pick<HealthOrder, 'unused' | 'drained'>, now: number): void {
+  setHealth({ unused, failing, drained }: Pick<HealthOrder, 'unused' | 'failing' | 'drained'>, now: number): void {
     this.#unused = new Set(unused);
+    this.#failed = new Set(failing);
     this.#arrange(this.#pool.all);
     if (this.#drained.size + drained.length > 0) this.#drain(new Set(drained), now);
   }
@@ -162,7 +165,8 @@ export class RouteHome implements ConnectionHome {
       const isHealthy = this.#unused.size === 0 || !this.#unused.has(endpointKey(load.endpoint));
       if (isHealthy === load.isHealthy) continue;
       load.isHealthy = isHealthy;
-      if (isHealthy && othersServe) load.warmSince = this.#tools.now();
+      // One that is chosen again since all fail has not recovered: spared, it would leave all to who failed last.
+      if (isHealthy && othersServe && !this.#failed.has(endpointKey(load.endpoint))) load.warmSince = this.#tools.now();
       if (!isHealthy) this.#doubted.add(load);
     }
   }

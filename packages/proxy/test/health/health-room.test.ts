@@ -97,7 +97,9 @@ test('an ejected endpoint comes back by time alone, and no timer is left when th
   assert.deepEqual(told.get(LISTENER), undefined);
   await fail(KEYS[0], 1);
   assert.deepEqual(told.get(LISTENER), [KEYS[0]]);
-  assert.deepEqual(room.welcome(), [{ kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], drained: [] }]);
+  assert.deepEqual(room.welcome(), [
+    { kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], failing: [], drained: [] },
+  ]);
   await clock.advance(10_000);
   assert.deepEqual(told.get(LISTENER), []);
   assert.deepEqual(room.welcome(), []);
@@ -120,7 +122,9 @@ test('endpoints that failed together are told together', async () => {
     }
   }
   await clock.advance(1_000);
-  assert.deepEqual(orders, [{ kind: 'health', listeners: [LISTENER], unused: KEYS.slice(0, 2), drained: [] }]);
+  assert.deepEqual(orders, [
+    { kind: 'health', listeners: [LISTENER], unused: KEYS.slice(0, 2), failing: [], drained: [] },
+  ]);
   room.close();
 });
 
@@ -185,7 +189,9 @@ test('connections to an endpoint that fails its check are given a while if the S
   down.add(KEYS[0] ?? '');
   await clock.advance(3_000);
   assert.deepEqual(drained(), [KEYS[0]]);
-  assert.deepEqual(room.welcome(), [{ kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], drained: [KEYS[0]] }]);
+  assert.deepEqual(room.welcome(), [
+    { kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], failing: [KEYS[0]], drained: [KEYS[0]] },
+  ]);
   for (const key of KEYS) down.add(key);
   await clock.advance(3_000);
   assert.deepEqual(drained(), [], 'all fail');

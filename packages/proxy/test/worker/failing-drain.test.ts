@@ -25,6 +25,7 @@ const RESET = { kind: 'error', code: 'ECONNRESET' };
 interface Scene extends AsyncDisposable {
   readonly worker: LoneWorker;
   readonly endpoints: readonly Endpoint[];
+  readonly servers: readonly CountingServer[];
   /** Open to the endpoint of the same place. */
   readonly clients: readonly RawClient[];
   /** The endpoints of these places fail, and connections to those of the others are let be. */
@@ -40,10 +41,11 @@ async function twoEndpoints(): Promise<Scene> {
   return {
     worker,
     endpoints,
+    servers,
     clients: clients.map(({ client }) => client),
     fail(...places) {
       const keys = places.map((place) => endpointKey(endpoints[place] as Endpoint));
-      worker.follow({ kind: 'health', listeners: [worker.door.key], unused: keys, drained: keys });
+      worker.follow({ kind: 'health', listeners: [worker.door.key], unused: keys, failing: keys, drained: keys });
     },
     async [Symbol.asyncDispose]() {
       for (const { client } of clients) await client[Symbol.asyncDispose]();
@@ -129,4 +131,22 @@ test('they go on where the Service says no longer how long', async () => {
   worker.tick(20);
   await nextTurn();
   await answers(clients[0]);
+});
+
+test('one that is chosen again only because all fail has its whole share at once', async () => {
+  await using scene = await twoEndpoints();
+  const { worker, endpoints, servers } = scene;
+  const [first = '', second = ''] = endpoints.map(endpointKey);
+  const order = { kind: 'health', listeners: [worker.door.key], drained: [] } as const;
+  worker.follow({ ...order, unused: [first], failing: [first] });
+  worker.follow({ ...order, unused: [], failing: [first, second] });
+  const before = servers.map(({ accepted }) => accepted);
+  for (let count = 0; count < 4; count += 1) {
+    await using client = await connectRaw(worker);
+    await answers(client);
+  }
+  assert.deepEqual(
+    servers.map(({ accepted }, index) => accepted - (before[index] ?? 0)),
+    [2, 2],
+  );
 });

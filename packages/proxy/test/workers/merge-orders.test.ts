@@ -24,6 +24,7 @@ const order: fc.Arbitrary<Order> = fc.oneof(
     .record({
       listeners: fc.subarray(['TCP/x/1', 'TCP/x/2'], { minLength: 1 }),
       unused: fc.subarray(['a', 'b']),
+      failing: fc.subarray(['a', 'b']),
       drained: fc.subarray(['a']),
     })
     .map((health): Order => ({ kind: 'health', ...health })),
