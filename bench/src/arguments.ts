@@ -1,41 +1,41 @@
 import { parseArgs } from 'node:util';
 import { type ControlOptions, parseControlArguments } from './control/arguments.ts';
-import { isScenarioName, type ScenarioName, scenarioNames } from './l4/scenario-name.ts';
-import { wholeOption } from './option-values.ts';
+import { isL4ScenarioName, L4_SCENARIO_NAMES, type L4ScenarioName } from './l4/scenario-name.ts';
+import { parseIntegerOption } from './option-values.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/arguments.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
 import { parseStartArguments, type StartOptions } from './start/arguments.ts';
-import { type ChosenName, isSubjectName, subjectNames } from './subjects/subject-name.ts';
+import { isSelectableSubject, SELECTABLE_SUBJECTS, type SelectableSubjectName } from './subjects/subject-name.ts';
 
 export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
-  | { readonly kind: 'fairness'; readonly options: CommonOptions }
+  | { readonly kind: 'fairness'; readonly options: ComparisonOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
   | { readonly kind: 'propagation'; readonly options: PropagationOptions }
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-export type CommonOptions = {
+export type ComparisonOptions = {
   readonly pairs: number;
   readonly seconds: number;
-  readonly subjects: readonly ChosenName[];
+  readonly subjects: readonly SelectableSubjectName[];
   /** Nobody has named them: one that cannot be had is left out. */
   readonly isByDefault: boolean;
 };
 
-export type L4Options = CommonOptions & {
+export type L4Options = ComparisonOptions & {
   /** Absent: all. In the order in which they run. */
-  readonly only?: readonly ScenarioName[];
+  readonly only?: readonly L4ScenarioName[];
   /** Where Weir writes CPU profiles of its threads; such a run is no result. */
   readonly profile?: string;
 };
 
-const benchmarks = ['l4', 'fairness'] as const;
-const all = [...benchmarks, 'control', 'propagation', 'start', 'soak'].join(', ');
-const ranges = { pairs: { least: 1, most: 100 }, seconds: { least: 1, most: 30 } };
-const defaultSubjects: Readonly<Record<(typeof benchmarks)[number], readonly ChosenName[]>> = {
+const COMPARISON_BENCHMARKS = ['l4', 'fairness'] as const;
+const BENCHMARK_LIST = [...COMPARISON_BENCHMARKS, 'control', 'propagation', 'start', 'soak'].join(', ');
+const OPTION_RANGES = { pairs: { least: 1, most: 100 }, seconds: { least: 1, most: 30 } };
+const DEFAULT_SUBJECTS: Readonly<Record<(typeof COMPARISON_BENCHMARKS)[number], readonly SelectableSubjectName[]>> = {
   l4: ['weir', 'haproxy', 'nginx', 'envoy'],
   fairness: ['weir', 'haproxy'],
 };
@@ -47,13 +47,13 @@ export function parseArguments(args: readonly string[]): Command {
     if (name === 'control') return parseControlArguments(others);
     if (name === 'start') return parseStartArguments(others);
     if (name === 'propagation') return parsePropagationArguments(others);
-    return commandFor(args);
+    return parseComparisonArguments(args);
   } catch (error) {
     return { kind: 'wrong', message: (error as Error).message.replace(/\. .*/s, '') };
   }
 }
 
-function commandFor(args: readonly string[]): Command {
+function parseComparisonArguments(args: readonly string[]): Command {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -68,15 +68,17 @@ function commandFor(args: readonly string[]): Command {
   });
   if (values.help) return { kind: 'help' };
   const [text, ...others] = positionals;
-  if (text === undefined) throw new Error(`which benchmark? There are: ${all}`);
-  const name = benchmarks.find((each) => each === text);
-  if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${all}`);
+  if (text === undefined) throw new Error(`which benchmark? There are: ${BENCHMARK_LIST}`);
+  const name = COMPARISON_BENCHMARKS.find((each) => each === text);
+  if (name === undefined) throw new Error(`there is no benchmark "${text}"; there are: ${BENCHMARK_LIST}`);
   if (others[0] !== undefined) throw new Error(`"${others[0]}" is too much`);
   const common = {
-    pairs: wholeOption('pairs', values.pairs, ranges.pairs),
-    seconds: wholeOption('seconds', values.seconds, ranges.seconds),
+    pairs: parseIntegerOption('pairs', values.pairs, OPTION_RANGES.pairs),
+    seconds: parseIntegerOption('seconds', values.seconds, OPTION_RANGES.seconds),
     subjects:
-      values.subjects === undefined ? defaultSubjects[name] : parseList('subjects', values.subjects, isSubjectName),
+      values.subjects === undefined
+        ? DEFAULT_SUBJECTS[name]
+        : parseList('subjects', values.subjects, isSelectableSubject),
     isByDefault: values.subjects === undefined,
   };
   if (name === 'l4') return { kind: 'l4', options: { ...common, ...l4OptionsFor(values) } };
@@ -93,23 +95,23 @@ function l4OptionsFor({
   readonly only?: string | undefined;
   readonly profile?: string | undefined;
 }): Pick<L4Options, 'only' | 'profile'> {
-  const chosen = only === undefined ? undefined : parseList('only', only, isScenarioName);
+  const chosen = only === undefined ? undefined : parseList('only', only, isL4ScenarioName);
   return {
-    ...(chosen === undefined ? {} : { only: scenarioNames.filter((name) => chosen.includes(name)) }),
+    ...(chosen === undefined ? {} : { only: L4_SCENARIO_NAMES.filter((name) => chosen.includes(name)) }),
     ...(profile === undefined ? {} : { profile }),
   };
 }
 
-const listed = { subjects: subjectNames, only: scenarioNames } as const;
+const NAMES_BY_OPTION = { subjects: SELECTABLE_SUBJECTS, only: L4_SCENARIO_NAMES } as const;
 
 function parseList<T extends string>(
-  option: keyof typeof listed,
+  option: keyof typeof NAMES_BY_OPTION,
   text: string,
   isOne: (name: string) => name is T,
 ): T[] {
   const names = [...new Set(text.split(',').map((name) => name.trim()))];
   return names.map((name) => {
     if (isOne(name)) return name;
-    throw new Error(`--${option} names "${name}"; use some of ${listed[option].join(', ')}`);
+    throw new Error(`--${option} names "${name}"; use some of ${NAMES_BY_OPTION[option].join(', ')}`);
   });
 }

@@ -1,8 +1,8 @@
-import { controlScenarioTexts } from './control/scenario-name.ts';
-import { scenarioTexts } from './l4/scenario-name.ts';
-import { propagationSourceTexts } from './propagation/source-name.ts';
+import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/scenario-name.ts';
+import { L4_SCENARIO_DESCRIPTIONS } from './l4/scenario-name.ts';
+import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/source-name.ts';
 
-const listed = (texts: Readonly<Record<string, string>>): string =>
+const formatNameList = (texts: Readonly<Record<string, string>>): string =>
   Object.entries(texts)
     .map(([name, text]) => `  ${name.padEnd(16)} ${text}`)
     .join('\n');
@@ -20,7 +20,7 @@ What relaying costs, beside HAProxy, nginx and Envoy, on loopback only. All take
 l4: CPU, latency and memory of the proxy. A run that may count (all scenarios, Weir and HAProxy, 10 pairs or more, nothing
 went wrong) is written to bench/results/<date>-<commit>.json. Scenarios, which --only chooses:
 
-${listed(scenarioTexts)}
+${formatNameList(L4_SCENARIO_DESCRIPTIONS)}
 
 fairness: the latency of one tenant while another floods the same worker, beside its latency when it does not.
 
@@ -29,14 +29,14 @@ memory. Fetches redis-server when it is missing. --services 10,100,1000,10000 (e
 3 of them, whom the bars are about), --rounds 100 (changes of each scenario, at most 1000); with those or more followers and rounds
 and all scenarios it is written to bench/results, too. Scenarios, which --only chooses:
 
-${listed(controlScenarioTexts)}
+${formatNameList(CONTROL_SCENARIO_DESCRIPTIONS)}
 
 propagation: the time from the write of a change until each of three proxies answers by it, and whether any answer was wrong
 meanwhile (then the exit code is 1). Fetches redis-server, etcd and Kubernetes when they are missing. --services 10,10000 (each at
 most 10000), --changes 200 (at most 10000; a result needs 100). With api everything runs in a network namespace. --profile DIR:
 the proxies write CPU profiles there. Sources, which --source chooses:
 
-${listed(propagationSourceTexts)}
+${formatNameList(PROPAGATION_SOURCE_DESCRIPTIONS)}
 
 start: the time from the start of a proxy's process until it listens for all Services of its node, its memory, and how long a scrape
 of its metrics keeps its main thread. Fetches redis-server when it is missing; compiles the proxy. --services 10000 (of the fleet,

@@ -24,21 +24,21 @@ async function run(command: Command): Promise<number> {
       console.error(`bench: ${command.message}; see npm run bench -- --help`);
       return 2;
     case 'l4':
-      return orFailure(() => benchmarkL4(command.options, interruption.signal));
+      return runOrReportFailure(() => benchmarkL4(command.options, interruption.signal));
     case 'fairness':
-      return orFailure(() => benchmarkFairness(command.options, interruption.signal));
+      return runOrReportFailure(() => benchmarkFairness(command.options, interruption.signal));
     case 'control':
-      return orFailure(() => benchmarkControl(command.options, interruption.signal));
+      return runOrReportFailure(() => benchmarkControl(command.options, interruption.signal));
     case 'propagation':
-      return orFailure(() => benchmarkPropagation(command.options, interruption.signal));
+      return runOrReportFailure(() => benchmarkPropagation(command.options, interruption.signal));
     case 'start':
-      return orFailure(() => benchmarkStart(command.options, interruption.signal));
+      return runOrReportFailure(() => benchmarkStart(command.options, interruption.signal));
     case 'soak':
-      return orFailure(() => soak(command.options, interruption.signal));
+      return runOrReportFailure(() => soak(command.options, interruption.signal));
   }
 }
 
-async function orFailure(benchmark: () => Promise<number>): Promise<number> {
+async function runOrReportFailure(benchmark: () => Promise<number>): Promise<number> {
   try {
     return await benchmark();
   } catch (error) {

@@ -1,38 +1,41 @@
-import { type Program, type ProgramName, providePrograms } from '@weir/testkit';
-import type { ChosenName } from './subjects/subject-name.ts';
+import { type ProgramLookup, type ProgramName, providePrograms } from '@weir/testkit';
+import type { SelectableSubjectName } from './subjects/subject-name.ts';
 
-const programOf: Readonly<Partial<Record<ChosenName, ProgramName>>> = {
+const PROGRAM_BY_SUBJECT: Readonly<Partial<Record<SelectableSubjectName, ProgramName>>> = {
   haproxy: 'haproxy',
   nginx: 'nginx-stream',
   envoy: 'envoy',
 };
 
-export type Provided = {
+export type AvailablePrograms = {
   readonly versions: Readonly<Record<string, string>>;
-  readonly subjects: readonly ChosenName[];
+  readonly subjects: readonly SelectableSubjectName[];
   readonly leftOut: readonly string[];
 };
 
 /** Fetches what is missing. What cannot be had ends the run when the load needs it or it was asked for by name. */
-export async function provideFor(
-  { subjects, isByDefault }: { readonly subjects: readonly ChosenName[]; readonly isByDefault: boolean },
+export async function provideSubjects(
+  { subjects, isByDefault }: { readonly subjects: readonly SelectableSubjectName[]; readonly isByDefault: boolean },
   load: readonly ProgramName[],
-): Promise<Provided> {
-  const peers = subjects.flatMap((name) => programOf[name] ?? []);
-  return decide(await providePrograms([...load, ...peers]), { subjects, mayMiss: isByDefault ? peers : [] });
+): Promise<AvailablePrograms> {
+  const peers = subjects.flatMap((name) => PROGRAM_BY_SUBJECT[name] ?? []);
+  return selectAvailable(await providePrograms([...load, ...peers]), { subjects, mayMiss: isByDefault ? peers : [] });
 }
 
-export function decide(
-  programs: readonly Program[],
-  { subjects, mayMiss }: { readonly subjects: readonly ChosenName[]; readonly mayMiss: readonly ProgramName[] },
-): Provided {
+export function selectAvailable(
+  programs: readonly ProgramLookup[],
+  {
+    subjects,
+    mayMiss,
+  }: { readonly subjects: readonly SelectableSubjectName[]; readonly mayMiss: readonly ProgramName[] },
+): AvailablePrograms {
   const missing = programs.filter((program) => program.kind === 'missing');
   const sentences = missing.map(({ name, reason, remedy }) => `${name} is missing (${reason}); to get it: ${remedy}`);
   const fatal = missing.findIndex(({ name }) => !mayMiss.includes(name));
   if (fatal >= 0) throw new Error(sentences[fatal]);
   const gone = new Set<ProgramName>(missing.map(({ name }) => name));
-  const isGone = (name: ChosenName): boolean => {
-    const program = programOf[name];
+  const isGone = (name: SelectableSubjectName): boolean => {
+    const program = PROGRAM_BY_SUBJECT[name];
     return program !== undefined && gone.has(program);
   };
   return {

@@ -1,4 +1,4 @@
-export type ServiceText = {
+export type ServiceManifestOptions = {
   readonly name: string;
   readonly namespace: string;
   readonly protocol: 'TCP' | 'UDP';
@@ -8,8 +8,8 @@ export type ServiceText = {
 };
 
 /** A Service without selector, and the one slice of its endpoints. */
-export function serviceText(
-  { name, namespace, protocol, port, annotations = {} }: ServiceText,
+export function serviceManifest(
+  { name, namespace, protocol, port, annotations = {} }: ServiceManifestOptions,
   { target, addresses }: { readonly target: number; readonly addresses: readonly string[] },
 ): string {
   const noted = Object.entries(annotations).map(([key, value]) => `weir.dev/${key}: ${JSON.stringify(value)}`);

@@ -4,24 +4,24 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { freePort } from '@weir/testkit';
 import { bulkBlock } from '../src/load/bulk-pattern.ts';
-import { takeBulk } from '../src/load/bulk-sink.ts';
+import { downloadBulk } from '../src/load/bulk-sink.ts';
 
 describe('one stream', () => {
   test('is taken whole', async () => {
     await using source = await answering((socket) => socket.end(bulkBlock().subarray(0, 100_000)));
-    assert.equal((await takeBulk(source.port, 100_000)).requestBytes, 7);
+    assert.equal((await downloadBulk(source.port, 100_000)).requestBytes, 7);
   });
 
   test('that is refused, reset, too short or not as sent fails, and nothing else does', async () => {
-    await assert.rejects(takeBulk(await freePort(), 10), /ECONNREFUSED/);
+    await assert.rejects(downloadBulk(await freePort(), 10), /ECONNREFUSED/);
     await using resetting = await answering((socket) => socket.resetAndDestroy());
-    await assert.rejects(takeBulk(resetting.port, 10), /ECONNRESET/);
+    await assert.rejects(downloadBulk(resetting.port, 10), /ECONNRESET/);
     await using short = await answering((socket) => socket.end(bulkBlock().subarray(0, 99)));
-    await assert.rejects(takeBulk(short.port, 100), /ended after 99 of 100 bytes/);
+    await assert.rejects(downloadBulk(short.port, 100), /ended after 99 of 100 bytes/);
     const foreign = bulkBlock().subarray(0, 100);
     foreign[50] = (foreign[50] ?? 0) ^ 1;
     await using lying = await answering((socket) => socket.end(foreign));
-    await assert.rejects(takeBulk(lying.port, 100), /some are not as sent/);
+    await assert.rejects(downloadBulk(lying.port, 100), /some are not as sent/);
   });
 });
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { collectGarbage, inspectorIn } from '../src/measure/collect-garbage.ts';
+import { collectGarbage, inspectorUrlIn } from '../src/measure/collect-garbage.ts';
 
 test('garbage is collected in the main thread and in the workers', async () => {
   await using child = await inspected(
@@ -39,7 +39,7 @@ async function inspected(source: string): Promise<Inspected> {
   const exited = once(child, 'exit');
   let inspector: string | undefined;
   for await (const line of createInterface({ input: child.stderr })) {
-    inspector = inspectorIn(line);
+    inspector = inspectorUrlIn(line);
     if (inspector !== undefined) break;
   }
   assert.ok(inspector !== undefined);

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { SourceSnapshot } from '@weir/controller';
-import { EMPTY_TABLE, heldFor, type Translation, translate } from '@weir/model';
+import { allocationsFor, EMPTY_TABLE, type Translation, translate } from '@weir/model';
 import { requireProgram, startRedis } from '@weir/testkit';
-import { Answering } from '../src/control/calls.ts';
-import { clusterOf, clusterSettings } from '../src/control/cluster.ts';
-import type { ControlCalls } from '../src/control/control-process.ts';
-import type { ChangeRow, StartRow } from '../src/control/control-result.ts';
-import { changeTable, startTable } from '../src/control/control-table.ts';
-import { Crew } from '../src/control/crew.ts';
+import { RpcProcess } from '../src/control/calls.ts';
+import { IN_MEMORY_CLUSTER_SETTINGS, inMemoryCluster } from '../src/control/cluster.ts';
+import type { ControllerRpc } from '../src/control/control-process.ts';
+import type { ChangeRow, ControllerStartRow } from '../src/control/control-result.ts';
+import { controlChangeTable, controllerStartTable } from '../src/control/control-table.ts';
+import { FollowerPool } from '../src/control/crew.ts';
 import { editsFor } from '../src/control/edits.ts';
-import { type MeasureOptions, measure } from '../src/control/measure.ts';
+import { type ClusterMeasurementOptions, measureCluster } from '../src/control/measure.ts';
 import type { ChangeScenario } from '../src/control/scenario-name.ts';
-import { digestOf } from '../src/control/table-digest.ts';
+import { tableDigest } from '../src/control/table-digest.ts';
 
 const scenarios: readonly ChangeScenario[] = ['endpoint', 'service', 'rollout', 'tenants'];
 const decided = (cluster: SourceSnapshot): Translation =>
-  translate({ ...cluster, settings: clusterSettings }, heldFor(EMPTY_TABLE));
+  translate({ ...cluster, settings: IN_MEMORY_CLUSTER_SETTINGS }, allocationsFor(EMPTY_TABLE));
 
 describe('the cluster of a control benchmark', () => {
   test('all of its Services are served on two nodes each, with ten endpoints', () => {
-    const { table, problems } = decided(clusterOf(30));
+    const { table, problems } = decided(inMemoryCluster(30));
     assert.deepEqual(problems, []);
     const entries = [...table.entries.values()];
     assert.equal(entries.filter(({ kind }) => kind === 'listener').length, 60);
@@ -29,7 +29,7 @@ describe('the cluster of a control benchmark', () => {
   });
 
   test('ten thousand Services are in a thousand namespaces, sorted as a source sorts', () => {
-    const { namespaces, services } = clusterOf(10_000);
+    const { namespaces, services } = inMemoryCluster(10_000);
     assert.equal(namespaces.length, 1_000);
     assert.equal(new Set(services.map(({ namespace }) => namespace)).size, 1_000);
     const keys = services.map(({ namespace, name }) => `${namespace} ${name}`);
@@ -38,8 +38,8 @@ describe('the cluster of a control benchmark', () => {
 
   for (const scenario of scenarios) {
     test(`each change of "${scenario}" changes the table, in every round, and brings no problem`, () => {
-      let cluster = clusterOf(4);
-      const digest = (): string => digestOf(decided(cluster).table);
+      let cluster = inMemoryCluster(4);
+      const digest = (): string => tableDigest(decided(cluster).table);
       // twice all of them: a change must not meet one that is as it would make it
       for (let round = 0; round < 8; round++) {
         for (const edit of editsFor('endpoint', round, cluster).slice(round % 2)) cluster = edit(cluster);
@@ -54,7 +54,7 @@ describe('the cluster of a control benchmark', () => {
   }
 
   test('tenants at once are a hundred, each with one of its Services', () => {
-    const before = clusterOf(300);
+    const before = inMemoryCluster(300);
     const [edit] = editsFor('tenants', 0, before);
     const after = edit?.(before) ?? before;
     const touched = after.slices.filter((slice, index) => slice !== before.slices[index]);
@@ -65,7 +65,7 @@ describe('the cluster of a control benchmark', () => {
 
 describe('the table of a control benchmark', () => {
   const started = { revision: 1, entries: 5, bytes: 2048, objectsKiB: 1024, residentKiB: 2048 };
-  const start = (services: number, ms: number, peakMiB: number): StartRow => ({
+  const start = (services: number, ms: number, peakMiB: number): ControllerStartRow => ({
     services,
     controllers: [{ ...started, ms, peakKiB: peakMiB * 1024 }],
     followerMs: 7,
@@ -81,40 +81,40 @@ describe('the table of a control benchmark', () => {
   });
 
   test('a start of 10,000 Services is judged by its worst, others are not', () => {
-    assert.match(startTable([start(10_000, 5_000, 600)]).join('\n'), /≤ 5000 ms, met; ≤ 600 MiB, met/);
-    assert.match(startTable([start(10_000, 5_001, 601)]).join('\n'), /≤ 5000 ms, missed; ≤ 600 MiB, missed/);
-    assert.doesNotMatch(startTable([start(1_000, 9_000, 900)]).join('\n'), /≤/);
+    assert.match(controllerStartTable([start(10_000, 5_000, 600)]).join('\n'), /≤ 5000 ms, met; ≤ 600 MiB, met/);
+    assert.match(controllerStartTable([start(10_000, 5_001, 601)]).join('\n'), /≤ 5000 ms, missed; ≤ 600 MiB, missed/);
+    assert.doesNotMatch(controllerStartTable([start(1_000, 9_000, 900)]).join('\n'), /≤/);
   });
 
   test('a change whose followers were not proved says so', () => {
-    assert.match(changeTable([change({ isProved: false }, 10)]).join('\n'), /endpoint \(not proved\)/);
-    assert.doesNotMatch(changeTable([change({}, 10)]).join('\n'), /not proved/);
+    assert.match(controlChangeTable([change({ isProved: false }, 10)]).join('\n'), /endpoint \(not proved\)/);
+    assert.doesNotMatch(controlChangeTable([change({}, 10)]).join('\n'), /not proved/);
   });
 
   test('a change is judged by its 99th percentile, with three followers only', () => {
-    assert.match(changeTable([change({}, 10, 59)]).join('\n'), /≤ 60 ms, met/);
-    assert.match(changeTable([change({}, 10, 70)]).join('\n'), /≤ 60 ms, missed/);
-    assert.match(changeTable([change({ services: 10 }, 10, 31)]).join('\n'), /≤ 30 ms, missed/);
-    assert.doesNotMatch(changeTable([change({ followers: 100 }, 10, 70)]).join('\n'), /≤/);
-    assert.doesNotMatch(changeTable([change({ scenario: 'tenants' }, 10, 70)]).join('\n'), /≤/);
+    assert.match(controlChangeTable([change({}, 10, 59)]).join('\n'), /≤ 60 ms, met/);
+    assert.match(controlChangeTable([change({}, 10, 70)]).join('\n'), /≤ 60 ms, missed/);
+    assert.match(controlChangeTable([change({ services: 10 }, 10, 31)]).join('\n'), /≤ 30 ms, missed/);
+    assert.doesNotMatch(controlChangeTable([change({ followers: 100 }, 10, 70)]).join('\n'), /≤/);
+    assert.doesNotMatch(controlChangeTable([change({ scenario: 'tenants' }, 10, 70)]).join('\n'), /≤/);
   });
 });
 
 describe('a control benchmark', requireProgram('redis-server'), () => {
-  const controllerOn = (context: TestContext, url: string, services: number): Answering<ControlCalls> => {
+  const controllerOn = (context: TestContext, url: string, services: number): RpcProcess<ControllerRpc> => {
     const program = new URL('../src/control/control-process.ts', import.meta.url);
-    const controller = new Answering<ControlCalls>(program, [url, 'test', services]);
+    const controller = new RpcProcess<ControllerRpc>(program, [url, 'test', services]);
     context.after(() => controller[Symbol.asyncDispose]());
     return controller;
   };
 
   test('measures every change at every follower, and a change costs less than the table', async (t) => {
     await using redis = await startRedis();
-    const options: MeasureOptions = {
+    const options: ClusterMeasurementOptions = {
       ...{ url: redis.url, services: 40, followers: 5, rounds: 2, starts: 1, scenarios },
       ...{ signal: t.signal, say: () => {} },
     };
-    const { start, changes, failure } = await measure(options);
+    const { start, changes, failure } = await measureCluster(options);
     assert.equal(failure, undefined);
     assert.ok(changes.every(({ isProved }) => isProved));
     const [controller] = start.controllers;
@@ -137,7 +137,7 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
   test('what was measured is kept when a later scenario fails, and said to be not proved', async () => {
     await using redis = await startRedis();
     const interruption = new AbortController();
-    const { start, changes, failure } = await measure({
+    const { start, changes, failure } = await measureCluster({
       ...{ url: redis.url, services: 10, followers: 2, rounds: 1, starts: 1, scenarios },
       signal: interruption.signal,
       say: (text) => {
@@ -159,10 +159,10 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
     await using redis = await startRedis();
     const controller = controllerOn(t, redis.url, 10);
     await controller.call('start');
-    await using crew = new Crew(redis.url, 'test');
+    await using crew = new FollowerPool(redis.url, 'test');
     await crew.growTo(2);
-    await crew.prove(await controller.call('digest'));
-    await assert.rejects(crew.prove('another table'), /a follower does not hold what the controller decided/);
+    await crew.verifyTables(await controller.call('digest'));
+    await assert.rejects(crew.verifyTables('another table'), /a follower does not hold what the controller decided/);
   });
 
   test('a controller that ends is said to have ended, not waited for', async (t) => {

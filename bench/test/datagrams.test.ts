@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { complaintsAboutDatagrams, type DatagramReport, runDatagrams } from '../src/load/datagrams.ts';
+import { type DatagramReport, datagramReportErrors, runDatagrams } from '../src/load/datagrams.ts';
 
 const report: DatagramReport = { sent: 10_000, roundTrips: 10_000, foreign: 0, lost: 0, ms: 1_000, messageBytes: 64 };
 
 describe('round trips of datagrams', () => {
   test('are complained about when none came back, one was foreign, or more than one in a thousand was lost', () => {
-    assert.deepEqual(complaintsAboutDatagrams(report), []);
-    assert.deepEqual(complaintsAboutDatagrams({ ...report, lost: 10 }), []);
-    assert.deepEqual(complaintsAboutDatagrams({ ...report, lost: 11 }), ['11 of 10000 datagrams were lost']);
-    assert.match(complaintsAboutDatagrams({ ...report, foreign: 1 })[0] ?? '', /^1 datagrams came back that were not/);
-    assert.match(complaintsAboutDatagrams({ ...report, roundTrips: 0 })[0] ?? '', /no datagram/);
+    assert.deepEqual(datagramReportErrors(report), []);
+    assert.deepEqual(datagramReportErrors({ ...report, lost: 10 }), []);
+    assert.deepEqual(datagramReportErrors({ ...report, lost: 11 }), ['11 of 10000 datagrams were lost']);
+    assert.match(datagramReportErrors({ ...report, foreign: 1 })[0] ?? '', /^1 datagrams came back that were not/);
+    assert.match(datagramReportErrors({ ...report, roundTrips: 0 })[0] ?? '', /no datagram/);
   });
 
   test('are counted, one at a time on each flow, until the time is over', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fairnessTable } from '../src/fairness/fairness-result.ts';
 import type { Flood } from '../src/fairness/flood.ts';
-import { latencyDuring } from '../src/fairness/victim.ts';
+import { measureVictimLatency } from '../src/fairness/victim.ts';
 
 const row = (subject: string, through: number) => {
   const figures = { quiet: [100, 100, 100], beside: [150, 160, 140], through: [through, through, through] };
@@ -37,7 +37,7 @@ describe('the fairness of a worker', () => {
         return Promise.reject(new Error('the flood failed'));
       },
     };
-    await assert.rejects(latencyDuring({ flood, flooded: ports, seconds: 1 }, ports), /the flood failed/);
+    await assert.rejects(measureVictimLatency({ flood, flooded: ports, seconds: 1 }, ports), /the flood failed/);
     assert.equal(asked.length, 1);
   });
 });

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { echoServer } from '@weir/testkit';
-import { resultsFor } from '../src/l4/measure-latency.ts';
-import { highestRate } from '../src/load/highest-rate.ts';
-import { Latencies } from '../src/load/latencies.ts';
+import { latencyResults } from '../src/l4/measure-latency.ts';
+import { findHighestRate } from '../src/load/highest-rate.ts';
+import { LatencyHistogram } from '../src/load/latencies.ts';
 import { runOpenLoop } from '../src/load/open-loop.ts';
-import type { Reading } from '../src/report/result.ts';
+import type { L4Reading } from '../src/report/result.ts';
 
 describe('latencies', () => {
   test('the percentile is the least that so many do not exceed, in µs', () => {
-    const latencies = new Latencies();
+    const latencies = new LatencyHistogram();
     for (let ms = 1; ms <= 100; ms++) latencies.add(ms);
     assert.equal(latencies.percentile(0.5), 50_000);
     assert.equal(latencies.percentile(0.99), 99_000);
@@ -18,7 +18,7 @@ describe('latencies', () => {
   });
 
   test('more than a second counts as a second, and none has no percentile', () => {
-    const latencies = new Latencies();
+    const latencies = new LatencyHistogram();
     assert.equal(latencies.percentile(0.5), Number.NaN);
     latencies.add(90_000);
     assert.equal(latencies.percentile(0.5), 1_000_000);
@@ -34,19 +34,19 @@ describe('the highest rate', () => {
     };
 
   test('is found to 1 part in 16 of the one that failed first', async () => {
-    const rate = await highestRate(upTo(21_000), { from: 1_000, upTo: 1_000_000 });
+    const rate = await findHighestRate(upTo(21_000), { from: 1_000, upTo: 1_000_000 });
     assert.ok(rate <= 21_000 && rate > 21_000 - 1_000, String(rate));
   });
 
   test('is the least when nothing above it holds, and is never tried beyond the most', async () => {
-    assert.equal(await highestRate(upTo(500), { from: 1_000, upTo: 8_000 }), 1_000);
+    assert.equal(await findHighestRate(upTo(500), { from: 1_000, upTo: 8_000 }), 1_000);
     const tried: number[] = [];
-    assert.equal(await highestRate(upTo(Number.POSITIVE_INFINITY, tried), { from: 1_000, upTo: 8_000 }), 8_000);
+    assert.equal(await findHighestRate(upTo(Number.POSITIVE_INFINITY, tried), { from: 1_000, upTo: 8_000 }), 8_000);
     assert.deepEqual(tried, [2_000, 4_000, 8_000]);
   });
 });
 
-const turn = (p50: number, p99: number): { p50: Reading; p99: Reading } => {
+const turn = (p50: number, p99: number): { p50: L4Reading; p99: L4Reading } => {
   const reading = { userMs: 1, systemMs: 1, count: 1, ms: 1 };
   return { p50: { ...reading, figure: p50 }, p99: { ...reading, figure: p99 } };
 };
@@ -56,7 +56,7 @@ test('the median is judged by what is added to the echo of the same round, the 9
     ['weir', [turn(50, 900), turn(70, 800)]],
     ['direct', [turn(20, 5_000), turn(30, 100)]],
   ] as const);
-  const [whole, added, longest] = resultsFor('latency', turns);
+  const [whole, added, longest] = latencyResults('latency', turns);
   const figures = (result: typeof whole): unknown => result?.readings.weir?.map(({ figure }) => figure);
   assert.deepEqual(
     [figures(whole), figures(added), figures(longest)],

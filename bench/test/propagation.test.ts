@@ -2,25 +2,28 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { DEFAULT_SETTINGS, EMPTY_TABLE, entriesOf, heldFor, translate } from '@weir/model';
+import { allocationsFor, DEFAULT_FLEET_SETTINGS, EMPTY_TABLE, entriesOf, translate } from '@weir/model';
 import { freePort, requireProgram, startRedis } from '@weir/testkit';
-import { ask } from '../src/propagation/ask.ts';
-import { startBackend } from '../src/propagation/backend.ts';
+import { requestOnce } from '../src/propagation/ask.ts';
+import { startNamedEndpoint } from '../src/propagation/backend.ts';
 import { changedServices } from '../src/propagation/changed-services.ts';
-import { judge, type Move } from '../src/propagation/judge.ts';
+import { type EndpointChange, evaluateResponses } from '../src/propagation/judge.ts';
 import { measureRun } from '../src/propagation/measure-run.ts';
-import { memoryCluster, withEndpoint } from '../src/propagation/memory-cluster.ts';
+import { propagationCluster, withServiceEndpoint } from '../src/propagation/memory-cluster.ts';
 import { loopbackNodes } from '../src/propagation/places.ts';
 import { poll } from '../src/propagation/poll.ts';
 import type { PropagationRow } from '../src/propagation/propagation-result.ts';
-import { propagationTable, wrongIn } from '../src/propagation/propagation-table.ts';
+import { propagationTable, wrongAnswerCount } from '../src/propagation/propagation-table.ts';
 
 const backends = { A: { host: '127.0.0.1', port: 8_001 }, B: { host: '127.0.0.1', port: 8_002 } };
 
 describe('the cluster of a propagation benchmark', () => {
   test('those that are changed are on all nodes, the others on two, and nothing is refused', () => {
-    const cluster = memoryCluster({ services: 40, nodes: loopbackNodes(), backends });
-    const { table, problems } = translate({ ...cluster, settings: DEFAULT_SETTINGS }, heldFor(EMPTY_TABLE));
+    const cluster = propagationCluster({ services: 40, nodes: loopbackNodes(), backends });
+    const { table, problems } = translate(
+      { ...cluster, settings: DEFAULT_FLEET_SETTINGS },
+      allocationsFor(EMPTY_TABLE),
+    );
     assert.deepEqual(problems, []);
     const changed = changedServices(40);
     assert.deepEqual(changed, [0, 4, 8, 12, 16, 20, 24, 28, 32, 36]);
@@ -32,8 +35,8 @@ describe('the cluster of a propagation benchmark', () => {
   });
 
   test('a change moves one endpoint and leaves all other objects what they are', () => {
-    const cluster = memoryCluster({ services: 3, nodes: loopbackNodes(), backends });
-    const moved = withEndpoint(cluster, 1, backends.B);
+    const cluster = propagationCluster({ services: 3, nodes: loopbackNodes(), backends });
+    const moved = withServiceEndpoint(cluster, 1, backends.B);
     assert.equal(moved.slices[1]?.ports[0]?.port, 8_002);
     assert.equal(moved.slices[0], cluster.slices[0]);
     assert.equal(moved.services, cluster.services);
@@ -41,20 +44,20 @@ describe('the cluster of a propagation benchmark', () => {
 });
 
 describe('the judge of a propagation benchmark', () => {
-  const move: Move = { from: 'A', to: 'B', beganAt: 10, writtenAt: 11 };
+  const move: EndpointChange = { from: 'A', to: 'B', beganAt: 10, writtenAt: 11 };
   const answers = (...said: string[]) =>
     said.map((each, index) => ({ said: each, startedAt: index * 10, endedAt: index * 10 + 5 }));
 
   test('counts from the write to the first right answer', () => {
-    assert.deepEqual(judge(answers('A', 'A', 'A', 'B', 'B'), move), { ms: 24, answers: 5, wrong: [] });
+    assert.deepEqual(evaluateResponses(answers('A', 'A', 'A', 'B', 'B'), move), { ms: 24, answers: 5, wrong: [] });
   });
 
   test('says nothing where no answer was right', () => {
-    assert.equal(judge(answers('A', 'A', 'ECONNREFUSED'), move), undefined);
+    assert.equal(evaluateResponses(answers('A', 'A', 'ECONNREFUSED'), move), undefined);
   });
 
   test('finds the old endpoint after the new one, errors at any time, and what comes before the write', () => {
-    const wrong = (...said: string[]) => judge(answers(...said), move)?.wrong;
+    const wrong = (...said: string[]) => evaluateResponses(answers(...said), move)?.wrong;
     assert.deepEqual(wrong('A', 'A', 'B', 'A', 'B'), ['A 5.0 ms after B']);
     assert.deepEqual(wrong('A', 'ECONNREFUSED', 'B', 'ECONNRESET'), ['ECONNREFUSED', 'ECONNRESET']);
     assert.deepEqual(wrong('B', 'B'), ['B before the write']);
@@ -62,16 +65,16 @@ describe('the judge of a propagation benchmark', () => {
   });
 
   test('a right answer before the writer has heard of its write took no time', () => {
-    assert.equal(judge(answers('A', 'B'), { ...move, writtenAt: 40 })?.ms, 0);
+    assert.equal(evaluateResponses(answers('A', 'B'), { ...move, writtenAt: 40 })?.ms, 0);
   });
 });
 
 describe('the client of a propagation benchmark', () => {
   test('asks until some answers after the first right one', { timeout: 20_000 }, async () => {
-    await using backend = await startBackend('A', { host: '127.0.0.1', port: 0 });
-    const { begun, answers } = poll(backend.place, 'A');
-    await begun;
-    const list = await answers;
+    await using backend = await startNamedEndpoint('A', { host: '127.0.0.1', port: 0 });
+    const { firstResponse, responses } = poll(backend.address, 'A');
+    await firstResponse;
+    const list = await responses;
     assert.deepEqual([...new Set(list.map(({ said }) => said))], ['A']);
     assert.ok(list.length > 5);
     for (const [index, { startedAt, endedAt }] of list.entries()) {
@@ -80,7 +83,7 @@ describe('the client of a propagation benchmark', () => {
   });
 
   test('tells a refused, a reset and an empty connection from an answer', async () => {
-    const refused = await ask({ host: '127.0.0.1', port: await freePort() });
+    const refused = await requestOnce({ host: '127.0.0.1', port: await freePort() });
     assert.equal(refused.said, 'ECONNREFUSED');
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -89,9 +92,9 @@ describe('the client of a propagation benchmark', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    assert.equal((await ask({ host: '127.0.0.1', port })).said, 'ECONNRESET');
+    assert.equal((await requestOnce({ host: '127.0.0.1', port })).said, 'ECONNRESET');
     server.on('odd', () => undefined);
-    assert.equal((await ask({ host: '127.0.0.1', port })).said, 'closed without an answer');
+    assert.equal((await requestOnce({ host: '127.0.0.1', port })).said, 'closed without an answer');
     server.close();
   });
 });
@@ -114,7 +117,7 @@ describe('the table of a propagation benchmark', () => {
 
   test('says how many answers were wrong', () => {
     const wrong = { ...row(10, 5), changes: [{ ms: [1, 2, 3], answers: 30, wrong: 2 }] };
-    assert.equal(wrongIn(wrong), 2);
+    assert.equal(wrongAnswerCount(wrong), 2);
     assert.match(propagationTable([wrong]).join('\n'), /\| 30 +\| 2 +\|/);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseSchedstat, queuedMsOf } from '../src/measure/queued-time.ts';
+import { parseSchedstat, runQueueMsOf } from '../src/measure/queued-time.ts';
 
 test('the time in the queue is the second figure of schedstat', () => {
   assert.equal(parseSchedstat('1116000000 246500000 977\n'), 246.5);
@@ -8,5 +8,5 @@ test('the time in the queue is the second figure of schedstat', () => {
 });
 
 test('it is told of a process that runs', () => {
-  assert.ok(queuedMsOf(process.pid) >= 0);
+  assert.ok(runQueueMsOf(process.pid) >= 0);
 });

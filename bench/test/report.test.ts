@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { reasonNotToKeep } from '../src/report/reason-not-to-keep.ts';
-import { type Reading, type Result, summariesFor } from '../src/report/result.ts';
-import { tableFor } from '../src/report/table.ts';
+import { reasonToDiscard } from '../src/report/reason-not-to-keep.ts';
+import { type L4Reading, type L4Result, summariesFor } from '../src/report/result.ts';
+import { l4Table } from '../src/report/table.ts';
 
-const reading = (figure: number): Reading => ({ figure, userMs: 250, systemMs: 750, count: 1000, ms: 2000 });
+const reading = (figure: number): L4Reading => ({ figure, userMs: 250, systemMs: 750, count: 1000, ms: 2000 });
 
 const kept = {
   name: 'kept connections',
@@ -34,7 +34,7 @@ const variant = {
   readings: { weir: [reading(10), reading(10)], 'weir-limits': [reading(11), reading(11)] },
 } as const;
 
-const result: Result = {
+const result: L4Result = {
   at: '2026-03-04T05:06:07.000Z',
   commit: 'abc1234',
   modified: false,
@@ -65,7 +65,7 @@ describe('a report', () => {
   });
 
   test("is a Markdown table that says whether each of Weir's bars is met", () => {
-    const lines = tableFor(result).split('\n');
+    const lines = l4Table(result).split('\n');
     assert.equal(lines[0], '2026-03-04, abc1234, 2 × a processor, 2 rounds of 1 s');
     assert.deepEqual(cellsOf(result, 'weir'), [
       ...['kept connections', 'µs of CPU per request', 'weir', '17.0', '13.5–20.5', '25 %'],
@@ -86,7 +86,7 @@ describe('a report', () => {
 
   test('says who took part and how, and who was left out and why', () => {
     assert.match(
-      tableFor({
+      l4Table({
         ...result,
         subjects: [{ name: 'weir', description: 'one worker' }],
         leftOut: ['envoy, since it is not there'],
@@ -97,16 +97,16 @@ describe('a report', () => {
 
   test('is kept when Weir and HAProxy ran in ten pairs or more of every scenario, unprofiled', () => {
     const good = { pairs: 10, subjects: ['weir', 'haproxy'] } as const;
-    assert.equal(reasonNotToKeep(good), undefined);
-    assert.match(reasonNotToKeep({ ...good, pairs: 9 }) ?? '', /10 pairs/);
-    assert.match(reasonNotToKeep({ ...good, subjects: ['weir', 'pipe'] }) ?? '', /haproxy/);
-    assert.match(reasonNotToKeep({ ...good, only: ['udp'] }) ?? '', /all scenarios/);
-    assert.match(reasonNotToKeep({ ...good, profile: 'x' }) ?? '', /profiled/);
+    assert.equal(reasonToDiscard(good), undefined);
+    assert.match(reasonToDiscard({ ...good, pairs: 9 }) ?? '', /10 pairs/);
+    assert.match(reasonToDiscard({ ...good, subjects: ['weir', 'pipe'] }) ?? '', /haproxy/);
+    assert.match(reasonToDiscard({ ...good, only: ['udp'] }) ?? '', /all scenarios/);
+    assert.match(reasonToDiscard({ ...good, profile: 'x' }) ?? '', /profiled/);
   });
 });
 
-function cellsOf(of: Result, subject: string): string[] {
-  const rows = tableFor(of)
+function cellsOf(of: L4Result, subject: string): string[] {
+  const rows = l4Table(of)
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
   return (rows.find((cells) => cells[3] === subject) ?? []).slice(1, -1);

@@ -1,49 +1,49 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findingsFor, slack } from '../src/soak/check.ts';
-import { emptyDatagramTally } from '../src/soak/datagram-clients.ts';
-import type { ServiceCount } from '../src/soak/proxy-self-view.ts';
-import type { Reading } from '../src/soak/reading.ts';
-import type { ResidentKind } from '../src/soak/resident-kinds.ts';
-import { type ServiceName, serviceNames } from '../src/soak/services.ts';
-import { emptyTally, type Tally } from '../src/soak/tally.ts';
+import { ALLOWED_GROWTH, findingsFor } from '../src/soak/check.ts';
+import { emptyDatagramTotals } from '../src/soak/datagram-clients.ts';
+import type { ServiceView } from '../src/soak/proxy-self-view.ts';
+import type { SoakResult } from '../src/soak/reading.ts';
+import type { MemoryKind } from '../src/soak/resident-kinds.ts';
+import { SERVICE_NAMES, type ServiceName } from '../src/soak/services.ts';
+import { type ClientTotals, emptyClientTotals } from '../src/soak/tally.ts';
 
 /** Each Service had two connections: one ended well and one was reset by its client. */
-function goodReading(): Reading {
+function goodReading(): SoakResult {
   const rest = {
     files: { tcp: 1, file: 11 },
     residentKiB: { malloc: 40_000, 'V8 and large buffers': 70_000, 'machine code': 7_000, stacks: 400, files: 62_600 },
     malloc: { used: 30_000_000, free: 40_000_000 },
     heapBytes: { main: 40_000_000, workers: 20_000_000 },
   };
-  const count = (name: ServiceName): ServiceCount => ({
+  const count = (name: ServiceName): ServiceView => ({
     name,
     active: 0,
     counters: { receivedBytes: 150, sentBytes: 120, connections: 2 },
     outcomes: { completed: 1, 'reset-by-client': 1 },
   });
-  const tally: Tally = {
-    ...emptyTally(),
+  const tally: ClientTotals = {
+    ...emptyClientTotals(),
     established: 2,
-    ends: { ...emptyTally().ends, clean: 1, left: 1 },
+    clientOutcomes: { ...emptyClientTotals().clientOutcomes, clean: 1, left: 1 },
     cleanSent: 100,
     cleanRead: 100,
     otherSent: 60,
     otherRead: 15,
   };
-  const datagrams = { ...emptyDatagramTally(), sockets: 2, answered: 2, sentBytes: 150, readBytes: 120 };
+  const datagramTotals = { ...emptyDatagramTotals(), sockets: 2, answered: 2, sentBytes: 150, readBytes: 120 };
   const endpoint = { connections: 2, open: 0, read: 150, written: 130 };
   return {
     before: rest,
     after: rest,
-    view: { workers: 2, connections: 0, services: serviceNames.map(count) },
+    view: { workers: 2, connections: 0, services: SERVICE_NAMES.map(count) },
     ledger: of(() => ({ receivedBytes: 150, sentBytes: 120, connections: 2 })),
-    tallies: of((name) => (name === 'calm' ? { ...tally, otherSent: 50 } : tally)),
-    datagrams,
-    endpoints: of(() => endpoint),
+    clientTotals: of((name) => (name === 'calm' ? { ...tally, otherSent: 50 } : tally)),
+    datagramTotals,
+    endpointTotals: of(() => endpoint),
     workers: 2,
-    workersEnded: 0,
-    said: '',
+    endedWorkers: 0,
+    proxyLog: '',
     exit: { code: 0, signal: null },
   };
 }
@@ -53,7 +53,7 @@ describe('the checks of a soak', () => {
     assert.deepEqual(findingsFor(goodReading()), []);
   });
 
-  const leaks: readonly (readonly [string, (good: Reading) => Reading, RegExp])[] = [
+  const leaks: readonly (readonly [string, (good: SoakResult) => SoakResult, RegExp])[] = [
     [
       'a connection that is still active',
       (good) => withCount(good, { active: 1 }, { connections: 1 }),
@@ -98,32 +98,32 @@ describe('the checks of a soak', () => {
       'a descriptor of a kind too many',
       (good) => ({
         ...good,
-        after: { ...good.after, files: { tcp: 1, file: 11, 'socket without peer': slack.files + 1 } },
+        after: { ...good.after, files: { tcp: 1, file: 11, 'socket without peer': ALLOWED_GROWTH.files + 1 } },
       }),
       /^3 descriptors of kind "socket without peer", and 0 before$/,
     ],
     [
       'memory allocated by native code and never freed',
       (good) => {
-        const used = good.before.malloc.used + slack.mallocBytes + 1;
+        const used = good.before.malloc.used + ALLOWED_GROWTH.mallocBytes + 1;
         return { ...good, after: { ...good.after, malloc: { ...good.before.malloc, used } } };
       },
       /^what malloc has given and not got back went from 28\.6 MiB to 30\.6 MiB$/,
     ],
     [
       'memory that is mapped past malloc and never given back',
-      (good) => withResident(good, 'V8 and large buffers', slack.heldBytes / 1024 + 1),
+      (good) => withResident(good, 'V8 and large buffers', ALLOWED_GROWTH.heldBytes / 1024 + 1),
       /^memory in use went from 165\.3 MiB to 177\.3 MiB$/,
     ],
     [
       'malloc that keeps ever more',
-      (good) => withResident(good, 'malloc', slack.residentBytes / 1024 + 1),
+      (good) => withResident(good, 'malloc', ALLOWED_GROWTH.residentBytes / 1024 + 1),
       /^resident memory went from 175\.8 MiB to 199\.8 MiB$/,
     ],
     [
       'a heap that grows',
       (good) => {
-        const workers = good.before.heapBytes.workers + slack.heapBytes + 1;
+        const workers = good.before.heapBytes.workers + ALLOWED_GROWTH.heapBytes + 1;
         return { ...good, after: { ...good.after, heapBytes: { ...good.before.heapBytes, workers } } };
       },
       /^the heap of workers went from 19\.1 MiB to 23\.1 MiB$/,
@@ -156,18 +156,18 @@ describe('the checks of a soak', () => {
     ['a Service that the ledger lacks', (good) => ({ ...good, ledger: {} }), /^calm: it is not in the ledger$/],
     [
       'a client that waits for ever',
-      (good) => withTally(good, { ends: { ...good.tallies.calm.ends, stuck: 1 } }),
+      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, stuck: 1 } }),
       /^calm: 1 clients were left waiting$/,
     ],
     [
       "a byte of somebody else's",
-      (good) => withTally(good, { ends: { ...good.tallies.calm.ends, foreign: 1 } }),
+      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, foreign: 1 } }),
       /^calm: 1 clients got a byte that was not theirs$/,
     ],
     ['load that never came', (good) => withTally(good, { established: 0 }), /^calm: no client has ever connected$/],
     [
       'a worker that ended by itself',
-      (good) => ({ ...good, said: '{"msg":"worker ended and is replaced"}\n' }),
+      (good) => ({ ...good, proxyLog: '{"msg":"worker ended and is replaced"}\n' }),
       /^1 workers ended, and 0 were ended on purpose$/,
     ],
     [
@@ -177,7 +177,7 @@ describe('the checks of a soak', () => {
     ],
     [
       'what a connection threw',
-      (good) => ({ ...good, said: '{"msg":"connection failed"}\n' }),
+      (good) => ({ ...good, proxyLog: '{"msg":"connection failed"}\n' }),
       /^1 connections ended by a mistake of the proxy/,
     ],
     [
@@ -204,7 +204,7 @@ describe('the checks of a soak', () => {
   });
 
   test('what was reset while listeners closed may never have been seen', () => {
-    const reading = withTally(goodReading(), { established: 4, unseen: 2 });
+    const reading = withTally(goodReading(), { established: 4, possiblyUnseen: 2 });
     assert.deepEqual(findingsFor(reading), []);
     assert.deepEqual(findingsFor(withTally(reading, { established: 5 })), [
       'calm: 2 outcomes, and clients connected 3 to 5 times',
@@ -213,20 +213,20 @@ describe('the checks of a soak', () => {
 });
 
 function of<T>(value: (name: ServiceName) => T): Record<ServiceName, T> {
-  return Object.fromEntries(serviceNames.map((name) => [name, value(name)])) as Record<ServiceName, T>;
+  return Object.fromEntries(SERVICE_NAMES.map((name) => [name, value(name)])) as Record<ServiceName, T>;
 }
 
 function withCount(
-  reading: Reading,
-  change: Partial<ServiceCount>,
+  reading: SoakResult,
+  change: Partial<ServiceView>,
   view: { connections?: number } = {},
   of: ServiceName = 'calm',
-): Reading {
+): SoakResult {
   const services = reading.view.services.map((count) => (count.name === of ? { ...count, ...change } : count));
   return { ...reading, view: { ...reading.view, ...view, services } };
 }
 
-function withResident(reading: Reading, kind: ResidentKind, grownKiB: number): Reading {
+function withResident(reading: SoakResult, kind: MemoryKind, grownKiB: number): SoakResult {
   const { residentKiB } = reading.before;
   return {
     ...reading,
@@ -235,11 +235,11 @@ function withResident(reading: Reading, kind: ResidentKind, grownKiB: number): R
 }
 
 /** In the proxy and in the ledger alike. */
-function withBytes(reading: Reading, what: 'receivedBytes' | 'sentBytes', bytes: number): Reading {
+function withBytes(reading: SoakResult, what: 'receivedBytes' | 'sentBytes', bytes: number): SoakResult {
   const counters = { receivedBytes: 150, sentBytes: 120, connections: 2, [what]: bytes };
   return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, calm: counters } };
 }
 
-function withTally(reading: Reading, change: Partial<Tally>): Reading {
-  return { ...reading, tallies: { ...reading.tallies, calm: { ...reading.tallies.calm, ...change } } };
+function withTally(reading: SoakResult, change: Partial<ClientTotals>): SoakResult {
+  return { ...reading, clientTotals: { ...reading.clientTotals, calm: { ...reading.clientTotals.calm, ...change } } };
 }

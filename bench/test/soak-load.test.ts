@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { play } from '../src/soak/client.ts';
+import { runTcpClient } from '../src/soak/client.ts';
 import { clientHello } from '../src/soak/client-hello.ts';
-import { addKinds, countByKind } from '../src/soak/open-files.ts';
-import { randomFrom } from '../src/soak/random.ts';
-import { type Character, type Step, scriptFor, trustedScript } from '../src/soak/script.ts';
-import type { Played } from '../src/soak/tally.ts';
+import { addSocketKinds, countDescriptorsByKind } from '../src/soak/open-files.ts';
+import { seededRandom } from '../src/soak/random.ts';
+import { type ClientProfile, type Step, scriptFor, scriptWithProxyHeader } from '../src/soak/script.ts';
+import type { ClientResult } from '../src/soak/tally.ts';
 
 const host = 'sealed.example.com';
 
 describe('the clients of a soak', () => {
   test('the same seed does the same again', () => {
-    for (const character of ['calm', 'rough', 'sealed', 'hopeful'] satisfies Character[]) {
+    for (const character of ['calm', 'rough', 'sealed', 'hopeful'] satisfies ClientProfile[]) {
       const scripts = (seed: number): Step[][] => {
-        const random = randomFrom(seed);
+        const random = seededRandom(seed);
         return Array.from({ length: 50 }, () => scriptFor(character, random, host));
       };
       assert.deepEqual(scripts(7), scripts(7));
@@ -24,7 +24,7 @@ describe('the clients of a soak', () => {
   });
 
   test('calm clients end by FIN both ways, whatever they do', () => {
-    const random = randomFrom(3);
+    const random = seededRandom(3);
     for (let time = 0; time < 200; time++) {
       const kinds = scriptFor('calm', random, host).map(({ kind }) => kind);
       assert.deepEqual(kinds.slice(-2), ['finish', 'ended']);
@@ -32,9 +32,9 @@ describe('the clients of a soak', () => {
   });
 
   test('whoever comes through a load balancer begins with what the proxy takes for itself', () => {
-    const random = randomFrom(3);
+    const random = seededRandom(3);
     for (let time = 0; time < 200; time++) {
-      const [first, ...others] = trustedScript('calm', random, host);
+      const [first, ...others] = scriptWithProxyHeader('calm', random, host);
       assert.ok(first?.kind === 'say' && first.uncounted);
       assert.ok(others.every((step) => step.kind !== 'say' || !step.uncounted));
     }
@@ -100,11 +100,11 @@ describe('open files', () => {
   test('are counted by kind, and sockets by what the kernel knows of them', () => {
     const kinds = new Map<string, string>();
     const tcp = 'sl local rem st tx tr retr uid timeout inode\n';
-    addKinds(kinds, 'tcp', `${tcp}0: A:1 B:0 0A 0:0 0:0 0 0 0 11 1\n1: A:1 B:2 01 0:0 0:0 0 0 0 12 1\n`);
-    addKinds(kinds, 'udp6', `${tcp}0: A:1 B:0 07 0:0 0:0 0 0 0 13 1\n`);
-    addKinds(kinds, 'unix', 'Num RefCount Protocol Flags Type St Inode Path\nff: 2 0 0 1 3 14\n');
+    addSocketKinds(kinds, 'tcp', `${tcp}0: A:1 B:0 0A 0:0 0:0 0 0 0 11 1\n1: A:1 B:2 01 0:0 0:0 0 0 0 12 1\n`);
+    addSocketKinds(kinds, 'udp6', `${tcp}0: A:1 B:0 07 0:0 0:0 0 0 0 13 1\n`);
+    addSocketKinds(kinds, 'unix', 'Num RefCount Protocol Flags Type St Inode Path\nff: 2 0 0 1 3 14\n');
     const sockets = [11, 12, 13, 14, 15].map((inode) => `socket:[${inode}]`);
-    assert.deepEqual(countByKind([...sockets, 'pipe:[7]', 'anon_inode:[eventpoll]', '/dev/null'], kinds), {
+    assert.deepEqual(countDescriptorsByKind([...sockets, 'pipe:[7]', 'anon_inode:[eventpoll]', '/dev/null'], kinds), {
       'tcp listener': 1,
       tcp: 1,
       udp: 1,
@@ -121,7 +121,7 @@ async function against(
   t: TestContext,
   serve: (socket: Socket) => void,
   script: readonly Step[],
-): Promise<Played | undefined> {
+): Promise<ClientResult | undefined> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
     serve(socket);
@@ -131,7 +131,7 @@ async function against(
   return playAt((server.address() as AddressInfo).port, script);
 }
 
-function playAt(port: number, script: readonly Step[]): Promise<Played | undefined> {
+function playAt(port: number, script: readonly Step[]): Promise<ClientResult | undefined> {
   const { signal } = new AbortController();
-  return play({ port, source: '127.0.0.1', script, isEcho: true, key: 5, onConnect: () => {}, signal });
+  return runTcpClient({ port, source: '127.0.0.1', script, isEcho: true, key: 5, onConnect: () => {}, signal });
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { collectGarbage, inspectorIn } from '../src/measure/collect-garbage.ts';
+import { collectGarbage, inspectorUrlIn } from '../src/measure/collect-garbage.ts';
 import { residentKiB } from '../src/measure/resident-memory.ts';
 import { Inspector } from '../src/soak/inspector.ts';
-import { mallocBytes, parseMallocInfo } from '../src/soak/malloc.ts';
-import { parseKinds, residentKinds } from '../src/soak/resident-kinds.ts';
+import { parseMallocInfo, readMallocBytes } from '../src/soak/malloc.ts';
+import { parseSmaps, residentKiBByKind } from '../src/soak/resident-kinds.ts';
 
 const blocks = 1_000;
 const blockBytes = 4_000;
@@ -26,14 +26,14 @@ describe('memory as a soak reads it', () => {
       mapping('7f59b9001000-7f59b9801000 rw-p', '', 40),
       mapping('7ffd1c5a0000-7ffd1c5c2000 rw-p', '[stack]', 60),
     ].join('');
-    assert.deepEqual(parseKinds(smaps), {
+    assert.deepEqual(parseSmaps(smaps), {
       malloc: 31_000 + 19_000,
       'V8 and large buffers': 300 + 7_000,
       'machine code': 4_000,
       stacks: 100,
       files: 60_000,
     });
-    assert.throws(() => parseKinds('Rss: 1 kB\n'), /not \/proc/);
+    assert.throws(() => parseSmaps('Rss: 1 kB\n'), /not \/proc/);
   });
 
   test('malloc has what it was asked for, and what of it is free', () => {
@@ -56,13 +56,13 @@ describe('memory as a soak reads it', () => {
     await using child = await spawnProcess({
       command: process.execPath,
       args: ['--no-warnings', '--inspect=127.0.0.1:0', '--eval', 'setInterval(() => {}, 60_000)'],
-      readyWhen: (output) => inspectorIn(output) !== undefined,
+      readyWhen: (output) => inspectorUrlIn(output) !== undefined,
     });
-    const url = inspectorIn(child.output()) ?? '';
+    const url = inspectorUrlIn(child.output()) ?? '';
     using inspector = await Inspector.connect(url);
     const read = async (): Promise<{ used: number; free: number }> => {
       await collectGarbage(url);
-      return mallocBytes(inspector, join(path, 'malloc.xml'));
+      return readMallocBytes(inspector, join(path, 'malloc.xml'));
     };
     // Its value is nothing, for the inspector would keep it.
     const evaluate = (statement: string): Promise<unknown> =>
@@ -76,7 +76,7 @@ describe('memory as a soak reads it', () => {
     assert.ok(kept.used - before.used > least, `${kept.used - before.used} bytes more are in use`);
     assert.ok(kept.used - after.used > least, `${kept.used - after.used} bytes less are in use`);
     assert.ok(after.free > 0);
-    const kinds = residentKinds(child.pid);
+    const kinds = residentKiBByKind(child.pid);
     const sum = Object.values(kinds).reduce((all, kib) => all + kib, 0);
     assert.ok(Math.abs(sum - residentKiB(child.pid)) < 2_048, `${sum} KiB in all`);
     assert.ok(kinds.malloc > 0 && kinds.files > 0 && kinds.stacks > 0 && kinds['machine code'] > 0);

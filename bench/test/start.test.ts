@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { EMPTY_TABLE, entriesOf, heldFor, translate } from '@weir/model';
+import { allocationsFor, EMPTY_TABLE, entriesOf, translate } from '@weir/model';
 import { requireProgram, startRedis } from '@weir/testkit';
-import { clusterSettings } from '../src/control/cluster.ts';
+import { IN_MEMORY_CLUSTER_SETTINGS } from '../src/control/cluster.ts';
 import { parseStartArguments } from '../src/start/arguments.ts';
-import { buildProxy } from '../src/start/built-proxy.ts';
-import { measureShares } from '../src/start/measure-shares.ts';
+import { compileProxy } from '../src/start/built-proxy.ts';
+import { measureStarts } from '../src/start/measure-shares.ts';
 import { startCluster } from '../src/start/start-cluster.ts';
-import type { StartRow } from '../src/start/start-result.ts';
-import { startTable } from '../src/start/start-table.ts';
+import type { ProxyStartRow } from '../src/start/start-result.ts';
+import { proxyStartTable } from '../src/start/start-table.ts';
 
 const node = { name: 'start-1', address: '127.93.1.1' };
 
@@ -16,7 +16,10 @@ describe('the cluster of a start', () => {
   for (const here of [1, 12, 40]) {
     test(`of 40 Services ${here} are on the node, all are served, and each has ten endpoints`, () => {
       const cluster = startCluster({ services: 40, here, node });
-      const { table, problems } = translate({ ...cluster, settings: clusterSettings }, heldFor(EMPTY_TABLE));
+      const { table, problems } = translate(
+        { ...cluster, settings: IN_MEMORY_CLUSTER_SETTINGS },
+        allocationsFor(EMPTY_TABLE),
+      );
       assert.deepEqual(problems, []);
       const listeners = entriesOf(table, 'listener');
       assert.equal(listeners.length, 80);
@@ -34,7 +37,7 @@ test('a start is asked for in whole numbers, and no node has more Services than 
 });
 
 describe('the table of a start', () => {
-  const row: StartRow = {
+  const row: ProxyStartRow = {
     entries: 41_000,
     here: 10_000,
     wanted: 10_000,
@@ -44,7 +47,7 @@ describe('the table of a start', () => {
   };
 
   test('judges the median and the largest process of those that serve all, and the wait of each', () => {
-    const [, , cells = ''] = startTable([row]);
+    const [, , cells = ''] = proxyStartTable([row]);
     assert.match(
       cells,
       /\| 2000 \(1000–3000\) +\| 900 +\| 250 +\| 400 +\| ≤ 2000 ms, met \(1\.00 ×\); ≤ 400 MiB, met \(1\.00 ×\) +\|/,
@@ -53,7 +56,7 @@ describe('the table of a start', () => {
   });
 
   test('a share of them has no bar of its start', () => {
-    const [, , cells = ''] = startTable([{ ...row, here: 200, wanted: 200 }]);
+    const [, , cells = ''] = proxyStartTable([{ ...row, here: 200, wanted: 200 }]);
     assert.doesNotMatch(cells, /2000 ms/);
   });
 });
@@ -64,9 +67,9 @@ test('a proxy that starts is measured until it listens for all of its Services, 
 }, async () => {
   await using redis = await startRedis();
   const said: string[] = [];
-  const { rows, failures } = await measureShares({
+  const { rows, failures } = await measureStarts({
     redis: redis.url,
-    program: await buildProxy(),
+    program: await compileProxy(),
     services: 20,
     here: [10],
     rounds: 2,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { median, ratios, spread } from '../src/measure/statistics.ts';
+import { median, pairwiseRatios, quartilesOf } from '../src/measure/statistics.ts';
 
 describe('statistics', () => {
   test('the median of an odd number of values is the middle one, whatever their order', () => {
@@ -14,26 +14,26 @@ describe('statistics', () => {
 
   test('the spread says lowest, quartiles and highest, and leaves the values as they are', () => {
     const values = [5, 1, 4, 2, 3];
-    assert.deepEqual(spread(values), { lowest: 1, lowerQuartile: 2, median: 3, upperQuartile: 4, highest: 5 });
+    assert.deepEqual(quartilesOf(values), { lowest: 1, lowerQuartile: 2, median: 3, upperQuartile: 4, highest: 5 });
     assert.deepEqual(values, [5, 1, 4, 2, 3]);
   });
 
   test('quartiles between two values are interpolated', () => {
-    const { lowerQuartile, upperQuartile } = spread([1, 2, 3, 4]);
+    const { lowerQuartile, upperQuartile } = quartilesOf([1, 2, 3, 4]);
     assert.equal(lowerQuartile, 1.75);
     assert.equal(upperQuartile, 3.25);
   });
 
   test('one value is its own spread', () => {
-    assert.deepEqual(spread([7]), { lowest: 7, lowerQuartile: 7, median: 7, upperQuartile: 7, highest: 7 });
+    assert.deepEqual(quartilesOf([7]), { lowest: 7, lowerQuartile: 7, median: 7, upperQuartile: 7, highest: 7 });
   });
 
   test('ratios are taken pair by pair, not of the medians', () => {
-    assert.deepEqual(ratios([2, 9, 4], [1, 3, 8]), [2, 3, 0.5]);
+    assert.deepEqual(pairwiseRatios([2, 9, 4], [1, 3, 8]), [2, 3, 0.5]);
   });
 
   test('pairs that are not complete are refused, and so is nothing at all', () => {
-    assert.throws(() => ratios([1, 2], [1]), /2 values, 1 references/);
+    assert.throws(() => pairwiseRatios([1, 2], [1]), /2 values, 1 references/);
     assert.throws(() => median([]), /no values/);
   });
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decide } from '../src/provide.ts';
+import { selectAvailable } from '../src/provide.ts';
 import { envoyConfiguration } from '../src/subjects/envoy-configuration.ts';
 import { haproxyConfiguration } from '../src/subjects/haproxy.ts';
 import { nginxStreamConfiguration } from '../src/subjects/nginx-stream.ts';
-import { verdictFor } from '../src/subjects/weir-console.ts';
-import { manifestsFor } from '../src/subjects/weir-manifests.ts';
+import { featureSupportFor } from '../src/subjects/weir-console.ts';
+import { benchmarkManifests } from '../src/subjects/weir-manifests.ts';
 
 const ports = { answers: 1001, bulk: 1002, echo: 1003, datagrams: 1004 };
 const backends = { answers: 2001, bulk: 2002, echo: 2003, datagrams: 2004 };
@@ -38,13 +38,13 @@ describe('the same ports in front of the same backends', () => {
   });
 
   test('Weir has all four as Services; the limits are those of the tenant with the load', () => {
-    const text = manifestsFor(ports, backends);
+    const text = benchmarkManifests(ports, backends);
     assert.equal(text.match(/kind: Service$/gm)?.length, 4);
     assert.match(text, /port: 1004, targetPort: 2004, protocol: UDP/);
     assert.match(text, /name: echo, namespace: calm/);
     assert.ok(!text.includes('TenantPolicy'));
     assert.match(
-      manifestsFor(ports, backends, 'tight'),
+      benchmarkManifests(ports, backends, 'tight'),
       /kind: TenantPolicy.*matchLabels: [^\n]*: bench.*connections: 8/s,
     );
   });
@@ -58,21 +58,21 @@ describe('what Weir lacks', () => {
   });
 
   test('is nothing when every Service is taken', () => {
-    assert.deepEqual(verdictFor(served, [], []), { lacks: {}, notEnforced: [] });
+    assert.deepEqual(featureSupportFor(served, [], []), { lacks: {}, notEnforced: [] });
   });
 
   test('is what it refuses, in its words, without the place of our temporary file', () => {
     const refused = { name: 'datagrams', state: 'Refused', message: 'only TCP is (/tmp/x/services.yaml:3)' };
     const services = [...served.filter(({ name }) => name !== 'datagrams'), refused];
-    assert.deepEqual(verdictFor(services, [], []).lacks, { datagrams: 'only TCP is' });
+    assert.deepEqual(featureSupportFor(services, [], []).unsupported, { datagrams: 'only TCP is' });
   });
 
   test('is everything when none of the limits is kept, and nothing when one is', () => {
     const problems = [notEnforced('connections'), notEnforced('inBitsPerSecond')];
-    const none = verdictFor(served, problems, ['connections', 'inBitsPerSecond']);
-    assert.deepEqual(Object.keys(none.lacks), Object.keys(ports));
-    assert.match(none.lacks.bulk ?? '', /enforces none \(connections, inBitsPerSecond\)/);
-    const one = verdictFor(served, problems.slice(1), ['connections', 'inBitsPerSecond']);
+    const none = featureSupportFor(served, problems, ['connections', 'inBitsPerSecond']);
+    assert.deepEqual(Object.keys(none.unsupported), Object.keys(ports));
+    assert.match(none.unsupported.bulk ?? '', /enforces none \(connections, inBitsPerSecond\)/);
+    const one = featureSupportFor(served, problems.slice(1), ['connections', 'inBitsPerSecond']);
     assert.deepEqual(one, { lacks: {}, notEnforced: ['inBitsPerSecond'] });
   });
 });
@@ -83,7 +83,7 @@ describe('programs that cannot be had', () => {
   const subjects = ['weir', 'envoy'] as const;
 
   test('are left out when nobody asked for them by name', () => {
-    assert.deepEqual(decide([nginx, envoy], { subjects, mayMiss: ['envoy'] }), {
+    assert.deepEqual(selectAvailable([nginx, envoy], { subjects, mayMiss: ['envoy'] }), {
       versions: { nginx: '1.22.1' },
       subjects: ['weir'],
       leftOut: ['envoy, since no Python; to get it: install Python'],
@@ -92,7 +92,7 @@ describe('programs that cannot be had', () => {
 
   test('end the run when they were named, with the line that gets them', () => {
     assert.throws(
-      () => decide([nginx, envoy], { subjects, mayMiss: [] }),
+      () => selectAvailable([nginx, envoy], { subjects, mayMiss: [] }),
       /^Error: envoy is missing \(no Python\); to get it: install Python$/,
     );
   });

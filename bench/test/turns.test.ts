@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { castsFor, turnsFor } from '../src/measure/turns.ts';
+import { rotatedOrders, roundsPerStart } from '../src/measure/turns.ts';
 
 test('two alternate, and each begins every other round', () => {
-  assert.deepEqual(turnsFor(['weir', 'haproxy'], 3), [
+  assert.deepEqual(rotatedOrders(['weir', 'haproxy'], 3), [
     ['weir', 'haproxy'],
     ['haproxy', 'weir'],
     ['weir', 'haproxy'],
@@ -11,7 +11,7 @@ test('two alternate, and each begins every other round', () => {
 });
 
 test('of three everybody has one turn a round, and each begins as often as the others', () => {
-  const rounds = turnsFor(['a', 'b', 'c'], 6);
+  const rounds = rotatedOrders(['a', 'b', 'c'], 6);
   for (const round of rounds) assert.deepEqual([...round].sort(), ['a', 'b', 'c']);
   assert.deepEqual(
     rounds.map(([first]) => first),
@@ -20,6 +20,6 @@ test('of three everybody has one turn a round, and each begins as often as the o
 });
 
 test('those who are started together play two rounds, and the last cast what is left', () => {
-  assert.deepEqual(castsFor(5), [2, 2, 1]);
-  assert.deepEqual(castsFor(10), [2, 2, 2, 2, 2]);
+  assert.deepEqual(roundsPerStart(5), [2, 2, 1]);
+  assert.deepEqual(roundsPerStart(10), [2, 2, 2, 2, 2]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { complaintsAbout, parseWrkReport, type WrkErrors } from '../src/load/wrk-report.ts';
+import { parseWrkReport, type WrkErrors, wrkReportErrors } from '../src/load/wrk-report.ts';
 
 const none: WrkErrors = { connect: 0, read: 0, write: 0, status: 0, timeout: 0 };
 const report = { requests: 98_415, bytes: 19_191_925, microseconds: 2_000_931, requestBytes: 42, errors: none };
@@ -28,15 +28,15 @@ describe("wrk's report", () => {
   });
 
   test('without errors is not complained about', () => {
-    assert.deepEqual(complaintsAbout(report), []);
+    assert.deepEqual(wrkReportErrors(report), []);
   });
 
   test('names every kind of error that came', () => {
     const errors = { ...none, status: 3, read: 1 };
-    assert.deepEqual(complaintsAbout({ ...report, errors }).sort(), ['1 read error', '3 status errors']);
+    assert.deepEqual(wrkReportErrors({ ...report, errors }).sort(), ['1 read error', '3 status errors']);
   });
 
   test('of no answer at all is not valid', () => {
-    assert.deepEqual(complaintsAbout({ ...report, requests: 0 }), ['no request was answered']);
+    assert.deepEqual(wrkReportErrors({ ...report, requests: 0 }), ['no request was answered']);
   });
 });

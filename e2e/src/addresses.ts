@@ -1,5 +1,5 @@
 /** Addresses inside the namespace of an end-to-end test: the API server, the nodes, pods and clients, all on `lo`. */
-export const API_SERVER = '10.250.0.1';
+export const API_SERVER_ADDRESS = '10.250.0.1';
 export const NODES = ['node-1', 'node-2', 'node-3'] as const;
 export type NodeName = (typeof NODES)[number];
 
@@ -9,16 +9,16 @@ export const podAddress = (number: number): string => `10.244.0.${number}`;
 export const podAddress6 = (number: number): string => `fd00:244::${number}`;
 export const SERVICE_CIDRS = ['10.96.0.0/16', 'fd00:96::/112'] as const;
 /** A further one that a node may bind. */
-export const EXTRA_ADDRESS = '10.250.0.21';
+export const EXTRA_NODE_ADDRESS = '10.250.0.21';
 /** Nobody's: an endpoint there is of no pod. */
 export const FOREIGN_ADDRESS = '172.20.0.1';
 
-const PODS = 20;
+const POD_COUNT = 20;
 
 export const ALL_ADDRESSES: readonly string[] = [
-  API_SERVER,
+  API_SERVER_ADDRESS,
   ...NODES.map(nodeAddress),
-  ...Array.from({ length: PODS }, (_, i) => podAddress(i + 1)),
+  ...Array.from({ length: POD_COUNT }, (_, i) => podAddress(i + 1)),
 ];
 
 /** For a fleet of both families. */

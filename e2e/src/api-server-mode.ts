@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { type ControlPlane, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { parse, stringify } from 'yaml';
 
-const examples = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));
-const bin = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
+const EXAMPLES = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));
+const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
 /** Where everybody on the node finds the API servers. */
-export const HERE = 'https://127.0.0.1:7443';
+export const LOCAL_API_SERVER = 'https://127.0.0.1:7443';
 
 export interface ApiServerMode extends AsyncDisposable {
   /** Paths of kubeconfigs for 127.0.0.1:7443: of the administrator, and of whoever may read EndpointSlices only. */
@@ -17,16 +17,16 @@ export interface ApiServerMode extends AsyncDisposable {
   /** What an administrator signs in with. */
   readonly credentials: { readonly ca: string; readonly token: string };
   /** Addresses of API servers that it has kept. */
-  kept(): readonly string[];
+  storedAddresses(): readonly string[];
   output(): string;
   /** Lets Weir sign in by this token from now on. */
-  signIn(token: string): void;
+  setToken(token: string): void;
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Ready to be started. `addresses` are those of the files. */
-export function apiServerMode(cluster: ControlPlane, addresses: readonly string[]): ApiServerMode {
+export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly string[]): ApiServerMode {
   const directory = temporaryDirectory('api-server-mode');
   const settings = join(directory.path, 'settings');
   const state = join(directory.path, 'state');
@@ -36,9 +36,9 @@ export function apiServerMode(cluster: ControlPlane, addresses: readonly string[
   const admin = parse(readFileSync(cluster.kubeconfig, 'utf8'));
   const data: string = admin.clusters[0].cluster['certificate-authority-data'];
   const ca = Buffer.from(data, 'base64').toString();
-  admin.clusters[0].cluster.server = HERE;
+  admin.clusters[0].cluster.server = LOCAL_API_SERVER;
   writeFileSync(kubeconfig, stringify(admin));
-  const signIn = (token: string): void => {
+  const setToken = (token: string): void => {
     admin.users[0].user.token = token;
     writeFileSync(join(settings, 'kubeconfig'), stringify(admin));
   };
@@ -53,16 +53,16 @@ export function apiServerMode(cluster: ControlPlane, addresses: readonly string[
   return {
     kubeconfig,
     credentials: { ca, token },
-    kept() {
+    storedAddresses() {
       const path = join(state, 'api-server-endpoints.json');
       const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
       return [...text.matchAll(/"(10\.[\d.]+)"/g)].map(([, address = '']) => address).sort();
     },
     output: () => before + (running?.output() ?? ''),
-    signIn,
+    setToken,
     async start() {
       const options = [`--filename=${settings}`, `--kubeconfig=${join(settings, 'kubeconfig')}`, `--state=${state}`];
-      const args = [bin, 'standalone', ...options, '--console=off', '--workers=1'];
+      const args = [WEIR_COMMAND, 'standalone', ...options, '--console=off', '--workers=1'];
       running = await spawnProcess({ command: process.execPath, args, readyWhen: /^ready$/m });
     },
     stop,
@@ -76,7 +76,7 @@ export function apiServerMode(cluster: ControlPlane, addresses: readonly string[
 /** The manifest of the docs, with other addresses. */
 function writeEndpoints(settings: string, addresses: readonly string[], port: number): void {
   const path = join(settings, 'endpoints.yaml');
-  copyFileSync(join(examples, 'endpoints.yaml'), path);
+  copyFileSync(join(EXAMPLES, 'endpoints.yaml'), path);
   const text = readFileSync(path, 'utf8');
   const [head = ''] = text.split('endpoints:\n');
   const endpoints = addresses.map((address) => `  - addresses: [${address}]\n`).join('');

@@ -1,21 +1,25 @@
 // What clients of a Service see, one connection at a time.
 import assert from 'node:assert/strict';
-import { connectRaw, type EventuallyOptions, eventually } from '@weir/testkit';
+import { connectClient, type EventuallyOptions, eventually } from '@weir/testkit';
 
-const SOON: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
+const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
 
-interface From {
+interface ClientOptions {
   /** The address that the client has. */
   readonly from?: string;
 }
 
 /** The port answers at each address, soon. */
-export async function answers(hosts: readonly string[], port: number, { from }: From = {}): Promise<void> {
-  for (const host of hosts) await eventually(() => echoOnce(host, port, from), SOON);
+export async function assertEchoed(
+  hosts: readonly string[],
+  port: number,
+  { from }: ClientOptions = {},
+): Promise<void> {
+  for (const host of hosts) await eventually(() => echoOnce(host, port, from), DEFAULT_WAIT);
 }
 
 /** The port answers at each address all the time until `act` is done; returns how many times. */
-export async function answersMeanwhile(
+export async function assertEchoedDuring(
   hosts: readonly string[],
   port: number,
   act: () => Promise<unknown>,
@@ -34,44 +38,48 @@ export async function answersMeanwhile(
 }
 
 /** Whoever connects is refused at each address, soon: there is no listener. */
-export async function refuses(hosts: readonly string[], port: number): Promise<void> {
+export async function assertRefused(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {
-    await eventually(() => refusesOnce(host, port), SOON);
+    await eventually(() => connectRefused(host, port), DEFAULT_WAIT);
   }
 }
 
 /** Whoever connects is refused at each address, now. */
-export async function refusesNow(hosts: readonly string[], port: number): Promise<void> {
-  for (const host of hosts) await refusesOnce(host, port);
+export async function assertRefusedNow(hosts: readonly string[], port: number): Promise<void> {
+  for (const host of hosts) await connectRefused(host, port);
 }
 
 /** The client is sent away without a byte, soon: there is a listener, and it is not for him. */
-export async function sendsAway(hosts: readonly string[], port: number, { from }: From): Promise<void> {
+export async function assertClosedWithoutData(
+  hosts: readonly string[],
+  port: number,
+  { from }: ClientOptions,
+): Promise<void> {
   for (const host of hosts) {
     await eventually(async () => {
-      await using client = await connectRaw({ host, port, ...(from !== undefined && { localAddress: from }) });
+      await using client = await connectClient({ host, port, ...(from !== undefined && { localAddress: from }) });
       await client
         .send('hello')
         .then(() => client.end())
         .catch(() => undefined);
       await client.ended;
       assert.equal(client.received, 0);
-    }, SOON);
+    }, DEFAULT_WAIT);
   }
 }
 
-async function refusesOnce(host: string, port: number): Promise<void> {
+async function connectRefused(host: string, port: number): Promise<void> {
   await assert.rejects(
     async () => {
       // One that is let in is not to stay.
-      await using _ = await connectRaw({ host, port });
+      await using _ = await connectClient({ host, port });
     },
     { code: 'ECONNREFUSED' },
   );
 }
 
 async function echoOnce(host: string, port: number, from: string | undefined): Promise<void> {
-  await using client = await connectRaw({ host, port, ...(from !== undefined && { localAddress: from }) });
+  await using client = await connectClient({ host, port, ...(from !== undefined && { localAddress: from }) });
   await client.send('hello');
   assert.equal((await client.take(5)).toString(), 'hello');
   await client.end();

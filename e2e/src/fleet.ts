@@ -14,7 +14,7 @@ import {
   startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
-import { API_SERVER, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
+import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
 import { applyCustomResources } from './custom-resources.ts';
 
 export interface Fleet extends AsyncDisposable {
@@ -26,7 +26,7 @@ export interface Fleet extends AsyncDisposable {
   /** What `weir get problems` tells. */
   problems(): Promise<readonly FleetProblem[]>;
   /** With other settings from now on, if any are given. */
-  restartController(settings?: Settings): Promise<void>;
+  restartController(settings?: ControllerSettings): Promise<void>;
   stopController(): Promise<void>;
   startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
@@ -34,11 +34,11 @@ export interface Fleet extends AsyncDisposable {
   killProxy(node: NodeName): Promise<void>;
   startProxy(node: NodeName): Promise<void>;
   /** From now on the part is that of another checkout. */
-  restartFrom(checkout: string, part: 'controller' | 'console'): Promise<void>;
+  restartFromCheckout(checkout: string, part: 'controller' | 'console'): Promise<void>;
   /** As in an upgrade: the new one starts beside the old one, which gets SIGTERM when that serves, and is returned while it drains. */
-  replaceProxyFrom(checkout: string, node: NodeName): Promise<SpawnedProcess>;
+  replaceProxyFromCheckout(checkout: string, node: NodeName): Promise<SpawnedProcess>;
   /** As `weir`, with the command of another checkout. */
-  weirFrom(checkout: string, ...args: string[]): Promise<string>;
+  weirFromCheckout(checkout: string, ...args: string[]): Promise<string>;
   /** The end of what each process wrote, for a test that fails. */
   output(): string;
   close(): Promise<void>;
@@ -50,11 +50,11 @@ export interface FleetProblem {
   readonly message: string;
 }
 
-type Settings = Readonly<Record<string, string>>;
+type ControllerSettings = Readonly<Record<string, string>>;
 
 export interface FleetOptions {
   /** Of the controller, by the name of the environment variable. */
-  readonly settings?: Settings;
+  readonly settings?: ControllerSettings;
   /** False: the cluster has none, until `applyCustomResources`. */
   readonly customResources?: boolean;
   /** Nodes and Services may have addresses of both families. */
@@ -66,14 +66,17 @@ export interface FleetOptions {
 /** The folder of this version. */
 export const CHECKOUT: string = fileURLToPath(new URL('../../', import.meta.url));
 
-type Part = 'controller' | 'console' | NodeName;
+type FleetProcess = 'controller' | 'console' | NodeName;
 
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   const { customResources = true, dualStack = false, checkout = CHECKOUT } = options;
   let { settings = {} } = options;
   const state = temporaryDirectory('fleet');
   const networks = dualStack ? { serviceCidrs: SERVICE_CIDRS } : {};
-  const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER, ...networks }), startRedis()]);
+  const [cluster, redis] = await Promise.all([
+    startControlPlane({ host: API_SERVER_ADDRESS, ...networks }),
+    startRedis(),
+  ]);
   const addressesOf = (name: NodeName): string[] =>
     dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)];
   await Promise.all([
@@ -82,10 +85,10 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   ]);
   // Two nodes are the default, and clients are to meet all three.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
-  const running = new Map<Part, SpawnedProcess>();
+  const running = new Map<FleetProcess, SpawnedProcess>();
   const all: SpawnedProcess[] = [];
-  const checkouts = new Map<Part, string>();
-  const consoleAt = `127.0.0.1:${await freePort()}`;
+  const checkouts = new Map<FleetProcess, string>();
+  const consoleAddress = `127.0.0.1:${await freePort()}`;
   const common = {
     WEIR_FLEET: 'e2e',
     WEIR_REDIS_URL: redis.url,
@@ -93,15 +96,22 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET_SECRET: 'of a fleet that lives as long as its test',
     KUBECONFIG: cluster.kubeconfig,
   };
-  const start = async (part: Part, adminPort: number): Promise<void> => {
-    const admin = `127.0.0.1:${adminPort}`;
+  const start = async (part: FleetProcess, adminPort: number): Promise<void> => {
+    const adminAddress = `127.0.0.1:${adminPort}`;
     const from = checkouts.get(part) ?? checkout;
-    const process = await startPart(part, { common, consoleAt, admin, state: state.path, settings, from });
+    const process = await startProcess(part, {
+      common,
+      consoleAddress,
+      adminAddress,
+      state: state.path,
+      settings,
+      checkout: from,
+    });
     running.set(part, process);
     all.push(process);
   };
-  const stop = async (part: Part): Promise<void> => void (await running.get(part)?.stop('SIGTERM'));
-  const restart = async (part: Part): Promise<void> => {
+  const stop = async (part: FleetProcess): Promise<void> => void (await running.get(part)?.stop('SIGTERM'));
+  const restart = async (part: FleetProcess): Promise<void> => {
     await stop(part);
     await start(part, await freePort());
   };
@@ -114,13 +124,13 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   return {
     cluster,
     redis,
-    consoleUrl: `http://${consoleAt}`,
-    weir: (...args) => runWeir(args, { server: `http://${consoleAt}` }),
-    weirFrom: (from, ...args) => runWeir(args, { server: `http://${consoleAt}`, from }),
+    consoleUrl: `http://${consoleAddress}`,
+    weir: (...args) => runWeir(args, { server: `http://${consoleAddress}` }),
+    weirFromCheckout: (checkout, ...args) => runWeir(args, { server: `http://${consoleAddress}`, checkout }),
     async problems() {
       const text = await runWeir(['get', 'problems', '-o', 'json'], {
-        server: `http://${consoleAt}`,
-        alsoFine: PROBLEM_FOUND,
+        server: `http://${consoleAddress}`,
+        acceptedExitCode: PROBLEM_FOUND,
       });
       return (JSON.parse(text) as { items: readonly FleetProblem[] }).items;
     },
@@ -133,17 +143,17 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     restartProxy: restart,
     killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
     startProxy: async (node) => start(node, await freePort()),
-    restartFrom(from, part) {
+    restartFromCheckout(from, part) {
       checkouts.set(part, from);
       return restart(part);
     },
-    async replaceProxyFrom(from, node) {
+    async replaceProxyFromCheckout(from, node) {
       const old = running.get(node);
       assert.ok(old !== undefined, `${node} has no proxy`);
       checkouts.set(node, from);
       const port = await freePort();
       await start(node, port);
-      await eventually(() => isReady(port), { timeoutMs: 60_000, intervalMs: 100 });
+      await eventually(() => assertReady(port), { timeoutMs: 60_000, intervalMs: 100 });
       old.signal('SIGTERM');
       return old;
     },
@@ -160,37 +170,37 @@ async function addNode({ kubectl, apply }: ControlPlane, name: NodeName, address
   await kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
 }
 
-interface PartOptions {
+interface ProcessOptions {
   readonly common: Readonly<Record<string, string>>;
-  readonly consoleAt: string;
-  readonly admin: string;
+  readonly consoleAddress: string;
+  readonly adminAddress: string;
   readonly state: string;
-  readonly settings: Settings;
-  readonly from: string;
+  readonly settings: ControllerSettings;
+  readonly checkout: string;
 }
 
-function startPart(
-  part: Part,
-  { common, consoleAt, admin, state, settings, from }: PartOptions,
+function startProcess(
+  part: FleetProcess,
+  { common, consoleAddress, adminAddress, state, settings, checkout }: ProcessOptions,
 ): Promise<SpawnedProcess> {
   const folder = part === 'controller' || part === 'console' ? part : 'proxy';
-  const own: Record<Part, Readonly<Record<string, string>>> = {
+  const own: Record<FleetProcess, Readonly<Record<string, string>>> = {
     controller: {
       WEIR_CLASSLESS: 'true',
       WEIR_NAMESPACE: 'kube-system',
-      WEIR_ADMIN: admin,
+      WEIR_ADMIN: adminAddress,
       WEIR_DEFAULT_TENANT_POLICY: join(state, 'default-policy.yaml'),
       WEIR_SERVICE_CIDRS: SERVICE_CIDRS.join(','),
       ...settings,
     },
-    console: { WEIR_CONSOLE: consoleAt },
-    'node-1': proxyEnvironment('node-1', admin, state),
-    'node-2': proxyEnvironment('node-2', admin, state),
-    'node-3': proxyEnvironment('node-3', admin, state),
+    console: { WEIR_CONSOLE: consoleAddress },
+    'node-1': proxyEnvironment('node-1', adminAddress, state),
+    'node-2': proxyEnvironment('node-2', adminAddress, state),
+    'node-3': proxyEnvironment('node-3', adminAddress, state),
   };
   return spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', join(from, 'packages', folder, 'src/main.ts')],
+    args: ['--conditions=source', join(checkout, 'packages', folder, 'src/main.ts')],
     env: { ...process.env, ...common, ...own[part] },
     name: part,
   });
@@ -200,32 +210,32 @@ function proxyEnvironment(node: NodeName, admin: string, state: string): Record<
   return { WEIR_NODE: node, WEIR_WORKERS: '1', WEIR_ADMIN: admin, WEIR_STATE: `${state}/${node}` };
 }
 
-async function isReady(adminPort: number): Promise<void> {
+async function assertReady(adminPort: number): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`);
   assert.equal(response.status, 200, await response.text());
 }
 
 const PROBLEM_FOUND = 1;
 
-interface RunOptions {
+interface RunWeirOptions {
   readonly server: string;
-  readonly from?: string;
-  readonly alsoFine?: number;
+  readonly checkout?: string;
+  readonly acceptedExitCode?: number;
 }
 
 async function runWeir(
   args: readonly string[],
-  { server, from = CHECKOUT, alsoFine = 0 }: RunOptions,
+  { server, checkout = CHECKOUT, acceptedExitCode = 0 }: RunWeirOptions,
 ): Promise<string> {
   const command = await spawnProcess({
     command: process.execPath,
-    args: [join(from, 'packages/cli/bin/weir.js'), ...args],
+    args: [join(checkout, 'packages/cli/bin/weir.js'), ...args],
     env: { ...process.env, WEIR_SERVER: server },
     name: `weir ${args.join(' ')}`,
     mayExit: true,
   });
   const { code } = await command.exited;
-  if (code !== 0 && code !== alsoFine)
+  if (code !== 0 && code !== acceptedExitCode)
     throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
   return command.stdout();
 }

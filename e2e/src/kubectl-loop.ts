@@ -3,13 +3,13 @@ import { programPath, spawnProcess } from '@weir/testkit';
 
 export interface KubectlLoop {
   /** How many times it has answered. */
-  readonly answered: number;
+  readonly succeeded: number;
   /** What failed, each with how many had failed in a row then. */
   readonly failures: readonly { readonly inARow: number; readonly said: string }[];
   close(): Promise<void>;
 }
 
-export function loopKubectl(kubeconfig: string, args: readonly string[]): KubectlLoop {
+export function startKubectlLoop(kubeconfig: string, args: readonly string[]): KubectlLoop {
   const failures: { inARow: number; said: string }[] = [];
   let answered = 0;
   let inARow = 0;
@@ -30,7 +30,7 @@ export function loopKubectl(kubeconfig: string, args: readonly string[]): Kubect
   };
   const looping = loop();
   return {
-    get answered() {
+    get succeeded() {
       return answered;
     },
     failures,

@@ -12,21 +12,21 @@ export interface KubeletWatchOptions {
 
 export interface KubeletWatch {
   /** Names of the ConfigMaps that it has seen. */
-  readonly seen: ReadonlySet<string>;
+  readonly seenNames: ReadonlySet<string>;
   /** How many watches were open, one after the other. */
-  readonly opened: number;
+  readonly openedWatches: number;
   /** What failed before it was open, each with how many had failed in a row then. */
   readonly failures: readonly { readonly inARow: number; readonly said: string }[];
   close(): Promise<void>;
 }
 
 /** As of client-go. */
-const SILENT_MS = 30_000;
-const PING_MS = 15_000;
-const RETRY_MS = 800;
+const IDLE_TIMEOUT_MS = 30_000;
+const PING_TIMEOUT_MS = 15_000;
+const RETRY_DELAY_MS = 800;
 
-export function watchAsKubelet(options: KubeletWatchOptions): KubeletWatch {
-  const seen = new Set<string>();
+export function startKubeletWatch(options: KubeletWatchOptions): KubeletWatch {
+  const seenNames = new Set<string>();
   const failures: { inARow: number; said: string }[] = [];
   let opened = 0;
   let inARow = 0;
@@ -41,20 +41,20 @@ export function watchAsKubelet(options: KubeletWatchOptions): KubeletWatch {
             opened += 1;
             inARow = 0;
           },
-          onName: (name) => void seen.add(name),
+          onName: (name) => void seenNames.add(name),
         });
       } catch (error) {
         if (isOver) return;
         inARow += 1;
         failures.push({ inARow, said: String(error) });
-        await delay(RETRY_MS);
+        await delay(RETRY_DELAY_MS);
       }
     }
   };
   const looping = loop();
   return {
-    seen,
-    get opened() {
+    seenNames,
+    get openedWatches() {
       return opened;
     },
     failures,
@@ -70,21 +70,21 @@ function openSession({ server, ca }: KubeletWatchOptions): ClientHttp2Session {
   const session = connect(server, { ca });
   // Whoever waits for a stream of it hears of it.
   session.on('error', () => undefined);
-  session.setTimeout(SILENT_MS, () => {
-    const limit = setTimeout(() => session.destroy(new Error('no answer to a ping')), PING_MS);
+  session.setTimeout(IDLE_TIMEOUT_MS, () => {
+    const limit = setTimeout(() => session.destroy(new Error('no answer to a ping')), PING_TIMEOUT_MS);
     session.ping(() => clearTimeout(limit));
     session.once('close', () => clearTimeout(limit));
   });
   return session;
 }
 
-interface Hooks {
+interface WatchHooks {
   onOpen(): void;
   onName(name: string): void;
 }
 
 /** Resolves when a watch that was open has ended, however that was; rejects when it could not be opened. */
-async function watchOnce(session: ClientHttp2Session, options: KubeletWatchOptions, hooks: Hooks): Promise<void> {
+async function watchOnce(session: ClientHttp2Session, options: KubeletWatchOptions, hooks: WatchHooks): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stream: ClientHttp2Stream = session.request({
     [constants.HTTP2_HEADER_PATH]: `/api/v1/namespaces/${options.namespace}/configmaps?watch=true&timeoutSeconds=300`,

@@ -41,10 +41,10 @@ export async function patchService(cluster: ControlPlane, path: string, change: 
 }
 
 /** Four clusters may be starting on two cores. */
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const STATUS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 
 /** Waits until the status of a Service is as `isRight` wants it, and returns it. */
-export async function statusWhen(
+export async function waitForStatus(
   cluster: ControlPlane,
   path: string,
   isRight: (status: ServiceStatus) => boolean,
@@ -53,22 +53,22 @@ export async function statusWhen(
   await eventually(async () => {
     status = await serviceStatus(cluster, path);
     if (!isRight(status)) throw new Error(`status of Service ${path} is ${JSON.stringify(status, null, 1)}`);
-  }, PATIENCE);
+  }, STATUS_WAIT);
   return status;
 }
 
 /** Waits until these are its addresses. */
-export function publishedWhen(
+export function waitForAddresses(
   cluster: ControlPlane,
   path: string,
   addresses: readonly string[],
 ): Promise<ServiceStatus> {
-  return statusWhen(cluster, path, (now) => addressesIn(now).join() === [...addresses].sort().join());
+  return waitForStatus(cluster, path, (now) => addressesIn(now).join() === [...addresses].sort().join());
 }
 
 /** Waits until it is not accepted; returns why, as `reason: message`. */
-export async function refusalWhen(cluster: ControlPlane, path: string): Promise<string> {
-  const status = await statusWhen(cluster, path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
+export async function waitForRefusal(cluster: ControlPlane, path: string): Promise<string> {
+  const status = await waitForStatus(cluster, path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
   const { reason, message } = conditionIn(status, 'Accepted') ?? {};
   return `${reason}: ${message}`;
 }

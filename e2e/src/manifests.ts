@@ -1,17 +1,21 @@
 // Objects as people write them, without what does not matter to a test.
 
-interface ServiceOptions {
+interface LoadBalancerOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export const namespace = (name: string, labels: Readonly<Record<string, string>> = {}): object => ({
+export const namespaceManifest = (name: string, labels: Readonly<Record<string, string>> = {}): object => ({
   apiVersion: 'v1',
   kind: 'Namespace',
   metadata: { name, labels },
 });
 
 /** Named `namespace/name`; `spec` stands in place of a selector for `app: name` and port 80. */
-export const loadBalancer = (path: string, spec: object = {}, { annotations = {} }: ServiceOptions = {}): object => {
+export const loadBalancer = (
+  path: string,
+  spec: object = {},
+  { annotations = {} }: LoadBalancerOptions = {},
+): object => {
   const [namespace_ = '', name = ''] = path.split('/');
   return {
     apiVersion: 'v1',
@@ -22,7 +26,7 @@ export const loadBalancer = (path: string, spec: object = {}, { annotations = {}
 };
 
 /** A slice that somebody wrote, of the Service `namespace/name`, with the one port of it. */
-export const slice = (path: string, addresses: readonly string[], more: object = {}): object => {
+export const endpointSlice = (path: string, addresses: readonly string[], more: object = {}): object => {
   const [namespace_ = '', service = ''] = path.split('/');
   return {
     apiVersion: 'discovery.k8s.io/v1',

@@ -1,5 +1,5 @@
 // Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
-import { type ControlPlane, type CountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
+import { type ByteCountingServer, type ControlPlane, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
 import { NODES, podAddress, podAddress6 } from './addresses.ts';
 
 export interface PodOptions {
@@ -25,36 +25,36 @@ export type Pod<Server> = PodOptions & {
 export class Pods {
   readonly #cluster: ControlPlane;
   readonly #servers: { close(): Promise<void> }[] = [];
-  #numbers = 0;
+  #podCount = 0;
 
   constructor(cluster: ControlPlane) {
     this.#cluster = cluster;
   }
 
   async http(options: PodOptions): Promise<Pod<HttpBackend>> {
-    return this.#run(options, await httpBackend({ host: addressOf(options), port: options.port }));
+    return this.#addPod(options, await httpBackend({ host: podIp(options), port: options.port }));
   }
 
-  async echo(options: PodOptions): Promise<Pod<CountingServer>> {
-    return this.#run(options, await echoServer({ host: addressOf(options), port: options.port }));
+  async echo(options: PodOptions): Promise<Pod<ByteCountingServer>> {
+    return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port }));
   }
 
   /** A further pod of the Service `namespace/name`, with the next number. */
-  echoOf(path: string, change: Partial<PodOptions> = {}): Promise<Pod<CountingServer>> {
+  echoForService(path: string, change: Partial<PodOptions> = {}): Promise<Pod<ByteCountingServer>> {
     const [namespace = '', app = ''] = path.split('/');
-    this.#numbers += 1;
-    const number = this.#numbers;
+    this.#podCount += 1;
+    const number = this.#podCount;
     return this.echo({ namespace, name: `${app}-${number}`, labels: { app }, number, port: 8080, ...change });
   }
 
   /** As those of the tests on real nodes: says its name, on a line, then sends back what it gets. */
-  async named(options: PodOptions): Promise<Pod<CountingServer>> {
+  async echoWithName(options: PodOptions): Promise<Pod<ByteCountingServer>> {
     const greeting = `${options.name}\n`;
-    return this.#run(options, await echoServer({ host: addressOf(options), port: options.port, greeting }));
+    return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port, greeting }));
   }
 
   /** A server that is in no pod. */
-  async echoAt(where: { readonly host: string; readonly port: number }): Promise<CountingServer> {
+  async echoServerAt(where: { readonly host: string; readonly port: number }): Promise<ByteCountingServer> {
     const server = await echoServer(where);
     this.#servers.push(server);
     return server;
@@ -64,22 +64,22 @@ export class Pods {
     await Promise.all(this.#servers.map((server) => server.close()));
   }
 
-  #run<Server extends { close(): Promise<void> }>(options: PodOptions, server: Server): Promise<Pod<Server>> {
+  #addPod<Server extends { close(): Promise<void> }>(options: PodOptions, server: Server): Promise<Pod<Server>> {
     this.#servers.push(server);
-    return makeReady(this.#cluster, { ...options, server });
+    return createReadyPod(this.#cluster, { ...options, server });
   }
 }
 
-function addressOf({ number, family }: PodOptions): string {
+function podIp({ number, family }: PodOptions): string {
   return family === 'IPv6' ? podAddress6(number) : podAddress(number);
 }
 
-async function makeReady<Server extends { close(): Promise<void> }>(
+async function createReadyPod<Server extends { close(): Promise<void> }>(
   cluster: ControlPlane,
   pod: PodOptions & { server: Server },
 ): Promise<Pod<Server>> {
   const { namespace, name, labels } = pod;
-  const ip = addressOf(pod);
+  const ip = podIp(pod);
   const object = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -91,33 +91,33 @@ async function makeReady<Server extends { close(): Promise<void> }>(
     },
   };
   await cluster.apply(object);
-  await setStatus(cluster, pod, {
+  await patchPodStatus(cluster, pod, {
     phase: 'Running',
     podIP: ip,
     podIPs: [{ ip }],
-    conditions: [ready(pod.ready ?? true)],
+    conditions: [readyCondition(pod.ready ?? true)],
   });
   return {
     ...pod,
-    remove: () => removeKindly(cluster, pod),
-    setReady: (is) => setStatus(cluster, pod, { conditions: [ready(is)] }),
+    remove: () => deletePodGracefully(cluster, pod),
+    setReady: (is) => patchPodStatus(cluster, pod, { conditions: [readyCondition(is)] }),
   };
 }
 
 /** As a kubelet does it: unready, so that nobody new comes, and terminating; the server answers those who are connected. */
-async function removeKindly(
+async function deletePodGracefully(
   cluster: ControlPlane,
   pod: PodOptions & { server: { close(): Promise<void> } },
 ): Promise<void> {
-  await setStatus(cluster, pod, { conditions: [ready(false)] });
+  await patchPodStatus(cluster, pod, { conditions: [readyCondition(false)] });
   await cluster.kubectl('delete', 'pod', pod.name, '-n', pod.namespace, '--wait=false');
 }
 
-function ready(is: boolean): object {
+function readyCondition(is: boolean): object {
   return { type: 'Ready', status: is ? 'True' : 'False' };
 }
 
-async function setStatus(cluster: ControlPlane, { namespace, name }: PodOptions, status: object): Promise<void> {
+async function patchPodStatus(cluster: ControlPlane, { namespace, name }: PodOptions, status: object): Promise<void> {
   await cluster.kubectl(
     'patch',
     'pod',

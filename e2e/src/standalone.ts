@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 
-const bin = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
+const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
 export interface Standalone extends AsyncDisposable {
   readonly process: SpawnedProcess;
   readonly port: number;
   /** Replaces the manifest as an editor does: another file, put in its place. */
-  write(endpoints: readonly number[]): void;
+  writeEndpoints(endpoints: readonly number[]): void;
   /** What `weir … -o json` prints, parsed. */
   weir<T>(...args: string[]): Promise<T>;
 }
@@ -21,23 +21,27 @@ export async function startStandalone(endpoints: readonly number[]): Promise<Sta
   const manifests = join(directory.path, 'manifests');
   mkdirSync(manifests);
   const port = await freePort();
-  const write = (ports: readonly number[]): void => {
+  const writeEndpoints = (ports: readonly number[]): void => {
     const draft = join(directory.path, 'draft.yaml');
     writeFileSync(draft, manifestFor(port, ports));
     renameSync(draft, join(manifests, 'web.yaml'));
   };
-  write(endpoints);
+  writeEndpoints(endpoints);
   const args = ['standalone', '-f', manifests, '--classless', '--console', '127.0.0.1:0', '--workers', '2'];
-  const process_ = await spawnProcess({ command: process.execPath, args: [bin, ...args], readyWhen: /^ready http/m });
+  const process_ = await spawnProcess({
+    command: process.execPath,
+    args: [WEIR_COMMAND, ...args],
+    readyWhen: /^ready http/m,
+  });
   const server = /^ready (\S+)/m.exec(process_.output())?.[1] ?? '';
   return {
     process: process_,
     port,
-    write,
+    writeEndpoints,
     async weir<T>(...command: string[]): Promise<T> {
       const run = await spawnProcess({
         command: process.execPath,
-        args: [bin, ...command, '-o', 'json', '--server', server],
+        args: [WEIR_COMMAND, ...command, '-o', 'json', '--server', server],
         mayExit: true,
       });
       const { code } = await run.exited;

@@ -5,12 +5,12 @@ export interface SteadyRequests extends AsyncDisposable {
   readonly answered: number;
   readonly failures: readonly string[];
   /** Resolves after so many further answers, or rejects with the first failure. */
-  atLeast(more: number): Promise<void>;
+  waitForMore(more: number): Promise<void>;
   /** Lets the requests under way finish. */
   stop(): Promise<void>;
 }
 
-interface SteadyOptions {
+interface SteadyRequestsOptions {
   readonly urls: readonly string[];
   readonly clients: number;
   /** Half of the clients keep their connection, the others make one for each request. */
@@ -18,7 +18,7 @@ interface SteadyOptions {
 }
 
 /** Each client asks the URLs in turn, one request at a time, until stopped. */
-export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyOptions): SteadyRequests {
+export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyRequestsOptions): SteadyRequests {
   const failures: string[] = [];
   const waiting = new Set<() => void>();
   let answered = 0;
@@ -49,7 +49,7 @@ export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyOptions): S
       return answered;
     },
     failures,
-    atLeast(more) {
+    waitForMore(more) {
       const goal = answered + more;
       return new Promise((resolve, reject) => {
         const check = (): void => {

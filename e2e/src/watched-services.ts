@@ -3,24 +3,24 @@ import assert from 'node:assert/strict';
 import { type ControlPlane, eventually, programPath, spawnProcess } from '@weir/testkit';
 import { addressesIn, conditionIn, type ServiceStatus } from './kubernetes-objects.ts';
 
-export interface WatchedServices {
+export interface ServiceWatch {
   /** Waits until the status of the Service `namespace/name` holds, and returns what the assertion returned. */
-  when<T>(path: string, assertion: (status: ServiceStatus) => T): Promise<T>;
+  waitFor<T>(path: string, assertion: (status: ServiceStatus) => T): Promise<T>;
   /** Waits until the condition has this status and reason, as `False QuotaExceeded`; returns its message. */
-  says(path: string, type: string, wanted: string): Promise<string>;
+  waitForCondition(path: string, type: string, wanted: string): Promise<string>;
   /** Waits until it has no condition of this type. */
-  isFree(path: string, type: string): Promise<void>;
+  waitForNoCondition(path: string, type: string): Promise<void>;
   /** Waits until these are its addresses. */
-  served(path: string, addresses: readonly string[]): Promise<void>;
+  waitForAddresses(path: string, addresses: readonly string[]): Promise<void>;
   /** The addresses of the Service from the first on, oldest first. */
-  addressesOf(path: string): readonly (readonly string[])[];
+  addressHistory(path: string): readonly (readonly string[])[];
   close(): Promise<void>;
 }
 
-export async function watchServices(cluster: ControlPlane): Promise<WatchedServices> {
+export async function watchServices(cluster: ControlPlane): Promise<ServiceWatch> {
   const watch = await spawnProcess({
     command: programPath('kubectl'),
-    args: ['get', 'services', '-A', '--watch', `-o=jsonpath=${LINE}`],
+    args: ['get', 'services', '-A', '--watch', `-o=jsonpath=${LINE_TEMPLATE}`],
     env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
     name: 'kubectl get services --watch',
   });
@@ -29,19 +29,19 @@ export async function watchServices(cluster: ControlPlane): Promise<WatchedServi
     const own = lines.filter((line) => line.startsWith(`${path} `));
     return own.map((line) => JSON.parse(line.slice(path.length)) as ServiceStatus);
   };
-  const when: WatchedServices['when'] = (path, assertion) =>
+  const waitFor: ServiceWatch['waitFor'] = (path, assertion) =>
     eventually(() => assertion(statusesOf(path).at(-1) ?? {}), { timeoutMs: 60_000, intervalMs: 50 });
   return {
-    when,
-    says: (path, type, wanted) =>
-      when(path, (status) => {
+    waitFor,
+    waitForCondition: (path, type, wanted) =>
+      waitFor(path, (status) => {
         const condition = conditionIn(status, type);
         assert.equal(`${condition?.status} ${condition?.reason}`, wanted, JSON.stringify(status));
         return condition?.message ?? '';
       }),
-    isFree: (path, type) => when(path, (status) => assert.equal(conditionIn(status, type), undefined)),
-    served: (path, addresses) => when(path, (status) => assert.deepEqual(addressesIn(status), addresses)),
-    addressesOf(path) {
+    waitForNoCondition: (path, type) => waitFor(path, (status) => assert.equal(conditionIn(status, type), undefined)),
+    waitForAddresses: (path, addresses) => waitFor(path, (status) => assert.deepEqual(addressesIn(status), addresses)),
+    addressHistory(path) {
       const shown = statusesOf(path).map((status) => addressesIn(status));
       return shown.filter((addresses, index) => addresses.join() !== (shown[index - 1] ?? []).join());
     },
@@ -49,4 +49,4 @@ export async function watchServices(cluster: ControlPlane): Promise<WatchedServi
   };
 }
 
-const LINE = '{.metadata.namespace}/{.metadata.name} {.status}{"\\n"}';
+const LINE_TEMPLATE = '{.metadata.namespace}/{.metadata.name} {.status}{"\\n"}';

@@ -11,9 +11,9 @@ import {
   spawnProcess,
   startControlPlane,
 } from '@weir/testkit';
-import { type ApiServerMode, apiServerMode, HERE } from '../src/api-server-mode.ts';
-import { type KubectlLoop, loopKubectl } from '../src/kubectl-loop.ts';
-import { type KubeletWatch, watchAsKubelet } from '../src/kubelet-watch.ts';
+import { type ApiServerMode, LOCAL_API_SERVER, prepareApiServerMode } from '../src/api-server-mode.ts';
+import { type KubectlLoop, startKubectlLoop } from '../src/kubectl-loop.ts';
+import { type KubeletWatch, startKubeletWatch } from '../src/kubelet-watch.ts';
 
 const FIRST = '10.250.0.1';
 const SECOND = '10.250.0.2';
@@ -29,8 +29,8 @@ const requirement = {
 };
 
 /** A lease of 15 seconds, looked at every 10 by the other one. */
-const AFTER_A_DEATH = { timeoutMs: 45_000, intervalMs: 200 };
-const SOON = { timeoutMs: 20_000, intervalMs: 100 };
+const FAILOVER_WAIT = { timeoutMs: 45_000, intervalMs: 200 };
+const DEFAULT_WAIT = { timeoutMs: 20_000, intervalMs: 100 };
 
 describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () => {
   let cluster: ControlPlane;
@@ -41,8 +41,8 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
   let made = 0;
 
   before(async () => {
-    cluster = await startControlPlane({ host: FIRST, certifiedFor: [SECOND, '127.0.0.1'] });
-    weir = apiServerMode(cluster, [FIRST, THIRD]);
+    cluster = await startControlPlane({ host: FIRST, certificateNames: [SECOND, '127.0.0.1'] });
+    weir = prepareApiServerMode(cluster, [FIRST, THIRD]);
   });
   after(async () => {
     await kubectl?.close();
@@ -52,20 +52,20 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
   });
 
   /** Something new reaches the watch, and kubectl goes on. */
-  async function isServed(how = SOON): Promise<void> {
+  async function isServed(how = DEFAULT_WAIT): Promise<void> {
     made += 1;
     const name = `seen-${made}`;
-    const { answered = 0 } = kubectl ?? {};
+    const { succeeded = 0 } = kubectl ?? {};
     await eventually(() => admin('create', 'configmap', name), how);
     await eventually(() => {
-      assert.ok(kubelet?.seen.has(name), `the watch has not seen ${name}`);
-      assert.ok((kubectl?.answered ?? 0) > answered + 1, 'kubectl does not answer');
+      assert.ok(kubelet?.seenNames.has(name), `the watch has not seen ${name}`);
+      assert.ok((kubectl?.succeeded ?? 0) > succeeded + 1, 'kubectl does not answer');
     }, how);
   }
 
   /** With the administrator's kubeconfig through 127.0.0.1:7443. */
   function admin(...args: string[]): Promise<string> {
-    return cluster.kubectl(...args, '--server', HERE, '--request-timeout=10s');
+    return cluster.kubectl(...args, '--server', LOCAL_API_SERVER, '--request-timeout=10s');
   }
 
   function neverFailedTwiceInARow(): void {
@@ -80,17 +80,20 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
   test('the static list serves at once; a kubeconfig that is missing, or may not, is one line each', async () => {
     await weir.start();
     assert.equal(await admin('get', '--raw', '/readyz'), 'ok');
-    await eventually(() => assert.match(weir.output(), /the file does not exist/), SOON);
+    await eventually(() => assert.match(weir.output(), /the file does not exist/), DEFAULT_WAIT);
     await admin('create', 'serviceaccount', 'node');
     const token = await admin('create', 'token', 'node', '--duration=1h');
-    weir.signIn('wrong');
+    weir.setToken('wrong');
     await eventually(
       () => assert.match(weir.output(), /Unauthorized; until then those of the files serve. Correct/),
-      SOON,
+      DEFAULT_WAIT,
     );
-    weir.signIn(token.trim());
-    await eventually(() => assert.match(weir.output(), /is forbidden: User .*Grant the user of --kubeconfig/), SOON);
-    assert.deepEqual(weir.kept(), []);
+    weir.setToken(token.trim());
+    await eventually(
+      () => assert.match(weir.output(), /is forbidden: User .*Grant the user of --kubeconfig/),
+      DEFAULT_WAIT,
+    );
+    assert.deepEqual(weir.storedAddresses(), []);
   });
 
   test('with the rights of rbac.yaml, which nodes have, the list is refined through itself', async () => {
@@ -99,34 +102,34 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     assert.match(await admin('auth', 'can-i', 'watch', 'endpointslices', ...asNode), /^yes/);
     // What nodes sign in with needs a CA of clients, which this cluster has not.
     await admin('create', 'rolebinding', 'node', '--role=weir-api-server', '--serviceaccount=default:node');
-    await eventually(() => assert.deepEqual(weir.kept(), [FIRST]), SOON);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST]), DEFAULT_WAIT);
     assert.match(weir.output(), /EndpointsNotRefined.*\n(.*\n)*.*EndpointsNotRefined/);
   });
 
   test('a second API server is used as soon as it is there', async () => {
-    kubectl = loopKubectl(weir.kubeconfig, ['get', '--raw', '/version']);
-    kubelet = watchAsKubelet({ server: HERE, ...weir.credentials, namespace: 'default' });
+    kubectl = startKubectlLoop(weir.kubeconfig, ['get', '--raw', '/version']);
+    kubelet = startKubeletWatch({ server: LOCAL_API_SERVER, ...weir.credentials, namespace: 'default' });
     await isServed();
     second = await cluster.addApiServer(SECOND);
-    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]), DEFAULT_WAIT);
     await isServed();
   });
 
   test('the first one is stopped and comes back: nobody fails more often than once', async () => {
     await cluster.stopApiServer({ signal: 'SIGTERM' });
-    await isServed(AFTER_A_DEATH);
-    await eventually(() => assert.deepEqual(weir.kept(), [SECOND]), AFTER_A_DEATH);
+    await isServed(FAILOVER_WAIT);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [SECOND]), FAILOVER_WAIT);
     await cluster.startApiServer();
-    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]), DEFAULT_WAIT);
     neverFailedTwiceInARow();
   });
 
   test('the second one, to which the watch is open, hangs: nobody fails more often than once, before the list says anything', async () => {
-    const before = kubelet?.opened ?? 0;
+    const before = kubelet?.openedWatches ?? 0;
     second.freeze();
     await isServed();
-    assert.deepEqual(weir.kept(), [FIRST, SECOND]);
-    assert.ok((kubelet?.opened ?? 0) > before, 'the watch was not open to the one that hangs');
+    assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]);
+    assert.ok((kubelet?.openedWatches ?? 0) > before, 'the watch was not open to the one that hangs');
     neverFailedTwiceInARow();
     // Not thawed: what it shows in watches would be that of before for a while.
     await second.stop();
@@ -135,14 +138,14 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     const list = ['get', 'endpointslice', 'kubernetes', '-o', 'jsonpath={.endpoints[*].addresses}'];
     await eventually(async () => {
       assert.ok((await cluster.kubectl(...list)).includes(`"${SECOND}"`));
-      assert.deepEqual(weir.kept(), [FIRST, SECOND]);
-    }, SOON);
+      assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]);
+    }, DEFAULT_WAIT);
   });
 
   test('the first one, to which the watch is open, is killed: nobody fails more often than once', async () => {
     await cluster.stopApiServer({ signal: 'SIGKILL' });
-    await isServed(AFTER_A_DEATH);
-    await eventually(() => assert.deepEqual(weir.kept(), [SECOND]), AFTER_A_DEATH);
+    await isServed(FAILOVER_WAIT);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [SECOND]), FAILOVER_WAIT);
     neverFailedTwiceInARow();
   });
 
@@ -153,9 +156,9 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await assert.rejects(admin('get', '--raw', '/readyz'), /EOF|reset|closed/);
     // It is not in the files.
     await second.start();
-    await eventually(() => admin('get', '--raw', '/readyz'), SOON);
+    await eventually(() => admin('get', '--raw', '/readyz'), DEFAULT_WAIT);
     await cluster.startApiServer();
-    await eventually(() => assert.deepEqual(weir.kept(), [FIRST, SECOND]), SOON);
+    await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]), DEFAULT_WAIT);
   });
 
   test('the manifests of the docs are taken by translate and, but for those that are for Weir, by an API server', async () => {

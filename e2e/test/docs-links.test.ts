@@ -4,10 +4,10 @@ import { posix } from 'node:path';
 import { test } from 'node:test';
 import { brokenLinks } from '../src/docs/link-check.ts';
 import { anchorsIn, linksIn } from '../src/docs/markdown.ts';
-import { pages, readPage } from '../src/docs/pages.ts';
+import { listPages, readPage } from '../src/docs/pages.ts';
 
 test('each link of each page leads somewhere', () => {
-  const all = pages();
+  const all = listPages();
   assert.ok(all.length > 20, `only ${all.length} pages were found`);
   assert.deepEqual(
     all.flatMap((path) => brokenLinks(path, readPage(path))),
@@ -17,13 +17,13 @@ test('each link of each page leads somewhere', () => {
 
 test('each page of docs is linked from another page', () => {
   const linked = new Set(
-    pages().flatMap((path) =>
+    listPages().flatMap((path) =>
       linksIn(readPage(path))
         .map(({ target }) => posix.join(posix.dirname(path), target.split('#')[0] ?? ''))
         .filter((target) => target !== path),
     ),
   );
-  const alone = pages().filter((path) => path.startsWith('docs/') && !linked.has(path));
+  const alone = listPages().filter((path) => path.startsWith('docs/') && !linked.has(path));
   // The list of decisions is a folder.
   assert.deepEqual(
     alone.filter((path) => !linked.has(posix.dirname(path))),

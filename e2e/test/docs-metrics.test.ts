@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { requireProgram } from '@weir/testkit';
-import { type ExposedMetric, exposedMetrics, type Program } from '../src/docs/exposed-metrics.ts';
+import { type ExposedMetric, exposedMetrics, type ProcessName } from '../src/docs/exposed-metrics.ts';
 import { readPage } from '../src/docs/pages.ts';
 
 const PAGE = readPage('docs/metrics.md');
@@ -24,7 +24,7 @@ const byName = (a: ExposedMetric, b: ExposedMetric): number => (a.name < b.name 
 const isOfProcess = ({ name }: ExposedMetric): boolean => !name.startsWith('weir_');
 
 describe('docs/metrics.md lists what is exposed, with types and labels', requireProgram('redis'), () => {
-  let exposed: Readonly<Record<Program, readonly ExposedMetric[]>>;
+  let exposed: Readonly<Record<ProcessName, readonly ExposedMetric[]>>;
   before(async () => {
     exposed = await exposedMetrics();
   });

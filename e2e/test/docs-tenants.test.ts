@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeCertificate } from '@weir/testkit';
-import { errorsIn } from '../src/docs/dry-run.ts';
+import { translateErrors } from '../src/docs/dry-run.ts';
 import { fencedBlocks } from '../src/docs/markdown.ts';
 import { readPage } from '../src/docs/pages.ts';
 
@@ -24,7 +24,7 @@ const serviceWith = (name: string): string =>
   });
 
 test('the table has every annotation that is honoured, and no other', async () => {
-  const [told] = await errorsIn([serviceWith('no-such-annotation')]);
+  const [told] = await translateErrors([serviceWith('no-such-annotation')]);
   const [, names = ''] = /this version knows ([a-z, -]+); remove/.exec(told?.message ?? '') ?? [];
   const known = names.split(', ');
   assert.ok(known.length > 20, `only ${known.length} were named`);
@@ -34,7 +34,7 @@ test('the table has every annotation that is honoured, and no other', async () =
 test('each of those that are not there yet is refused', async () => {
   const names = annotationsIn(REFUSED);
   assert.ok(names.length > 5, REFUSED);
-  const errors = await errorsIn(names.map((name) => serviceWith(name)));
+  const errors = await translateErrors(names.map((name) => serviceWith(name)));
   for (const name of names) {
     const told = errors.find(({ subject }) => subject === `Service shop/${name}`);
     assert.equal(told?.code, 'InvalidAnnotation', name);
@@ -52,12 +52,12 @@ describe('the manifests of the guide are accepted as they stand', () => {
   test('those of a Service by itself, with the Secrets that they name', async () => {
     assert.ok(alone !== undefined && alone.length > 4);
     const named = alone.join('').matchAll(/weir\.dev\/(?:tls|client-ca)-secret: (\S+)/g);
-    assert.deepEqual(await errorsIn([...alone, ...[...named].map(([, name = '']) => secret(name))]), []);
+    assert.deepEqual(await translateErrors([...alone, ...[...named].map(([, name = '']) => secret(name))]), []);
   });
 
   test('those that share a port, where the fleet shares it and their hosts are allowed', async () => {
     assert.ok(sharing !== undefined && sharing.length > 0);
-    assert.deepEqual(await errorsIn([...sharing, POLICY], '--shared-ports', '443'), []);
+    assert.deepEqual(await translateErrors([...sharing, POLICY], '--shared-ports', '443'), []);
   });
 });
 

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const CONFIG = ['biome.json', 'biome', '.gitignore', 'package.json'];
+const CONFIG_FILES = ['biome.json', 'biome', '.gitignore', 'package.json'];
 
-const BREACHES: readonly {
+const VIOLATIONS: readonly {
   readonly what: string;
   readonly path: string;
   readonly code: string;
@@ -47,12 +47,12 @@ const BREACHES: readonly {
   },
 ];
 
-for (const { what, path, code, rule } of BREACHES) {
+for (const { what, path, code, rule } of VIOLATIONS) {
   test(`lint refuses ${what}`, async (t) => {
     const copy = temporaryDirectory('house');
     t.after(() => copy.close());
     const folder = path.split('/').slice(0, 2).join('/');
-    for (const part of [...CONFIG, `${folder}/package.json`]) {
+    for (const part of [...CONFIG_FILES, `${folder}/package.json`]) {
       mkdirSync(dirname(join(copy.path, part)), { recursive: true });
       cpSync(join(root, part), join(copy.path, part), { recursive: true });
     }

@@ -3,22 +3,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
 import { ALL_ADDRESSES, FOREIGN_ADDRESS, NODES, nodeAddress } from '../src/addresses.ts';
-import { answers, refuses } from '../src/clients.ts';
+import { assertEchoed, assertRefused } from '../src/clients.ts';
 import { applyCustomResources } from '../src/custom-resources.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import {
   addressesIn,
   conditionIn,
-  publishedWhen,
-  refusalWhen,
   type ServiceStatus,
-  statusWhen,
+  waitForAddresses,
+  waitForRefusal,
+  waitForStatus,
 } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
+import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
-const SLOW = { timeoutMs: 30_000, intervalMs: 200 };
+const LONG_WAIT = { timeoutMs: 30_000, intervalMs: 200 };
 
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
@@ -34,10 +34,10 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
   const create = (...items: readonly object[]): Promise<string> =>
     fleet.cluster.kubectl('create', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
-    statusWhen(fleet.cluster, path, isRight);
+    waitForStatus(fleet.cluster, path, isRight);
   const served = (path: string, addresses = ADDRESSES): Promise<ServiceStatus> =>
-    publishedWhen(fleet.cluster, path, addresses);
-  const refusal = (path: string): Promise<string> => refusalWhen(fleet.cluster, path);
+    waitForAddresses(fleet.cluster, path, addresses);
+  const refusal = (path: string): Promise<string> => waitForRefusal(fleet.cluster, path);
   const accepted = (path: string): Promise<ServiceStatus> =>
     when(path, (now) => conditionIn(now, 'Accepted')?.status === 'True');
   const codes = async (code: string): Promise<readonly string[]> =>
@@ -54,12 +54,12 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
 
   test('without custom resources everything is served and the operator told, and they are taken when they come', async () => {
     await apply(
-      namespace('early', { team: 'early' }),
+      namespaceManifest('early', { team: 'early' }),
       loadBalancer('early/web', { ports: [{ port: 2001, targetPort: 'main' }] }),
     );
     await pods.echo({ namespace: 'early', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
     await served('early/web');
-    await answers(ADDRESSES, 2001);
+    await assertEchoed(ADDRESSES, 2001);
     assert.deepEqual((await codes('MissingCustomResource')).toSorted(), [
       'suspensions.weir.dev',
       'tenantpolicies.weir.dev',
@@ -71,18 +71,18 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     );
 
     await applyCustomResources(fleet.cluster);
-    await eventually(async () => assert.deepEqual(await codes('MissingCustomResource'), []), SLOW);
+    await eventually(async () => assert.deepEqual(await codes('MissingCustomResource'), []), LONG_WAIT);
     await apply(
       tenantPolicy('early', { limits: { services: 1 } }),
       loadBalancer('early/more', { ports: [{ port: 2002 }] }),
     );
     assert.match(await refusal('early/more'), /QuotaExceeded: 1 of 1 load balancers/);
-    await answers(ADDRESSES, 2001);
+    await assertEchoed(ADDRESSES, 2001);
   });
 
   test('a limit that is lowered cuts nothing that serves: it is told, nothing new is taken, and less is fine again', async () => {
     await apply(
-      namespace('less', { team: 'less' }),
+      namespaceManifest('less', { team: 'less' }),
       tenantPolicy('less', { limits: { services: 2 }, allowedPorts: ['2010-2019'] }),
       loadBalancer('less/a', { ports: [{ port: 2010 }] }),
       loadBalancer('less/b', { ports: [{ port: 2011 }] }),
@@ -110,25 +110,25 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
       port: 3000 + i,
       targetPort: 'main',
     }));
-    await apply(namespace(space), loadBalancer(`${space}/${name}`, { selector: { app: 'long' }, ports }));
+    await apply(namespaceManifest(space), loadBalancer(`${space}/${name}`, { selector: { app: 'long' }, ports }));
     await pods.echo({ namespace: space, name: 'p'.repeat(63), labels: { app: 'long' }, number: 2, port: 8080 });
     const status = await served(`${space}/${name}`);
     assert.equal(status.loadBalancer?.ingress?.[0]?.ports?.length, 100);
-    for (const port of [3000, 3050, 3099]) await answers(ADDRESSES, port);
+    for (const port of [3000, 3050, 3099]) await assertEchoed(ADDRESSES, port);
     assert.match(await fleet.weir('explain', `${space}/${name}`), /Programmed/);
     await kubectl('delete', 'service', name, '-n', space);
-    await refuses(ADDRESSES, 3099);
+    await assertRefused(ADDRESSES, 3099);
   });
 
   test('an empty selector is none; of thousands of endpoints each counts, and what serves is found among those that are left', async () => {
-    const server = await pods.echoAt({ host: FOREIGN_ADDRESS, port: 8080 });
+    const server = await pods.echoServerAt({ host: FOREIGN_ADDRESS, port: 8080 });
     const many = Array.from({ length: 3_000 }, (_, i) => `172.21.${Math.floor(i / 250)}.${(i % 250) + 1}`);
     const slices = [0, 1, 2].map((part) => ({
-      ...slice('crowd/web', many.slice(part * 1_000, (part + 1) * 1_000)),
+      ...endpointSlice('crowd/web', many.slice(part * 1_000, (part + 1) * 1_000)),
       metadata: { namespace: 'crowd', name: `web-${part}`, labels: { 'kubernetes.io/service-name': 'web' } },
     }));
     await apply(
-      namespace('crowd', { team: 'crowd' }),
+      namespaceManifest('crowd', { team: 'crowd' }),
       tenantPolicy('crowd', { allowedEndpointCIDRs: ['172.20.0.0/15'] }),
       loadBalancer('crowd/web', { selector: {}, ports: [{ port: 2020 }] }),
     );
@@ -139,11 +139,11 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
       };
       return items.find((item) => item.namespace === 'crowd')?.endpoints;
     };
-    await eventually(async () => assert.deepEqual(await total(), { ready: 3_000, total: 3_000 }), SLOW);
+    await eventually(async () => assert.deepEqual(await total(), { ready: 3_000, total: 3_000 }), LONG_WAIT);
     await kubectl('delete', 'endpointslices', '-n', 'crowd', '--all');
-    await apply(slice('crowd/web', [FOREIGN_ADDRESS]));
-    await eventually(async () => assert.deepEqual(await total(), { ready: 1, total: 1 }), SLOW);
-    await answers(ADDRESSES, 2020);
+    await apply(endpointSlice('crowd/web', [FOREIGN_ADDRESS]));
+    await eventually(async () => assert.deepEqual(await total(), { ready: 1, total: 1 }), LONG_WAIT);
+    await assertEchoed(ADDRESSES, 2020);
     assert.ok(server.received > 0);
   });
 
@@ -151,7 +151,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     const versionOf = (name: string): Promise<string> =>
       kubectl('get', 'service', name, '-n', 'huge', '-o', 'jsonpath={.metadata.resourceVersion}');
     await create(
-      namespace('huge'),
+      namespaceManifest('huge'),
       loadBalancer(
         'huge/foreign',
         { ports: [{ port: 2030 }] },
@@ -185,23 +185,26 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
 
   test('a slice with ports that are none is told to the operator, and the others of its Service serve', async () => {
     await apply(
-      namespace('ports', { team: 'crowd' }),
+      namespaceManifest('ports', { team: 'crowd' }),
       loadBalancer('ports/web', { selector: null, ports: [{ port: 2040 }] }),
-      slice('ports/web', [FOREIGN_ADDRESS]),
+      endpointSlice('ports/web', [FOREIGN_ADDRESS]),
       {
-        ...slice('ports/web', [FOREIGN_ADDRESS], { ports: [{ name: '', port: 99_999 }] }),
+        ...endpointSlice('ports/web', [FOREIGN_ADDRESS], { ports: [{ name: '', port: 99_999 }] }),
         metadata: { namespace: 'ports', name: 'odd', labels: { 'kubernetes.io/service-name': 'web' } },
       },
     );
-    await answers(ADDRESSES, 2040);
-    await eventually(async () => assert.deepEqual(await codes('InvalidObject'), ['EndpointSlice ports/odd']), SLOW);
+    await assertEchoed(ADDRESSES, 2040);
+    await eventually(
+      async () => assert.deepEqual(await codes('InvalidObject'), ['EndpointSlice ports/odd']),
+      LONG_WAIT,
+    );
     await kubectl('delete', 'endpointslice', 'odd', '-n', 'ports');
-    await eventually(async () => assert.deepEqual(await codes('InvalidObject'), []), SLOW);
+    await eventually(async () => assert.deepEqual(await codes('InvalidObject'), []), LONG_WAIT);
   });
 
   test('nodes are asked for, taken, cordoned and left out as labels and annotations say', async () => {
     await apply(
-      namespace('place', { team: 'place' }),
+      namespaceManifest('place', { team: 'place' }),
       tenantPolicy('place', { pools: ['default', 'edge'] }),
       loadBalancer('place/one', { ports: [{ port: 2050 }] }, { annotations: { 'weir.dev/nodes': '1' } }),
       loadBalancer('place/tcp', { ports: [{ port: 2051 }] }),
@@ -209,7 +212,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     assert.equal(addressesIn(await when('place/one', (now) => addressesIn(now).length > 0)).length, 1);
     await served('place/tcp');
     await apply(
-      namespace('rival'),
+      namespaceManifest('rival'),
       loadBalancer('rival/tcp', { ports: [{ port: 2051 }] }),
       loadBalancer('rival/udp', { ports: [{ port: 2051, protocol: 'UDP' }] }),
       loadBalancer('rival/ssh', { ports: [{ port: 22 }] }),

@@ -3,10 +3,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
 import { ALL_ADDRESSES, FOREIGN_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
-import { answers, refuses } from '../src/clients.ts';
+import { assertEchoed, assertRefused } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn, patchService, type ServiceStatus, statusWhen } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
+import {
+  addressesIn,
+  conditionIn,
+  patchService,
+  type ServiceStatus,
+  waitForStatus,
+} from '../src/kubernetes-objects.ts';
+import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
@@ -23,7 +29,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const patch = (path: string, change: object): Promise<void> => patchService(fleet.cluster, path, change);
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
-    statusWhen(fleet.cluster, path, isRight);
+    waitForStatus(fleet.cluster, path, isRight);
   const degraded = (status: ServiceStatus): string => conditionIn(status, 'Degraded')?.message ?? '';
 
   before(async () => {
@@ -37,19 +43,19 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
 
   test('has pods whose named port is another number each, in several slices, and an address of two slices once', async () => {
     await apply(
-      namespace('slices'),
+      namespaceManifest('slices'),
       loadBalancer('slices/web', { ports: [{ name: 'main', port: 1030, targetPort: 'main' }] }),
     );
-    const first = await pods.echoOf('slices/web', { port: 8080 });
-    const second = await pods.echoOf('slices/web', { port: 9090 });
-    await apply(slice('slices/web', [podAddress(first.number)], { ports: [{ name: 'main', port: 8080 }] }));
+    const first = await pods.echoForService('slices/web', { port: 8080 });
+    const second = await pods.echoForService('slices/web', { port: 9090 });
+    await apply(endpointSlice('slices/web', [podAddress(first.number)], { ports: [{ name: 'main', port: 8080 }] }));
     const { items } = JSON.parse(
       await kubectl('get', 'endpointslices', '-n', 'slices', '-l', 'kubernetes.io/service-name=web', '-o', 'json'),
     ) as { items: readonly unknown[] };
     assert.equal(items.length, 3);
     await eventually(
       async () => {
-        await answers(ADDRESSES, 1030);
+        await assertEchoed(ADDRESSES, 1030);
         assert.ok(first.server.received > 0 && second.server.received > 0);
       },
       { timeoutMs: 20_000 },
@@ -60,17 +66,20 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
   });
 
   test('uses pods that are not ready if it says so, and those that terminate while there are no others', async () => {
-    await apply(namespace('readiness'), loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }));
-    const slow = await pods.echoOf('readiness/web', { ready: false });
+    await apply(
+      namespaceManifest('readiness'),
+      loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }),
+    );
+    const slow = await pods.echoForService('readiness/web', { ready: false });
     const none = await when('readiness/web', (now) => addressesIn(now).length === 3);
     assert.match(degraded(none), /there is no endpoint|no endpoint is ready/);
-    await refuses(ADDRESSES, 1040);
+    await assertRefused(ADDRESSES, 1040);
     await patch('readiness/web', { spec: { publishNotReadyAddresses: true } });
-    await answers(ADDRESSES, 1040);
+    await assertEchoed(ADDRESSES, 1040);
     await patch('readiness/web', { spec: { publishNotReadyAddresses: false } });
-    await refuses(ADDRESSES, 1040);
+    await assertRefused(ADDRESSES, 1040);
     await slow.setReady(true);
-    await answers(ADDRESSES, 1040);
+    await assertEchoed(ADDRESSES, 1040);
     // It still answers, and says so: better than nobody.
     await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
     await eventually(async () => {
@@ -84,16 +93,16 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
       );
       assert.match(conditions, /"ready":false,"serving":true,"terminating":true/);
     });
-    await answers(ADDRESSES, 1040);
+    await assertEchoed(ADDRESSES, 1040);
     await when('readiness/web', (now) =>
       /^no endpoint is ready: clients are served by endpoints that/.test(degraded(now)),
     );
-    const fresh = await pods.echoOf('readiness/web');
+    const fresh = await pods.echoForService('readiness/web');
     await eventually(
       async () => {
         const before = slow.server.received;
         const had = fresh.server.received;
-        await answers(ADDRESSES, 1040);
+        await assertEchoed(ADDRESSES, 1040);
         assert.deepEqual([slow.server.received, fresh.server.received > had], [before, true]);
       },
       { timeoutMs: 15_000 },
@@ -101,12 +110,12 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
   });
 
   test('without selector reaches only what its tenant may, and never nodes or cluster IPs', async () => {
-    const own = await pods.echoOf('outside/own', { namespace: 'slices' });
-    const foreign = await pods.echoAt({ host: FOREIGN_ADDRESS, port: 8080 });
+    const own = await pods.echoForService('outside/own', { namespace: 'slices' });
+    const foreign = await pods.echoServerAt({ host: FOREIGN_ADDRESS, port: 8080 });
     await apply(
-      namespace('outside', { team: 'outside' }),
+      namespaceManifest('outside', { team: 'outside' }),
       loadBalancer('outside/db', { selector: null, ports: [{ port: 1050 }] }),
-      slice('outside/db', [FOREIGN_ADDRESS, podAddress(own.number), nodeAddress('node-1'), '10.96.0.1']),
+      endpointSlice('outside/db', [FOREIGN_ADDRESS, podAddress(own.number), nodeAddress('node-1'), '10.96.0.1']),
     );
     const status = await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'False');
     const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
@@ -114,23 +123,26 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     assert.match(message, new RegExp(`${FOREIGN_ADDRESS} is not of a pod of this namespace`));
     assert.match(message, new RegExp(`${nodeAddress('node-1')} is the address of a node`));
     assert.match(message, /10\.96\.0\.1 is in the range of the cluster IPs/);
-    await refuses(ADDRESSES, 1050);
+    await assertRefused(ADDRESSES, 1050);
     await apply(tenantPolicy('outside', { allowedEndpointCIDRs: ['0.0.0.0/1', '172.20.0.0/16'] }));
-    await answers(ADDRESSES, 1050);
+    await assertEchoed(ADDRESSES, 1050);
     assert.ok(own.server.received + foreign.received > 0);
     const still = await when('outside/db', (now) => !/of a pod/.test(conditionIn(now, 'Accepted')?.message ?? ''));
     assert.match(conditionIn(still, 'Accepted')?.message ?? '', /address of a node/);
-    await apply(slice('outside/db', [FOREIGN_ADDRESS]));
+    await apply(endpointSlice('outside/db', [FOREIGN_ADDRESS]));
     await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'True');
-    await answers(ADDRESSES, 1050);
+    await assertEchoed(ADDRESSES, 1050);
   });
 
   test('keeps a client at one pod when affinity is switched on while it serves', async () => {
-    await apply(namespace('affinity'), loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }));
-    const both = [await pods.echoOf('affinity/web'), await pods.echoOf('affinity/web')];
+    await apply(
+      namespaceManifest('affinity'),
+      loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }),
+    );
+    const both = [await pods.echoForService('affinity/web'), await pods.echoForService('affinity/web')];
     await eventually(
       async () => {
-        await answers(ADDRESSES, 1070);
+        await assertEchoed(ADDRESSES, 1070);
         assert.ok(both.every(({ server }) => server.received > 0));
       },
       { timeoutMs: 15_000 },
@@ -141,7 +153,8 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await eventually(
       async () => {
         const before = both.map(({ server }) => server.received);
-        for (let turn = 0; turn < 5; turn++) await answers([nodeAddress('node-1')], 1070, { from: podAddress(20) });
+        for (let turn = 0; turn < 5; turn++)
+          await assertEchoed([nodeAddress('node-1')], 1070, { from: podAddress(20) });
         const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
         assert.equal(met.length, 1);
       },

@@ -2,27 +2,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
-import { ALL_ADDRESSES, EXTRA_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
-import { answers } from '../src/clients.ts';
+import { ALL_ADDRESSES, EXTRA_NODE_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
+import { assertEchoed } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import {
   addressesIn,
   conditionIn,
-  publishedWhen,
-  refusalWhen,
   type ServiceStatus,
-  statusWhen,
+  waitForAddresses,
+  waitForRefusal,
+  waitForStatus,
 } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, slice, tenantPolicy } from '../src/manifests.ts';
+import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const SHARED_PORT = 8443;
-const SLOW = { timeoutMs: 30_000, intervalMs: 200 };
+const LONG_WAIT = { timeoutMs: 30_000, intervalMs: 200 };
 
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
-  ...insideNamespace({ addresses: [...ALL_ADDRESSES, EXTRA_ADDRESS] }),
+  ...insideNamespace({ addresses: [...ALL_ADDRESSES, EXTRA_NODE_ADDRESS] }),
 };
 
 describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => {
@@ -31,17 +31,17 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
-    statusWhen(fleet.cluster, path, isRight);
+    waitForStatus(fleet.cluster, path, isRight);
   const served = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
-    publishedWhen(fleet.cluster, path, addresses);
+    waitForAddresses(fleet.cluster, path, addresses);
   const reasonOf = (status: ServiceStatus, type: string): string => conditionIn(status, type)?.reason ?? '';
-  const refusal = (path: string): Promise<string> => refusalWhen(fleet.cluster, path);
+  const refusal = (path: string): Promise<string> => waitForRefusal(fleet.cluster, path);
 
   before(async () => {
     fleet = await startFleet({ settings: { WEIR_SHARED_PORTS: String(SHARED_PORT) } });
     pods = new Pods(fleet.cluster);
     await apply(
-      namespace('shop', { team: 'shop' }),
+      namespaceManifest('shop', { team: 'shop' }),
       loadBalancer('shop/web', { ports: [{ port: 3001, targetPort: 'main' }] }),
     );
     await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
@@ -55,10 +55,10 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
   test('loses the address of a proxy that dies, and has it again when that is back', async () => {
     await fleet.killProxy('node-2');
     await served('shop/web', [ADDRESSES[0] ?? '', ADDRESSES[2] ?? '']);
-    await answers([ADDRESSES[0] ?? '', ADDRESSES[2] ?? ''], 3001);
+    await assertEchoed([ADDRESSES[0] ?? '', ADDRESSES[2] ?? ''], 3001);
     await fleet.startProxy('node-2');
     await served('shop/web', ADDRESSES);
-    await answers(ADDRESSES, 3001);
+    await assertEchoed(ADDRESSES, 3001);
   });
 
   test('keeps an address when all proxies die, and who is new then is told that none confirms', async () => {
@@ -70,7 +70,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
         items.map(({ state }) => state),
         NODES.map(() => 'Silent'),
       );
-    }, SLOW);
+    }, LONG_WAIT);
     await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
     await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
     // All of them if all went silent in one look, and in any case the last.
@@ -79,14 +79,14 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     for (const node of NODES) await fleet.startProxy(node);
     await served('shop/later', ADDRESSES);
     await served('shop/web', ADDRESSES);
-    await answers(ADDRESSES, 3001);
+    await assertEchoed(ADDRESSES, 3001);
   });
 
   test('prefers the endpoints that are for the zone of the node, by the hints of a slice, and no more than that', async () => {
     await kubectl('label', 'node', 'node-1', 'topology.kubernetes.io/zone=here');
     await kubectl('label', 'node', 'node-2', 'topology.kubernetes.io/zone=there');
     const spec = { selector: null, trafficDistribution: 'PreferSameZone', ports: [{ port: 3005 }] };
-    await apply(namespace('zones'), loadBalancer('zones/web', spec));
+    await apply(namespaceManifest('zones'), loadBalancer('zones/web', spec));
     const own = await Promise.all(
       [2, 3].map((number) => pods.echo({ namespace: 'zones', name: `p${number}`, labels: {}, number, port: 8080 })),
     );
@@ -100,18 +100,18 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
       conditions: { ready },
     });
     const slices = (isReady: boolean): object =>
-      slice('zones/web', [], { endpoints: [endpoint(2, 'here', isReady), endpoint(3, 'there')] });
+      endpointSlice('zones/web', [], { endpoints: [endpoint(2, 'here', isReady), endpoint(3, 'there')] });
     /** Who gets the clients that come to a node. */
     const meets = (node: (typeof NODES)[number], ...wanted: readonly (typeof here)[]): Promise<void> =>
       eventually(async () => {
         const before = own.map(({ server }) => server.received);
-        for (let turn = 0; turn < 10; turn += 1) await answers([nodeAddress(node)], 3005);
+        for (let turn = 0; turn < 10; turn += 1) await assertEchoed([nodeAddress(node)], 3005);
         const met = own.filter(({ server }, index) => server.received > (before[index] ?? 0));
         assert.deepEqual(
           met.map(({ name }) => name),
           wanted.map(({ name }) => name),
         );
-      }, SLOW);
+      }, LONG_WAIT);
     await apply(slices(true));
     await meets('node-1', here);
     await meets('node-2', there);
@@ -134,15 +134,15 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
   });
 
   test('has further addresses of a node while its annotation names them', async () => {
-    await kubectl('annotate', 'node', 'node-1', `weir.dev/addresses=${EXTRA_ADDRESS}`);
-    await served('shop/web', [...ADDRESSES, EXTRA_ADDRESS].sort());
-    await answers([EXTRA_ADDRESS], 3001);
+    await kubectl('annotate', 'node', 'node-1', `weir.dev/addresses=${EXTRA_NODE_ADDRESS}`);
+    await served('shop/web', [...ADDRESSES, EXTRA_NODE_ADDRESS].sort());
+    await assertEchoed([EXTRA_NODE_ADDRESS], 3001);
     await kubectl('annotate', 'node', 'node-1', 'weir.dev/addresses-');
     await served('shop/web', ADDRESSES);
   });
 
   test('keeps its good ports when it asks for one that is taken, and reads which one that is', async () => {
-    await apply(namespace('rival'), loadBalancer('rival/first', { ports: [{ port: 3002 }] }));
+    await apply(namespaceManifest('rival'), loadBalancer('rival/first', { ports: [{ port: 3002 }] }));
     await served('rival/first', ADDRESSES);
     await apply(
       loadBalancer('shop/web', {
@@ -163,17 +163,17 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
         [3002, 'weir.dev/PortConflict'],
       ],
     );
-    await answers(ADDRESSES, 3001);
+    await assertEchoed(ADDRESSES, 3001);
     await kubectl('delete', 'service', 'first', '-n', 'rival');
     await when('shop/web', (now) => reasonOf(now, 'Accepted') === 'Accepted');
-    await answers(ADDRESSES, 3002);
+    await assertEchoed(ADDRESSES, 3002);
   });
 
   test('reads what its policy does not allow, and of which port; of one that has its tenant, only that there is one', async () => {
     const said = (path: string, reason: string): Promise<ServiceStatus> =>
       when(path, (now) => reasonOf(now, 'Accepted') === reason);
     await apply(
-      namespace('bound', { team: 'bound' }),
+      namespaceManifest('bound', { team: 'bound' }),
       tenantPolicy('bound', { pools: ['default'], allowedPorts: ['3030-3039'] }),
       loadBalancer('bound/good', { ports: [{ port: 3030 }] }),
     );
@@ -198,7 +198,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
       await eventually(async () => {
         const described = await kubectl('describe', 'service', name, '-n', 'bound');
         assert.match(described, new RegExp(`Warning +${reason} `));
-      }, SLOW);
+      }, LONG_WAIT);
     }
     const mixed = await served('bound/mixed', ADDRESSES);
     assert.deepEqual(
@@ -211,7 +211,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     ]);
 
     await apply(
-      namespace('other', { team: 'other' }),
+      namespaceManifest('other', { team: 'other' }),
       tenantPolicy('taker', {
         priority: 10,
         namespaceSelector: { matchLabels: { team: 'other' } },
@@ -233,7 +233,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
         hosts === undefined ? {} : { annotations: { 'weir.dev/tls-passthrough': 'true', 'weir.dev/hosts': hosts } },
       );
     await apply(
-      namespace('game', { team: 'game' }),
+      namespaceManifest('game', { team: 'game' }),
       tenantPolicy('game', { allowedHosts: ['*.game.example'] }),
       tenantPolicy('shop', { allowedHosts: ['*.shop.example', 'play.game.example'] }),
       shared('game/first', 'play.game.example'),

@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type EventuallyOptions, eventually, insideNamespace, requireProgram } from '@weir/testkit';
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
-import { answers } from '../src/clients.ts';
+import { assertEchoed } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import { conditionIn } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace, suspension, tenantPolicy } from '../src/manifests.ts';
+import { loadBalancer, namespaceManifest, suspension, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
-import { type WatchedServices, watchServices } from '../src/watched-services.ts';
+import { type ServiceWatch, watchServices } from '../src/watched-services.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const [FIRST = '', SECOND = '', THIRD = ''] = ADDRESSES;
-const SOON: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 500 };
+const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 500 };
 /** After Redis is back, so long nobody's silence counts. */
 const GRACE_MS = 10_000;
 
@@ -21,7 +21,7 @@ const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespa
 describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
-  let services: WatchedServices;
+  let services: ServiceWatch;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const named = (path: string): readonly string[] => {
@@ -29,10 +29,10 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     return ['service', name, '-n', space];
   };
   const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
-    services.served(path, addresses);
+    services.waitForAddresses(path, addresses);
   /** `kubectl describe` shows an Event, and no conditions. */
   const described = (path: string, what: RegExp): Promise<void> =>
-    eventually(async () => assert.match(await kubectl('describe', ...named(path)), what), SOON);
+    eventually(async () => assert.match(await kubectl('describe', ...named(path)), what), DEFAULT_WAIT);
   const without = (port: number, more: object = {}): object => ({
     selector: { app: 'web' },
     allocateLoadBalancerNodePorts: false,
@@ -44,10 +44,14 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     fleet = await startFleet();
     pods = new Pods(fleet.cluster);
     services = await watchServices(fleet.cluster);
-    await apply(namespace('shop', { team: 'shop' }), tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
+    await apply(
+      namespaceManifest('shop', { team: 'shop' }),
+      tenantPolicy('shop', {}),
+      loadBalancer('shop/web', without(4001)),
+    );
     await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
     await served('shop/web');
-    await services.isFree('shop/web', 'Degraded');
+    await services.waitForNoCondition('shop/web', 'Degraded');
   });
   after(async () => {
     await pods?.close();
@@ -56,9 +60,9 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
   });
 
   test('BindFailed: another program has the port on the nodes; where it gives it up the Service is served', async () => {
-    const others = await Promise.all(ADDRESSES.map((host) => pods.echoAt({ host, port: 4010 })));
+    const others = await Promise.all(ADDRESSES.map((host) => pods.echoServerAt({ host, port: 4010 })));
     await apply(loadBalancer('shop/taken', without(4010)));
-    await services.when('shop/taken', (status) => {
+    await services.waitFor('shop/taken', (status) => {
       const { status: is, reason, message = '' } = conditionIn(status, 'Programmed') ?? {};
       assert.equal(`${is} ${reason}`, 'False BindFailed');
       for (const [index, node] of NODES.entries()) {
@@ -67,36 +71,36 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       }
       assert.match(message, /stop that process, or give the Service another port.*it is tried again by itself$/);
     });
-    await services.says('shop/taken', 'Accepted', 'True Accepted');
+    await services.waitForCondition('shop/taken', 'Accepted', 'True Accepted');
     await served('shop/taken', []);
     await described('shop/taken', /Warning +BindFailed .*cannot listen on/);
     await others[0]?.close();
     await served('shop/taken', [FIRST]);
-    await answers([FIRST], 4010);
-    const fewer = await services.says('shop/taken', 'Degraded', 'True FewerNodes');
+    await assertEchoed([FIRST], 4010);
+    const fewer = await services.waitForCondition('shop/taken', 'Degraded', 'True FewerNodes');
     assert.doesNotMatch(fewer, /node-1/);
     for (const node of ['node-2', 'node-3']) assert.ok(fewer.includes(`${node}: cannot listen on`), fewer);
     await Promise.all(others.map((other) => other.close()));
     await served('shop/taken');
-    await services.isFree('shop/taken', 'Degraded');
-    await answers(ADDRESSES, 4010);
+    await services.waitForNoCondition('shop/taken', 'Degraded');
+    await assertEchoed(ADDRESSES, 4010);
   });
 
   test('NoNodes: the pool of its tenant has none, until an operator labels one as the message says', async () => {
     await apply(
-      namespace('edge', { team: 'edge' }),
+      namespaceManifest('edge', { team: 'edge' }),
       tenantPolicy('edge', { pools: ['edge'] }),
       loadBalancer('edge/web', { ports: [{ port: 4020 }] }),
     );
-    const message = await services.says('edge/web', 'Programmed', 'False NoNodes');
+    const message = await services.waitForCondition('edge/web', 'Programmed', 'False NoNodes');
     assert.match(message, /no node of pool "edge".*kubectl label node NAME role=loadbalancer weir\.dev\/pool=edge/);
-    await services.says('edge/web', 'Accepted', 'True Accepted');
+    await services.waitForCondition('edge/web', 'Accepted', 'True Accepted');
     await served('edge/web', []);
     await described('edge/web', /Warning +NoNodes .*no node of pool "edge"/);
     await kubectl('label', 'node', 'node-3', 'weir.dev/pool=edge');
     await served('edge/web', [THIRD]);
     await kubectl('label', 'node', 'node-3', 'weir.dev/pool-');
-    await services.says('edge/web', 'Programmed', 'True Programmed');
+    await services.waitForCondition('edge/web', 'Programmed', 'True Programmed');
   });
 
   test('Degraded: what is not as it should be is the reason, and an Event', async () => {
@@ -117,19 +121,19 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       ['local', 'SourceAddressNotPreserved', /externalTrafficPolicy is Local.*weir\.dev\/proxy-protocol/],
       ['few', 'FewerNodes', /served on 3 of the 4 nodes that are wanted/],
     ] as const) {
-      assert.match(await services.says(`shop/${name}`, 'Degraded', `True ${reason}`), message);
+      assert.match(await services.waitForCondition(`shop/${name}`, 'Degraded', `True ${reason}`), message);
       await served(`shop/${name}`);
       await described(`shop/${name}`, new RegExp(`Warning +${reason} `));
     }
     await apply(tenantPolicy('shop', {}));
-    await services.isFree('shop/over', 'Degraded');
+    await services.waitForNoCondition('shop/over', 'Degraded');
   });
 
   test('ports that it may not have carry the reason, each its own, and the others are served', async () => {
     await apply(tenantPolicy('shop', { allowedPorts: [4001, '4010-4050', 22] }));
     const ports = [4001, 22, 4060].map((port) => ({ name: `p${port}`, port, targetPort: 'main' }));
     await apply(loadBalancer('shop/web', without(4001, { ports })));
-    await services.when('shop/web', ({ loadBalancer: shown }) => {
+    await services.waitFor('shop/web', ({ loadBalancer: shown }) => {
       assert.deepEqual(
         shown?.ingress?.map((each) => each.ports?.map(({ port, error }) => [port, error])),
         ADDRESSES.map(() => [
@@ -139,10 +143,10 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
         ]),
       );
     });
-    await answers(ADDRESSES, 4001);
+    await assertEchoed(ADDRESSES, 4001);
     await described('shop/web', /Warning +Port(Reserved|NotAllowed) /);
     await apply(tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
-    await services.says('shop/web', 'Accepted', 'True Accepted');
+    await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
   });
 
   test('Suspended: by whom, with the message, and its addresses stay', async () => {
@@ -152,13 +156,13 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     ] as const) {
       const target = { type: 'Service', namespace: 'shop', service: 'web' };
       await apply(suspension('stop', { target, message: 'Call us.', ...(rule !== undefined && { rule }) }));
-      assert.equal(await services.says('shop/web', 'Suspended', `True ${by}`), 'Call us.');
+      assert.equal(await services.waitForCondition('shop/web', 'Suspended', `True ${by}`), 'Call us.');
       await served('shop/web');
       await described('shop/web', new RegExp(`Warning +${by} .*Call us\\.`));
       await kubectl('delete', 'suspension', 'stop');
-      await services.isFree('shop/web', 'Suspended');
+      await services.waitForNoCondition('shop/web', 'Suspended');
     }
-    await answers(ADDRESSES, 4001);
+    await assertEchoed(ADDRESSES, 4001);
   });
 
   test('FleetUnreachable: while Redis is away who is new reads it, who is served is left alone, and for 10 s after', async () => {
@@ -166,21 +170,21 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await fleet.redis.stop();
     await fleet.killProxy('node-3');
     await apply(loadBalancer('shop/new', without(4040)));
-    const message = await services.says('shop/new', 'Programmed', 'Unknown FleetUnreachable');
+    const message = await services.waitForCondition('shop/new', 'Programmed', 'Unknown FleetUnreachable');
     assert.match(message, /it is not known whether this is served.* ask the operator whether the store of the fleet/);
     assert.equal(await kubectl('get', ...named('shop/web'), '-o', 'yaml'), before);
-    await answers([FIRST, SECOND], 4001);
+    await assertEchoed([FIRST, SECOND], 4001);
     const back = performance.now();
     await fleet.redis.start();
-    await services.says('shop/new', 'Programmed', 'True Programmed');
-    await answers([FIRST, SECOND], 4040);
+    await services.waitForCondition('shop/new', 'Programmed', 'True Programmed');
+    await assertEchoed([FIRST, SECOND], 4040);
     await served('shop/web', [FIRST, SECOND]);
     const afterMs = performance.now() - back;
     assert.ok(afterMs >= GRACE_MS, `the address of a proxy that was silent left ${afterMs} ms after Redis was back`);
   });
 
   test('of proxies that die one after the other the addresses leave, but never the last one', async () => {
-    const before = services.addressesOf('shop/web').length;
+    const before = services.addressHistory('shop/web').length;
     await fleet.killProxy('node-2');
     await served('shop/web', [FIRST]);
     await fleet.killProxy('node-1');
@@ -189,11 +193,11 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
         items: readonly { readonly state: string }[];
       };
       assert.ok(items.length === NODES.length && items.every(({ state }) => state === 'Silent'));
-    }, SOON);
+    }, DEFAULT_WAIT);
     await apply(loadBalancer('shop/late', without(4041)));
-    const message = await services.says('shop/late', 'Programmed', 'False WaitingForProxy');
+    const message = await services.waitForCondition('shop/late', 'Programmed', 'False WaitingForProxy');
     assert.match(message, /waiting for the proxies of node-1, node-2, node-3 to confirm the ports/);
-    await services.says('shop/web', 'Programmed', 'True Programmed');
-    assert.deepEqual(services.addressesOf('shop/web').slice(before), [[FIRST]]);
+    await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');
+    assert.deepEqual(services.addressHistory('shop/web').slice(before), [[FIRST]]);
   });
 });

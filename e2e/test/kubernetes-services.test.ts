@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
 import { DUAL_STACK_ADDRESSES, NODES, nodeAddress, nodeAddress6, podAddress } from '../src/addresses.ts';
-import { answers, answersMeanwhile, refuses, sendsAway } from '../src/clients.ts';
+import { assertClosedWithoutData, assertEchoed, assertEchoedDuring, assertRefused } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import {
   addressesIn,
   conditionIn,
   patchService,
-  publishedWhen,
   type ServiceStatus,
   serviceStatus,
-  statusWhen,
+  waitForAddresses,
+  waitForStatus,
 } from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespace } from '../src/manifests.ts';
+import { loadBalancer, namespaceManifest } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
@@ -32,10 +32,10 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const patch = (path: string, change: object): Promise<void> => patchService(fleet.cluster, path, change);
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
-    statusWhen(fleet.cluster, path, isRight);
+    waitForStatus(fleet.cluster, path, isRight);
   const degraded = (status: ServiceStatus): string => conditionIn(status, 'Degraded')?.message ?? '';
   const published = (path: string, addresses: readonly string[]): Promise<ServiceStatus> =>
-    publishedWhen(fleet.cluster, path, addresses);
+    waitForAddresses(fleet.cluster, path, addresses);
 
   before(async () => {
     fleet = await startFleet({ dualStack: true, settings: { WEIR_CLASSLESS: 'false' } });
@@ -48,7 +48,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
 
   test('is served if it names the class; others are left alone, until the fleet takes those of no class, too', async () => {
     await apply(
-      namespace('classes'),
+      namespaceManifest('classes'),
       loadBalancer('classes/ours', { loadBalancerClass: 'weir.dev/weir', ports: [{ port: 1001 }] }),
       loadBalancer('classes/plain', { ports: [{ port: 1002 }] }),
       loadBalancer('classes/foreign', { loadBalancerClass: 'example.com/other', ports: [{ port: 1003 }] }),
@@ -70,74 +70,74 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
 
   test('changes its type, its ports and their names while it is there', async () => {
     await apply(
-      namespace('edits'),
+      namespaceManifest('edits'),
       loadBalancer('edits/web', { type: 'ClusterIP', ports: [{ name: 'a', port: 1010, targetPort: 'main' }] }),
     );
-    await pods.echoOf('edits/web');
+    await pods.echoForService('edits/web');
     await patch('edits/web', { spec: { type: 'LoadBalancer' } });
     await published('edits/web', ADDRESSES);
-    await answers(ADDRESSES, 1010);
+    await assertEchoed(ADDRESSES, 1010);
     const slices = ['endpointslice', '-n', 'edits', '-l', 'kubernetes.io/service-name=web'];
-    await answersMeanwhile(ADDRESSES, 1010, async () => {
+    await assertEchoedDuring(ADDRESSES, 1010, async () => {
       for (const name of ['c', 'd', 'e', 'f', 'b']) {
         await patch('edits/web', { spec: { ports: [{ name, port: 1010, targetPort: 'main' }] } });
         await kubectl('wait', `--for=jsonpath={.ports[0].name}=${name}`, ...slices);
       }
     });
     await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1011, targetPort: 'main' }] } });
-    await answers(ADDRESSES, 1011);
-    await refuses(ADDRESSES, 1010);
+    await assertEchoed(ADDRESSES, 1011);
+    await assertRefused(ADDRESSES, 1010);
     const status = await when('edits/web', (now) => now.loadBalancer?.ingress?.[0]?.ports?.[0]?.port === 1011);
     assert.deepEqual(addressesIn(status), ADDRESSES);
     await patch('edits/web', { spec: { type: 'NodePort' } });
-    await refuses(ADDRESSES, 1011);
+    await assertRefused(ADDRESSES, 1011);
     assert.deepEqual(await serviceStatus(fleet.cluster, 'edits/web'), { loadBalancer: {} });
   });
 
   test('is cleaned up when it is deleted while no controller runs, and its port is free for the next', async () => {
-    await apply(namespace('away'), loadBalancer('away/old', { ports: [{ port: 1020, targetPort: 'main' }] }));
-    await pods.echoOf('away/old');
+    await apply(namespaceManifest('away'), loadBalancer('away/old', { ports: [{ port: 1020, targetPort: 'main' }] }));
+    await pods.echoForService('away/old');
     await published('away/old', ADDRESSES);
-    await answers(ADDRESSES, 1020);
+    await assertEchoed(ADDRESSES, 1020);
     await fleet.stopController();
     await kubectl('delete', 'service', 'old', '-n', 'away');
-    await answers(ADDRESSES, 1020);
+    await assertEchoed(ADDRESSES, 1020);
     await fleet.startController();
-    await refuses(ADDRESSES, 1020);
+    await assertRefused(ADDRESSES, 1020);
     await apply(loadBalancer('away/new', { ports: [{ port: 1020, targetPort: 'main' }] }));
-    await pods.echoOf('away/new');
+    await pods.echoForService('away/new');
     await published('away/new', ADDRESSES);
-    await answers(ADDRESSES, 1020);
+    await assertEchoed(ADDRESSES, 1020);
   });
 
   test('lets in the networks of its source ranges, of the field before the annotation, as they are now', async () => {
     const [mine, other] = [podAddress(19), podAddress(20)];
     const legacy = 'service.beta.kubernetes.io/load-balancer-source-ranges';
     await apply(
-      namespace('ranges'),
+      namespaceManifest('ranges'),
       loadBalancer(
         'ranges/web',
         { ports: [{ port: 1060, targetPort: 'main' }] },
         { annotations: { [legacy]: `${mine}/32` } },
       ),
     );
-    await pods.echoOf('ranges/web');
-    await answers(ADDRESSES, 1060, { from: mine });
-    await sendsAway(ADDRESSES, 1060, { from: other });
+    await pods.echoForService('ranges/web');
+    await assertEchoed(ADDRESSES, 1060, { from: mine });
+    await assertClosedWithoutData(ADDRESSES, 1060, { from: other });
     await patch('ranges/web', { spec: { loadBalancerSourceRanges: [` ${other}/32 `, '192.168.0.0/16'] } });
-    await sendsAway(ADDRESSES, 1060, { from: mine });
-    await answers(ADDRESSES, 1060, { from: other });
+    await assertClosedWithoutData(ADDRESSES, 1060, { from: mine });
+    await assertEchoed(ADDRESSES, 1060, { from: other });
     await patch('ranges/web', {
       spec: { loadBalancerSourceRanges: null },
       metadata: { annotations: { [legacy]: null } },
     });
-    await answers(ADDRESSES, 1060, { from: mine });
-    await answers(ADDRESSES, 1060, { from: other });
+    await assertEchoed(ADDRESSES, 1060, { from: mine });
+    await assertEchoed(ADDRESSES, 1060, { from: other });
   });
 
   test('is told of node ports, and that the client’s address is not kept, and no longer when that is over', async () => {
     await apply(
-      namespace('wishes'),
+      namespaceManifest('wishes'),
       loadBalancer('wishes/web', {
         ports: [{ port: 1080, targetPort: 'main' }],
         externalTrafficPolicy: 'Local',
@@ -161,8 +161,8 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol=v2');
     await when('wishes/web', (now) => !/is Local/.test(degraded(now)));
     await kubectl('annotate', 'service', 'web', '-n', 'wishes', 'weir.dev/proxy-protocol-');
-    await pods.echoOf('wishes/web');
-    await answers(ADDRESSES, 1080);
+    await pods.echoForService('wishes/web');
+    await assertEchoed(ADDRESSES, 1080);
     assert.equal(
       await kubectl('get', 'service', 'web', '-n', 'wishes', '-o', 'jsonpath={.spec.internalTrafficPolicy}'),
       'Local',
@@ -170,8 +170,8 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
   });
 
   test('with a wrong annotation serves on as before, is told which, and follows when it is corrected', async () => {
-    await apply(namespace('wrong'), loadBalancer('wrong/web', { ports: [{ port: 1090, targetPort: 'main' }] }));
-    await pods.echoOf('wrong/web');
+    await apply(namespaceManifest('wrong'), loadBalancer('wrong/web', { ports: [{ port: 1090, targetPort: 'main' }] }));
+    await pods.echoForService('wrong/web');
     await published('wrong/web', ADDRESSES);
     await kubectl('annotate', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=many');
     const status = await when('wrong/web', (now) => conditionIn(now, 'Accepted')?.status === 'False');
@@ -180,7 +180,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
       /weir\.dev\/nodes: "many" is not allowed; use a whole number/,
     );
     assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
-    await answers(ADDRESSES, 1090);
+    await assertEchoed(ADDRESSES, 1090);
     await eventually(
       async () => assert.match(await kubectl('describe', 'service', 'web', '-n', 'wrong'), /InvalidAnnotation.*"many"/),
       { timeoutMs: 10_000 },
@@ -197,23 +197,23 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
 
   test('of both families has addresses of both, and gives up those of one that it leaves', async () => {
     await apply(
-      namespace('families'),
+      namespaceManifest('families'),
       loadBalancer('families/both', {
         ipFamilyPolicy: 'RequireDualStack',
         ports: [{ port: 1100, targetPort: 'main' }],
       }),
       loadBalancer('families/six', { ipFamilies: ['IPv6'], ports: [{ port: 1101, targetPort: 'main' }] }),
     );
-    await pods.echoOf('families/both');
-    await pods.echoOf('families/six', { number: 1, family: 'IPv6' });
+    await pods.echoForService('families/both');
+    await pods.echoForService('families/six', { number: 1, family: 'IPv6' });
     await published('families/both', [...ADDRESSES, ...ADDRESSES6]);
-    await answers([...ADDRESSES, ...ADDRESSES6], 1100);
+    await assertEchoed([...ADDRESSES, ...ADDRESSES6], 1100);
     await published('families/six', ADDRESSES6);
-    await answers(ADDRESSES6, 1101);
-    await refuses(ADDRESSES, 1101);
+    await assertEchoed(ADDRESSES6, 1101);
+    await assertRefused(ADDRESSES, 1101);
     await patch('families/both', { spec: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'] } });
     await published('families/both', ADDRESSES);
-    await refuses(ADDRESSES6, 1100);
-    await answers(ADDRESSES, 1100);
+    await assertRefused(ADDRESSES6, 1100);
+    await assertEchoed(ADDRESSES, 1100);
   });
 });

@@ -15,15 +15,15 @@ import {
   requireProgram,
 } from '@weir/testkit';
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
-import { refuses } from '../src/clients.ts';
+import { assertRefused } from '../src/clients.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { loadBalancer, namespace } from '../src/manifests.ts';
+import { loadBalancer, namespaceManifest } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
-import { type WatchedServices, watchServices } from '../src/watched-services.ts';
+import { type ServiceWatch, watchServices } from '../src/watched-services.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const HOST = 'web.shop.example';
-const SOON: EventuallyOptions = { timeoutMs: 30_000, intervalMs: 200 };
+const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 30_000, intervalMs: 200 };
 const DAY_MS = 86_400_000;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
@@ -34,13 +34,16 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
   const renewed = makeCertificate({ name: HOST, issuer: ca });
   let fleet: Fleet;
   let pods: Pods;
-  let services: WatchedServices;
+  let services: ServiceWatch;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
-  const served = (path: string): Promise<void> => services.served(path, ADDRESSES);
+  const served = (path: string): Promise<void> => services.waitForAddresses(path, ADDRESSES);
   const described = (path: string, what: RegExp): Promise<void> => {
     const [space = '', name = ''] = path.split('/');
-    return eventually(async () => assert.match(await kubectl('describe', 'service', name, '-n', space), what), SOON);
+    return eventually(
+      async () => assert.match(await kubectl('describe', 'service', name, '-n', space), what),
+      DEFAULT_WAIT,
+    );
   };
   const web = (path: string, port: number, annotations: Readonly<Record<string, string>>): object =>
     loadBalancer(
@@ -53,7 +56,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     fleet = await startFleet({ settings: { WEIR_SECRET_ACCESS: 'namespaces', WEIR_SECRET_NAMESPACES: 'shop' } });
     pods = new Pods(fleet.cluster);
     services = await watchServices(fleet.cluster);
-    await apply(namespace('shop'), namespace('other'));
+    await apply(namespaceManifest('shop'), namespaceManifest('other'));
     await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
   });
   after(async () => {
@@ -64,73 +67,75 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
 
   test('SecretNotFound, until the Secret is made; then clients are shown its certificate', async () => {
     await apply(web('shop/web', 443, { 'weir.dev/tls-secret': 'web-tls' }));
-    const message = await services.says('shop/web', 'Accepted', 'False SecretNotFound');
+    const message = await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound');
     assert.match(message, /create it: kubectl create secret tls web-tls --cert=FILE --key=FILE -n shop/);
     await described('shop/web', /Warning +SecretNotFound .*"web-tls"/);
-    await refuses(ADDRESSES, 443);
+    await assertRefused(ADDRESSES, 443);
     await apply(tlsSecret('shop/web-tls', first));
-    await services.says('shop/web', 'Accepted', 'True Accepted');
+    await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
     await served('shop/web');
-    for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: first });
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: first });
   });
 
   test('a renewed certificate is shown to new clients, and those that are there stay', async () => {
-    await using open = await secured({ host: ADDRESSES[0] ?? '', port: 443, ca });
+    await using open = await connectTls({ host: ADDRESSES[0] ?? '', port: 443, ca });
     await echo(open, 'before');
     await apply(tlsSecret('shop/web-tls', renewed));
-    for (const host of ADDRESSES) await eventually(() => echoes({ host, port: 443, ca, shows: renewed }), SOON);
+    for (const host of ADDRESSES)
+      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, shows: renewed }), DEFAULT_WAIT);
     await echo(open, 'and after');
   });
 
   test('InvalidCertificate: a key of another certificate; what was accepted last serves on until it is corrected', async () => {
     await apply(tlsSecret('shop/web-tls', { certificate: renewed.chain, key: first.key }));
-    const message = await services.says('shop/web', 'Accepted', 'False InvalidCertificate');
+    const message = await services.waitForCondition('shop/web', 'Accepted', 'False InvalidCertificate');
     assert.match(
       message,
       /Secret "web-tls" .*tls\.key.*; meanwhile it is served on as it was accepted last, with a certificate that is good until \d{4}-\d\d-\d\d$/,
     );
     assert.ok(!message.includes('PRIVATE'), message);
     await described('shop/web', /Warning +InvalidCertificate/);
-    await services.says('shop/web', 'Programmed', 'True Programmed');
-    for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: renewed });
+    await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: renewed });
     await apply(tlsSecret('shop/web-tls', renewed));
-    await services.says('shop/web', 'Accepted', 'True Accepted');
+    await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
   });
 
   test('InvalidCertificate: one whose time is over is never shown', async () => {
     const over = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-10), notAfter: daysFromNow(-1) });
     await apply(tlsSecret('shop/old', over), web('shop/old', 4441, { 'weir.dev/tls-secret': 'old' }));
     assert.match(
-      await services.says('shop/old', 'Accepted', 'False InvalidCertificate'),
+      await services.waitForCondition('shop/old', 'Accepted', 'False InvalidCertificate'),
       /was good until \d{4}-\d\d-\d\d/,
     );
-    await refuses(ADDRESSES, 4441);
+    await assertRefused(ADDRESSES, 4441);
   });
 
   test('CertificateExpiring: it is served, and says until when, until it is renewed', async () => {
     const soon = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-80), notAfter: daysFromNow(5) });
     await apply(tlsSecret('shop/soon', soon), web('shop/soon', 4442, { 'weir.dev/tls-secret': 'soon' }));
     const until = daysFromNow(5).toISOString().slice(0, 10);
-    const message = await services.says('shop/soon', 'Degraded', 'True CertificateExpiring');
+    const message = await services.waitForCondition('shop/soon', 'Degraded', 'True CertificateExpiring');
     assert.ok(message.includes(`Secret "soon" is good until ${until} only`), message);
     await described('shop/soon', /Warning +CertificateExpiring/);
     await served('shop/soon');
-    for (const host of ADDRESSES) await echoes({ host, port: 4442, ca, shows: soon });
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 4442, ca, shows: soon });
     await apply(tlsSecret('shop/soon', first));
-    await services.isFree('shop/soon', 'Degraded');
+    await services.waitForNoCondition('shop/soon', 'Degraded');
   });
 
   test('SecretForbidden: the operator lets the fleet read Secrets of other namespaces only, and then of this one, too', async () => {
     await pods.echo({ namespace: 'other', name: 'web', labels: { app: 'web' }, number: 2, port: 8080 });
     await apply(tlsSecret('other/web-tls', first), web('other/web', 4443, { 'weir.dev/tls-secret': 'web-tls' }));
-    const message = await services.says('other/web', 'Accepted', 'False SecretForbidden');
+    const message = await services.waitForCondition('other/web', 'Accepted', 'False SecretForbidden');
     assert.match(message, /"other" is not among them; ask the operator to add it to tls\.secretNamespaces/);
     await described('other/web', /Warning +SecretForbidden/);
-    await refuses(ADDRESSES, 4443);
+    await assertRefused(ADDRESSES, 4443);
     await fleet.restartController({ WEIR_SECRET_ACCESS: 'cluster' });
-    await services.says('other/web', 'Accepted', 'True Accepted');
-    for (const host of ADDRESSES) await eventually(() => echoes({ host, port: 4443, ca, shows: first }), SOON);
-    for (const host of ADDRESSES) await echoes({ host, port: 443, ca, shows: renewed });
+    await services.waitForCondition('other/web', 'Accepted', 'True Accepted');
+    for (const host of ADDRESSES)
+      await eventually(() => assertEchoedOverTls({ host, port: 4443, ca, shows: first }), DEFAULT_WAIT);
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: renewed });
   });
 
   test('a client CA lets in who shows a certificate of it, and nobody else', async () => {
@@ -140,22 +145,26 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
       issuer: makeCertificate({ name: 'other CA', isAuthority: true }),
     });
     await apply(web('shop/tills', 4444, { 'weir.dev/tls-secret': 'web-tls', 'weir.dev/client-ca-secret': 'tills' }));
-    await services.says('shop/tills', 'Accepted', 'False SecretNotFound');
+    await services.waitForCondition('shop/tills', 'Accepted', 'False SecretNotFound');
     await apply(secret('shop/tills', { 'ca.crt': ca.certificate }));
     await served('shop/tills');
     const at = { host: ADDRESSES[1] ?? '', port: 4444, ca };
-    await echoes({ ...at, shows: renewed, client });
-    await assert.rejects(echoes({ ...at, shows: renewed, client: stranger }));
-    await assert.rejects(echoes({ ...at, shows: renewed }));
+    await assertEchoedOverTls({ ...at, shows: renewed, client });
+    await assert.rejects(assertEchoedOverTls({ ...at, shows: renewed, client: stranger }));
+    await assert.rejects(assertEchoedOverTls({ ...at, shows: renewed }));
   });
 
   test('a Secret that is deleted takes nothing from who is served, also after a restart of controller and proxy', async () => {
     await kubectl('delete', 'secret', 'web-tls', '-n', 'shop');
-    assert.match(await services.says('shop/web', 'Accepted', 'False SecretNotFound'), /meanwhile it is served on/);
+    assert.match(
+      await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound'),
+      /meanwhile it is served on/,
+    );
     await fleet.restartController();
     await fleet.restartProxy('node-1');
-    for (const host of ADDRESSES) await eventually(() => echoes({ host, port: 443, ca, shows: renewed }), SOON);
-    await services.says('shop/web', 'Accepted', 'False SecretNotFound');
+    for (const host of ADDRESSES)
+      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, shows: renewed }), DEFAULT_WAIT);
+    await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound');
   });
 
   test('no private key is told to anybody: not in Redis, in no log, by no command', async () => {
@@ -163,7 +172,12 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
       fleet.output(),
       await fleet.weir('explain', 'shop/web'),
       JSON.stringify(await fleet.problems()),
-      await asked(fleet.redis, 'HGETALL weir:{e2e}:table', 'HGETALL weir:{e2e}:keys', 'XRANGE weir:{e2e}:changes - +'),
+      await redisReplies(
+        fleet.redis,
+        'HGETALL weir:{e2e}:table',
+        'HGETALL weir:{e2e}:keys',
+        'XRANGE weir:{e2e}:changes - +',
+      ),
     ].join('\n');
     for (const { key } of [first, renewed]) {
       const [, line = ''] = key.split('\n');
@@ -186,7 +200,7 @@ function secret(path: string, stringData: Readonly<Record<string, string>>): obj
 }
 
 /** What Redis answers to commands as one types them, as it comes. */
-async function asked({ host, port }: Redis, ...commands: readonly string[]): Promise<string> {
+async function redisReplies({ host, port }: Redis, ...commands: readonly string[]): Promise<string> {
   const socket = connectTcp({ host, port });
   socket.end([...commands, 'QUIT', ''].join('\r\n'));
   return text(socket);
@@ -199,7 +213,7 @@ interface TlsClient {
   readonly client?: Certificate;
 }
 
-async function secured({ host, port, ca, client }: TlsClient): Promise<TLSSocket & AsyncDisposable> {
+async function connectTls({ host, port, ca, client }: TlsClient): Promise<TLSSocket & AsyncDisposable> {
   const own = client === undefined ? {} : { cert: client.chain, key: client.key };
   const socket = connect({ host, port, ca: ca.certificate, servername: HOST, ...own });
   await once(socket, 'secureConnect', { signal: AbortSignal.timeout(10_000) });
@@ -211,8 +225,8 @@ async function secured({ host, port, ca, client }: TlsClient): Promise<TLSSocket
 }
 
 /** One connection: verified, the certificate that is expected, and the pod answers in it. */
-async function echoes({ shows, ...client }: TlsClient & { readonly shows: Certificate }): Promise<void> {
-  await using socket = await secured(client);
+async function assertEchoedOverTls({ shows, ...client }: TlsClient & { readonly shows: Certificate }): Promise<void> {
+  await using socket = await connectTls(client);
   await echo(socket, 'hello');
   assert.equal(socket.getPeerX509Certificate()?.publicKey.equals(shows.publicKey), true);
 }

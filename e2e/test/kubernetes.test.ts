@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { connectRaw, eventually, insideNamespace, type RawClient, requireProgram } from '@weir/testkit';
+import { connectClient, eventually, insideNamespace, requireProgram, type TestClient } from '@weir/testkit';
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import { addressesIn, conditionIn, statusWhen } from '../src/kubernetes-objects.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../src/kubernetes-objects.ts';
 import { type PodOptions, Pods } from '../src/pods.ts';
 import { steadyRequests } from '../src/steady-requests.ts';
 
@@ -24,7 +24,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     clients: 0,
     sent: 0,
     received: 0,
-    add(client: RawClient): void {
+    add(client: TestClient): void {
       this.clients += 1;
       this.sent += client.sent;
       this.received += client.received;
@@ -50,7 +50,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       number: 1,
       port: 8080,
     });
-    const status = await statusWhen(fleet.cluster, 'shop/web', (now) => addressesIn(now).length === 3);
+    const status = await waitForStatus(fleet.cluster, 'shop/web', (now) => addressesIn(now).length === 3);
     assert.deepEqual(addressesIn(status), ADDRESSES);
     for (const ingress of status.loadBalancer?.ingress ?? []) {
       assert.equal(ingress.ipMode, 'Proxy');
@@ -75,7 +75,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     const third = await pods.http(pod(3));
     await second.remove();
     await eventually(() => assert.ok(third.server.requests > 20), { timeoutMs: 20_000 });
-    await requests.atLeast(200);
+    await requests.waitForMore(200);
     await requests.stop();
     assert.deepEqual(requests.failures, []);
   });
@@ -89,7 +89,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       number: 4,
       port: 25565,
     });
-    const status = await statusWhen(fleet.cluster, 'game/world', (now) => addressesIn(now).length === 3);
+    const status = await waitForStatus(fleet.cluster, 'game/world', (now) => addressesIn(now).length === 3);
     assert.deepEqual(
       status.loadBalancer?.ingress?.[0]?.ports?.map(({ protocol, error }) => [protocol, error]),
       [
@@ -103,9 +103,9 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     const { kubectl } = fleet.cluster;
     await apply('limits');
     await apply('small');
-    await statusWhen(fleet.cluster, 'small/first', (now) => addressesIn(now).length === 3);
+    await waitForStatus(fleet.cluster, 'small/first', (now) => addressesIn(now).length === 3);
     await apply('small-second');
-    const refused = await statusWhen(
+    const refused = await waitForStatus(
       fleet.cluster,
       'small/second',
       (now) => conditionIn(now, 'Accepted')?.status === 'False',
@@ -121,13 +121,13 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       { timeoutMs: 10_000 },
     );
     await kubectl('delete', 'service', 'first', '-n', 'small');
-    await statusWhen(fleet.cluster, 'small/second', (now) => addressesIn(now).length === 3);
+    await waitForStatus(fleet.cluster, 'small/second', (now) => addressesIn(now).length === 3);
   });
 
   test('a Suspension severs its tenant on every proxy and leaves the others alone, until it is deleted', async () => {
     const { kubectl } = fleet.cluster;
     await using others = steadyRequests({ urls: WEB, clients: 4 });
-    const victims = await Promise.all(ADDRESSES.map((host) => connectRaw({ host, port: 25565 })));
+    const victims = await Promise.all(ADDRESSES.map((host) => connectClient({ host, port: 25565 })));
     for (const victim of victims) {
       await victim.send(Buffer.from('hello'));
       await victim.take(5);
@@ -135,7 +135,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     }
     await apply('suspension');
     for (const victim of victims) assert.deepEqual(await victim.ended, { kind: 'error', code: 'ECONNRESET' });
-    const suspended = await statusWhen(
+    const suspended = await waitForStatus(
       fleet.cluster,
       'game/world',
       (now) => conditionIn(now, 'Suspended') !== undefined,
@@ -147,7 +147,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await fleet.redis.wipe();
     await fleet.restartController();
     await fleet.restartProxy('node-1');
-    await others.atLeast(1).catch(() => undefined);
+    await others.waitForMore(1).catch(() => undefined);
     await assertRefused(25565);
 
     await kubectl('delete', 'suspension', 'stop-game');
@@ -168,7 +168,11 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await fleet.weir('suspend', 'game/world', '--message', 'closed for a moment');
     await eventually(() => assertRefused(25565), { timeoutMs: 10_000 });
     assert.match(await suspensions(), /^suspension\.weir\.dev\/\S+\n$/);
-    const status = await statusWhen(fleet.cluster, 'game/world', (now) => conditionIn(now, 'Suspended') !== undefined);
+    const status = await waitForStatus(
+      fleet.cluster,
+      'game/world',
+      (now) => conditionIn(now, 'Suspended') !== undefined,
+    );
     assert.equal(conditionIn(status, 'Suspended')?.message, 'closed for a moment');
     await fleet.weir('resume', 'game/world');
     assert.equal(await suspensions(), '');
@@ -179,14 +183,14 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
 
   test('controller and Redis restart under traffic without a failed request', async () => {
     await using requests = steadyRequests({ urls: WEB, clients: 6 });
-    await requests.atLeast(50);
+    await requests.waitForMore(50);
     await fleet.redis.restart();
-    await requests.atLeast(100);
+    await requests.waitForMore(100);
     await fleet.restartController();
-    await requests.atLeast(100);
+    await requests.waitForMore(100);
     await fleet.redis.wipe();
-    await requests.atLeast(100);
-    const status = await statusWhen(fleet.cluster, 'shop/web', (now) => addressesIn(now).length === 3);
+    await requests.waitForMore(100);
+    const status = await waitForStatus(fleet.cluster, 'shop/web', (now) => addressesIn(now).length === 3);
     assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
     await requests.stop();
     assert.deepEqual(requests.failures, []);
@@ -195,7 +199,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
   test('the ledger equals what the clients counted, to the byte, after all that', async () => {
     await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
-        await using client = await connectRaw({ host: ADDRESSES[i % 3] ?? '', port: 25565 });
+        await using client = await connectClient({ host: ADDRESSES[i % 3] ?? '', port: 25565 });
         await client.send(Buffer.alloc(1000 + 37 * i, i));
         await client.end();
         assert.deepEqual(await client.ended, { kind: 'end' });
@@ -217,7 +221,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
   test('a Service that is deleted, or is no load balancer any more, is cleaned up', async () => {
     const { kubectl } = fleet.cluster;
     await kubectl('patch', 'service', 'web', '-n', 'shop', '-p', '{"spec":{"type":"ClusterIP"}}');
-    const status = await statusWhen(
+    const status = await waitForStatus(
       fleet.cluster,
       'shop/web',
       (now) => (now.conditions ?? []).length === 0 && addressesIn(now).length === 0,
@@ -235,11 +239,11 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
 });
 
 async function assertRefused(port: number): Promise<void> {
-  for (const host of ADDRESSES) await assert.rejects(connectRaw({ host, port }), { code: 'ECONNREFUSED' });
+  for (const host of ADDRESSES) await assert.rejects(connectClient({ host, port }), { code: 'ECONNREFUSED' });
 }
 
-async function echoOnce(host: string, port: number): Promise<RawClient> {
-  await using client = await connectRaw({ host, port });
+async function echoOnce(host: string, port: number): Promise<TestClient> {
+  await using client = await connectClient({ host, port });
   await client.send(Buffer.from('again'));
   assert.equal((await client.take(5)).toString(), 'again');
   await client.end();

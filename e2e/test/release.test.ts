@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { parse } from 'yaml';
-import { withRelease } from '../src/release/changelog.ts';
-import { chartOfVersion } from '../src/release/versioned-files.ts';
+import { addRelease } from '../src/release/changelog.ts';
+import { setChartVersion } from '../src/release/versioned-files.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = 'docs/**/*.{md,yaml}';
@@ -100,15 +100,15 @@ test('the changelog has each release above those before it, and each fragment on
     { name: '@weir/model', type: 'patch' },
     { name: '@weir/cli', type: 'minor' },
   ] as const;
-  const fragments = [
+  const changesets = [
     { id: 'b', summary: 'Second.', releases },
     { id: 'a', summary: 'First\nof all.', releases },
     { id: 'c', summary: 'Unseen.', releases: [] },
     { id: 'd', summary: 'Third.', releases: releases.slice(0, 1) },
   ];
-  const first = withRelease('# Changelog\n\nWhat.\n', { version: '0.1.0', date: '2026-12-01', fragments: [] });
+  const first = addRelease('# Changelog\n\nWhat.\n', { version: '0.1.0', date: '2026-12-01', changesets: [] });
   assert.equal(
-    withRelease(first, { version: '0.2.0', date: '2026-12-02', fragments }),
+    addRelease(first, { version: '0.2.0', date: '2026-12-02', changesets }),
     `# Changelog
 
 What.
@@ -145,5 +145,5 @@ dependencies:
     repository: oci://example.com/charts
 `;
   const [own, ours, theirs] = chart.replaceAll('0.1.0', '0.2.0').split(/(?= {2}- )/);
-  assert.equal(chartOfVersion(chart, '0.2.0'), `${own}${ours}${theirs}`);
+  assert.equal(setChartVersion(chart, '0.2.0'), `${own}${ours}${theirs}`);
 });

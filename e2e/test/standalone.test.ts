@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { type ClosableServer, connectRaw, echoServer, eventually, type RawClient } from '@weir/testkit';
+import { connectClient, echoServer, eventually, type TestClient, type TestServer } from '@weir/testkit';
 import { startStandalone } from '../src/standalone.ts';
 
 interface Usage {
@@ -13,7 +13,7 @@ test('ten million bytes each way over a thousand connections are on the ledger t
   await using weir = await startStandalone([echo.port]);
   const total = { sent: 0, received: 0 };
   const one = async (seed: number): Promise<void> => {
-    await using client = await connectRaw({ port: weir.port, expectPattern: seed, timeoutMs: 60_000 });
+    await using client = await connectClient({ port: weir.port, expectPattern: seed, timeoutMs: 60_000 });
     await client.sendPattern({ bytes: 10_000, seed });
     await client.end();
     assert.deepEqual(await client.ended, { kind: 'end' });
@@ -36,11 +36,11 @@ test('an edited file changes the routing, and the connections that are open stay
   await using first = await greeter('first');
   await using second = await greeter('second');
   await using weir = await startStandalone([first.port]);
-  await using open = await connectRaw({ port: weir.port });
+  await using open = await connectClient({ port: weir.port });
   assert.equal((await open.take(/\n/)).toString(), 'first\n');
 
   const edited = performance.now();
-  weir.write([second.port]);
+  weir.writeEndpoints([second.port]);
   await eventually(async () => assert.equal(await greetingAt(weir.port), 'second\n'), {
     timeoutMs: 5_000,
     intervalMs: 1,
@@ -48,25 +48,25 @@ test('an edited file changes the routing, and the connections that are open stay
   t.diagnostic(`${Math.round(performance.now() - edited)} ms from the edit to the first answer by the new endpoint`);
 
   await assertAnswers(open);
-  weir.write([]);
-  await eventually(() => assert.rejects(connectRaw({ port: weir.port }), { code: 'ECONNREFUSED' }), {
+  weir.writeEndpoints([]);
+  await eventually(() => assert.rejects(connectClient({ port: weir.port }), { code: 'ECONNREFUSED' }), {
     timeoutMs: 5_000,
   });
   await assertAnswers(open);
 });
 
-async function assertAnswers(client: RawClient): Promise<void> {
+async function assertAnswers(client: TestClient): Promise<void> {
   await client.send('still there?\n');
   assert.equal((await client.take(/\n/)).toString(), 'still there?\n');
 }
 
 async function greetingAt(port: number): Promise<string> {
-  await using client = await connectRaw({ port });
+  await using client = await connectClient({ port });
   return (await client.take(/\n/)).toString();
 }
 
 /** Says its name, then echoes. */
-async function greeter(name: string): Promise<Pick<ClosableServer, 'port'> & AsyncDisposable> {
+async function greeter(name: string): Promise<Pick<TestServer, 'port'> & AsyncDisposable> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     socket.write(`${name}\n`);

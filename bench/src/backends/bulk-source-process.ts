@@ -1,14 +1,14 @@
 // A process of its own: whoever connects at 127.0.0.1 and sends a number of bytes and a line end gets that much of the pattern
 // of `bulk-pattern.ts`, as fast as it takes it, then a FIN.
 import { createServer, type Socket } from 'node:net';
-import { blockSize, bulkBlock } from '../load/bulk-pattern.ts';
+import { BLOCK_BYTES, bulkBlock } from '../load/bulk-pattern.ts';
 
-const most = 100e9;
+const MAX_STREAM_BYTES = 100e9;
 const block = bulkBlock();
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
   socket.on('error', () => {}); // its other side sees it
-  socket.once('data', (line: Buffer) => send(socket, Math.min(most, Number(line.toString('latin1')))));
+  socket.once('data', (line: Buffer) => send(socket, Math.min(MAX_STREAM_BYTES, Number(line.toString('latin1')))));
   socket.on('end', () => socket.end());
 });
 server.listen({ host: '127.0.0.1', port: 0 }, () => {
@@ -20,7 +20,7 @@ function send(socket: Socket, bytes: number): void {
   let left = bytes;
   const next = (): void => {
     if (socket.destroyed || socket.writableEnded) return;
-    const size = Math.min(left, blockSize);
+    const size = Math.min(left, BLOCK_BYTES);
     left -= size;
     if (size > 0) socket.write(block.subarray(0, size), next);
     else socket.end();

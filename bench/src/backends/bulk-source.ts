@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
-import type { Backend } from './nginx.ts';
+import type { StartedBackend } from './nginx.ts';
 
-const program = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
+const BULK_SOURCE_PROGRAM = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
 
 /** In a process of its own, so that it can have the other core. */
-export async function startBulkSource(): Promise<Backend> {
+export async function startBulkSource(): Promise<StartedBackend> {
   const source = await spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', program],
+    args: ['--conditions=source', BULK_SOURCE_PROGRAM],
     name: 'bulk source',
     readyWhen: /^port \d+$/m,
     mayExit: true,

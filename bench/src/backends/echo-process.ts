@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 const host = '127.0.0.1';
 /** What does not fit into the socket's buffer is lost, and 64 flows never have more than one datagram each under way. */
-const datagramBuffer = 1024 * 1024;
+const DATAGRAM_BUFFER_BYTES = 1024 * 1024;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => {
   socket.on('error', () => {}); // its other side sees it
@@ -13,7 +13,11 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Soc
 });
 await once(server.listen({ host, port: 0, backlog: 4096 }), 'listening');
 
-const datagrams = createSocket({ type: 'udp4', recvBufferSize: datagramBuffer, sendBufferSize: datagramBuffer });
+const datagrams = createSocket({
+  type: 'udp4',
+  recvBufferSize: DATAGRAM_BUFFER_BYTES,
+  sendBufferSize: DATAGRAM_BUFFER_BYTES,
+});
 datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
 datagrams.on('error', () => {}); // a client that has gone answers by ICMP
 await once(datagrams.bind({ address: host, port: 0 }), 'listening');

@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
 
-const program = fileURLToPath(new URL('./echo-process.ts', import.meta.url));
+const ECHO_PROGRAM = fileURLToPath(new URL('./echo-process.ts', import.meta.url));
 
-export type Echo = AsyncDisposable & {
+export type EchoBackend = AsyncDisposable & {
   readonly pid: number;
   readonly ports: { readonly echo: number; readonly datagrams: number };
 };
 
-export async function startEcho(): Promise<Echo> {
+export async function startEchoBackend(): Promise<EchoBackend> {
   const child = await spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', program],
+    args: ['--conditions=source', ECHO_PROGRAM],
     name: 'echo',
     readyWhen: /^ports \d+ \d+$/m,
     mayExit: true,

@@ -2,17 +2,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
 
-export type Backend = AsyncDisposable & { readonly port: number };
+export type StartedBackend = AsyncDisposable & { readonly port: number };
 
-const body = 'thirty-five bytes for whoever asks\\n';
+const RESPONSE_BODY = 'thirty-five bytes for whoever asks\\n';
 
 /** Answers every request at once with 35 bytes, out of memory, for as long as the connection lasts. */
-export async function startNginx(): Promise<Backend> {
+export async function startHttpBackend(): Promise<StartedBackend> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx'));
   const port = await freePort();
   const configuration = join(directory.path, 'nginx.conf');
-  writeFileSync(configuration, configurationFor(directory.path, port));
+  writeFileSync(configuration, nginxHttpConfiguration(directory.path, port));
   const args = ['-p', directory.path, '-e', 'stderr', '-c', configuration];
   cleanup.use(await spawnProcess({ command: programPath('nginx'), args, name: 'nginx', mayExit: true }));
   const started = cleanup.move();
@@ -20,7 +20,7 @@ export async function startNginx(): Promise<Backend> {
 }
 
 /** One process without a master: what ends it ends all of it. */
-function configurationFor(directory: string, port: number): string {
+function nginxHttpConfiguration(directory: string, port: number): string {
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `
 daemon off;
@@ -36,7 +36,7 @@ http {
   server {
     listen 127.0.0.1:${port} backlog=4096;
     default_type text/plain;
-    location / { return 200 "${body}"; }
+    location / { return 200 "${RESPONSE_BODY}"; }
   }
 }
 `;

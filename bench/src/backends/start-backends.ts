@@ -1,16 +1,16 @@
-import type { Ports } from '../subjects/subject.ts';
+import type { BackendPorts } from '../subjects/subject.ts';
 import { startBulkSource } from './bulk-source.ts';
-import { startEcho } from './echo.ts';
-import { startNginx } from './nginx.ts';
+import { startEchoBackend } from './echo.ts';
+import { startHttpBackend } from './nginx.ts';
 
 /** All that the proxies stand in front of. `pid`: of the process that echoes. */
-export type Backends = AsyncDisposable & { readonly ports: Ports; readonly pid: number };
+export type Backends = AsyncDisposable & { readonly ports: BackendPorts; readonly pid: number };
 
 export async function startBackends(): Promise<Backends> {
   await using cleanup = new AsyncDisposableStack();
-  const nginx = cleanup.use(await startNginx());
+  const nginx = cleanup.use(await startHttpBackend());
   const source = cleanup.use(await startBulkSource());
-  const echo = cleanup.use(await startEcho());
+  const echo = cleanup.use(await startEchoBackend());
   const started = cleanup.move();
   return {
     ports: { answers: nginx.port, bulk: source.port, ...echo.ports },

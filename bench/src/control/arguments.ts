@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { namesOption, wholeOption, wholeOptions } from '../option-values.ts';
-import { type ControlScenario, controlScenarios } from './scenario-name.ts';
+import { parseIntegerListOption, parseIntegerOption, parseNameListOption } from '../option-values.ts';
+import { CONTROL_SCENARIOS, type ControlScenario } from './scenario-name.ts';
 
 export type ControlOptions = {
   /** How many Services, ascending; each is a run of its own. */
@@ -12,9 +12,9 @@ export type ControlOptions = {
   readonly only?: readonly ControlScenario[];
 };
 
-export const controlDefaults = { services: [10, 100, 1_000, 10_000], followers: 100, rounds: 100 } as const;
+export const CONTROL_DEFAULTS = { services: [10, 100, 1_000, 10_000], followers: 100, rounds: 100 } as const;
 
-const ranges = {
+const OPTION_RANGES = {
   services: { least: 1, most: 10_000 },
   followers: { least: 1, most: 200 },
   rounds: { least: 1, most: 1_000 },
@@ -29,21 +29,21 @@ export function parseControlArguments(
     allowPositionals: true,
     options: {
       help: { type: 'boolean', short: 'h' },
-      services: { type: 'string', default: controlDefaults.services.join(',') },
-      followers: { type: 'string', default: String(controlDefaults.followers) },
-      rounds: { type: 'string', default: String(controlDefaults.rounds) },
+      services: { type: 'string', default: CONTROL_DEFAULTS.services.join(',') },
+      followers: { type: 'string', default: String(CONTROL_DEFAULTS.followers) },
+      rounds: { type: 'string', default: String(CONTROL_DEFAULTS.rounds) },
       only: { type: 'string' },
     },
   });
   if (values.help) return { kind: 'help' };
   if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
-  const only = values.only === undefined ? undefined : namesOption('only', values.only, controlScenarios);
+  const only = values.only === undefined ? undefined : parseNameListOption('only', values.only, CONTROL_SCENARIOS);
   return {
     kind: 'control',
     options: {
-      services: wholeOptions('services', values.services, ranges.services),
-      followers: wholeOption('followers', values.followers, ranges.followers),
-      rounds: wholeOption('rounds', values.rounds, ranges.rounds),
+      services: parseIntegerListOption('services', values.services, OPTION_RANGES.services),
+      followers: parseIntegerOption('followers', values.followers, OPTION_RANGES.followers),
+      rounds: parseIntegerOption('rounds', values.rounds, OPTION_RANGES.rounds),
       ...(only === undefined ? {} : { only }),
     },
   };

@@ -1,30 +1,35 @@
 import { startRedis } from '@weir/testkit';
 import { provideRedis } from '../provide-redis.ts';
-import { beginRun, headline } from '../report/run-facts.ts';
-import { writeResult } from '../report/write-result.ts';
-import { type ControlOptions, controlDefaults } from './arguments.ts';
+import { formatHeadline, startRun } from '../report/run-facts.ts';
+import { saveResult } from '../report/write-result.ts';
+import { CONTROL_DEFAULTS, type ControlOptions } from './arguments.ts';
 import type { ControlResult } from './control-result.ts';
-import { changeTable, startTable } from './control-table.ts';
-import { type Measured, measure } from './measure.ts';
-import { controlScenarios } from './scenario-name.ts';
+import { controlChangeTable, controllerStartTable } from './control-table.ts';
+import { type ClusterMeasurement, measureCluster } from './measure.ts';
+import { CONTROL_SCENARIOS } from './scenario-name.ts';
 
-const starts = 3;
-const say = (text: string): void => console.error(`bench: ${text}`);
+const STARTS_PER_SIZE = 3;
+const logProgress = (text: string): void => console.error(`bench: ${text}`);
 
 /** Returns the exit code: 1 when something failed, though what was measured until then is told, and kept. */
 export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
-  const { services, followers, rounds, only = controlScenarios } = options;
+  const { services, followers, rounds, only = CONTROL_SCENARIOS } = options;
   const redis = await provideRedis();
-  const endRun = beginRun({ redis });
+  const endRun = startRun({ redis });
   const scenarios = only.filter((name) => name !== 'start');
-  const measured: Measured[] = [];
+  const measured: ClusterMeasurement[] = [];
   const failures: string[] = [];
   for (const count of services) {
     // as in production what is acknowledged goes to the disk; each size has a server of its own
     await using server = await startRedis();
     const size = { url: server.url, services: count, followers, rounds, scenarios };
     try {
-      const one = await measure({ ...size, starts: only.includes('start') ? starts : 1, signal, say });
+      const one = await measureCluster({
+        ...size,
+        starts: only.includes('start') ? STARTS_PER_SIZE : 1,
+        signal,
+        say: logProgress,
+      });
       measured.push(one);
       if (one.failure !== undefined) failures.push(one.failure);
     } catch (error) {
@@ -39,26 +44,28 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
     changes: measured.flatMap(({ changes }) => changes),
     failures,
   };
-  print(result);
-  const reason = signal.aborted ? 'it was interrupted' : reasonNotToKeep(options);
-  console.log(reason === undefined ? `\nwritten to ${writeResult('control', result)}` : `\nnot written: ${reason}`);
+  printResult(result);
+  const reason = signal.aborted ? 'it was interrupted' : reasonToDiscard(options);
+  console.log(reason === undefined ? `\nwritten to ${saveResult('control', result)}` : `\nnot written: ${reason}`);
   return failures.length > 0 ? 1 : 0;
 }
 
-function print(result: ControlResult): void {
+function printResult(result: ControlResult): void {
   const { rounds, starts, changes, failures } = result;
-  console.log(`${headline(result, `${rounds} changes each`)}\n`);
+  console.log(`${formatHeadline(result, `${rounds} changes each`)}\n`);
   if (starts.length > 0)
-    console.log([...startTable(starts), ...(changes.length > 0 ? ['', ...changeTable(changes)] : [])].join('\n'));
+    console.log(
+      [...controllerStartTable(starts), ...(changes.length > 0 ? ['', ...controlChangeTable(changes)] : [])].join('\n'),
+    );
   if (failures.length > 0) console.log(['', ...failures.map((failure) => `failed: ${failure}`)].join('\n'));
 }
 
 /** Undefined: it is a result. */
-function reasonNotToKeep({ services, followers, rounds, only }: ControlOptions): string | undefined {
+function reasonToDiscard({ services, followers, rounds, only }: ControlOptions): string | undefined {
   if (only !== undefined) return 'a result needs all scenarios';
-  if (services.join() !== controlDefaults.services.join())
-    return `a result needs ${controlDefaults.services.join(', ')} Services`;
-  if (followers < controlDefaults.followers) return `a result needs ${controlDefaults.followers} followers`;
-  if (rounds < controlDefaults.rounds) return `a result needs ${controlDefaults.rounds} rounds`;
+  if (services.join() !== CONTROL_DEFAULTS.services.join())
+    return `a result needs ${CONTROL_DEFAULTS.services.join(', ')} Services`;
+  if (followers < CONTROL_DEFAULTS.followers) return `a result needs ${CONTROL_DEFAULTS.followers} followers`;
+  if (rounds < CONTROL_DEFAULTS.rounds) return `a result needs ${CONTROL_DEFAULTS.rounds} rounds`;
   return undefined;
 }

@@ -6,19 +6,19 @@ import { fileURLToPath } from 'node:url';
 
 /** What can be asked, by name; arguments and answers are JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: any arguments, which the type parameter of whoever asks makes definite
-export type Calls = Record<string, (...args: any[]) => unknown>;
+export type RpcMethods = Record<string, (...args: any[]) => unknown>;
 
-type Question = { readonly id: number; readonly name: string; readonly args: readonly unknown[] };
-type Answer = { readonly id: number; readonly value?: unknown; readonly error?: string };
+type RpcRequest = { readonly id: number; readonly name: string; readonly args: readonly unknown[] };
+type RpcResponse = { readonly id: number; readonly value?: unknown; readonly error?: string };
 
-const longestMs = 180_000;
+const RPC_TIMEOUT_MS = 180_000;
 
 /** A process that answers; it ends with whoever started it. */
-export class Answering<T extends Calls> {
+export class RpcProcess<T extends RpcMethods> {
   readonly #child: ChildProcess;
   readonly #name: string;
-  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
-  #last = 0;
+  readonly #pendingRequests = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  #lastRequestId = 0;
 
   constructor(program: URL, args: readonly (string | number)[]) {
     const file = fileURLToPath(program);
@@ -29,9 +29,10 @@ export class Answering<T extends Calls> {
       // Ctrl-C in a terminal goes to our whole group; it is for us. It ends with us all the same, since the channel does.
       detached: true,
     });
-    this.#child.on('message', (message) => this.#take(message as Answer));
+    this.#child.on('message', (message) => this.#handleResponse(message as RpcResponse));
     this.#child.once('exit', () => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`${this.#name} has ended before it answered`));
+      for (const { reject } of this.#pendingRequests.values())
+        reject(new Error(`${this.#name} has ended before it answered`));
     });
   }
 
@@ -41,16 +42,19 @@ export class Answering<T extends Calls> {
 
   async call<K extends keyof T & string>(name: K, ...args: Parameters<T[K]>): Promise<Awaited<ReturnType<T[K]>>> {
     if (!this.#child.connected) throw new Error(`${this.#name} has ended`);
-    const id = ++this.#last;
+    const id = ++this.#lastRequestId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, { resolve, reject });
-    const late = setTimeout(() => reject(new Error(`${this.#name} has not answered "${name}" in time`)), longestMs);
+    this.#pendingRequests.set(id, { resolve, reject });
+    const late = setTimeout(
+      () => reject(new Error(`${this.#name} has not answered "${name}" in time`)),
+      RPC_TIMEOUT_MS,
+    );
     try {
-      this.#child.send({ id, name, args } satisfies Question);
+      this.#child.send({ id, name, args } satisfies RpcRequest);
       return (await promise) as Awaited<ReturnType<T[K]>>;
     } finally {
       clearTimeout(late);
-      this.#waiting.delete(id);
+      this.#pendingRequests.delete(id);
     }
   }
 
@@ -61,25 +65,25 @@ export class Answering<T extends Calls> {
     await ended;
   }
 
-  #take({ id, value, error }: Answer): void {
-    const waiting = this.#waiting.get(id);
+  #handleResponse({ id, value, error }: RpcResponse): void {
+    const waiting = this.#pendingRequests.get(id);
     if (error === undefined) waiting?.resolve(value);
     else waiting?.reject(new Error(`${this.#name}: ${error}`));
   }
 }
 
 /** The other end: in the process itself. */
-export function answer<T extends Calls>(calls: T): void {
+export function serveRpc<T extends RpcMethods>(calls: T): void {
   process.once('disconnect', () => process.exit());
-  process.on('message', async ({ id, name, args }: Question) => {
+  process.on('message', async ({ id, name, args }: RpcRequest) => {
     try {
-      send({ id, value: await calls[name]?.(...args) });
+      sendResponse({ id, value: await calls[name]?.(...args) });
     } catch (error) {
-      send({ id, error: error instanceof Error ? error.message : String(error) });
+      sendResponse({ id, error: error instanceof Error ? error.message : String(error) });
     }
   });
 }
 
-function send(message: Answer): void {
+function sendResponse(message: RpcResponse): void {
   process.send?.(message);
 }

@@ -2,17 +2,17 @@
 import { type Controller, startController } from '@weir/controller';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';
-import { answer } from './calls.ts';
-import { clusterOf, clusterSettings } from './cluster.ts';
-import { EditedSource } from './edited-source.ts';
+import { serveRpc } from './calls.ts';
+import { IN_MEMORY_CLUSTER_SETTINGS, inMemoryCluster } from './cluster.ts';
+import { InMemorySource } from './edited-source.ts';
 import { editsFor } from './edits.ts';
-import { peakKiB, residentNowKiB } from './own-memory.ts';
-import { sameTime } from './same-time.ts';
+import { ownResidentKiB, peakResidentKiB } from './own-memory.ts';
+import { monotonicMs } from './same-time.ts';
 import type { ChangeScenario } from './scenario-name.ts';
-import { digestOf } from './table-digest.ts';
-import { watchWire } from './wire.ts';
+import { tableDigest } from './table-digest.ts';
+import { countSocketBytes } from './wire.ts';
 
-export type Started = {
+export type ControllerStart = {
   /** From nothing but the objects in memory to all of them published. */
   readonly ms: number;
   readonly revision: number;
@@ -25,45 +25,45 @@ export type Started = {
 };
 
 /** One change: when the source had it, and which revision of the table holds it. */
-export type Changed = { readonly at: number; readonly revision: number; readonly bytes: number };
+export type PublishedChange = { readonly at: number; readonly revision: number; readonly bytes: number };
 
-export type ControlCalls = {
-  start(): Promise<Started>;
-  change(scenario: ChangeScenario, round: number): Promise<readonly Changed[]>;
+export type ControllerRpc = {
+  start(): Promise<ControllerStart>;
+  change(scenario: ChangeScenario, round: number): Promise<readonly PublishedChange[]>;
   digest(): string;
   residentKiB(): number;
 };
 
 const [url = '', fleet = '', services = '0'] = process.argv.slice(2);
-const wire = watchWire();
-const source = new EditedSource(clusterOf(Number(services)));
+const wire = countSocketBytes();
+const source = new InMemorySource(inMemoryCluster(Number(services)));
 const log = silentLogger();
 let store: Store | undefined;
 let controller: Controller | undefined;
 
-answer<ControlCalls>({
+serveRpc<ControllerRpc>({
   async start() {
-    const objectsKiB = residentNowKiB();
-    const began = sameTime();
+    const objectsKiB = ownResidentKiB();
+    const began = monotonicMs();
     store = await openRedisStore({ url, fleet, log });
-    controller = startController({ source, store, settings: clusterSettings, log, clock: systemClock });
+    controller = startController({ source, store, settings: IN_MEMORY_CLUSTER_SETTINGS, log, clock: systemClock });
     await controller.idle();
-    const ms = sameTime() - began;
+    const ms = monotonicMs() - began;
     const bytes = wire().sent;
     const refused = controller.problems()[0];
     if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
-    const { table } = decided();
-    const memory = { objectsKiB, residentKiB: residentNowKiB(), peakKiB: peakKiB() };
+    const { table } = currentTranslation();
+    const memory = { objectsKiB, residentKiB: ownResidentKiB(), peakKiB: peakResidentKiB() };
     return { ms, revision: await publishedRevision(), entries: table.entries.size, bytes, ...memory };
   },
   async change(scenario, round) {
-    const changes: Changed[] = [];
+    const changes: PublishedChange[] = [];
     let last = await publishedRevision();
     for (const edit of editsFor(scenario, round, source.snapshot())) {
       const edited = edit(source.snapshot());
       const sent = wire().sent;
-      const at = sameTime();
-      source.set(edited);
+      const at = monotonicMs();
+      source.replace(edited);
       await controller?.idle();
       const bytes = wire().sent - sent;
       const revision = await publishedRevision();
@@ -73,11 +73,11 @@ answer<ControlCalls>({
     }
     return changes;
   },
-  digest: () => digestOf(decided().table),
-  residentKiB: residentNowKiB,
+  digest: () => tableDigest(currentTranslation().table),
+  residentKiB: ownResidentKiB,
 });
 
-function decided() {
+function currentTranslation() {
   const translation = controller?.translation();
   if (translation === undefined) throw new Error('nothing was decided');
   return translation;

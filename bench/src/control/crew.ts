@@ -1,16 +1,19 @@
-import { Answering } from './calls.ts';
-import type { FollowerCalls } from './followers-process.ts';
+import { RpcProcess } from './calls.ts';
+import type { FollowerRpc } from './followers-process.ts';
 
-const processes = 4;
-const program = new URL('followers-process.ts', import.meta.url);
+const PROCESS_COUNT = 4;
+const FOLLOWERS_PROGRAM = new URL('followers-process.ts', import.meta.url);
 
 /** Followers in a few processes: as many as there are nodes would not fit on one machine. */
-export class Crew {
-  readonly #processes: readonly Answering<FollowerCalls>[];
+export class FollowerPool {
+  readonly #processes: readonly RpcProcess<FollowerRpc>[];
   #size = 0;
 
   constructor(url: string, fleet: string) {
-    this.#processes = Array.from({ length: processes }, () => new Answering<FollowerCalls>(program, [url, fleet]));
+    this.#processes = Array.from(
+      { length: PROCESS_COUNT },
+      () => new RpcProcess<FollowerRpc>(FOLLOWERS_PROGRAM, [url, fleet]),
+    );
   }
 
   get size(): number {
@@ -19,7 +22,8 @@ export class Crew {
 
   /** Returns how long each new one took to its first table. */
   async growTo(size: number): Promise<readonly number[]> {
-    const of = (whole: number, index: number): number => Math.floor((whole + processes - 1 - index) / processes);
+    const of = (whole: number, index: number): number =>
+      Math.floor((whole + PROCESS_COUNT - 1 - index) / PROCESS_COUNT);
     const before = this.#size;
     this.#size = size;
     const times = await Promise.all(
@@ -29,18 +33,18 @@ export class Crew {
   }
 
   /** When each of them had applied it. */
-  async applied(revision: number): Promise<readonly number[]> {
+  async appliedAt(revision: number): Promise<readonly number[]> {
     return (await Promise.all(this.#processes.map((each) => each.call('applied', revision)))).flat();
   }
 
   /** Bytes that all of them together got from Redis. */
-  async received(): Promise<number> {
+  async receivedBytes(): Promise<number> {
     const all = await Promise.all(this.#processes.map((each) => each.call('received')));
     return all.reduce((sum, bytes) => sum + bytes, 0);
   }
 
   /** Throws unless they hold the table with this digest: all entries of one in each process, and the number of entries of all. */
-  async prove(digest: string): Promise<void> {
+  async verifyTables(digest: string): Promise<void> {
     const all = await Promise.all(this.#processes.map((each) => each.call('digest')));
     const sizes = new Set(all.flatMap(({ entries }) => entries));
     const others = all.filter((each) => each.entries.length > 0 && each.digest !== digest);

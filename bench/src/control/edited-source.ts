@@ -1,8 +1,8 @@
 import type { Source, SourceSnapshot } from '@weir/controller';
-import type { CutoffOrigin } from '@weir/model';
+import type { SuspensionOrigin } from '@weir/model';
 
 /** In the place of an API server, which takes minutes to be filled: it holds what it is given. */
-export class EditedSource implements Source {
+export class InMemorySource implements Source {
   readonly kind = 'kubernetes';
   #snapshot: SourceSnapshot;
   readonly #listeners = new Set<(changedAt?: number) => void>();
@@ -12,7 +12,7 @@ export class EditedSource implements Source {
   }
 
   /** `changedAt`: as in `Source`. */
-  set(snapshot: SourceSnapshot, changedAt?: number): void {
+  replace(snapshot: SourceSnapshot, changedAt?: number): void {
     this.#snapshot = snapshot;
     for (const listener of this.#listeners) listener(changedAt);
   }
@@ -28,7 +28,7 @@ export class EditedSource implements Source {
     return () => void this.#listeners.delete(listener);
   }
 
-  originOf(): CutoffOrigin {
+  originOf(): SuspensionOrigin {
     return { kind: 'kubernetes' };
   }
 

@@ -1,27 +1,29 @@
 import type { SourceSnapshot } from '@weir/controller';
 import type { SliceEndpoint } from '@weir/model';
-import { endpointAt, podAddress, podFor, podsPerService } from './cluster.ts';
+import { PODS_PER_SERVICE, podAddress, podFor, readyEndpoint } from './cluster.ts';
 import type { ChangeScenario } from './scenario-name.ts';
 
 /** What the next state of the cluster is; objects that say the same stay the same, as in a source. */
-export type Edit = (cluster: SourceSnapshot) => SourceSnapshot;
+export type ClusterEdit = (cluster: SourceSnapshot) => SourceSnapshot;
 
-const tenantsAtOnce = 100;
+const TENANTS_PER_EDIT = 100;
 /** A prime, so that a round has another Service than the one before, wherever it lies. */
-const stride = 7_919;
+const SERVICE_STRIDE = 7_919;
 
 /** What happens in a round of a scenario, one after the other; each changes the table. */
-export function editsFor(scenario: ChangeScenario, round: number, cluster: SourceSnapshot): readonly Edit[] {
-  const index = (round * stride) % cluster.services.length;
+export function editsFor(scenario: ChangeScenario, round: number, cluster: SourceSnapshot): readonly ClusterEdit[] {
+  const index = (round * SERVICE_STRIDE) % cluster.services.length;
   switch (scenario) {
     case 'endpoint':
       return [toggleEndpoint(index)];
     case 'service':
       return [changeAlgorithm(index)];
     case 'tenants':
-      return [(before) => firstOfEachTenant(before).reduce((after, each) => toggleEndpoint(each)(after), before)];
+      return [
+        (before) => firstServiceOfEachTenant(before).reduce((after, each) => toggleEndpoint(each)(after), before),
+      ];
     case 'rollout':
-      return at(cluster.slices, index).endpoints.flatMap(({ ready }, pod) => [
+      return itemAt(cluster.slices, index).endpoints.flatMap(({ ready }, pod) => [
         // one that was not ready before is not missed when it goes
         ...(ready ? [withEndpoint(index, pod, (old) => ({ ...old, ready: false, terminating: true }))] : []),
         replacePod(index, pod, round + 1),
@@ -29,44 +31,44 @@ export function editsFor(scenario: ChangeScenario, round: number, cluster: Sourc
   }
 }
 
-function toggleEndpoint(service: number): Edit {
+function toggleEndpoint(service: number): ClusterEdit {
   return withEndpoint(service, 0, (old) => ({ ...old, ready: !old.ready, serving: !old.ready }));
 }
 
-function withEndpoint(service: number, pod: number, edit: (old: SliceEndpoint) => SliceEndpoint): Edit {
+function withEndpoint(service: number, pod: number, edit: (old: SliceEndpoint) => SliceEndpoint): ClusterEdit {
   return (cluster) => {
-    const slice = at(cluster.slices, service);
-    const endpoints = slice.endpoints.with(pod, edit(at(slice.endpoints, pod)));
+    const slice = itemAt(cluster.slices, service);
+    const endpoints = slice.endpoints.with(pod, edit(itemAt(slice.endpoints, pod)));
     return { ...cluster, slices: cluster.slices.with(service, { ...slice, endpoints }) };
   };
 }
 
-function replacePod(service: number, pod: number, generation: number): Edit {
+function replacePod(service: number, pod: number, generation: number): ClusterEdit {
   const address = podAddress(service, pod, generation);
-  const inSlice = withEndpoint(service, pod, () => endpointAt(address));
+  const inSlice = withEndpoint(service, pod, () => readyEndpoint(address));
   return (cluster) => {
-    const young = podFor(at(cluster.services, service), `${pod}-${generation}`, address);
-    return inSlice({ ...cluster, pods: cluster.pods.with(service * podsPerService + pod, young) });
+    const young = podFor(itemAt(cluster.services, service), `${pod}-${generation}`, address);
+    return inSlice({ ...cluster, pods: cluster.pods.with(service * PODS_PER_SERVICE + pod, young) });
   };
 }
 
-function changeAlgorithm(service: number): Edit {
+function changeAlgorithm(service: number): ClusterEdit {
   return (cluster) => {
-    const old = at(cluster.services, service);
+    const old = itemAt(cluster.services, service);
     const algorithm = old.annotations['weir.dev/algorithm'] === 'round-robin' ? 'random' : 'round-robin';
     const young = { ...old, annotations: { 'weir.dev/algorithm': algorithm } };
     return { ...cluster, services: cluster.services.with(service, young) };
   };
 }
 
-function firstOfEachTenant({ services }: SourceSnapshot): number[] {
+function firstServiceOfEachTenant({ services }: SourceSnapshot): number[] {
   const firsts = services.flatMap(({ namespace }, index) =>
     services[index - 1]?.namespace === namespace ? [] : [index],
   );
-  return firsts.slice(0, tenantsAtOnce);
+  return firsts.slice(0, TENANTS_PER_EDIT);
 }
 
-function at<T>(list: readonly T[], index: number): T {
+function itemAt<T>(list: readonly T[], index: number): T {
   const item = list[index];
   if (item === undefined) throw new Error(`there is no number ${index}`);
   return item;

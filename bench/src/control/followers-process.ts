@@ -2,12 +2,12 @@
 import type { RoutingTable } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { followTable, openRedisStore } from '@weir/store';
-import { answer } from './calls.ts';
-import { sameTime } from './same-time.ts';
-import { digestOf } from './table-digest.ts';
-import { watchWire } from './wire.ts';
+import { serveRpc } from './calls.ts';
+import { monotonicMs } from './same-time.ts';
+import { tableDigest } from './table-digest.ts';
+import { countSocketBytes } from './wire.ts';
 
-export type FollowerCalls = {
+export type FollowerRpc = {
   /** One after the other; returns how long each took to its first table. */
   join(count: number): Promise<readonly number[]>;
   /** When each has applied this revision or one after it; resolves when all have. Revisions are asked for in ascending order. */
@@ -18,29 +18,29 @@ export type FollowerCalls = {
 };
 
 /** Calls wait behind each other's tables: a process of many is later than a proxy of its own would be. */
-const timeoutMs = 30_000;
+const REDIS_TIMEOUT_MS = 30_000;
 
-type Applied = { readonly revision: number; readonly at: number };
-type Follower = { table: RoutingTable; applied: Applied[] };
+type AppliedRevision = { readonly revision: number; readonly at: number };
+type Follower = { table: RoutingTable; applied: AppliedRevision[] };
 
 const [url = '', fleet = ''] = process.argv.slice(2);
-const wire = watchWire();
+const wire = countSocketBytes();
 const log = silentLogger();
 const followers: Follower[] = [];
-let look = (): void => undefined;
+let checkWaiter = (): void => undefined;
 
-answer<FollowerCalls>({
+serveRpc<FollowerRpc>({
   async join(count) {
     const times: number[] = [];
-    for (let nth = 0; nth < count; nth++) times.push(await joinOne());
+    for (let nth = 0; nth < count; nth++) times.push(await startFollower());
     return times;
   },
   applied(revision) {
     const { promise, resolve } = Promise.withResolvers<readonly number[]>();
-    look = () => {
+    checkWaiter = () => {
       const firsts = followers.map(({ applied }) => applied.find((each) => each.revision >= revision));
       if (firsts.some((first) => first === undefined)) return;
-      look = () => undefined;
+      checkWaiter = () => undefined;
       for (const follower of followers) {
         follower.applied = follower.applied.filter(
           (each, index, all) => each.revision >= revision || index === all.length - 1,
@@ -48,25 +48,25 @@ answer<FollowerCalls>({
       }
       resolve(firsts.map((first) => first?.at ?? Number.NaN));
     };
-    look();
+    checkWaiter();
     return promise;
   },
   received: () => wire().received,
   digest: () => ({
-    digest: followers[0] === undefined ? '' : digestOf(followers[0].table),
+    digest: followers[0] === undefined ? '' : tableDigest(followers[0].table),
     entries: followers.map(({ table }) => table.entries.size),
   }),
 });
 
-async function joinOne(): Promise<number> {
-  const began = sameTime();
-  const store = await openRedisStore({ url, fleet, log, timeoutMs });
+async function startFollower(): Promise<number> {
+  const began = monotonicMs();
+  const store = await openRedisStore({ url, fleet, log, timeoutMs: REDIS_TIMEOUT_MS });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let follower: Follower | undefined;
   followTable(store.table, {
     signal: new AbortController().signal,
     onTable(table, { revision }) {
-      const at = sameTime();
+      const at = monotonicMs();
       follower = { table, applied: [{ revision, at }] };
       followers.push(follower);
       resolve(at - began);
@@ -74,8 +74,8 @@ async function joinOne(): Promise<number> {
     onChanges(_changes, table, { position: { revision } }) {
       if (follower === undefined) return;
       follower.table = table;
-      follower.applied.push({ revision, at: sameTime() });
-      look();
+      follower.applied.push({ revision, at: monotonicMs() });
+      checkWaiter();
     },
   }).catch(reject);
   return promise;

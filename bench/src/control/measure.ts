@@ -1,20 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from '../measure/statistics.ts';
-import { judgedFollowers } from './bars.ts';
-import { Answering } from './calls.ts';
-import type { ControlCalls, Started } from './control-process.ts';
-import type { ChangeReading, ChangeRow, StartRow } from './control-result.ts';
-import { Crew } from './crew.ts';
+import { TARGET_FOLLOWERS } from './bars.ts';
+import { RpcProcess } from './calls.ts';
+import type { ControllerRpc, ControllerStart } from './control-process.ts';
+import type { ChangeRow, ControlChangeReading, ControllerStartRow } from './control-result.ts';
+import { FollowerPool } from './crew.ts';
 import type { ChangeScenario } from './scenario-name.ts';
 
-export type Measured = {
-  readonly start: StartRow;
+export type ClusterMeasurement = {
+  readonly start: ControllerStartRow;
   readonly changes: readonly ChangeRow[];
   /** What ended it before its time, in words. */
   readonly failure?: string;
 };
 
-export type MeasureOptions = {
+export type ClusterMeasurementOptions = {
   readonly url: string;
   readonly services: number;
   readonly followers: number;
@@ -25,33 +25,37 @@ export type MeasureOptions = {
   readonly say: (text: string) => void;
 };
 
-const program = new URL('control-process.ts', import.meta.url);
+const CONTROLLER_PROGRAM = new URL('control-process.ts', import.meta.url);
 /** So that the loop's gap after the change before is over, as it mostly is in life. */
-const quietMs = 20;
+const PAUSE_BETWEEN_CHANGES_MS = 20;
 
-type Stage = { readonly controller: Answering<ControlCalls>; readonly crew: Crew; readonly options: MeasureOptions };
+type ControlRun = {
+  readonly controller: RpcProcess<ControllerRpc>;
+  readonly followers: FollowerPool;
+  readonly options: ClusterMeasurementOptions;
+};
 
 /**
  * One size of the cluster: starts, each in a fleet of its own, and in the last of them the changes. Throws when it does not start;
  * what fails later leaves what was measured before.
  */
-export async function measure(options: MeasureOptions): Promise<Measured> {
+export async function measureCluster(options: ClusterMeasurementOptions): Promise<ClusterMeasurement> {
   const { url, services, starts, signal, say } = options;
-  const controllers: Started[] = [];
+  const controllers: ControllerStart[] = [];
   for (let nth = 1; nth < starts; nth++) {
     signal.throwIfAborted();
-    await using passing = startProcess(options, nth);
+    await using passing = startControllerProcess(options, nth);
     controllers.push(await passing.call('start'));
   }
-  await using controller = startProcess(options, starts);
+  await using controller = startControllerProcess(options, starts);
   controllers.push(await controller.call('start'));
   say(`${services} Services: the controller started in ${controllers.map(({ ms }) => ms.toFixed(0)).join(', ')} ms`);
-  await using crew = new Crew(url, fleetOf(services, starts));
-  const [followerMs = Number.NaN] = await crew.growTo(1);
-  const start = { services, controllers, followerMs, followerBytes: await crew.received() };
+  await using followers = new FollowerPool(url, fleetName(services, starts));
+  const [followerMs = Number.NaN] = await followers.growTo(1);
+  const start = { services, controllers, followerMs, followerBytes: await followers.receivedBytes() };
   const changes: ChangeRow[] = [];
   try {
-    await measureChanges({ controller, crew, options }, changes);
+    await measureChanges({ controller, followers, options }, changes);
     return { start: { ...start, afterKiB: await controller.call('residentKiB') }, changes };
   } catch (error) {
     return {
@@ -63,12 +67,12 @@ export async function measure(options: MeasureOptions): Promise<Measured> {
 }
 
 /** Into `changes`, also those of a crew that is not proved in the end. */
-async function measureChanges(stage: Stage, changes: ChangeRow[]): Promise<void> {
-  const { controller, crew, options } = stage;
+async function measureChanges(stage: ControlRun, changes: ChangeRow[]): Promise<void> {
+  const { controller, followers: crew, options } = stage;
   const { services, followers, rounds, scenarios, say } = options;
   // rounds go on counting, so that no change says what is said already
   let round = 0;
-  for (const size of new Set(scenarios.length > 0 ? [Math.min(judgedFollowers, followers), followers] : [])) {
+  for (const size of new Set(scenarios.length > 0 ? [Math.min(TARGET_FOLLOWERS, followers), followers] : [])) {
     if (size > crew.size) await crew.growTo(size);
     const first = changes.length;
     for (const scenario of scenarios) {
@@ -78,25 +82,25 @@ async function measureChanges(stage: Stage, changes: ChangeRow[]): Promise<void>
       const all = median(readings.map(({ allMs }) => allMs));
       say(`${services} Services, ${size} followers, ${scenario}: all have it after ${all.toFixed(1)} ms (median)`);
     }
-    await crew.prove(await controller.call('digest'));
+    await crew.verifyTables(await controller.call('digest'));
     changes.splice(first, changes.length, ...changes.slice(first).map((row) => ({ ...row, isProved: true })));
   }
 }
 
 async function measureScenario(
   scenario: ChangeScenario,
-  { controller, crew, options }: Stage,
+  { controller, followers, options }: ControlRun,
   first: number,
-): Promise<ChangeReading[]> {
-  const readings: ChangeReading[] = [];
+): Promise<ControlChangeReading[]> {
+  const readings: ControlChangeReading[] = [];
   for (let round = first; readings.length < options.rounds; round++) {
     options.signal.throwIfAborted();
-    await pause(quietMs);
-    const before = await crew.received();
+    await pause(PAUSE_BETWEEN_CHANGES_MS);
+    const before = await followers.receivedBytes();
     const made = await controller.call('change', scenario, round);
     const applied: (readonly number[])[] = [];
-    for (const { revision } of made) applied.push(await crew.applied(revision));
-    const receivedBytes = ((await crew.received()) - before) / crew.size / made.length;
+    for (const { revision } of made) applied.push(await followers.appliedAt(revision));
+    const receivedBytes = ((await followers.receivedBytes()) - before) / followers.size / made.length;
     made.forEach(({ at, bytes }, index) => {
       const times = (applied[index] ?? []).map((time) => time - at);
       readings.push({ halfMs: median(times), allMs: Math.max(...times), sentBytes: bytes, receivedBytes });
@@ -105,10 +109,10 @@ async function measureScenario(
   return readings;
 }
 
-function startProcess({ url, services }: MeasureOptions, nth: number): Answering<ControlCalls> {
-  return new Answering<ControlCalls>(program, [url, fleetOf(services, nth), services]);
+function startControllerProcess({ url, services }: ClusterMeasurementOptions, nth: number): RpcProcess<ControllerRpc> {
+  return new RpcProcess<ControllerRpc>(CONTROLLER_PROGRAM, [url, fleetName(services, nth), services]);
 }
 
-function fleetOf(services: number, nth: number): string {
+function fleetName(services: number, nth: number): string {
   return `bench-${services}-${nth}`;
 }

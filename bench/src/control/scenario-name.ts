@@ -1,5 +1,5 @@
 /** What the controller is given to do, in the order in which it is done. */
-export const controlScenarioTexts = {
+export const CONTROL_SCENARIO_DESCRIPTIONS = {
   start: 'from nothing in Redis to the whole table, and a follower that reads it',
   endpoint: 'one endpoint of one Service is ready, or is not any more',
   service: 'one Service gets another algorithm',
@@ -7,8 +7,10 @@ export const controlScenarioTexts = {
   tenants: 'one endpoint of one Service of each of 100 tenants (all, where there are fewer), at the same moment',
 } as const;
 
-export type ControlScenario = keyof typeof controlScenarioTexts;
+export type ControlScenario = keyof typeof CONTROL_SCENARIO_DESCRIPTIONS;
 /** Those that change what has started. */
 export type ChangeScenario = Exclude<ControlScenario, 'start'>;
 
-export const controlScenarios: readonly ControlScenario[] = Object.keys(controlScenarioTexts) as ControlScenario[];
+export const CONTROL_SCENARIOS: readonly ControlScenario[] = Object.keys(
+  CONTROL_SCENARIO_DESCRIPTIONS,
+) as ControlScenario[];

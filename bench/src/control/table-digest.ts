@@ -3,7 +3,7 @@ import type { RoutingTable } from '@weir/model';
 import { encodeEntry } from '@weir/model';
 
 /** The same for two tables that say the same, in whatever order they came to it. */
-export function digestOf({ entries }: RoutingTable): string {
+export function tableDigest({ entries }: RoutingTable): string {
   const hash = createHash('sha256');
   for (const id of [...entries.keys()].sort()) {
     const entry = entries.get(id);

@@ -2,9 +2,9 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
 /** Bytes that this process has sent to, and got from, whomever it has connected to since `watchWire` was called. */
-export type Wire = { readonly sent: number; readonly received: number };
+export type SocketBytes = { readonly sent: number; readonly received: number };
 
-export function watchWire(): () => Wire {
+export function countSocketBytes(): () => SocketBytes {
   const open = new Set<Socket>();
   let sent = 0;
   let received = 0;

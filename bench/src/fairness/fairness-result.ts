@@ -1,8 +1,8 @@
-import { ratios, type Spread, spread } from '../measure/statistics.ts';
+import { pairwiseRatios, type Quartiles, quartilesOf } from '../measure/statistics.ts';
 import { markdownTable } from '../report/markdown.ts';
 
 /** In µs, the nth of each in the same round. */
-export type Quantiles = {
+export type LatencyByFloodPath = {
   /** Nobody floods. */
   readonly quiet: readonly number[];
   /** The flood goes through a process of its own: what it takes from the machine. */
@@ -14,33 +14,36 @@ export type Quantiles = {
 export type FairnessRow = {
   readonly subject: string;
   readonly flood: string;
-  readonly p50: Quantiles;
-  readonly p99: Quantiles;
+  readonly p50: LatencyByFloodPath;
+  readonly p99: LatencyByFloodPath;
 };
 
 /** How many times its quiet 99th percentile a tenant's may be while another one asks for ten times its limit. */
-const bar = 2;
+const MAX_P99_RATIO = 2;
 
 /** The one that the bar is about; without limits nobody promises anything. */
-export const limitedWeir = 'weir, limited';
+export const LIMITED_WEIR = 'weir, limited';
 
-const head = [
+const HEADER = [
   ...['flood', 'subject', 'p99 µs, quiet', 'beside', 'through'],
   ...['beside / quiet', 'through / beside', 'through / quiet', 'bar'],
 ];
 
 export function fairnessTable(rows: readonly FairnessRow[]): string[] {
-  return markdownTable([head, ...rows.map(cellsFor)]);
+  return markdownTable([HEADER, ...rows.map(fairnessCells)]);
 }
 
-function cellsFor({ subject, flood, p99: { quiet, beside, through } }: FairnessRow): string[] {
-  const medians = [quiet, beside, through].map((values) => spread(values).median.toFixed(0));
-  const whole = spread(ratios(through, quiet));
-  const parts = [spread(ratios(beside, quiet)), spread(ratios(through, beside))].map(inWords);
-  const verdict = subject === limitedWeir ? `≤ ${bar}, ${whole.median <= bar ? 'met' : 'missed'}` : '';
-  return [flood, subject, ...medians, ...parts, inWords(whole), verdict];
+function fairnessCells({ subject, flood, p99: { quiet, beside, through } }: FairnessRow): string[] {
+  const medians = [quiet, beside, through].map((values) => quartilesOf(values).median.toFixed(0));
+  const whole = quartilesOf(pairwiseRatios(through, quiet));
+  const parts = [quartilesOf(pairwiseRatios(beside, quiet)), quartilesOf(pairwiseRatios(through, beside))].map(
+    formatQuartiles,
+  );
+  const verdict =
+    subject === LIMITED_WEIR ? `≤ ${MAX_P99_RATIO}, ${whole.median <= MAX_P99_RATIO ? 'met' : 'missed'}` : '';
+  return [flood, subject, ...medians, ...parts, formatQuartiles(whole), verdict];
 }
 
-function inWords({ median, lowerQuartile, upperQuartile }: Spread): string {
+function formatQuartiles({ median, lowerQuartile, upperQuartile }: Quartiles): string {
   return `${median.toFixed(2)} (${lowerQuartile.toFixed(2)}–${upperQuartile.toFixed(2)})`;
 }

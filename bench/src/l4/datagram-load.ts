@@ -1,32 +1,32 @@
-import { complaintsAboutDatagrams, type DatagramReport, runDatagrams } from '../load/datagrams.ts';
-import { between, type Moved } from '../measure/moved.ts';
-import { type Load, type Loaded, microsecondsEach } from './load.ts';
+import { type DatagramReport, datagramReportErrors, runDatagrams } from '../load/datagrams.ts';
+import { type TrafficBounds, trafficBetween } from '../measure/moved.ts';
+import { cpuMicrosecondsPerUnit, type Load, type LoadResult } from './load.ts';
 
-const flows = 64;
+const UDP_FLOWS = 64;
 
 export const udpRoundTrips: Load = {
   title: 'UDP round trips',
   unit: 'µs of CPU per round trip',
   backend: 'datagrams',
-  run: roundTrips,
-  figure: microsecondsEach,
+  run: runRoundTrips,
+  figure: cpuMicrosecondsPerUnit,
 };
 
-async function roundTrips(port: number, seconds: number): Promise<Loaded> {
-  const report = await runDatagrams({ port, seconds, flows });
+async function runRoundTrips(port: number, seconds: number): Promise<LoadResult> {
+  const report = await runDatagrams({ port, seconds, flows: UDP_FLOWS });
   return {
     count: report.roundTrips,
     ms: report.ms,
-    moved: movedByDatagrams(report, flows),
-    complaints: complaintsAboutDatagrams(report),
+    traffic: datagramTraffic(report, UDP_FLOWS),
+    errors: datagramReportErrors(report),
   };
 }
 
 /** One that was lost may have been lost before the proxy or behind it. */
-export function movedByDatagrams({ sent, roundTrips, messageBytes }: DatagramReport, flowCount: number): Moved {
+export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramReport, flowCount: number): TrafficBounds {
   const back = roundTrips * messageBytes;
   const there = sent * messageBytes;
-  return between(
+  return trafficBetween(
     { receivedBytes: back, sentBytes: back, connections: flowCount },
     { receivedBytes: there, sentBytes: there, connections: flowCount },
   );

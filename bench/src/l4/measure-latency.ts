@@ -1,62 +1,65 @@
-import { messageBytes } from '../load/echo-line.ts';
-import { highestRate } from '../load/highest-rate.ts';
+import { MESSAGE_BYTES } from '../load/echo-line.ts';
+import { findHighestRate } from '../load/highest-rate.ts';
 import { type OpenLoopReport, runOpenLoop } from '../load/open-loop.ts';
-import { between, type Moved } from '../measure/moved.ts';
-import type { Reading, ScenarioResult } from '../report/result.ts';
-import type { Metered, Subject } from '../subjects/subject.ts';
+import { type TrafficBounds, trafficBetween } from '../measure/moved.ts';
+import type { L4Reading, ScenarioResult } from '../report/result.ts';
+import type { Subject, TrafficTotals } from '../subjects/subject.ts';
 import type { SubjectName } from '../subjects/subject-name.ts';
-import { Contender } from './contender.ts';
-import { playRounds } from './rounds.ts';
-import type { Stage } from './stage.ts';
+import { MeasuredSubject } from './contender.ts';
+import { measureRounds } from './rounds.ts';
+import type { L4Run } from './stage.ts';
 
-const connections = 64;
-const holdsBelowMs = 10;
+const CONNECTIONS = 64;
+const MAX_REFERENCE_P99_MS = 10;
 
-type Turn = { readonly p50: Reading; readonly p99: Reading };
+type LatencyReading = { readonly p50: L4Reading; readonly p99: L4Reading };
 
 /**
  * Latency of an echo at a fixed rate, the same for all: half of the highest at which the 99th percentile through the reference is below
  * 10 ms. What a proxy adds is its latency less that of the echo itself in the same round.
  */
-export async function measureLatency(stage: Stage): Promise<ScenarioResult[]> {
-  const chosen = await stage.contenders('echo');
+export async function measureLatency(stage: L4Run): Promise<ScenarioResult[]> {
+  const chosen = await stage.sharedSubjects('echo');
   const reference = chosen.find(({ subject }) => subject.name === 'haproxy') ?? chosen[0];
   if (reference === undefined) return [];
-  const contenders = [...chosen, new Contender(direct(stage))];
-  const rate = Math.round((await highestRateThrough(reference, stage)) / 2);
+  const subjects = [...chosen, new MeasuredSubject(directSubject(stage))];
+  const rate = Math.round((await findHighestRateThrough(reference, stage)) / 2);
   const title = `latency at ${rate} messages a second`;
-  const readings = await playRounds<Turn>(stage, {
+  const readings = await measureRounds<LatencyReading>(stage, {
     title,
-    contenders,
-    turn: (contender) => turn(contender, { rate, seconds: stage.options.seconds }),
-    inWords: ({ p50, p99 }) => `${p50.figure.toFixed(0)} / ${p99.figure.toFixed(0)}`,
+    subjects,
+    measure: (contender) => measureOnce(contender, { rate, seconds: stage.options.seconds }),
+    format: ({ p50, p99 }) => `${p50.figure.toFixed(0)} / ${p99.figure.toFixed(0)}`,
   });
-  return resultsFor(title, readings);
+  return latencyResults(title, readings);
 }
 
 /** A rate holds when it does in one of two tries: a neighbour that is busy for a moment proves nothing. */
-function highestRateThrough(reference: Contender, stage: Stage): Promise<number> {
+function findHighestRateThrough(reference: MeasuredSubject, stage: L4Run): Promise<number> {
   const holds = async (rate: number): Promise<boolean> => {
     stage.options.signal.throwIfAborted();
-    const report = await load(reference, { rate, seconds: 1 });
+    const report = await runMessages(reference, { rate, seconds: 1 });
     const p99Ms = report.kind === 'measured' ? report.p99 / 1000 : Number.POSITIVE_INFINITY;
-    stage.say(`latency: ${rate} a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`);
-    return p99Ms < holdsBelowMs;
+    stage.logProgress(`latency: ${rate} a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`);
+    return p99Ms < MAX_REFERENCE_P99_MS;
   };
-  return highestRate(async (rate) => (await holds(rate)) || (await holds(rate)), { from: 2_000, upTo: 1_000_000 });
+  return findHighestRate(async (rate) => (await holds(rate)) || (await holds(rate)), { from: 2_000, upTo: 1_000_000 });
 }
 
 /**
  * The median is judged by what the proxy adds to that of the echo itself. The 99th percentile is judged as it is: those of two runs
  * cannot be subtracted, and on a machine that does other things the one without a proxy may be the longer.
  */
-export function resultsFor(title: string, turns: ReadonlyMap<SubjectName, readonly Turn[]>): ScenarioResult[] {
-  const readings = (percentile: keyof Turn): [SubjectName, Reading[]][] =>
+export function latencyResults(
+  title: string,
+  turns: ReadonlyMap<SubjectName, readonly LatencyReading[]>,
+): ScenarioResult[] {
+  const readings = (percentile: keyof LatencyReading): [SubjectName, L4Reading[]][] =>
     [...turns].map(([name, all]) => [name, all.map((each) => each[percentile])]);
   const base = turns.get('direct') ?? [];
   const added = readings('p50')
     .filter(([name]) => name !== 'direct')
-    .map(([name, all]) => [name, all.map((reading, round) => without(reading, base[round]?.p50))]);
+    .map(([name, all]) => [name, all.map((reading, round) => subtractBase(reading, base[round]?.p50))]);
   return [
     { name: title, unit: 'µs, p50', bars: {}, readings: Object.fromEntries(readings('p50')) },
     { name: 'of it added', unit: 'µs, p50', bar: 1.1, bars: { haproxy: 1.1 }, readings: Object.fromEntries(added) },
@@ -65,12 +68,15 @@ export function resultsFor(title: string, turns: ReadonlyMap<SubjectName, readon
 }
 
 /** At least the microsecond in which latencies are counted. */
-function without(reading: Reading, base: Reading | undefined): Reading {
+function subtractBase(reading: L4Reading, base: L4Reading | undefined): L4Reading {
   return { ...reading, figure: Math.max(1, reading.figure - (base?.figure ?? 0)) };
 }
 
-async function turn(contender: Contender, options: { rate: number; seconds: number }): Promise<Turn> {
-  const { value: report, userMs, systemMs } = await contender.charged(() => load(contender, options));
+async function measureOnce(
+  contender: MeasuredSubject,
+  options: { rate: number; seconds: number },
+): Promise<LatencyReading> {
+  const { value: report, userMs, systemMs } = await contender.withCpuTime(() => runMessages(contender, options));
   if (report.kind === 'overloaded') {
     throw new Error(`${contender.subject.name} does not keep up with ${options.rate} messages a second`);
   }
@@ -78,23 +84,26 @@ async function turn(contender: Contender, options: { rate: number; seconds: numb
   return { p50: { ...reading, figure: report.p50 }, p99: { ...reading, figure: report.p99 } };
 }
 
-async function load(contender: Contender, options: { rate: number; seconds: number }): Promise<OpenLoopReport> {
-  const report = await runOpenLoop({ port: contender.subject.ports.echo, connections, ...options });
-  contender.add('echo', movedByMessages(report));
+async function runMessages(
+  contender: MeasuredSubject,
+  options: { rate: number; seconds: number },
+): Promise<OpenLoopReport> {
+  const report = await runOpenLoop({ port: contender.subject.ports.echo, connections: CONNECTIONS, ...options });
+  contender.addExpectedTraffic('echo', messageTraffic(report));
   return report;
 }
 
-function movedByMessages(report: OpenLoopReport): Moved {
+function messageTraffic(report: OpenLoopReport): TrafficBounds {
   const [least, most] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
-  const metered = (messages: number): Metered => {
-    const bytes = messages * messageBytes;
-    return { receivedBytes: bytes, sentBytes: bytes, connections };
+  const metered = (messages: number): TrafficTotals => {
+    const bytes = messages * MESSAGE_BYTES;
+    return { receivedBytes: bytes, sentBytes: bytes, connections: CONNECTIONS };
   };
-  return between(metered(least), metered(most));
+  return trafficBetween(metered(least), metered(most));
 }
 
 /** Nobody in between: what the generator, the echo and the kernel take. */
-function direct({ options: { backends } }: Stage): Subject {
+function directSubject({ options: { backends } }: L4Run): Subject {
   return {
     name: 'direct',
     description: 'no proxy',

@@ -1,46 +1,46 @@
 import { setTimeout } from 'node:timers/promises';
-import { openCrowd } from '../load/crowd.ts';
-import { crowdFor, descriptorLimit } from '../measure/descriptors.ts';
+import { openIdleConnections } from '../load/crowd.ts';
+import { descriptorLimit, maxIdleConnections } from '../measure/descriptors.ts';
 import { residentKiB } from '../measure/resident-memory.ts';
-import type { Reading, ScenarioResult } from '../report/result.ts';
-import { playRounds } from './rounds.ts';
-import type { Stage } from './stage.ts';
+import type { L4Reading, ScenarioResult } from '../report/result.ts';
+import { measureRounds } from './rounds.ts';
+import type { L4Run } from './stage.ts';
 
 /** Each takes about ten seconds a subject, and memory differs less than time. */
-const mostRounds = 3;
+const MAX_ROUNDS = 3;
 /** What the first connections need is no part of what each further one does. */
-const firstConnections = 200;
-const settlingMs = 2_000;
-const barKiB = 16;
+const WARM_UP_CONNECTIONS = 200;
+const SETTLE_MS = 2_000;
+const MAX_KIB_PER_CONNECTION = 16;
 
-type Turn = { readonly growth: Reading; readonly whole: Reading };
+type MemoryReading = { readonly growth: L4Reading; readonly whole: L4Reading };
 
 /** How much a process grows by a crowd of connections on which nothing is said, per connection. Each is fresh in every round. */
-export async function measureMemory(stage: Stage): Promise<ScenarioResult[]> {
-  const connections = crowdFor(descriptorLimit());
-  const contenders = await stage.contenders('echo');
-  const readings = await playRounds<Turn>(stage, {
+export async function measureMemory(stage: L4Run): Promise<ScenarioResult[]> {
+  const connections = maxIdleConnections(descriptorLimit());
+  const subjects = await stage.sharedSubjects('echo');
+  const readings = await measureRounds<MemoryReading>(stage, {
     title: `${connections} idle connections`,
-    contenders,
-    rounds: Math.min(mostRounds, stage.options.pairs),
+    subjects,
+    rounds: Math.min(MAX_ROUNDS, stage.options.pairs),
     warmUps: 0,
-    turn: async ({ subject: { name } }) => {
+    measure: async ({ subject: { name } }) => {
       await using during = new AsyncDisposableStack();
       if (name === 'direct' || name === 'weir-limits' || name === 'weir-2-workers')
         throw new Error(`${name} is no peer`);
-      const fresh = await stage.extra(name, during, { isInspected: true });
-      await fresh.prove('echo');
+      const fresh = await stage.startSubject(name, during, { isInspected: true });
+      await fresh.verifyRelay('echo');
       const { pid, ports, collectGarbage } = fresh.subject;
       const settle = async (): Promise<void> => {
-        await setTimeout(settlingMs);
+        await setTimeout(SETTLE_MS);
         await collectGarbage?.();
       };
-      await (await openCrowd(ports.echo, firstConnections))[Symbol.asyncDispose]();
+      await (await openIdleConnections(ports.echo, WARM_UP_CONNECTIONS))[Symbol.asyncDispose]();
       await settle();
       const beforeKiB = residentKiB(pid);
       const beginAt = performance.now();
-      const { userMs, systemMs } = await fresh.charged(async () => {
-        during.use(await openCrowd(ports.echo, connections));
+      const { userMs, systemMs } = await fresh.withCpuTime(async () => {
+        during.use(await openIdleConnections(ports.echo, connections));
         await settle();
       });
       const afterKiB = residentKiB(pid);
@@ -50,13 +50,13 @@ export async function measureMemory(stage: Stage): Promise<ScenarioResult[]> {
         whole: { ...reading, figure: afterKiB / 1024 },
       };
     },
-    inWords: ({ growth, whole }) => `${growth.figure.toFixed(1)} (${whole.figure.toFixed(0)} MiB)`,
+    format: ({ growth, whole }) => `${growth.figure.toFixed(1)} (${whole.figure.toFixed(0)} MiB)`,
   });
-  const of = (what: keyof Turn): ScenarioResult['readings'] =>
+  const of = (what: keyof MemoryReading): ScenarioResult['readings'] =>
     Object.fromEntries([...readings].map(([name, turns]) => [name, turns.map((turn) => turn[what])]));
   const name = `${connections} idle connections`;
   return [
-    { name, unit: 'KiB of growth for each', bars: {}, most: barKiB, readings: of('growth') },
+    { name, unit: 'KiB of growth for each', bars: {}, most: MAX_KIB_PER_CONNECTION, readings: of('growth') },
     { name, unit: 'MiB of the whole process', bars: {}, readings: of('whole') },
   ];
 }

@@ -1,5 +1,5 @@
 /** In the order in which they run, and what each measures. */
-export const scenarioTexts = {
+export const L4_SCENARIO_DESCRIPTIONS = {
   requests: 'CPU per request over kept connections',
   connections: 'CPU per connection of one request',
   stream: 'CPU per GB of one stream',
@@ -10,10 +10,10 @@ export const scenarioTexts = {
   memory: 'memory per idle connection, up to 10,000 of them',
 } as const;
 
-export type ScenarioName = keyof typeof scenarioTexts;
+export type L4ScenarioName = keyof typeof L4_SCENARIO_DESCRIPTIONS;
 
-export const scenarioNames: readonly ScenarioName[] = Object.keys(scenarioTexts) as ScenarioName[];
+export const L4_SCENARIO_NAMES: readonly L4ScenarioName[] = Object.keys(L4_SCENARIO_DESCRIPTIONS) as L4ScenarioName[];
 
-export function isScenarioName(name: string): name is ScenarioName {
-  return Object.hasOwn(scenarioTexts, name);
+export function isL4ScenarioName(name: string): name is L4ScenarioName {
+  return Object.hasOwn(L4_SCENARIO_DESCRIPTIONS, name);
 }

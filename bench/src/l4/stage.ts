@@ -1,66 +1,66 @@
 import type { L4Options } from '../arguments.ts';
 import { startSubject } from '../subjects/start-subject.ts';
-import type { BackendName, Ports } from '../subjects/subject.ts';
+import type { BackendName, BackendPorts } from '../subjects/subject.ts';
 import type { SubjectName } from '../subjects/subject-name.ts';
-import { Contender } from './contender.ts';
+import { MeasuredSubject } from './contender.ts';
 
-export type StageOptions = L4Options & {
-  readonly backends: { readonly ports: Ports; readonly pid: number };
+export type L4RunOptions = L4Options & {
+  readonly backends: { readonly ports: BackendPorts; readonly pid: number };
   readonly signal: AbortSignal;
 };
 
 /** Where the scenarios play: the backends, and those who take part. */
-export class Stage implements AsyncDisposable {
-  readonly options: StageOptions;
+export class L4Run implements AsyncDisposable {
+  readonly options: L4RunOptions;
   readonly descriptions: Map<SubjectName, string> = new Map();
   readonly leftOut: Set<string> = new Set();
   readonly #cleanup = new AsyncDisposableStack();
-  readonly #standing = new Map<SubjectName, Promise<Contender>>();
+  readonly #sharedSubjects = new Map<SubjectName, Promise<MeasuredSubject>>();
 
-  constructor(options: StageOptions) {
+  constructor(options: L4RunOptions) {
     this.options = options;
   }
 
   /** Those chosen that relay to the backend. They are started once, and stay for the whole run. */
-  async contenders(backend: BackendName): Promise<Contender[]> {
-    const contenders: Contender[] = [];
+  async sharedSubjects(backend: BackendName): Promise<MeasuredSubject[]> {
+    const contenders: MeasuredSubject[] = [];
     for (const name of this.options.subjects) {
-      const starting = this.#standing.get(name) ?? this.#start(name, this.#cleanup);
-      this.#standing.set(name, starting);
+      const starting = this.#sharedSubjects.get(name) ?? this.#startSubject(name, this.#cleanup);
+      this.#sharedSubjects.set(name, starting);
       const contender = await starting;
-      if (await this.isReady(contender, backend)) contenders.push(contender);
+      if (await this.relaysTo(contender, backend)) contenders.push(contender);
     }
     return contenders;
   }
 
   /** Those chosen that relay to the backend, started anew, for as long as `during` takes them. */
-  async fresh(
+  async startSubjects(
     names: readonly Exclude<SubjectName, 'direct'>[],
     { backend, during }: { readonly backend: BackendName; readonly during: AsyncDisposableStack },
-  ): Promise<Contender[]> {
-    const contenders: Contender[] = [];
+  ): Promise<MeasuredSubject[]> {
+    const contenders: MeasuredSubject[] = [];
     for (const name of names) {
-      const contender = await this.#start(name, during);
-      if (await this.isReady(contender, backend)) contenders.push(contender);
+      const contender = await this.#startSubject(name, during);
+      if (await this.relaysTo(contender, backend)) contenders.push(contender);
     }
     return contenders;
   }
 
   /** Starts one more, for as long as `during` takes it. */
-  async extra(
+  async startSubject(
     name: Exclude<SubjectName, 'direct'>,
     during: AsyncDisposableStack,
     options: { readonly isInspected?: boolean } = {},
-  ): Promise<Contender> {
-    return this.#start(name, during, options);
+  ): Promise<MeasuredSubject> {
+    return this.#startSubject(name, during, options);
   }
 
   /** Proves that it relays; or notes why it is left out. */
-  async isReady(contender: Contender, backend: BackendName): Promise<boolean> {
-    const { name, lacks } = contender.subject;
-    const reason = lacks?.[backend];
+  async relaysTo(contender: MeasuredSubject, backend: BackendName): Promise<boolean> {
+    const { name, unsupported } = contender.subject;
+    const reason = unsupported?.[backend];
     if (reason === undefined) {
-      await contender.prove(backend);
+      await contender.verifyRelay(backend);
       return true;
     }
     this.leaveOut(`${name} of what goes to "${backend}", since ${reason}`);
@@ -68,24 +68,24 @@ export class Stage implements AsyncDisposable {
   }
 
   leaveOut(note: string): void {
-    if (!this.leftOut.has(note)) this.say(`left out: ${note}`);
+    if (!this.leftOut.has(note)) this.logProgress(`left out: ${note}`);
     this.leftOut.add(note);
   }
 
-  say(text: string): void {
+  logProgress(text: string): void {
     console.error(`bench: ${text}`);
   }
 
-  async #start(
+  async #startSubject(
     name: Exclude<SubjectName, 'direct'>,
     during: AsyncDisposableStack,
     options: { readonly isInspected?: boolean } = {},
-  ): Promise<Contender> {
+  ): Promise<MeasuredSubject> {
     const { backends, profile } = this.options;
     const profiling = profile === undefined ? {} : { profile };
     const subject = during.use(await startSubject(name, backends.ports, { ...profiling, ...options }));
     this.descriptions.set(name, subject.description);
-    return new Contender(subject);
+    return new MeasuredSubject(subject);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

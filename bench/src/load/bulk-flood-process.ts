@@ -3,22 +3,22 @@
 import { connect, type Socket } from 'node:net';
 
 /** So that one that is refused at once does not make this a busy loop. */
-const pauseMs = 10;
-const endless = '100000000000\n';
+const RECONNECT_DELAY_MS = 10;
+const ENDLESS_REQUEST = '100000000000\n';
 
 const [port = 0, seconds = 0, streams = 0] = process.argv.slice(2).map(Number);
 const shared = Buffer.allocUnsafeSlow(256 * 1024);
 const open = new Set<Socket>();
 let bytes = 0;
 let isOver = false;
-for (let stream = 0; stream < streams; stream++) take();
+for (let stream = 0; stream < streams; stream++) openStream();
 setTimeout(() => {
   isOver = true;
   console.log(`report ${JSON.stringify({ bytes })}`);
   for (const socket of open) socket.destroy();
 }, seconds * 1000);
 
-function take(): void {
+function openStream(): void {
   if (isOver) return;
   const onread = {
     buffer: shared,
@@ -32,7 +32,7 @@ function take(): void {
   socket.on('error', () => {});
   socket.on('close', () => {
     open.delete(socket);
-    setTimeout(take, pauseMs);
+    setTimeout(openStream, RECONNECT_DELAY_MS);
   });
-  socket.write(endless);
+  socket.write(ENDLESS_REQUEST);
 }

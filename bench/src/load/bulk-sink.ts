@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { blockSize, bulkBlock } from './bulk-pattern.ts';
+import { BLOCK_BYTES, bulkBlock } from './bulk-pattern.ts';
 
-export type BulkReading = { readonly requestBytes: number; readonly ms: number };
+export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
 
-const bufferSize = 256 * 1024;
-const silenceMs = 10_000;
+const BUFFER_BYTES = 256 * 1024;
+const SILENCE_TIMEOUT_MS = 10_000;
 /** One block and the beginning of the next, so that what arrives can be compared wherever it begins. */
-const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, bufferSize)]);
+const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, BUFFER_BYTES)]);
 
 /** Takes one stream of `bytes` bytes from a bulk source. Throws when it is not to the byte what was asked for. */
-export async function takeBulk(port: number, bytes: number): Promise<BulkReading> {
-  const shared = Buffer.allocUnsafeSlow(bufferSize);
+export async function downloadBulk(port: number, bytes: number): Promise<BulkDownload> {
+  const shared = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let received = 0;
   const socket = connect({
     host: '127.0.0.1',
@@ -20,7 +20,7 @@ export async function takeBulk(port: number, bytes: number): Promise<BulkReading
     onread: {
       buffer: shared,
       callback: (count) => {
-        const at = received % blockSize;
+        const at = received % BLOCK_BYTES;
         if (expected.compare(shared, 0, count, at, at + count) !== 0) {
           socket.destroy(new Error(`of bytes ${received} to ${received + count} of the stream some are not as sent`));
         }
@@ -29,7 +29,9 @@ export async function takeBulk(port: number, bytes: number): Promise<BulkReading
       },
     },
   });
-  socket.setTimeout(silenceMs, () => socket.destroy(new Error(`the stream was silent for ${silenceMs} ms`)));
+  socket.setTimeout(SILENCE_TIMEOUT_MS, () =>
+    socket.destroy(new Error(`the stream was silent for ${SILENCE_TIMEOUT_MS} ms`)),
+  );
   const ended = once(socket, 'end');
   const closed = once(socket, 'close');
   const request = `${bytes}\n`;

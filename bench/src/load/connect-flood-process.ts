@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** What is open is bounded by descriptors; beyond that it waits, as a client that runs out of ports does. */
-const mostOpen = 5_000;
+const MAX_OPEN_CONNECTIONS = 5_000;
 const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
 
 const [port = 0, seconds = 0, rate = 0] = process.argv.slice(2).map(Number);
@@ -13,14 +13,14 @@ const beginAt = performance.now();
 const timer = setInterval(() => {
   const elapsedMs = performance.now() - beginAt;
   const due = Math.floor((Math.min(elapsedMs, seconds * 1000) * rate) / 1000);
-  while (count.begun < due && open.size < mostOpen) begin();
+  while (count.begun < due && open.size < MAX_OPEN_CONNECTIONS) openConnection();
   if (elapsedMs < seconds * 1000) return;
   clearInterval(timer);
   console.log(`report ${JSON.stringify(count)}`);
   for (const socket of open) socket.destroy();
 }, 1);
 
-function begin(): void {
+function openConnection(): void {
   count.begun++;
   let isAnswered = false;
   const socket = connect({ host: '127.0.0.1', port });

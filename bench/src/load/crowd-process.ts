@@ -4,20 +4,20 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /** Fewer than any of the queues on the way. */
-const atATime = 64;
+const MAX_PENDING_CONNECTIONS = 64;
 /** Each source address has its own ephemeral ports. */
-const sources = 4;
+const SOURCE_ADDRESSES = 4;
 
 const [port = 0, connections = 0] = process.argv.slice(2).map(Number);
 const byte = Buffer.from('x');
 let next = 0;
-await Promise.all(Array.from({ length: atATime }, openOneAfterTheOther));
+await Promise.all(Array.from({ length: MAX_PENDING_CONNECTIONS }, openSequentially));
 console.log('open');
 setInterval(() => {}, 1 << 30);
 
-async function openOneAfterTheOther(): Promise<void> {
+async function openSequentially(): Promise<void> {
   while (next < connections) {
-    const localAddress = `127.0.0.${2 + (next++ % sources)}`;
+    const localAddress = `127.0.0.${2 + (next++ % SOURCE_ADDRESSES)}`;
     const socket = connect({ host: '127.0.0.1', port, localAddress });
     const echoed = once(socket, 'data'); // rejects on an error
     socket.write(byte);

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
 
-const program = fileURLToPath(new URL('./crowd-process.ts', import.meta.url));
+const IDLE_CONNECTIONS_PROGRAM = fileURLToPath(new URL('./crowd-process.ts', import.meta.url));
 
 /** Returns when all connections are open and idle; closing it closes them. */
-export function openCrowd(port: number, connections: number): Promise<AsyncDisposable> {
+export function openIdleConnections(port: number, connections: number): Promise<AsyncDisposable> {
   return spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', program, String(port), String(connections)],
+    args: ['--conditions=source', IDLE_CONNECTIONS_PROGRAM, String(port), String(connections)],
     name: 'crowd',
     readyWhen: /^open$/m,
     readyTimeoutMs: 60_000,

@@ -4,9 +4,9 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import type { DatagramReport } from './datagrams.ts';
 
-const messageBytes = 64;
+const MESSAGE_BYTES = 64;
 /** On loopback nothing is this late that is not lost. */
-const lostAfterMs = 500;
+const LOST_AFTER_MS = 500;
 
 const [port = 0, seconds = 0, flows = 0, source = 0] = process.argv.slice(2).map(Number);
 
@@ -24,7 +24,7 @@ await new Promise<void>((resolve) => {
     const now = performance.now();
     isOver ||= now - beginAt >= seconds * 1000;
     for (const flow of open) {
-      if (!flow.isUnderWay || now - flow.sentAt < lostAfterMs) continue;
+      if (!flow.isUnderWay || now - flow.sentAt < LOST_AFTER_MS) continue;
       count.lost++;
       flow.isUnderWay = false;
       if (!isOver) send(flow);
@@ -34,7 +34,7 @@ await new Promise<void>((resolve) => {
     resolve();
   }, 20);
 });
-const report: DatagramReport = { ...count, ms: lastAt - beginAt, messageBytes };
+const report: DatagramReport = { ...count, ms: lastAt - beginAt, messageBytes: MESSAGE_BYTES };
 console.log(`report ${JSON.stringify(report)}`);
 for (const { socket } of open) socket.close();
 
@@ -43,9 +43,9 @@ async function openFlow(index: number): Promise<Flow> {
   await once(socket.bind({ address: `127.0.1.${source}`, port: 0 }), 'listening');
   socket.connect(port, '127.0.0.1');
   await once(socket, 'connect');
-  const message = Buffer.alloc(messageBytes, index);
+  const message = Buffer.alloc(MESSAGE_BYTES, index);
   const flow: Flow = { socket, message, number: 0, sentAt: 0, isUnderWay: false };
-  socket.on('message', (echo) => take(flow, echo));
+  socket.on('message', (echo) => receive(flow, echo));
   socket.on('error', () => {}); // ICMP: nobody listens; counted as lost
   return flow;
 }
@@ -60,7 +60,7 @@ function send(flow: Flow): void {
   flow.socket.send(flow.message);
 }
 
-function take(flow: Flow, echo: Buffer): void {
+function receive(flow: Flow, echo: Buffer): void {
   if (!flow.isUnderWay || flow.message.compare(echo) !== 0) {
     count.foreign++;
     return;

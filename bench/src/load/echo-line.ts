@@ -1,39 +1,39 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-export const messageBytes = 64;
+export const MESSAGE_BYTES = 64;
 /** So many may be under way on one connection; what is behind further than that is overloaded. */
-const ringSize = 512;
+const MAX_PENDING_MESSAGES = 512;
 
 /**
  * One kept connection to an echo. Each message is numbered, and each byte that comes back is compared with what was sent, which is
  * still in the ring.
  */
-export class EchoLine {
+export class EchoConnection {
   readonly #socket: Socket;
   readonly #onEcho: (dueAt: number) => void;
-  readonly #ring = Buffer.alloc(ringSize * messageBytes);
-  readonly #due = new Float64Array(ringSize);
-  readonly #line: number;
-  #sent = 0;
+  readonly #sentMessages = Buffer.alloc(MAX_PENDING_MESSAGES * MESSAGE_BYTES);
+  readonly #dueTimes = new Float64Array(MAX_PENDING_MESSAGES);
+  readonly #index: number;
+  #sentMessageCount = 0;
   #receivedBytes = 0;
 
-  static async open(options: { port: number; line: number; onEcho: (dueAt: number) => void }): Promise<EchoLine> {
-    const line = new EchoLine(options);
+  static async open(options: { port: number; line: number; onEcho: (dueAt: number) => void }): Promise<EchoConnection> {
+    const line = new EchoConnection(options);
     await once(line.#socket, 'connect');
     return line;
   }
 
   private constructor({ port, line, onEcho }: { port: number; line: number; onEcho: (dueAt: number) => void }) {
-    this.#line = line;
+    this.#index = line;
     this.#onEcho = onEcho;
     const shared = Buffer.allocUnsafeSlow(64 * 1024);
-    const onread = { buffer: shared, callback: (count: number) => this.#take(shared, count) };
+    const onread = { buffer: shared, callback: (count: number) => this.#receive(shared, count) };
     this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
   }
 
-  get underWay(): number {
-    return this.#sent - Math.floor(this.#receivedBytes / messageBytes);
+  get pendingMessages(): number {
+    return this.#sentMessageCount - Math.floor(this.#receivedBytes / MESSAGE_BYTES);
   }
 
   /** Resolves when the other side has closed too. */
@@ -45,31 +45,31 @@ export class EchoLine {
 
   /** False when too many are under way. `dueAt` is what the latency will be measured from. */
   send(dueAt: number): boolean {
-    if (this.underWay >= ringSize) return false;
-    const slot = this.#sent % ringSize;
-    const message = this.#ring.subarray(slot * messageBytes, (slot + 1) * messageBytes);
-    message.fill(this.#sent & 0xff);
-    message.writeUInt32LE(this.#line, 0);
-    message.writeUInt32LE(this.#sent, 4);
-    this.#due[slot] = dueAt;
-    this.#sent++;
+    if (this.pendingMessages >= MAX_PENDING_MESSAGES) return false;
+    const slot = this.#sentMessageCount % MAX_PENDING_MESSAGES;
+    const message = this.#sentMessages.subarray(slot * MESSAGE_BYTES, (slot + 1) * MESSAGE_BYTES);
+    message.fill(this.#sentMessageCount & 0xff);
+    message.writeUInt32LE(this.#index, 0);
+    message.writeUInt32LE(this.#sentMessageCount, 4);
+    this.#dueTimes[slot] = dueAt;
+    this.#sentMessageCount++;
     this.#socket.write(message);
     return true;
   }
 
-  #take(bytes: Buffer, count: number): boolean {
+  #receive(bytes: Buffer, count: number): boolean {
     for (let at = 0; at < count; ) {
-      const slot = Math.floor(this.#receivedBytes / messageBytes) % ringSize;
-      const within = this.#receivedBytes % messageBytes;
-      const length = Math.min(messageBytes - within, count - at);
-      const from = slot * messageBytes + within;
-      if (this.underWay <= 0 || this.#ring.compare(bytes, at, at + length, from, from + length) !== 0) {
-        this.#socket.destroy(new Error(`byte ${this.#receivedBytes} of connection ${this.#line} is not as sent`));
+      const slot = Math.floor(this.#receivedBytes / MESSAGE_BYTES) % MAX_PENDING_MESSAGES;
+      const within = this.#receivedBytes % MESSAGE_BYTES;
+      const length = Math.min(MESSAGE_BYTES - within, count - at);
+      const from = slot * MESSAGE_BYTES + within;
+      if (this.pendingMessages <= 0 || this.#sentMessages.compare(bytes, at, at + length, from, from + length) !== 0) {
+        this.#socket.destroy(new Error(`byte ${this.#receivedBytes} of connection ${this.#index} is not as sent`));
         return false;
       }
       at += length;
       this.#receivedBytes += length;
-      if (within + length === messageBytes) this.#onEcho(this.#due[slot] ?? 0);
+      if (within + length === MESSAGE_BYTES) this.#onEcho(this.#dueTimes[slot] ?? 0);
     }
     return true;
   }

@@ -2,7 +2,7 @@
  * The highest rate that holds, to about 6 %: doubled from `from` until one does not, then halved in between four times.
  * Returns `from` when not even that holds, and `upTo` when nothing below fails.
  */
-export async function highestRate(
+export async function findHighestRate(
   holds: (rate: number) => Promise<boolean>,
   { from, upTo }: { readonly from: number; readonly upTo: number },
 ): Promise<number> {

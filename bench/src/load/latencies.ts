@@ -1,5 +1,5 @@
 /** Latencies in steps of 1 µs up to a second; what is longer counts as a second. */
-export class Latencies {
+export class LatencyHistogram {
   #counts = new Uint32Array(1_000_001);
   #total = 0;
 

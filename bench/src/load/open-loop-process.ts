@@ -2,41 +2,41 @@
 // spaced and over all connections in turn, whatever has come back, and measures each from the moment at which it was to be sent:
 // when the generator or the proxy is late, all that waited count (no coordinated omission). It never sleeps, since a timer is a
 // millisecond late. Prints one line of JSON.
-import { EchoLine } from './echo-line.ts';
-import { Latencies } from './latencies.ts';
+import { EchoConnection } from './echo-line.ts';
+import { LatencyHistogram } from './latencies.ts';
 import type { OpenLoopReport } from './open-loop.ts';
 
 /** Before it counts: code is compiled, buffers are warm. */
-const warmUpMs = 300;
-const silenceMs = 5_000;
+const WARM_UP_MS = 300;
+const SILENCE_TIMEOUT_MS = 5_000;
 
 const [port = 0, rate = 0, seconds = 0, connections = 0] = process.argv.slice(2).map(Number);
-const latencies = new Latencies();
-let counted = Number.POSITIVE_INFINITY;
+const latencies = new LatencyHistogram();
+let countFrom = Number.POSITIVE_INFINITY;
 let echoed = 0;
 let lastEchoAt = 0;
 
 const onEcho = (dueAt: number): void => {
   lastEchoAt = performance.now();
   echoed++;
-  if (dueAt >= counted) latencies.add(lastEchoAt - dueAt);
+  if (dueAt >= countFrom) latencies.add(lastEchoAt - dueAt);
 };
-const lines = await Promise.all(
-  Array.from({ length: connections }, (_, line) => EchoLine.open({ port, line, onEcho })),
+const connectionPool = await Promise.all(
+  Array.from({ length: connections }, (_, line) => EchoConnection.open({ port, line, onEcho })),
 );
 
 const beginAt = performance.now();
-counted = beginAt + warmUpMs;
-const total = Math.floor((rate * (warmUpMs + seconds * 1000)) / 1000);
+countFrom = beginAt + WARM_UP_MS;
+const total = Math.floor((rate * (WARM_UP_MS + seconds * 1000)) / 1000);
 let sent = 0;
 let isOverloaded = false;
 await new Promise<void>((resolve, reject) => {
   const turn = (): void => {
     const now = performance.now();
-    sendWhatIsDue(now);
+    sendDueMessages(now);
     if (echoed === total || isOverloaded) resolve();
-    else if (sent === total && now - Math.max(lastEchoAt, beginAt) > silenceMs) {
-      reject(new Error(`${total - echoed} of ${total} messages did not come back in ${silenceMs} ms`));
+    else if (sent === total && now - Math.max(lastEchoAt, beginAt) > SILENCE_TIMEOUT_MS) {
+      reject(new Error(`${total - echoed} of ${total} messages did not come back in ${SILENCE_TIMEOUT_MS} ms`));
     } else setImmediate(turn);
   };
   turn();
@@ -53,13 +53,13 @@ const report: OpenLoopReport = isOverloaded
     };
 console.log(`report ${JSON.stringify(report)}`);
 if (isOverloaded) process.exit(0);
-await Promise.all(lines.map((line) => line.close()));
+await Promise.all(connectionPool.map((line) => line.close()));
 
-function sendWhatIsDue(now: number): void {
+function sendDueMessages(now: number): void {
   for (; sent < total; sent++) {
     const dueAt = beginAt + (sent * 1000) / rate;
     if (dueAt > now) return;
-    if (lines[sent % connections]?.send(dueAt) === false) {
+    if (connectionPool[sent % connections]?.send(dueAt) === false) {
       isOverloaded = true;
       return;
     }

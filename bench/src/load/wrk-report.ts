@@ -19,7 +19,7 @@ export function parseWrkReport(output: string): WrkReport {
 }
 
 /** What makes a run invalid, in words; empty when it is fine. */
-export function complaintsAbout({ requests, errors }: WrkReport): string[] {
+export function wrkReportErrors({ requests, errors }: WrkReport): string[] {
   const failed = Object.entries(errors).filter(([, count]) => count > 0);
   const complaints = failed.map(([kind, count]) => `${count} ${kind} error${count === 1 ? '' : 's'}`);
   return requests === 0 ? ['no request was answered', ...complaints] : complaints;

@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 
 /** Where a Node process that was started with `--inspect` says that its inspector listens. */
-export function inspectorIn(output: string): string | undefined {
+export function inspectorUrlIn(output: string): string | undefined {
   return /^Debugger listening on (ws:\/\/\S+)$/m.exec(output)?.[1];
 }
 
-type Message = {
+type GarbageCollectionMessage = {
   readonly id?: number;
   readonly method?: string;
   readonly params?: { readonly sessionId?: string; readonly message?: string };
 };
 
-const openMs = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 /** A process of many gigabytes may need seconds. */
-const longestMs = 60_000;
+const GARBAGE_COLLECTION_TIMEOUT_MS = 60_000;
 
-const collect = { method: 'HeapProfiler.collectGarbage', params: {} };
+const COLLECT_GARBAGE = { method: 'HeapProfiler.collectGarbage', params: {} };
 
 /**
  * Makes the main thread and every worker of a Node process give back what nobody refers to any more, so that its memory is what it
@@ -24,20 +24,20 @@ const collect = { method: 'HeapProfiler.collectGarbage', params: {} };
  */
 export async function collectGarbage(
   inspector: string,
-  { answerMs = longestMs }: { readonly answerMs?: number } = {},
+  { answerMs = GARBAGE_COLLECTION_TIMEOUT_MS }: { readonly answerMs?: number } = {},
 ): Promise<void> {
   const socket = new WebSocket(inspector);
   const over = new AbortController();
   socket.addEventListener('close', () => over.abort(new Error('the inspector has closed before it answered')));
-  await once(socket, 'open', { signal: AbortSignal.any([AbortSignal.timeout(openMs), over.signal]) });
+  await once(socket, 'open', { signal: AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), over.signal]) });
   let last = 0;
   const waiting = new Map<string, () => void>();
   const workers: string[] = [];
   socket.addEventListener('message', ({ data }) => {
-    const { id, method, params } = JSON.parse(String(data)) as Message;
+    const { id, method, params } = JSON.parse(String(data)) as GarbageCollectionMessage;
     if (method === 'NodeWorker.attachedToWorker' && params?.sessionId !== undefined) workers.push(params.sessionId);
     if (method === 'NodeWorker.receivedMessageFromWorker') {
-      const inner = JSON.parse(params?.message ?? '{}') as Message;
+      const inner = JSON.parse(params?.message ?? '{}') as GarbageCollectionMessage;
       waiting.get(`${params?.sessionId} ${inner.id}`)?.();
     }
     if (id !== undefined) waiting.get(`main ${id}`)?.();
@@ -61,9 +61,9 @@ export async function collectGarbage(
   };
   try {
     await call('NodeWorker.enable', { waitForDebuggerOnStart: false });
-    await call(collect.method, collect.params);
+    await call(COLLECT_GARBAGE.method, COLLECT_GARBAGE.params);
     for (const sessionId of workers) {
-      const message = JSON.stringify({ id: 1, ...collect });
+      const message = JSON.stringify({ id: 1, ...COLLECT_GARBAGE });
       await Promise.all([answered(`${sessionId} 1`), call('NodeWorker.sendMessageToWorker', { sessionId, message })]);
     }
   } finally {

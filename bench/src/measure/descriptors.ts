@@ -2,21 +2,21 @@ import { readFileSync } from 'node:fs';
 
 /** How many files a process that we start may have open: it inherits our limit, and Node and HAProxy raise theirs to the hard one. */
 export function descriptorLimit(): number {
-  return parseLimits(readFileSync('/proc/self/limits', 'utf8'));
+  return parseDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
 }
 
 /** Reads the hard limit of `/proc/<pid>/limits`. */
-export function parseLimits(text: string): number {
+export function parseDescriptorLimit(text: string): number {
   const [, hard] = /^Max open files\s+\S+\s+(\d+|unlimited)\s/m.exec(text) ?? [];
   if (hard === undefined) throw new Error(`not /proc/<pid>/limits: ${text.slice(0, 80)}`);
   return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
 }
 
-const forEverythingElse = 600;
+const RESERVED_DESCRIPTORS = 600;
 /** Weir leaves a quarter to tenants who have not come yet. */
-const mostOfOneTenant = 0.75;
+const MAX_TENANT_SHARE = 0.75;
 
 /** How many idle connections of one tenant a proxy can have, which holds two descriptors of each. */
-export function crowdFor(limit: number): number {
-  return Math.min(10_000, Math.floor((limit * mostOfOneTenant - forEverythingElse) / 2));
+export function maxIdleConnections(limit: number): number {
+  return Math.min(10_000, Math.floor((limit * MAX_TENANT_SHARE - RESERVED_DESCRIPTORS) / 2));
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** How long the main thread of a process was ready to run and had no processor so far, in milliseconds. */
-export function queuedMsOf(pid: number): number {
+export function runQueueMsOf(pid: number): number {
   return parseSchedstat(readFileSync(`/proc/${pid}/schedstat`, 'utf8'));
 }
 

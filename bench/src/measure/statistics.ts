@@ -1,4 +1,4 @@
-export type Spread = {
+export type Quartiles = {
   readonly lowest: number;
   readonly lowerQuartile: number;
   readonly median: number;
@@ -10,7 +10,7 @@ export function median(values: readonly number[]): number {
   return quantile(sorted(values), 0.5);
 }
 
-export function spread(values: readonly number[]): Spread {
+export function quartilesOf(values: readonly number[]): Quartiles {
   const ordered = sorted(values);
   return {
     lowest: quantile(ordered, 0),
@@ -27,7 +27,7 @@ export function percentile(values: readonly number[], q: number): number {
 }
 
 /** Pair by pair, since the two of a pair ran next to each other and the machine differs from hour to hour. */
-export function ratios(values: readonly number[], references: readonly number[]): number[] {
+export function pairwiseRatios(values: readonly number[], references: readonly number[]): number[] {
   if (values.length !== references.length) throw new Error(`${values.length} values, ${references.length} references`);
   return values.map((value, index) => value / (references[index] ?? Number.NaN));
 }

@@ -4,35 +4,42 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KubeApi, loadKubeConfig } from '@weir/controller';
 import { type ControlPlane, spawnProcess, startControlPlane, temporaryDirectory } from '@weir/testkit';
-import { sameTime } from '../control/same-time.ts';
-import { apiServerAddress, type BackendName, type Node, namespaceBackends, podNetwork, portOf } from './places.ts';
-import type { Stage } from './stage.ts';
+import { monotonicMs } from '../control/same-time.ts';
+import {
+  API_SERVER_ADDRESS,
+  type EndpointName,
+  NAMESPACE_ENDPOINTS,
+  type NodeAddress,
+  POD_NETWORK,
+  servicePort,
+} from './places.ts';
+import type { Environment } from './stage.ts';
 
-export type ApiOptions = {
+export type ApiEnvironmentOptions = {
   readonly redis: string;
   readonly fleet: string;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly NodeAddress[];
   readonly services: number;
   readonly backendPort: number;
 };
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-const namespace = 'bench';
-const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+const REPOSITORY_ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const NAMESPACE = 'bench';
+const SLICES_PATH = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 
-export async function apiStage(options: ApiOptions): Promise<Stage> {
+export async function startApiEnvironment(options: ApiEnvironmentOptions): Promise<Environment> {
   const { nodes, services, backendPort } = options;
   await using cleanup = new AsyncDisposableStack();
-  const cluster = cleanup.use(await startControlPlane({ host: apiServerAddress }));
-  await prepare(cluster, options);
+  const cluster = cleanup.use(await startControlPlane({ host: API_SERVER_ADDRESS }));
+  await createObjects(cluster, options);
   const directory = cleanup.use(temporaryDirectory('propagation'));
   const policy = join(directory.path, 'default-policy.json');
   // Nobody runs pods here, so nobody would believe the endpoints.
-  writeFileSync(policy, JSON.stringify({ nodesPerService: nodes.length, allowedEndpointCIDRs: [podNetwork] }));
+  writeFileSync(policy, JSON.stringify({ nodesPerService: nodes.length, allowedEndpointCIDRs: [POD_NETWORK] }));
   cleanup.use(
     await spawnProcess({
       command: process.execPath,
-      args: ['--conditions=source', join(root, 'packages/controller/src/main.ts')],
+      args: ['--conditions=source', join(REPOSITORY_ROOT, 'packages/controller/src/main.ts')],
       env: {
         ...process.env,
         KUBECONFIG: cluster.kubeconfig,
@@ -53,67 +60,70 @@ export async function apiStage(options: ApiOptions): Promise<Stage> {
   return {
     nodes,
     services,
-    async move(service, to) {
-      const beganAt = sameTime();
-      const { endpoints } = sliceOf(service, { to, port: backendPort });
+    async switchEndpoint(service, to) {
+      const beganAt = monotonicMs();
+      const { endpoints } = sliceObject(service, { to, port: backendPort });
       const annotations = { 'endpoints.kubernetes.io/last-change-trigger-time': new Date().toISOString() };
       await api.request({
         method: 'PATCH',
-        path: `${slices}/${nameOf(service)}`,
+        path: `${SLICES_PATH}/${serviceName(service)}`,
         contentType: 'application/merge-patch+json',
         body: { metadata: { annotations }, endpoints },
       });
-      return { beganAt, writtenAt: sameTime() };
+      return { beganAt, writtenAt: monotonicMs() };
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
 /** Nodes, Services and their slices are objects made by hand. */
-async function prepare({ kubectl, apply }: ControlPlane, { nodes, services, backendPort }: ApiOptions): Promise<void> {
-  const crds = join(root, 'charts/weir-crds/definitions');
+async function createObjects(
+  { kubectl, apply }: ControlPlane,
+  { nodes, services, backendPort }: ApiEnvironmentOptions,
+): Promise<void> {
+  const crds = join(REPOSITORY_ROOT, 'charts/weir-crds/definitions');
   for (const file of readdirSync(crds)) await kubectl('apply', '-f', join(crds, file));
   await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
-  await kubectl('create', 'namespace', namespace);
+  await kubectl('create', 'namespace', NAMESPACE);
   for (const { name, address } of nodes) {
     await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } });
     const status = { addresses: [{ type: 'InternalIP', address }] };
     await kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status }));
   }
   const objects = Array.from({ length: services }, (_, index) => [
-    serviceOf(index),
-    sliceOf(index, { to: 'A', port: backendPort }),
+    serviceObject(index),
+    sliceObject(index, { to: 'A', port: backendPort }),
   ]);
   await apply(...objects.flat());
 }
 
 /** Without selector, so that nobody else writes its slice. */
-function serviceOf(index: number) {
+function serviceObject(index: number) {
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { namespace, name: nameOf(index) },
+    metadata: { namespace: NAMESPACE, name: serviceName(index) },
     spec: {
       type: 'LoadBalancer',
       loadBalancerClass: 'weir.dev/weir',
       allocateLoadBalancerNodePorts: false,
-      ports: [{ port: portOf(index) }],
+      ports: [{ port: servicePort(index) }],
     },
   };
 }
 
-function sliceOf(index: number, { to, port }: { readonly to: BackendName; readonly port: number }) {
-  const labels = { 'kubernetes.io/service-name': nameOf(index) };
+function sliceObject(index: number, { to, port }: { readonly to: EndpointName; readonly port: number }) {
+  const labels = { 'kubernetes.io/service-name': serviceName(index) };
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { namespace, name: nameOf(index), labels },
+    metadata: { namespace: NAMESPACE, name: serviceName(index), labels },
     addressType: 'IPv4',
     ports: [{ name: '', port, protocol: 'TCP' }],
-    endpoints: [{ addresses: [namespaceBackends[to]], conditions: { ready: true } }],
+    endpoints: [{ addresses: [NAMESPACE_ENDPOINTS[to]], conditions: { ready: true } }],
   };
 }
 
-function nameOf(index: number): string {
+function serviceName(index: number): string {
   return `web-${index}`;
 }

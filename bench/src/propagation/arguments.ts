@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { namesOption, wholeOption, wholeOptions } from '../option-values.ts';
-import { type PropagationSource, propagationSources } from './source-name.ts';
+import { parseIntegerListOption, parseIntegerOption, parseNameListOption } from '../option-values.ts';
+import { PROPAGATION_SOURCES, type PropagationSource } from './source-name.ts';
 
 export type PropagationOptions = {
   /** How many Services, ascending; each is a run of its own. */
@@ -14,9 +14,9 @@ export type PropagationOptions = {
   readonly profile?: string;
 };
 
-export const propagationDefaults = { services: [10, 10_000], changes: 200 } as const;
+export const PROPAGATION_DEFAULTS = { services: [10, 10_000], changes: 200 } as const;
 
-const ranges = { services: { least: 1, most: 10_000 }, changes: { least: 1, most: 10_000 } } as const;
+const OPTION_RANGES = { services: { least: 1, most: 10_000 }, changes: { least: 1, most: 10_000 } } as const;
 
 /** Throws with one sentence when an argument is wrong. */
 export function parsePropagationArguments(
@@ -27,8 +27,8 @@ export function parsePropagationArguments(
     allowPositionals: true,
     options: {
       help: { type: 'boolean', short: 'h' },
-      services: { type: 'string', default: propagationDefaults.services.join(',') },
-      changes: { type: 'string', default: String(propagationDefaults.changes) },
+      services: { type: 'string', default: PROPAGATION_DEFAULTS.services.join(',') },
+      changes: { type: 'string', default: String(PROPAGATION_DEFAULTS.changes) },
       source: { type: 'string' },
       profile: { type: 'string' },
     },
@@ -38,10 +38,12 @@ export function parsePropagationArguments(
   return {
     kind: 'propagation',
     options: {
-      services: wholeOptions('services', values.services, ranges.services),
-      changes: wholeOption('changes', values.changes, ranges.changes),
+      services: parseIntegerListOption('services', values.services, OPTION_RANGES.services),
+      changes: parseIntegerOption('changes', values.changes, OPTION_RANGES.changes),
       sources:
-        values.source === undefined ? propagationSources : namesOption('source', values.source, propagationSources),
+        values.source === undefined
+          ? PROPAGATION_SOURCES
+          : parseNameListOption('source', values.source, PROPAGATION_SOURCES),
       isByDefault: values.source === undefined,
       ...(values.profile === undefined ? {} : { profile: values.profile }),
     },

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import type { BackendName, Place } from './places.ts';
+import type { EndpointName, SocketAddress } from './places.ts';
 
-export type Backend = AsyncDisposable & { readonly name: BackendName; readonly place: Place };
+export type NamedEndpoint = AsyncDisposable & { readonly name: EndpointName; readonly address: SocketAddress };
 
 /** Says its name to whoever connects, and nothing else. */
-export async function startBackend(name: BackendName, { host, port }: Place): Promise<Backend> {
+export async function startNamedEndpoint(name: EndpointName, { host, port }: SocketAddress): Promise<NamedEndpoint> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.end(name);
@@ -15,7 +15,7 @@ export async function startBackend(name: BackendName, { host, port }: Place): Pr
   const address = server.address() as AddressInfo;
   return {
     name,
-    place: { host, port: address.port },
+    address: { host, port: address.port },
     async [Symbol.asyncDispose]() {
       server.close();
       await once(server, 'close');

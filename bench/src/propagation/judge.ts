@@ -1,16 +1,16 @@
-import type { Answer } from './ask.ts';
-import type { BackendName } from './places.ts';
+import type { PollResponse } from './ask.ts';
+import type { EndpointName } from './places.ts';
 
 /** The endpoint is moved: from when to when the write was on its way. */
-export type Move = {
-  readonly from: BackendName;
-  readonly to: BackendName;
+export type EndpointChange = {
+  readonly from: EndpointName;
+  readonly to: EndpointName;
   readonly beganAt: number;
   /** The source has it. */
   readonly writtenAt: number;
 };
 
-export type Verdict = {
+export type PollEvaluation = {
   /** From the write to the first right answer of this proxy. */
   readonly ms: number;
   readonly answers: number;
@@ -19,7 +19,10 @@ export type Verdict = {
 };
 
 /** The answers of one proxy, each asked for after the one before was there. Undefined: none was right. */
-export function judge(answers: readonly Answer[], { from, to, beganAt, writtenAt }: Move): Verdict | undefined {
+export function evaluateResponses(
+  answers: readonly PollResponse[],
+  { from, to, beganAt, writtenAt }: EndpointChange,
+): PollEvaluation | undefined {
   const first = answers.find(({ said }) => said === to);
   if (first === undefined) return undefined;
   const wrong = answers.flatMap((answer) => {

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { apiStage } from './api-stage.ts';
-import { startBackend } from './backend.ts';
-import { measurePropagation, warmUp } from './measure.ts';
-import { memoryStage } from './memory-stage.ts';
-import { type BackendName, loopbackNodes, namespaceBackends, namespaceNodes } from './places.ts';
+import { startApiEnvironment } from './api-stage.ts';
+import { startNamedEndpoint } from './backend.ts';
+import { measureChanges, WARM_UP_CHANGES } from './measure.ts';
+import { startMemoryEnvironment } from './memory-stage.ts';
+import { type EndpointName, loopbackNodes, NAMESPACE_ENDPOINTS, NAMESPACE_NODES } from './places.ts';
 import type { PropagationRow } from './propagation-result.ts';
 import { startProxies } from './proxies.ts';
 import type { PropagationSource } from './source-name.ts';
-import type { Stage } from './stage.ts';
+import type { Environment } from './stage.ts';
 
-export type Run = { readonly source: PropagationSource; readonly services: number };
+export type PropagationRun = { readonly source: PropagationSource; readonly services: number };
 
-export type RunOptions = {
+export type PropagationRunOptions = {
   readonly redis: string;
   readonly changes: number;
   readonly signal: AbortSignal;
@@ -20,41 +20,49 @@ export type RunOptions = {
 };
 
 /** In the namespace all backends have the same port. */
-const backendPort = 8_080;
+const NAMESPACE_ENDPOINT_PORT = 8_080;
 
 /** One size of one source, from the start of everything to its end. Throws when it is not valid. */
-export async function measureRun(run: Run, options: RunOptions): Promise<PropagationRow> {
+export async function measureRun(run: PropagationRun, options: PropagationRunOptions): Promise<PropagationRow> {
   const { redis, changes, signal, say, profile } = options;
   const { source, services } = run;
   const fleet = `bench-${randomUUID().slice(0, 8)}`;
-  await using stage = await startStage(run, { redis, fleet });
+  await using stage = await startEnvironment(run, { redis, fleet });
   await using proxies = await startProxies({ redis, fleet, nodes: stage.stage.nodes, profile });
   say(`${source}, ${services} Services: all proxies serve`);
-  const measured = await measurePropagation({ stage: stage.stage, proxies, changes, signal });
+  const measured = await measureChanges({ environment: stage.stage, proxies, changes, signal });
   const expected = measured.changes.length * stage.stage.nodes.length;
   // A revision that was read together with others, or not at all, would be one that the histogram does not know.
   if (measured.observed.count !== expected) {
     throw new Error(`the proxies have observed ${measured.observed.count} changes, and not ${expected}`);
   }
-  say(`${source}, ${services} Services: ${changes} changes, after ${warmUp} that do not count`);
+  say(`${source}, ${services} Services: ${changes} changes, after ${WARM_UP_CHANGES} that do not count`);
   return { ...run, ...measured };
 }
 
-async function startStage(
-  { source, services }: Run,
+async function startEnvironment(
+  { source, services }: PropagationRun,
   { redis, fleet }: { readonly redis: string; readonly fleet: string },
-): Promise<AsyncDisposable & { readonly stage: Stage }> {
+): Promise<AsyncDisposable & { readonly stage: Environment }> {
   await using cleanup = new AsyncDisposableStack();
-  const backendAt = async (name: BackendName) => {
+  const backendAt = async (name: EndpointName) => {
     const place =
-      source === 'api' ? { host: namespaceBackends[name], port: backendPort } : { host: '127.0.0.1', port: 0 };
-    return cleanup.use(await startBackend(name, place)).place;
+      source === 'api'
+        ? { host: NAMESPACE_ENDPOINTS[name], port: NAMESPACE_ENDPOINT_PORT }
+        : { host: '127.0.0.1', port: 0 };
+    return cleanup.use(await startNamedEndpoint(name, place)).address;
   };
   const backends = { A: await backendAt('A'), B: await backendAt('B') };
   const stage = cleanup.use(
     source === 'api'
-      ? await apiStage({ redis, fleet, nodes: namespaceNodes, services, backendPort })
-      : await memoryStage(redis, fleet, { services, nodes: loopbackNodes(), backends }),
+      ? await startApiEnvironment({
+          redis,
+          fleet,
+          nodes: NAMESPACE_NODES,
+          services,
+          backendPort: NAMESPACE_ENDPOINT_PORT,
+        })
+      : await startMemoryEnvironment(redis, fleet, { services, nodes: loopbackNodes(), backends }),
   );
   const started = cleanup.move();
   return { stage, [Symbol.asyncDispose]: () => started.disposeAsync() };

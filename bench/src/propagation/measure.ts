@@ -1,64 +1,64 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { changedServices } from './changed-services.ts';
-import { judge } from './judge.ts';
-import { type BackendName, portOf } from './places.ts';
+import { evaluateResponses } from './judge.ts';
+import { type EndpointName, servicePort } from './places.ts';
 import { poll } from './poll.ts';
-import type { ChangeReading, PropagationRow } from './propagation-result.ts';
-import type { Propagation, Proxies } from './proxies.ts';
-import type { Stage } from './stage.ts';
+import type { PropagationReading, PropagationRow } from './propagation-result.ts';
+import type { PropagationTotals, ProxyProcesses } from './proxies.ts';
+import type { Environment } from './stage.ts';
 
 /** These do not count: Node's compiler is at work on what is new to it. */
-export const warmUp = 10;
+export const WARM_UP_CHANGES = 10;
 /** So that the loop's gap after the change before is over, as it mostly is in life. */
-const quietMs = 20;
-const mostWords = 5;
+const PAUSE_BETWEEN_CHANGES_MS = 20;
+const MAX_WRONG_EXAMPLES = 5;
 
-export type MeasureOptions = {
-  readonly stage: Stage;
-  readonly proxies: Proxies;
+export type MeasureChangesOptions = {
+  readonly environment: Environment;
+  readonly proxies: ProxyProcesses;
   readonly changes: number;
   readonly signal: AbortSignal;
 };
 
 /** Moves the endpoints of Services to and fro, one after the other, and looks when each proxy answers by it. */
-export async function measurePropagation(
-  options: MeasureOptions,
+export async function measureChanges(
+  options: MeasureChangesOptions,
 ): Promise<Pick<PropagationRow, 'changes' | 'wrong' | 'observed'>> {
-  const { stage, proxies, changes, signal } = options;
-  const changed = changedServices(stage.services);
-  const at: BackendName[] = changed.map(() => 'A');
-  const readings: ChangeReading[] = [];
+  const { environment, proxies, changes, signal } = options;
+  const changed = changedServices(environment.services);
+  const at: EndpointName[] = changed.map(() => 'A');
+  const readings: PropagationReading[] = [];
   const wrong = new Set<string>();
-  let before: readonly Propagation[] = [];
-  for (let round = -warmUp; round < changes; round++) {
+  let before: readonly PropagationTotals[] = [];
+  for (let round = -WARM_UP_CHANGES; round < changes; round++) {
     signal.throwIfAborted();
-    if (round === 0) before = await proxies.propagation();
-    const turn = (round + warmUp) % changed.length;
+    if (round === 0) before = await proxies.propagationTotals();
+    const turn = (round + WARM_UP_CHANGES) % changed.length;
     const service = changed[turn] ?? 0;
     const from = at[turn] ?? 'A';
     const to = from === 'A' ? 'B' : 'A';
-    const { reading, words } = await measureOne(stage, { service, from, to });
+    const { reading, words } = await measureChange(environment, { service, from, to });
     at[turn] = to;
-    for (const text of words) if (wrong.size < mostWords) wrong.add(text);
+    for (const text of words) if (wrong.size < MAX_WRONG_EXAMPLES) wrong.add(text);
     if (round >= 0) readings.push(reading);
-    await pause(quietMs);
+    await pause(PAUSE_BETWEEN_CHANGES_MS);
   }
-  return { changes: readings, wrong: [...wrong], observed: observedSince(before, await proxies.propagation()) };
+  return { changes: readings, wrong: [...wrong], observed: observedBetween(before, await proxies.propagationTotals()) };
 }
 
-async function measureOne(
-  stage: Stage,
-  { service, from, to }: { readonly service: number; readonly from: BackendName; readonly to: BackendName },
-): Promise<{ readonly reading: ChangeReading; readonly words: readonly string[] }> {
-  const pollings = stage.nodes.map(({ address }) => poll({ host: address, port: portOf(service) }, to));
-  await Promise.all(pollings.map(({ begun }) => begun));
-  const written = await stage.move(service, to);
-  const answers = await Promise.all(pollings.map((each) => each.answers));
+async function measureChange(
+  stage: Environment,
+  { service, from, to }: { readonly service: number; readonly from: EndpointName; readonly to: EndpointName },
+): Promise<{ readonly reading: PropagationReading; readonly words: readonly string[] }> {
+  const pollings = stage.nodes.map(({ address }) => poll({ host: address, port: servicePort(service) }, to));
+  await Promise.all(pollings.map(({ firstResponse }) => firstResponse));
+  const written = await stage.switchEndpoint(service, to);
+  const answers = await Promise.all(pollings.map((each) => each.responses));
   const verdicts = answers.map((list, index) => {
-    const verdict = judge(list, { from, to, ...written });
+    const verdict = evaluateResponses(list, { from, to, ...written });
     if (verdict !== undefined) return verdict;
     throw new Error(
-      `${stage.nodes[index]?.name} does not answer by a change of port ${portOf(service)}: ${list.at(-1)?.said}`,
+      `${stage.nodes[index]?.name} does not answer by a change of port ${servicePort(service)}: ${list.at(-1)?.said}`,
     );
   });
   const words = verdicts.flatMap((verdict) => verdict.wrong);
@@ -70,8 +70,11 @@ async function measureOne(
   return { reading, words };
 }
 
-function observedSince(before: readonly Propagation[], after: readonly Propagation[]): PropagationRow['observed'] {
-  const sum = (list: readonly Propagation[], pick: (each: Propagation) => number): number =>
+function observedBetween(
+  before: readonly PropagationTotals[],
+  after: readonly PropagationTotals[],
+): PropagationRow['observed'] {
+  const sum = (list: readonly PropagationTotals[], pick: (each: PropagationTotals) => number): number =>
     list.reduce((total, each) => total + pick(each), 0);
   const count = sum(after, (each) => each.count) - sum(before, (each) => each.count);
   const seconds = sum(after, (each) => each.sumSeconds) - sum(before, (each) => each.sumSeconds);

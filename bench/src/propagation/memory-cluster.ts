@@ -1,20 +1,20 @@
 import type { SourceSnapshot } from '@weir/controller';
 import type { NamespaceObject, NodeObject, ObjectMeta, ServiceObject, SliceObject } from '@weir/model';
-import { DEFAULT_SETTINGS } from '@weir/model';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { changedServices } from './changed-services.ts';
-import { type BackendName, type Node, type Place, portOf } from './places.ts';
+import { type EndpointName, type NodeAddress, type SocketAddress, servicePort } from './places.ts';
 
-const mostNamespaces = 1_000;
+const MAX_NAMESPACES = 1_000;
 
-export type Layout = {
+export type PropagationLayout = {
   readonly services: number;
-  readonly nodes: readonly Node[];
-  readonly backends: Readonly<Record<BackendName, Place>>;
+  readonly nodes: readonly NodeAddress[];
+  readonly backends: Readonly<Record<EndpointName, SocketAddress>>;
 };
 
 /** Services of one endpoint each, A; those that are changed are on all nodes, the others on two, as they are by default. */
-export function memoryCluster({ services, nodes, backends }: Layout): SourceSnapshot {
-  const namespaces = Math.min(services, mostNamespaces);
+export function propagationCluster({ services, nodes, backends }: PropagationLayout): SourceSnapshot {
+  const namespaces = Math.min(services, MAX_NAMESPACES);
   const changed = new Set(changedServices(services));
   const all = Array.from({ length: services }, (_, index) =>
     serviceFor(index, {
@@ -23,7 +23,7 @@ export function memoryCluster({ services, nodes, backends }: Layout): SourceSnap
     }),
   );
   return {
-    namespaces: Array.from({ length: namespaces }, (_, index): NamespaceObject => meta(namespaceName(index))),
+    namespaces: Array.from({ length: namespaces }, (_, index): NamespaceObject => objectMeta(namespaceName(index))),
     nodes: nodes.map(nodeFor),
     services: all,
     slices: all.map((service) => sliceFor(service, backends.A)),
@@ -35,7 +35,7 @@ export function memoryCluster({ services, nodes, backends }: Layout): SourceSnap
 }
 
 /** The same with another endpoint for the nth Service; objects that say the same stay the same, as in a source. */
-export function withEndpoint(cluster: SourceSnapshot, index: number, place: Place): SourceSnapshot {
+export function withServiceEndpoint(cluster: SourceSnapshot, index: number, place: SocketAddress): SourceSnapshot {
   const service = cluster.services[index];
   if (service === undefined) throw new Error(`there is no Service ${index}`);
   return { ...cluster, slices: cluster.slices.with(index, sliceFor(service, place)) };
@@ -46,11 +46,14 @@ function serviceFor(
   { namespace, nodes }: { readonly namespace: string; readonly nodes: number | undefined },
 ): ServiceObject {
   return {
-    ...meta(`web-${String(index).padStart(5, '0')}`, nodes === undefined ? {} : { 'weir.dev/nodes': String(nodes) }),
+    ...objectMeta(
+      `web-${String(index).padStart(5, '0')}`,
+      nodes === undefined ? {} : { 'weir.dev/nodes': String(nodes) },
+    ),
     namespace,
     type: 'LoadBalancer',
-    loadBalancerClass: DEFAULT_SETTINGS.loadBalancerClass,
-    ports: [{ name: null, port: portOf(index), protocol: 'TCP', appProtocol: null, nodePort: null }],
+    loadBalancerClass: DEFAULT_FLEET_SETTINGS.loadBalancerClass,
+    ports: [{ name: null, port: servicePort(index), protocol: 'TCP', appProtocol: null, nodePort: null }],
     hasSelector: true,
     clientIpAffinitySeconds: null,
     sourceRanges: [],
@@ -63,9 +66,9 @@ function serviceFor(
   };
 }
 
-function sliceFor({ namespace, name }: ServiceObject, { host, port }: Place): SliceObject {
+function sliceFor({ namespace, name }: ServiceObject, { host, port }: SocketAddress): SliceObject {
   return {
-    ...meta(`${name}-slice`),
+    ...objectMeta(`${name}-slice`),
     namespace,
     serviceName: name,
     addressType: 'IPv4',
@@ -74,9 +77,9 @@ function sliceFor({ namespace, name }: ServiceObject, { host, port }: Place): Sl
   };
 }
 
-function nodeFor({ name, address }: Node): NodeObject {
+function nodeFor({ name, address }: NodeAddress): NodeObject {
   return {
-    ...meta(name),
+    ...objectMeta(name),
     labels: { role: 'loadbalancer' },
     internalIPs: [address],
     externalIPs: [],
@@ -88,6 +91,6 @@ function namespaceName(index: number): string {
   return `tenant-${String(index).padStart(4, '0')}`;
 }
 
-function meta(name: string, annotations: ObjectMeta['annotations'] = {}): ObjectMeta {
+function objectMeta(name: string, annotations: ObjectMeta['annotations'] = {}): ObjectMeta {
   return { uid: `uid-${name}`, name, labels: {}, annotations, createdAt: null };
 }

@@ -1,23 +1,29 @@
-import { Answering } from '../control/calls.ts';
-import { sameTime } from '../control/same-time.ts';
-import type { Layout } from './memory-cluster.ts';
-import type { MemoryCalls } from './memory-process.ts';
-import type { Stage } from './stage.ts';
+import { RpcProcess } from '../control/calls.ts';
+import { monotonicMs } from '../control/same-time.ts';
+import type { PropagationLayout } from './memory-cluster.ts';
+import type { MemoryControllerRpc } from './memory-process.ts';
+import type { Environment } from './stage.ts';
 
-const program = new URL('memory-process.ts', import.meta.url);
+const CONTROLLER_PROGRAM = new URL('memory-process.ts', import.meta.url);
 
 /** In the place of an API server, which takes minutes to be filled with ten thousand Services. */
-export async function memoryStage(redis: string, fleet: string, layout: Layout): Promise<Stage> {
+export async function startMemoryEnvironment(
+  redis: string,
+  fleet: string,
+  layout: PropagationLayout,
+): Promise<Environment> {
   await using cleanup = new AsyncDisposableStack();
-  const controller = cleanup.use(new Answering<MemoryCalls>(program, [redis, fleet, JSON.stringify(layout)]));
+  const controller = cleanup.use(
+    new RpcProcess<MemoryControllerRpc>(CONTROLLER_PROGRAM, [redis, fleet, JSON.stringify(layout)]),
+  );
   await controller.call('start');
   const started = cleanup.move();
   const { nodes, services } = layout;
   return {
     nodes,
     services,
-    async move(service, to) {
-      const beganAt = sameTime();
+    async switchEndpoint(service, to) {
+      const beganAt = monotonicMs();
       return { beganAt, writtenAt: await controller.call('move', service, to) };
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),

@@ -1,38 +1,38 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, ask } from './ask.ts';
-import type { BackendName, Place } from './places.ts';
+import { type PollResponse, requestOnce } from './ask.ts';
+import type { EndpointName, SocketAddress } from './places.ts';
 
 /** Between two connections: three clients that never rest would take one of two cores from those who work on the change. */
-const paceMs = 2;
+const POLL_INTERVAL_MS = 2;
 /** After the first right answer: the old endpoint must not come back. */
-const more = 10;
-const longestMs = 10_000;
+const EXTRA_RESPONSES = 10;
+const MAX_POLL_MS = 10_000;
 
-export type Polling = {
+export type Poll = {
   /** Resolves with the first answer. */
-  readonly begun: Promise<void>;
+  readonly firstResponse: Promise<void>;
   /** All answers, from the first to some after the first from `to`, or of 10 s. */
-  readonly answers: Promise<readonly Answer[]>;
+  readonly responses: Promise<readonly PollResponse[]>;
 };
 
 /** Asks again and again, by a new connection each time. */
-export function poll(place: Place, to: BackendName): Polling {
-  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-  return { begun, answers: askUntil(place, { to, begin }) };
+export function poll(place: SocketAddress, to: EndpointName): Poll {
+  const { promise: firstResponse, resolve: begin } = Promise.withResolvers<void>();
+  return { firstResponse, responses: requestUntil(place, { to, begin }) };
 }
 
-async function askUntil(
-  place: Place,
-  { to, begin }: { readonly to: BackendName; begin(): void },
-): Promise<readonly Answer[]> {
-  const answers: Answer[] = [];
+async function requestUntil(
+  place: SocketAddress,
+  { to, begin }: { readonly to: EndpointName; begin(): void },
+): Promise<readonly PollResponse[]> {
+  const answers: PollResponse[] = [];
   let after = 0;
   for (;;) {
-    const answer = await ask(place);
+    const answer = await requestOnce(place);
     answers.push(answer);
     begin();
     if (after > 0 || answer.said === to) after += 1;
-    if (after > more || answer.endedAt - (answers[0]?.startedAt ?? 0) > longestMs) return answers;
-    await pause(paceMs);
+    if (after > EXTRA_RESPONSES || answer.endedAt - (answers[0]?.startedAt ?? 0) > MAX_POLL_MS) return answers;
+    await pause(POLL_INTERVAL_MS);
   }
 }

@@ -1,14 +1,14 @@
-import type { RunFacts } from '../report/run-facts.ts';
+import type { RunMetadata } from '../report/run-facts.ts';
 import type { PropagationSource } from './source-name.ts';
 
-export type PropagationResult = RunFacts & {
+export type PropagationResult = RunMetadata & {
   readonly rows: readonly PropagationRow[];
 };
 
 export type PropagationRow = {
   readonly source: PropagationSource;
   readonly services: number;
-  readonly changes: readonly ChangeReading[];
+  readonly changes: readonly PropagationReading[];
   /** Of the first kinds of it, in words. */
   readonly wrong: readonly string[];
   /** What the proxies themselves observed: changes of all of them together, and their mean. */
@@ -16,4 +16,4 @@ export type PropagationRow = {
 };
 
 /** Of one change: milliseconds from the write to the first right answer of each proxy, ascending. */
-export type ChangeReading = { readonly ms: readonly number[]; readonly answers: number; readonly wrong: number };
+export type PropagationReading = { readonly ms: readonly number[]; readonly answers: number; readonly wrong: number };

@@ -1,27 +1,27 @@
 import { fileURLToPath } from 'node:url';
 import { eventually, freePort, spawnProcess } from '@weir/testkit';
-import type { Node } from './places.ts';
+import type { NodeAddress } from './places.ts';
 
-export type Proxies = AsyncDisposable & {
+export type ProxyProcesses = AsyncDisposable & {
   /** What all of them have in `weir_table_propagation_seconds`, each. */
-  propagation(): Promise<readonly Propagation[]>;
+  propagationTotals(): Promise<readonly PropagationTotals[]>;
 };
 
-export type Propagation = { readonly count: number; readonly sumSeconds: number };
+export type PropagationTotals = { readonly count: number; readonly sumSeconds: number };
 
-const program = fileURLToPath(new URL('../../../packages/proxy/src/main.ts', import.meta.url));
-const longestStartMs = 120_000;
+const PROXY_SOURCE = fileURLToPath(new URL('../../../packages/proxy/src/main.ts', import.meta.url));
+const PROXIES_READY_TIMEOUT_MS = 120_000;
 
-export type ProxiesOptions = {
+export type ProxyProcessesOptions = {
   readonly redis: string;
   readonly fleet: string;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly NodeAddress[];
   /** Where they write CPU profiles. */
   readonly profile?: string | undefined;
 };
 
 /** A process of one worker for each node; resolves when all of them serve. */
-export async function startProxies({ redis, fleet, nodes, profile }: ProxiesOptions): Promise<Proxies> {
+export async function startProxies({ redis, fleet, nodes, profile }: ProxyProcessesOptions): Promise<ProxyProcesses> {
   await using cleanup = new AsyncDisposableStack();
   const admins: string[] = [];
   for (const { name } of nodes) {
@@ -30,7 +30,7 @@ export async function startProxies({ redis, fleet, nodes, profile }: ProxiesOpti
     cleanup.use(
       await spawnProcess({
         command: process.execPath,
-        args: ['--conditions=source', ...profiling, program],
+        args: ['--conditions=source', ...profiling, PROXY_SOURCE],
         env: {
           ...process.env,
           WEIR_FLEET: fleet,
@@ -47,21 +47,21 @@ export async function startProxies({ redis, fleet, nodes, profile }: ProxiesOpti
     admins.push(admin);
   }
   for (const admin of admins) {
-    await eventually(() => isReady(admin), { timeoutMs: longestStartMs, intervalMs: 100 });
+    await eventually(() => assertReady(admin), { timeoutMs: PROXIES_READY_TIMEOUT_MS, intervalMs: 100 });
   }
   const started = cleanup.move();
   return {
-    propagation: () => Promise.all(admins.map(readPropagation)),
+    propagationTotals: () => Promise.all(admins.map(readPropagationTotals)),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
-async function isReady(admin: string): Promise<void> {
+async function assertReady(admin: string): Promise<void> {
   const response = await fetch(`http://${admin}/readyz`);
   if (!response.ok) throw new Error(`a proxy is not ready: ${(await response.text()).slice(0, 500)}`);
 }
 
-async function readPropagation(admin: string): Promise<Propagation> {
+async function readPropagationTotals(admin: string): Promise<PropagationTotals> {
   const text = await (await fetch(`http://${admin}/metrics`)).text();
   const value = (series: string): number => {
     const [, found] = new RegExp(`^weir_table_propagation_seconds_${series} (\\S+)$`, 'm').exec(text) ?? [];

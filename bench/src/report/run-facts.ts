@@ -1,10 +1,10 @@
 import { loadavg } from 'node:os';
-import { processorTime, stolenShare } from '../measure/stolen-time.ts';
-import { machine } from './machine.ts';
-import { workTree } from './work-tree.ts';
+import { readProcessorTicks, stealShare } from '../measure/stolen-time.ts';
+import { describeMachine } from './machine.ts';
+import { readWorkTree } from './work-tree.ts';
 
 /** When, of which sources, and on what a result was measured that needs Redis. */
-export type RunFacts = {
+export type RunMetadata = {
   readonly at: string;
   readonly commit: string;
   /** The sources of the commit were changed. */
@@ -18,23 +18,23 @@ export type RunFacts = {
 };
 
 /** To be called before the run; and what it returns, after it. */
-export function beginRun(versions: RunFacts['versions']): () => RunFacts {
+export function startRun(versions: RunMetadata['versions']): () => RunMetadata {
   const at = new Date().toISOString();
-  const before = minuteLoad();
-  const time = processorTime();
+  const before = loadAverage();
+  const time = readProcessorTicks();
   return () => ({
     at,
-    ...workTree(),
-    machine: machine(),
+    ...readWorkTree(),
+    machine: describeMachine(),
     versions,
-    load: [before, minuteLoad()],
-    stolen: stolenShare(time, processorTime()),
+    load: [before, loadAverage()],
+    stolen: stealShare(time, readProcessorTicks()),
   });
 }
 
 /** All of it in one line, and in the middle of it what else there is to say. */
-export function headline(
-  { at, commit, modified, machine: where, versions, load, stolen }: RunFacts,
+export function formatHeadline(
+  { at, commit, modified, machine: where, versions, load, stolen }: RunMetadata,
   ...more: string[]
 ): string {
   const source = `${commit}${modified ? ' with changes' : ''}`;
@@ -52,6 +52,6 @@ export function headline(
   return parts.join(', ');
 }
 
-function minuteLoad(): number {
+function loadAverage(): number {
   return loadavg()[0] ?? Number.NaN;
 }

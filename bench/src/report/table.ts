@@ -1,19 +1,29 @@
-import type { Spread } from '../measure/statistics.ts';
+import type { Quartiles } from '../measure/statistics.ts';
 import type { SubjectName } from '../subjects/subject-name.ts';
 import { markdownTable } from './markdown.ts';
-import { type Result, referencesFor, type ScenarioResult, type Summary, summariesFor } from './result.ts';
+import {
+  type L4Result,
+  referenceSubjectsFor,
+  type ScenarioResult,
+  type SubjectSummary,
+  summariesFor,
+} from './result.ts';
 
-const titles: Readonly<Partial<Record<SubjectName, string>>> = { haproxy: 'HAProxy', envoy: 'Envoy', weir: 'Weir' };
+const SUBJECT_TITLES: Readonly<Partial<Record<SubjectName, string>>> = {
+  haproxy: 'HAProxy',
+  envoy: 'Envoy',
+  weir: 'Weir',
+};
 
 /** Of each scenario one row per subject, with its ratio to each that others are compared with, and its quartiles. */
-export function tableFor(result: Result): string {
+export function l4Table(result: L4Result): string {
   const { at, commit, modified, machine, pairs, seconds, scenarios, subjects, leftOut } = result;
   const source = `${commit}${modified ? ' with changes' : ''}`;
   const caption = `${at.slice(0, 10)}, ${source}, ${machine}, ${pairs} rounds of ${seconds} s`;
-  const references = [...new Set(scenarios.flatMap(referencesFor))];
+  const references = [...new Set(scenarios.flatMap(referenceSubjectsFor))];
   const head = [
     ...['scenario', 'unit', 'subject', 'median', 'quartiles', 'user'],
-    ...references.map((name) => `× ${titles[name] ?? name}`),
+    ...references.map((name) => `× ${SUBJECT_TITLES[name] ?? name}`),
     'bar',
   ];
   const rows = scenarios.flatMap((scenario) =>
@@ -27,46 +37,46 @@ export function tableFor(result: Result): string {
 }
 
 function rowFor(
-  summary: Summary,
+  summary: SubjectSummary,
   { scenario, references }: { readonly scenario: ScenarioResult; readonly references: readonly SubjectName[] },
 ): string[] {
   const { name, figure, userShare, ratios } = summary;
   const compared = references.map((reference) => {
     const ratio = ratios[reference];
-    return ratio === undefined ? '' : `${ratio.median.toFixed(2)} (${quartiles(ratio, 2)})`;
+    return ratio === undefined ? '' : `${ratio.median.toFixed(2)} (${formatQuartiles(ratio, 2)})`;
   });
   const user = Number.isNaN(userShare) ? '' : `${(userShare * 100).toFixed(0)} %`;
-  const verdict = name === (scenario.judged ?? 'weir') ? verdictFor(summary, scenario) : '';
+  const verdict = name === (scenario.judged ?? 'weir') ? formatVerdict(summary, scenario) : '';
   return [
     scenario.name,
     scenario.unit,
     name,
     figure.median.toFixed(1),
-    quartiles(figure, 1),
+    formatQuartiles(figure, 1),
     user,
     ...compared,
     verdict,
   ];
 }
 
-function verdictFor({ figure, ratios }: Summary, { bars, most }: ScenarioResult): string {
+function formatVerdict({ figure, ratios }: SubjectSummary, { bars, most }: ScenarioResult): string {
   const relative = (Object.entries(bars) as [SubjectName, number][]).map(([name, bar]) => {
-    return `≤ ${short(bar)} × ${titles[name] ?? name}${judged(ratios[name]?.median, bar)}`;
+    return `≤ ${formatTarget(bar)} × ${SUBJECT_TITLES[name] ?? name}${metOrMissed(ratios[name]?.median, bar)}`;
   });
-  const absolute = most === undefined ? [] : [`≤ ${short(most)}${judged(figure.median, most)}`];
+  const absolute = most === undefined ? [] : [`≤ ${formatTarget(most)}${metOrMissed(figure.median, most)}`];
   return [...relative, ...absolute].join('; ');
 }
 
-function judged(value: number | undefined, bar: number): string {
+function metOrMissed(value: number | undefined, bar: number): string {
   if (value === undefined) return '';
   return value <= bar ? ', met' : ', missed';
 }
 
 /** 1.0, 0.85, 16. */
-function short(bar: number): string {
+function formatTarget(bar: number): string {
   return bar < 10 ? bar.toFixed(2).replace(/0$/, '') : String(bar);
 }
 
-function quartiles({ lowerQuartile, upperQuartile }: Spread, digits: number): string {
+function formatQuartiles({ lowerQuartile, upperQuartile }: Quartiles, digits: number): string {
   return `${lowerQuartile.toFixed(digits)}–${upperQuartile.toFixed(digits)}`;
 }

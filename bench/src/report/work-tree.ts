@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 
-export const root: string = new URL('../../../', import.meta.url).pathname;
+export const REPOSITORY_ROOT: string = new URL('../../../', import.meta.url).pathname;
 
 /** Which sources are measured. Outside of git, as in a tarball, the commit is `unknown`. */
-export function workTree(): { readonly commit: string; readonly modified: boolean } {
+export function readWorkTree(): { readonly commit: string; readonly modified: boolean } {
   const commit = git('rev-parse', '--short', 'HEAD') || 'unknown';
   return { commit, modified: git('status', '--porcelain', '--', 'packages', 'bench/src') !== '' };
 }
 
 function git(...args: string[]): string {
-  return spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim() ?? '';
+  return spawnSync('git', args, { cwd: REPOSITORY_ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 export type SoakOptions = { readonly minutes: number; readonly seed: number; readonly workers: number };
 
-const ranges = {
+const OPTION_RANGES = {
   minutes: { least: 0.1, most: 240, isWhole: false },
   seed: { least: 0, most: 2 ** 32 - 1, isWhole: true },
   workers: { least: 1, most: 16, isWhole: true },
@@ -27,15 +27,15 @@ export function parseSoakArguments(
   return {
     kind: 'soak',
     options: {
-      minutes: parseNumber('minutes', values.minutes),
-      seed: parseNumber('seed', values.seed),
-      workers: parseNumber('workers', values.workers),
+      minutes: parseNumberOption('minutes', values.minutes),
+      seed: parseNumberOption('seed', values.seed),
+      workers: parseNumberOption('workers', values.workers),
     },
   };
 }
 
-function parseNumber(option: keyof typeof ranges, text: string): number {
-  const { least, most, isWhole } = ranges[option];
+function parseNumberOption(option: keyof typeof OPTION_RANGES, text: string): number {
+  const { least, most, isWhole } = OPTION_RANGES[option];
   const value = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || value < least || value > most || (isWhole && !Number.isInteger(value))) {
     throw new Error(`--${option} is "${text}"; use a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}`);

@@ -2,9 +2,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type { Step } from './script.ts';
-import type { End, Played } from './tally.ts';
+import type { ClientOutcome, ClientResult } from './tally.ts';
 
-export type ClientOptions = {
+export type TcpClientOptions = {
   readonly port: number;
   readonly source: string;
   readonly script: readonly Step[];
@@ -18,62 +18,65 @@ export type ClientOptions = {
 };
 
 /** More than any script needs, on a busy machine too. */
-const stuckMs = 90_000;
-const period = 65_521;
+const CLIENT_TIMEOUT_MS = 90_000;
+const PATTERN_PERIOD_BYTES = 65_521;
 /** Bytes that repeat after a prime, twice, so that any stretch of a period lies in one piece. */
-const table = Buffer.from(
-  Array.from({ length: 2 * period }, (_, at) => (Math.imul(at % period, 2_654_435_761) >>> 13) & 0xff),
+const PATTERN = Buffer.from(
+  Array.from(
+    { length: 2 * PATTERN_PERIOD_BYTES },
+    (_, at) => (Math.imul(at % PATTERN_PERIOD_BYTES, 2_654_435_761) >>> 13) & 0xff,
+  ),
 );
 
 /** Undefined: it could not connect. */
-export function play(options: ClientOptions): Promise<Played | undefined> {
-  return new Client(options).play();
+export function runTcpClient(options: TcpClientOptions): Promise<ClientResult | undefined> {
+  return new TcpClient(options).run();
 }
 
-class Client {
-  readonly #options: ClientOptions;
+class TcpClient {
+  readonly #options: TcpClientOptions;
   readonly #socket: Socket;
   /** Sent and not yet come back. */
-  readonly #due: Buffer[] = [];
-  readonly #over = new AbortController();
+  readonly #expectedEcho: Buffer[] = [];
+  readonly #closed = new AbortController();
   #changed = Promise.withResolvers<void>();
   #isConnected = false;
-  #hasEnded = false;
-  #hasFinished = false;
-  #hasLeft = false;
-  #failed: 'reset' | 'foreign' | 'stuck' | undefined;
+  #hasReceivedFin = false;
+  #hasSentFin = false;
+  #hasAborted = false;
+  #failure: 'reset' | 'foreign' | 'stuck' | undefined;
   #offset = 0;
-  #uncounted = 0;
-  #read = 0;
+  #headerBytes = 0;
+  #readBytes = 0;
 
-  constructor(options: ClientOptions) {
+  constructor(options: TcpClientOptions) {
     this.#options = options;
     this.#offset = Math.imul(options.key, 40_503) >>> 0;
     const { port, source: localAddress } = options;
     this.#socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true, allowHalfOpen: true });
   }
 
-  async play(): Promise<Played | undefined> {
+  async run(): Promise<ClientResult | undefined> {
     const { script, signal, onConnect } = this.#options;
     const socket = this.#socket;
-    const leave = (): void => this.#leave();
+    const leave = (): void => this.#abort();
     const watch = globalThis.setTimeout(() => {
-      this.#failed ??= 'stuck';
+      this.#failure ??= 'stuck';
       socket.resetAndDestroy();
-    }, stuckMs);
+    }, CLIENT_TIMEOUT_MS);
     signal.addEventListener('abort', leave);
     socket.on('connect', () => {
       this.#isConnected = true;
       onConnect();
       this.#wake();
     });
-    socket.on('data', (bytes: Buffer) => this.#take(bytes));
+    socket.on('data', (bytes: Buffer) => this.#receive(bytes));
     socket.on('end', () => {
-      this.#hasEnded = true;
+      this.#hasReceivedFin = true;
       this.#wake();
     });
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
-      this.#failed ??= 'reset';
+      this.#failure ??= 'reset';
       // Reset so early that Node has not said yet that it was connected.
       if (!this.#isConnected && code === 'ECONNRESET') {
         this.#isConnected = true;
@@ -81,40 +84,40 @@ class Client {
       }
     });
     socket.on('close', () => {
-      this.#over.abort();
+      this.#closed.abort();
       this.#wake();
     });
-    if (await this.#until(() => this.#isConnected)) {
+    if (await this.#waitUntil(() => this.#isConnected)) {
       for (const step of script) {
-        if (this.#isOver) break;
-        await this.#do(step);
+        if (this.#isClosed) break;
+        await this.#runStep(step);
       }
     }
-    if (!this.#isOver) this.#quit();
-    await this.#until(() => false);
+    if (!this.#isClosed) this.#close();
+    await this.#waitUntil(() => false);
     signal.removeEventListener('abort', leave);
     clearTimeout(watch);
     if (!this.#isConnected) return undefined;
-    return { end: this.#end(), sent: socket.bytesWritten - this.#uncounted, read: this.#read };
+    return { end: this.#outcome(), sent: socket.bytesWritten - this.#headerBytes, read: this.#readBytes };
   }
 
-  get #isOver(): boolean {
-    return this.#over.signal.aborted;
+  get #isClosed(): boolean {
+    return this.#closed.signal.aborted;
   }
 
-  #end(): End {
-    if (this.#failed === 'foreign' || this.#failed === 'stuck') return this.#failed;
-    if (this.#hasLeft) return 'left';
-    if (this.#failed !== undefined) return this.#failed;
-    const isWhole = !this.#options.isEcho || this.#due.length === 0;
-    return this.#hasEnded && this.#hasFinished && isWhole ? 'clean' : 'cut';
+  #outcome(): ClientOutcome {
+    if (this.#failure === 'foreign' || this.#failure === 'stuck') return this.#failure;
+    if (this.#hasAborted) return 'left';
+    if (this.#failure !== undefined) return this.#failure;
+    const isWhole = !this.#options.isEcho || this.#expectedEcho.length === 0;
+    return this.#hasReceivedFin && this.#hasSentFin && isWhole ? 'clean' : 'cut';
   }
 
-  async #do(step: Step): Promise<void> {
+  async #runStep(step: Step): Promise<void> {
     const socket = this.#socket;
     switch (step.kind) {
       case 'say':
-        if (step.uncounted) this.#uncounted += step.bytes.length;
+        if (step.uncounted) this.#headerBytes += step.bytes.length;
         if (step.uncounted === true) this.#socket.write(step.bytes);
         else this.#write(step.bytes);
         return;
@@ -122,15 +125,15 @@ class Client {
         await this.#send(step);
         return;
       case 'echoed':
-        await this.#until(() => this.#due.length === 0 || this.#hasEnded);
+        await this.#waitUntil(() => this.#expectedEcho.length === 0 || this.#hasReceivedFin);
         return;
       case 'read': {
-        const wanted = this.#read + step.bytes;
-        await this.#until(() => this.#read >= wanted || this.#hasEnded);
+        const wanted = this.#readBytes + step.bytes;
+        await this.#waitUntil(() => this.#readBytes >= wanted || this.#hasReceivedFin);
         return;
       }
       case 'rest':
-        await this.#rest(step.ms);
+        await this.#sleep(step.ms);
         return;
       case 'pause':
         socket.pause();
@@ -139,42 +142,42 @@ class Client {
         socket.resume();
         return;
       case 'finish':
-        this.#hasFinished = true;
+        this.#hasSentFin = true;
         socket.end(() => this.#wake());
         // Node never says "close" of a socket that is reset while its FIN is under way.
-        await this.#until(() => socket.writableFinished);
+        await this.#waitUntil(() => socket.writableFinished);
         return;
       case 'ended':
         socket.resume();
-        await this.#until(() => this.#hasEnded);
+        await this.#waitUntil(() => this.#hasReceivedFin);
         return;
       case 'reset':
-        this.#leave();
+        this.#abort();
         return;
       case 'close':
-        this.#hasLeft = true;
+        this.#hasAborted = true;
         socket.destroy();
     }
   }
 
   async #send({ bytes, chunk, gapMs }: Extract<Step, { kind: 'send' }>): Promise<void> {
-    for (let left = bytes; left > 0 && !this.#isOver; ) {
-      const from = this.#offset % period;
-      const length = Math.min(chunk, left, period);
+    for (let left = bytes; left > 0 && !this.#isClosed; ) {
+      const from = this.#offset % PATTERN_PERIOD_BYTES;
+      const length = Math.min(chunk, left, PATTERN_PERIOD_BYTES);
       left -= length;
       this.#offset += length;
-      this.#write(table.subarray(from, from + length));
-      if (gapMs > 0) await this.#rest(gapMs);
+      this.#write(PATTERN.subarray(from, from + length));
+      if (gapMs > 0) await this.#sleep(gapMs);
     }
   }
 
   #write(bytes: Buffer): void {
-    if (this.#options.isEcho) this.#due.push(bytes);
+    if (this.#options.isEcho) this.#expectedEcho.push(bytes);
     this.#socket.write(bytes);
   }
 
-  #take(bytes: Buffer): void {
-    this.#read += bytes.length;
+  #receive(bytes: Buffer): void {
+    this.#readBytes += bytes.length;
     if (this.#options.isEcho) this.#compare(bytes);
     this.#wake();
   }
@@ -182,33 +185,33 @@ class Client {
   /** An alert of TLS is no echo: it comes instead of one. */
   #compare(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
-      const due = this.#due[0];
-      if (due === undefined || isAlert(bytes, this.#read)) break;
+      const due = this.#expectedEcho[0];
+      if (due === undefined || isAlert(bytes, this.#readBytes)) break;
       const length = Math.min(due.length, bytes.length - at);
       if (due.compare(bytes, at, at + length, 0, length) !== 0) {
-        this.#failed = 'foreign';
+        this.#failure = 'foreign';
         this.#socket.resetAndDestroy();
         return;
       }
       at += length;
-      if (length === due.length) this.#due.shift();
-      else this.#due[0] = due.subarray(length);
+      if (length === due.length) this.#expectedEcho.shift();
+      else this.#expectedEcho[0] = due.subarray(length);
     }
   }
 
-  async #rest(ms: number): Promise<void> {
-    await setTimeout(ms, undefined, { signal: this.#over.signal }).catch(() => {});
+  async #sleep(ms: number): Promise<void> {
+    await setTimeout(ms, undefined, { signal: this.#closed.signal }).catch(() => {});
   }
 
   /** What a script leaves open. */
-  #quit(): void {
-    if (this.#hasFinished && this.#hasEnded) return;
-    if (!this.#hasFinished) this.#socket.end();
+  #close(): void {
+    if (this.#hasSentFin && this.#hasReceivedFin) return;
+    if (!this.#hasSentFin) this.#socket.end();
     this.#socket.resume();
   }
 
-  #leave(): void {
-    this.#hasLeft = true;
+  #abort(): void {
+    this.#hasAborted = true;
     this.#socket.resetAndDestroy();
   }
 
@@ -217,8 +220,8 @@ class Client {
     this.#changed = Promise.withResolvers<void>();
   }
 
-  async #until(holds: () => boolean): Promise<boolean> {
-    while (!holds() && !this.#isOver) await this.#changed.promise;
+  async #waitUntil(holds: () => boolean): Promise<boolean> {
+    while (!holds() && !this.#isClosed) await this.#changed.promise;
     return holds();
   }
 }

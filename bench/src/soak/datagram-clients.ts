@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import type { Random } from './random.ts';
 
-export type DatagramTally = {
+export type DatagramTotals = {
   /** Source ports that sent something. */
   sockets: number;
   answered: number;
@@ -13,19 +13,19 @@ export type DatagramTally = {
   foreign: number;
 };
 
-export function emptyDatagramTally(): DatagramTally {
+export function emptyDatagramTotals(): DatagramTotals {
   return { sockets: 0, answered: 0, sentBytes: 0, readBytes: 0, foreign: 0 };
 }
 
 /** One client from its first datagram to its last. `isFlood`: it sends without waiting for answers. */
-export async function playDatagrams(
-  tally: DatagramTally,
+export async function runUdpClient(
+  tally: DatagramTotals,
   random: Random,
   { port, source, isFlood }: { readonly port: number; readonly source: string; readonly isFlood: boolean },
 ): Promise<void> {
   const socket = createSocket('udp4');
   socket.on('error', () => {}); // ICMP, while nobody listens
-  const bytes = Buffer.alloc(random.whole(1, 1_200), random.whole(0, 255));
+  const bytes = Buffer.alloc(random.integer(1, 1_200), random.integer(0, 255));
   let hasAnswer = false;
   socket.on('message', (message) => {
     if (!hasAnswer) tally.answered++;
@@ -35,15 +35,15 @@ export async function playDatagrams(
   });
   await once(socket.bind({ address: source, port: 0 }), 'listening');
   tally.sockets++;
-  const times = isFlood ? 40 : random.whole(1, 12);
+  const times = isFlood ? 40 : random.integer(1, 12);
   for (let time = 0; time < times; time++) {
-    if (await send(socket, bytes, port)) tally.sentBytes += bytes.length;
-    if (!isFlood) await setTimeout(random.whole(5, 600));
+    if (await sendDatagram(socket, bytes, port)) tally.sentBytes += bytes.length;
+    if (!isFlood) await setTimeout(random.integer(5, 600));
   }
   await setTimeout(500);
   socket.close();
 }
 
-function send(socket: Socket, bytes: Buffer, port: number): Promise<boolean> {
+function sendDatagram(socket: Socket, bytes: Buffer, port: number): Promise<boolean> {
   return new Promise((resolve) => socket.send(bytes, port, '127.0.0.1', (error) => resolve(error === null)));
 }

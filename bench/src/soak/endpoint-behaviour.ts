@@ -1,97 +1,101 @@
 // What an endpoint does with a connection. Bytes are counted by whoever holds the socket.
 import type { Socket } from 'node:net';
 
-export type EndpointBehaviour = keyof typeof behaviours | 'datagrams';
+export type EndpointBehaviour = keyof typeof ENDPOINT_BEHAVIOURS | 'datagrams';
 
-const answer = Buffer.alloc(100_000, 'answer ');
-const floodBytes = 8_000_000;
+const RESPONSE = Buffer.alloc(100_000, 'answer ');
+const FLOOD_BYTES = 8_000_000;
 /** Longer than any client stays. */
-const holdMs = 8_000;
+const HOLD_MS = 8_000;
 
 /** `headerBytes` is what was not the client's. */
-export type Held = { readonly socket: Socket; headerBytes: number };
+export type EndpointConnection = { readonly socket: Socket; headerBytes: number };
 
-export const behaviours = {
-  echo: ({ socket }: Held): void => {
+export const ENDPOINT_BEHAVIOURS = {
+  echo: ({ socket }: EndpointConnection): void => {
     socket.pipe(socket);
   },
-  'told-echo': (held: Held): void => {
-    held.socket.once('readable', () => readHeader(held));
+  'told-echo': (held: EndpointConnection): void => {
+    held.socket.once('readable', () => readProxyHeader(held));
   },
-  hang: ({ socket }: Held): void => {
-    giveUpLater(socket);
+  hang: ({ socket }: EndpointConnection): void => {
+    resetAfterHold(socket);
   },
-  'reset-at-once': ({ socket }: Held): void => {
+  'reset-at-once': ({ socket }: EndpointConnection): void => {
     socket.resetAndDestroy();
   },
-  'reset-at-request': ({ socket }: Held): void => {
+  'reset-at-request': ({ socket }: EndpointConnection): void => {
     socket.once('data', () => socket.resetAndDestroy());
   },
-  'reset-amid-answer': ({ socket }: Held): void => {
+  'reset-amid-answer': ({ socket }: EndpointConnection): void => {
     socket.once('data', () => {
-      socket.write(answer);
+      socket.write(RESPONSE);
       setImmediate(() => socket.resetAndDestroy());
     });
   },
-  'answer-early': ({ socket }: Held): void => {
-    socket.end(answer.subarray(0, 2_000));
+  'answer-early': ({ socket }: EndpointConnection): void => {
+    socket.end(RESPONSE.subarray(0, 2_000));
     socket.resume();
   },
-  flood: ({ socket }: Held): void => {
-    let left = floodBytes;
+  flood: ({ socket }: EndpointConnection): void => {
+    let left = FLOOD_BYTES;
     const more = (): void => {
       while (left > 0) {
-        left -= answer.length;
-        if (!socket.write(answer)) return;
+        left -= RESPONSE.length;
+        if (!socket.write(RESPONSE)) return;
       }
       socket.end();
     };
     socket.on('drain', more);
     socket.resume();
     more();
-    giveUpLater(socket);
+    resetAfterHold(socket);
   },
-  'half-close': ({ socket }: Held): void => {
+  'half-close': ({ socket }: EndpointConnection): void => {
     socket.end();
     socket.resume();
   },
-  'never-read': ({ socket }: Held): void => {
+  'never-read': ({ socket }: EndpointConnection): void => {
     socket.pause();
-    giveUpLater(socket);
+    resetAfterHold(socket);
   },
 } as const;
 
-function giveUpLater(socket: Socket): void {
-  const timer = setTimeout(() => socket.resetAndDestroy(), holdMs);
+function resetAfterHold(socket: Socket): void {
+  const timer = setTimeout(() => socket.resetAndDestroy(), HOLD_MS);
   socket.once('close', () => clearTimeout(timer));
 }
 
-const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
-const fixedBytes = 16;
-const fixedOnly = Buffer.alloc(0);
+const PROXY_V2_SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
+const PROXY_V2_FIXED_BYTES = 16;
+const NO_ADDRESSES = Buffer.alloc(0);
 
 /** PROXY protocol v2, 2.2: signature, version and command, family, length; then the rest is echoed. */
-function readHeader(held: Held): void {
+function readProxyHeader(held: EndpointConnection): void {
   const { socket } = held;
-  const fixed: Buffer | null = socket.read(fixedBytes);
+  const fixed: Buffer | null = socket.read(PROXY_V2_FIXED_BYTES);
   if (fixed === null) {
-    if (!socket.readableEnded) socket.once('readable', () => readHeader(held));
+    if (!socket.readableEnded) socket.once('readable', () => readProxyHeader(held));
     return;
   }
-  if (fixed.length < fixedBytes || !fixed.subarray(0, signature.length).equals(signature) || fixed[12] !== 0x21) {
+  if (
+    fixed.length < PROXY_V2_FIXED_BYTES ||
+    !fixed.subarray(0, PROXY_V2_SIGNATURE.length).equals(PROXY_V2_SIGNATURE) ||
+    fixed[12] !== 0x21
+  ) {
     throw new Error(`an endpoint that is to be told who comes was told ${fixed.toString('hex')}`);
   }
-  readAddresses(held, fixed.readUInt16BE(14));
+  readProxyAddresses(held, fixed.readUInt16BE(14));
 }
 
-function readAddresses(held: Held, length: number): void {
+function readProxyAddresses(held: EndpointConnection, length: number): void {
   const { socket } = held;
   // Of no bytes `read` says nothing: the header of a client that had gone by then names nobody.
-  const rest: Buffer | null = length === 0 ? fixedOnly : socket.read(length);
+  const rest: Buffer | null = length === 0 ? NO_ADDRESSES : socket.read(length);
   if (rest === null) {
-    if (!socket.readableEnded) socket.once('readable', () => readAddresses(held, length));
+    if (!socket.readableEnded) socket.once('readable', () => readProxyAddresses(held, length));
     return;
   }
-  held.headerBytes = fixedBytes + length;
+  held.headerBytes = PROXY_V2_FIXED_BYTES + length;
   socket.pipe(socket);
 }

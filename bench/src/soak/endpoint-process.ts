@@ -3,62 +3,65 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { behaviours, type EndpointBehaviour, type Held } from './endpoint-behaviour.ts';
+import { ENDPOINT_BEHAVIOURS, type EndpointBehaviour, type EndpointConnection } from './endpoint-behaviour.ts';
 
 /** What the endpoints of a Service read and wrote, without headers of the proxy; `written` may not have been taken by the kernel. */
-export type EndpointCount = { connections: number; open: number; read: number; written: number };
+export type EndpointTotals = { connections: number; open: number; read: number; written: number };
 
-type Wanted = Readonly<Record<string, readonly { readonly address: string; readonly behaviour: EndpointBehaviour }[]>>;
+type EndpointPlan = Readonly<
+  Record<string, readonly { readonly address: string; readonly behaviour: EndpointBehaviour }[]>
+>;
 
-const wanted = JSON.parse(process.argv[2] ?? '{}') as Wanted;
-const counts: Record<string, EndpointCount> = {};
+const wanted = JSON.parse(process.argv[2] ?? '{}') as EndpointPlan;
+const counts: Record<string, EndpointTotals> = {};
 const ports: Record<string, number> = {};
-const open = new Map<string, Set<Held>>();
+const open = new Map<string, Set<EndpointConnection>>();
 
 for (const [service, endpoints] of Object.entries(wanted)) {
   counts[service] = { connections: 0, open: 0, read: 0, written: 0 };
   open.set(service, new Set());
   for (const { address, behaviour } of endpoints) {
     const at = { host: address, port: ports[service] ?? 0 };
-    ports[service] = behaviour === 'datagrams' ? await echoDatagrams(service, at) : await serve(service, behaviour, at);
+    ports[service] =
+      behaviour === 'datagrams' ? await serveDatagrams(service, at) : await serve(service, behaviour, at);
   }
 }
 
 const control = createServer((socket) => {
   socket.on('error', () => {});
-  socket.end(JSON.stringify(countsNow()));
+  socket.end(JSON.stringify(currentTotals()));
 });
-ports.control = await listening(control, { host: '127.0.0.1', port: 0 });
+ports.control = await listen(control, { host: '127.0.0.1', port: 0 });
 console.log(`ports ${JSON.stringify(ports)}`);
 
 function serve(
   service: string,
-  behaviour: keyof typeof behaviours,
+  behaviour: keyof typeof ENDPOINT_BEHAVIOURS,
   at: { host: string; port: number },
 ): Promise<number> {
-  const count = counts[service] as EndpointCount;
-  const held = open.get(service) as Set<Held>;
+  const count = counts[service] as EndpointTotals;
+  const held = open.get(service) as Set<EndpointConnection>;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => {
-    const one: Held = { socket, headerBytes: 0 };
+    const one: EndpointConnection = { socket, headerBytes: 0 };
     count.connections++;
     held.add(one);
     socket.on('error', () => {}); // the other side sees it
     socket.once('close', () => {
       held.delete(one);
-      add(count, one);
+      addConnection(count, one);
     });
-    behaviours[behaviour](one);
+    ENDPOINT_BEHAVIOURS[behaviour](one);
   });
-  return listening(server, at);
+  return listen(server, at);
 }
 
-async function listening(server: Server, at: { host: string; port: number }): Promise<number> {
+async function listen(server: Server, at: { host: string; port: number }): Promise<number> {
   await once(server.listen({ ...at, backlog: 1024 }), 'listening');
   return (server.address() as AddressInfo).port;
 }
 
-async function echoDatagrams(service: string, { host, port }: { host: string; port: number }): Promise<number> {
-  const count = counts[service] as EndpointCount;
+async function serveDatagrams(service: string, { host, port }: { host: string; port: number }): Promise<number> {
+  const count = counts[service] as EndpointTotals;
   const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20, sendBufferSize: 1 << 20 });
   socket.on('error', () => {}); // a flow that has gone answers by ICMP
   socket.on('message', (message, from) => {
@@ -70,18 +73,18 @@ async function echoDatagrams(service: string, { host, port }: { host: string; po
   return socket.address().port;
 }
 
-function countsNow(): Record<string, EndpointCount> {
+function currentTotals(): Record<string, EndpointTotals> {
   return Object.fromEntries(
     Object.entries(counts).map(([service, count]) => {
       const held = open.get(service) ?? new Set();
       const now = { ...count, open: held.size };
-      for (const one of held) add(now, one);
+      for (const one of held) addConnection(now, one);
       return [service, now];
     }),
   );
 }
 
-function add(count: EndpointCount, { socket, headerBytes }: Held): void {
+function addConnection(count: EndpointTotals, { socket, headerBytes }: EndpointConnection): void {
   count.read += socket.bytesRead - headerBytes;
   count.written += socket.bytesWritten;
 }

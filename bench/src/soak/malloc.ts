@@ -6,8 +6,8 @@ import type { Inspector } from './inspector.ts';
 export type MallocBytes = { readonly used: number; readonly free: number };
 
 /** By way of a file at `path`, which is removed. */
-export async function mallocBytes(inspector: Inspector, path: string): Promise<MallocBytes> {
-  await inspector.call('Runtime.evaluate', { expression: ask(path) }).catch((cause: unknown) => {
+export async function readMallocBytes(inspector: Inspector, path: string): Promise<MallocBytes> {
+  await inspector.call('Runtime.evaluate', { expression: mallocInfoExpression(path) }).catch((cause: unknown) => {
     throw new Error('the proxy could not ask its malloc; use Node 26 (with node:ffi) on a Linux with glibc', { cause });
   });
   const text = readFileSync(path, 'utf8');
@@ -15,7 +15,7 @@ export async function mallocBytes(inspector: Inspector, path: string): Promise<M
   return parseMallocInfo(text);
 }
 
-const ask = (path: string): string => `(() => {
+const mallocInfoExpression = (path: string): string => `(() => {
   const { functions: libc } = process.getBuiltinModule('node:ffi').dlopen('libc.so.6', {
     fopen: { return: 'pointer', arguments: ['string', 'string'] },
     fclose: { return: 'i32', arguments: ['pointer'] },

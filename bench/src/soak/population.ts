@@ -1,119 +1,123 @@
 // The clients: as many new ones per second as are asked for, never more at once than allowed, each with a seed of its own.
-import { play } from './client.ts';
-import { type DatagramTally, emptyDatagramTally, playDatagrams } from './datagram-clients.ts';
-import type { Disturbances } from './disturbances.ts';
-import { type Random, randomFrom } from './random.ts';
-import { scriptFor, trustedScript } from './script.ts';
-import { type ServiceName, sealedHost, serviceNames, services } from './services.ts';
-import { count, emptyTally, type Tally } from './tally.ts';
+import { runTcpClient } from './client.ts';
+import { type DatagramTotals, emptyDatagramTotals, runUdpClient } from './datagram-clients.ts';
+import type { FaultInjector } from './disturbances.ts';
+import { type Random, seededRandom } from './random.ts';
+import { scriptFor, scriptWithProxyHeader } from './script.ts';
+import { PASSTHROUGH_HOST, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
+import { addClientResult, type ClientTotals, emptyClientTotals } from './tally.ts';
 
-export const most = { open: 400, newPerSecond: 120, datagramClients: 60 };
+export const LOAD_LIMITS = { open: 400, newPerSecond: 120, datagramClients: 60 };
 /** Who comes from here comes through a load balancer that the operator trusts. */
-export const trustedNetwork = '127.9.0.0/24';
-const turnMs = 25;
-const floodEachMs = 12_000;
-const flood = 120;
+export const TRUSTED_NETWORK = '127.9.0.0/24';
+const TICK_MS = 25;
+const FLOOD_INTERVAL_MS = 12_000;
+const FLOOD_CLIENTS = 120;
 
-export class Population {
-  readonly tallies: Readonly<Record<ServiceName, Tally>>;
-  readonly datagrams: DatagramTally = emptyDatagramTally();
+export class LoadGenerator {
+  readonly clientTotals: Readonly<Record<ServiceName, ClientTotals>>;
+  readonly datagramTotals: DatagramTotals = emptyDatagramTotals();
   readonly #ports: Readonly<Record<ServiceName, number>>;
-  readonly #disturbances: Disturbances;
+  readonly #faultInjector: FaultInjector;
   readonly #seed: number;
-  readonly #choice: Random;
-  readonly #playing = new Set<Promise<unknown>>();
-  #born = 0;
-  #datagramClients = 0;
+  readonly #random: Random;
+  readonly #runningClients = new Set<Promise<unknown>>();
+  #startedClients = 0;
+  #udpClients = 0;
 
-  constructor(options: { seed: number; ports: Readonly<Record<ServiceName, number>>; disturbances: Disturbances }) {
+  constructor(options: { seed: number; ports: Readonly<Record<ServiceName, number>>; disturbances: FaultInjector }) {
     this.#seed = options.seed;
     this.#ports = options.ports;
-    this.#disturbances = options.disturbances;
-    this.#choice = randomFrom(options.seed);
-    this.tallies = Object.fromEntries(serviceNames.map((name) => [name, emptyTally()])) as Record<ServiceName, Tally>;
+    this.#faultInjector = options.disturbances;
+    this.#random = seededRandom(options.seed);
+    this.clientTotals = Object.fromEntries(SERVICE_NAMES.map((name) => [name, emptyClientTotals()])) as Record<
+      ServiceName,
+      ClientTotals
+    >;
   }
 
-  get open(): number {
-    return this.#playing.size;
+  get openClients(): number {
+    return this.#runningClients.size;
   }
 
-  get born(): number {
-    return this.#born;
+  get startedClients(): number {
+    return this.#startedClients;
   }
 
   /** Until the signal; resolves when the last of them has gone, none of them thrown out. */
   async run(signal: AbortSignal): Promise<void> {
     let before = performance.now();
     let owed = 0;
-    let nextFlood = before + floodEachMs;
+    let nextFlood = before + FLOOD_INTERVAL_MS;
     while (!signal.aborted) {
-      await new Promise((resolve) => setTimeout(resolve, turnMs));
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS));
       const now = performance.now();
       // What a busy machine did not come to do is not made up for.
-      owed = Math.min(owed + ((now - before) / 1_000) * most.newPerSecond, most.newPerSecond / 4);
+      owed = Math.min(owed + ((now - before) / 1_000) * LOAD_LIMITS.newPerSecond, LOAD_LIMITS.newPerSecond / 4);
       before = now;
-      for (; owed >= 1; owed--) this.#add(this.#next());
+      for (; owed >= 1; owed--) this.#startTcpClient(this.#chooseService());
       if (now >= nextFlood) {
-        nextFlood = now + floodEachMs;
-        for (let one = 0; one < flood; one++) this.#add('limited', one % 2 === 0 ? '127.0.30.1' : undefined);
-        for (let one = 0; one < 5; one++) this.#addDatagrams({ isFlood: true });
+        nextFlood = now + FLOOD_INTERVAL_MS;
+        for (let one = 0; one < FLOOD_CLIENTS; one++)
+          this.#startTcpClient('limited', one % 2 === 0 ? '127.0.30.1' : undefined);
+        for (let one = 0; one < 5; one++) this.#startUdpClient({ isFlood: true });
       }
-      if (this.#choice.chance(0.3)) this.#addDatagrams({ isFlood: false });
+      if (this.#random.chance(0.3)) this.#startUdpClient({ isFlood: false });
     }
-    await Promise.all(this.#playing);
+    await Promise.all(this.#runningClients);
   }
 
-  #next(): ServiceName {
-    const total = serviceNames.reduce((sum, name) => sum + services[name].weight, 0);
-    let at = this.#choice.next() * total;
-    for (const name of serviceNames) {
-      at -= services[name].weight;
+  #chooseService(): ServiceName {
+    const total = SERVICE_NAMES.reduce((sum, name) => sum + SERVICES[name].weight, 0);
+    let at = this.#random.next() * total;
+    for (const name of SERVICE_NAMES) {
+      at -= SERVICES[name].weight;
       if (at < 0) return name;
     }
     return 'calm';
   }
 
   /** `source`: who it is, if that is not left to chance. */
-  #add(name: ServiceName, source?: string): void {
-    if (this.open >= most.open) return;
-    const key = this.#born++;
-    const random = randomFrom(this.#seed ^ Math.imul(key + 1, 0x9e3779b1));
-    const { character, isEcho } = services[name];
+  #startTcpClient(name: ServiceName, source?: string): void {
+    if (this.openClients >= LOAD_LIMITS.open) return;
+    const key = this.#startedClients++;
+    const random = seededRandom(this.#seed ^ Math.imul(key + 1, 0x9e3779b1));
+    const { clientProfile, isEcho } = SERVICES[name];
     const isTrusted = name === 'rough' && random.chance(0.3);
-    const script = (isTrusted ? trustedScript : scriptFor)(character, random, sealedHost);
-    const tally = this.tallies[name];
-    const playing = play({
+    const script = (isTrusted ? scriptWithProxyHeader : scriptFor)(clientProfile, random, PASSTHROUGH_HOST);
+    const tally = this.clientTotals[name];
+    const playing = runTcpClient({
       port: this.#ports[name],
-      source: source ?? `${isTrusted ? '127.9.0' : '127.0.30'}.${random.whole(1, 60)}`,
+      source: source ?? `${isTrusted ? '127.9.0' : '127.0.30'}.${random.integer(1, 60)}`,
       script,
       isEcho,
       key,
       onConnect: () => {
         tally.established++;
       },
-      signal: this.#disturbances.emergency,
+      signal: this.#faultInjector.clientAbortSignal,
     }).then((played) => {
-      if (played === undefined) tally.unconnected++;
-      else count(tally, played, { isDisturbed: this.#disturbances.isRecent(name) });
+      if (played === undefined) tally.connectFailures++;
+      else addClientResult(tally, played, { isDisturbed: this.#faultInjector.isRecentlyDisturbed(name) });
     });
-    this.#keep(playing);
+    this.#track(playing);
   }
 
-  #addDatagrams({ isFlood }: { readonly isFlood: boolean }): void {
-    if (this.#datagramClients >= most.datagramClients) return;
-    this.#datagramClients++;
-    const random = randomFrom(this.#seed ^ Math.imul(this.#born++ + 1, 0x9e3779b1));
-    const source = `127.0.31.${random.whole(1, 20)}`;
-    const playing = playDatagrams(this.datagrams, random, { port: this.#ports.datagrams, source, isFlood });
-    this.#keep(
+  #startUdpClient({ isFlood }: { readonly isFlood: boolean }): void {
+    if (this.#udpClients >= LOAD_LIMITS.datagramClients) return;
+    this.#udpClients++;
+    const random = seededRandom(this.#seed ^ Math.imul(this.#startedClients++ + 1, 0x9e3779b1));
+    const source = `127.0.31.${random.integer(1, 20)}`;
+    const playing = runUdpClient(this.datagramTotals, random, { port: this.#ports.datagrams, source, isFlood });
+    this.#track(
       playing.finally(() => {
-        this.#datagramClients--;
+        this.#udpClients--;
       }),
     );
   }
 
-  #keep(playing: Promise<unknown>): void {
-    this.#playing.add(playing);
-    void playing.finally(() => this.#playing.delete(playing));
+  #track(playing: Promise<unknown>): void {
+    this.#runningClients.add(playing);
+    void playing.finally(() => this.#runningClients.delete(playing));
   }
 }

@@ -1,31 +1,31 @@
-import type { Disturbances } from './disturbances.ts';
-import type { Population } from './population.ts';
-import type { SelfView } from './proxy-self-view.ts';
-import type { Weir } from './weir-process.ts';
+import type { FaultInjector } from './disturbances.ts';
+import type { LoadGenerator } from './population.ts';
+import type { ProxyView } from './proxy-self-view.ts';
+import type { StandaloneWeir } from './weir-process.ts';
 
-const eachMs = 10_000;
+const PROGRESS_INTERVAL_MS = 10_000;
 
 /** One line in 10 seconds, so that whoever waits sees that it lives. */
-export class ProgressLines implements Disposable {
-  readonly #weir: Weir;
-  readonly #population: Population;
-  readonly #disturbances: Disturbances;
+export class ProgressReporter implements Disposable {
+  readonly #weir: StandaloneWeir;
+  readonly #loadGenerator: LoadGenerator;
+  readonly #faultInjector: FaultInjector;
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(weir: Weir, population: Population, disturbances: Disturbances) {
+  constructor(weir: StandaloneWeir, population: LoadGenerator, disturbances: FaultInjector) {
     this.#weir = weir;
-    this.#population = population;
-    this.#disturbances = disturbances;
+    this.#loadGenerator = population;
+    this.#faultInjector = disturbances;
     this.#timer = setInterval(() => {
-      this.#line().then(
-        (line) => this.say(line),
-        (error: Error) => this.say(`the proxy does not tell: ${error.message}`),
+      this.#formatLine().then(
+        (line) => this.log(line),
+        (error: Error) => this.log(`the proxy does not tell: ${error.message}`),
       );
-    }, eachMs);
+    }, PROGRESS_INTERVAL_MS);
   }
 
-  say(text: string): void {
+  log(text: string): void {
     const seconds = Math.round((performance.now() - this.#startedAt) / 1_000);
     console.log(`${String(seconds).padStart(4)} s  ${text}`);
   }
@@ -34,14 +34,14 @@ export class ProgressLines implements Disposable {
     clearInterval(this.#timer);
   }
 
-  async #line(): Promise<string> {
+  async #formatLine(): Promise<string> {
     const view = await this.#weir.view();
-    const files = Object.values(this.#weir.openFiles()).reduce((sum, each) => sum + each, 0);
-    const { workers, suspensions } = this.#disturbances.rounds;
+    const files = Object.values(this.#weir.descriptorCounts()).reduce((sum, each) => sum + each, 0);
+    const { workers, suspensions } = this.#faultInjector.faultCounts;
     return [
-      `${view.connections} active (${this.#population.open} clients)`,
-      `${this.#population.born} begun`,
-      outcomesText(view),
+      `${view.connections} active (${this.#loadGenerator.openClients} clients)`,
+      `${this.#loadGenerator.startedClients} begun`,
+      formatOutcomes(view),
       `${(this.#weir.residentKiB() / 1024).toFixed(0)} MiB`,
       `${files} fds`,
       `${workers} workers ended, ${suspensions} suspensions`,
@@ -49,7 +49,7 @@ export class ProgressLines implements Disposable {
   }
 }
 
-function outcomesText({ services }: SelfView): string {
+function formatOutcomes({ services }: ProxyView): string {
   const sums: Record<string, number> = {};
   for (const { outcomes } of services) {
     for (const [outcome, count] of Object.entries(outcomes)) sums[outcome] = (sums[outcome] ?? 0) + count;

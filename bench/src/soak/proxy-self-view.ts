@@ -2,25 +2,25 @@ import { fileURLToPath } from 'node:url';
 import type { Inspector } from './inspector.ts';
 
 /** What the proxy counts of a Service (`/debug/listeners` of a proxy by itself). */
-export type ServiceCount = {
+export type ServiceView = {
   readonly name: string;
   readonly active: number;
   readonly counters: { readonly receivedBytes: number; readonly sentBytes: number; readonly connections: number };
   readonly outcomes: Readonly<Record<string, number>>;
 };
 
-export type SelfView = {
+export type ProxyView = {
   readonly workers: number;
   readonly connections: number;
-  readonly services: readonly ServiceCount[];
+  readonly services: readonly ServiceView[];
 };
 
-const file = fileURLToPath(new URL('../../../packages/proxy/src/node-proxy.ts', import.meta.url));
-const prototype = `process.getBuiltinModule('node:module').createRequire(${JSON.stringify(file)})(${JSON.stringify(file)}).NodeProxy.prototype`;
+const PROXY_FILE = fileURLToPath(new URL('../../../packages/proxy/src/node-proxy.ts', import.meta.url));
+const PROXY_PROTOTYPE_EXPRESSION = `process.getBuiltinModule('node:module').createRequire(${JSON.stringify(PROXY_FILE)})(${JSON.stringify(PROXY_FILE)}).NodeProxy.prototype`;
 
 /** Standalone has no page for it, so the one proxy in its memory is asked. */
-export async function findProxy(inspector: Inspector): Promise<() => Promise<SelfView>> {
-  const { result: made } = await inspector.call('Runtime.evaluate', { expression: prototype });
+export async function findProxyView(inspector: Inspector): Promise<() => Promise<ProxyView>> {
+  const { result: made } = await inspector.call('Runtime.evaluate', { expression: PROXY_PROTOTYPE_EXPRESSION });
   const { objects } = await inspector.call('Runtime.queryObjects', { prototypeObjectId: made?.objectId });
   const { result: proxy } = await inspector.call('Runtime.callFunctionOn', {
     objectId: objects?.objectId,
@@ -33,6 +33,6 @@ export async function findProxy(inspector: Inspector): Promise<() => Promise<Sel
       functionDeclaration: 'function () { return this.view(); }',
       returnByValue: true,
     });
-    return view?.value as SelfView;
+    return view?.value as ProxyView;
   };
 }

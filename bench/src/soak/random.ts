@@ -3,12 +3,12 @@ export type Random = {
   /** At least 0, below 1. */
   next(): number;
   /** A whole number, both ends included. */
-  whole(least: number, most: number): number;
+  integer(least: number, most: number): number;
   pick<T>(items: readonly T[]): T;
   chance(probability: number): boolean;
 };
 
-export function randomFrom(seed: number): Random {
+export function seededRandom(seed: number): Random {
   let state = seed | 0;
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;
@@ -18,7 +18,7 @@ export function randomFrom(seed: number): Random {
   };
   return {
     next,
-    whole: (least, most) => least + Math.floor(next() * (most - least + 1)),
+    integer: (least, most) => least + Math.floor(next() * (most - least + 1)),
     pick<T>(items: readonly T[]): T {
       if (items.length === 0) throw new Error('there is nothing to pick from');
       return items[Math.floor(next() * items.length)] as T;

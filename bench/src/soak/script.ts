@@ -22,97 +22,102 @@ export type Step =
   | { readonly kind: 'close' };
 
 /** `hopeful`: it does not know what will answer, and does not stay for long. */
-export type Character = 'calm' | 'rough' | 'sealed' | 'hopeful';
+export type ClientProfile = 'calm' | 'rough' | 'sealed' | 'hopeful';
 
-const leave: readonly Step[] = [{ kind: 'finish' }, { kind: 'ended' }];
+const CLOSE_STEPS: readonly Step[] = [{ kind: 'finish' }, { kind: 'ended' }];
 
-export function scriptFor(character: Character, random: Random, host: string): Step[] {
+export function scriptFor(character: ClientProfile, random: Random, host: string): Step[] {
   switch (character) {
     case 'calm':
-      return calm(random);
+      return calmSteps(random);
     case 'rough':
-      return random.chance(0.4) ? calm(random) : rough(random);
+      return random.chance(0.4) ? calmSteps(random) : roughSteps(random);
     case 'sealed':
-      return sealed(random, host);
+      return tlsSteps(random, host);
     case 'hopeful':
-      return hopeful(random);
+      return hopefulSteps(random);
   }
 }
 
 /** Comes with a PROXY header, which may be bad. */
-export function trustedScript(character: Character, random: Random, host: string): Step[] {
-  if (random.chance(0.6)) return [header(goodHeader(random)), ...scriptFor(character, random, host)];
-  return [header(badHeader(random)), ...badEnding(random)];
+export function scriptWithProxyHeader(character: ClientProfile, random: Random, host: string): Step[] {
+  if (random.chance(0.6)) return [headerStep(goodHeader(random)), ...scriptFor(character, random, host)];
+  return [headerStep(badHeader(random)), ...stepsAfterBadHeader(random)];
 }
 
-function calm(random: Random): Step[] {
-  const small = (): Step => send(random.whole(1, 2_000));
+function calmSteps(random: Random): Step[] {
+  const small = (): Step => sendStep(random.integer(1, 2_000));
   return random.pick<() => Step[]>([
-    () => [...repeated(random.whole(1, 20), () => [small(), { kind: 'echoed' }]), ...leave],
-    () => [small(), { kind: 'echoed' }, ...leave],
-    () => [send(random.whole(64_000, 1_500_000)), ...leave],
-    () => [small(), ...leave],
+    () => [...repeatSteps(random.integer(1, 20), () => [small(), { kind: 'echoed' }]), ...CLOSE_STEPS],
+    () => [small(), { kind: 'echoed' }, ...CLOSE_STEPS],
+    () => [sendStep(random.integer(64_000, 1_500_000)), ...CLOSE_STEPS],
+    () => [small(), ...CLOSE_STEPS],
     () => [
       { kind: 'pause' },
-      send(random.whole(100_000, 700_000)),
-      rest(random, 500, 2_500),
+      sendStep(random.integer(100_000, 700_000)),
+      restStep(random, 500, 2_500),
       { kind: 'resume' },
-      ...leave,
+      ...CLOSE_STEPS,
     ],
-    () => [{ kind: 'send', bytes: random.whole(10, 40), chunk: 1, gapMs: random.whole(20, 90) }, ...leave],
-    () => [rest(random, 500, 6_000), small(), { kind: 'echoed' }, ...leave],
-    () => [...leave],
+    () => [{ kind: 'send', bytes: random.integer(10, 40), chunk: 1, gapMs: random.integer(20, 90) }, ...CLOSE_STEPS],
+    () => [restStep(random, 500, 6_000), small(), { kind: 'echoed' }, ...CLOSE_STEPS],
+    () => [...CLOSE_STEPS],
   ])();
 }
 
-function rough(random: Random): Step[] {
+function roughSteps(random: Random): Step[] {
   const reset: Step = { kind: 'reset' };
   return random.pick<() => Step[]>([
     () => [reset],
-    () => [rest(random, 1, 50), reset],
-    () => [send(random.whole(1, 5_000)), reset],
-    () => [send(random.whole(1, 5_000)), rest(random, 1, 30), reset],
-    () => [send(random.whole(100_000, 1_000_000)), { kind: 'read', bytes: 1_000 }, reset],
-    () => [send(200), { kind: 'echoed' }, reset],
-    () => [send(200), { kind: 'finish' }, reset],
+    () => [restStep(random, 1, 50), reset],
+    () => [sendStep(random.integer(1, 5_000)), reset],
+    () => [sendStep(random.integer(1, 5_000)), restStep(random, 1, 30), reset],
+    () => [sendStep(random.integer(100_000, 1_000_000)), { kind: 'read', bytes: 1_000 }, reset],
+    () => [sendStep(200), { kind: 'echoed' }, reset],
+    () => [sendStep(200), { kind: 'finish' }, reset],
     () => [{ kind: 'finish' }, { kind: 'ended' }],
-    () => [{ kind: 'pause' }, send(random.whole(100_000, 400_000)), rest(random, 50, 1_500), { kind: 'close' }],
+    () => [
+      { kind: 'pause' },
+      sendStep(random.integer(100_000, 400_000)),
+      restStep(random, 50, 1_500),
+      { kind: 'close' },
+    ],
     () => [{ kind: 'close' }],
   ])();
 }
 
-function sealed(random: Random, host: string): Step[] {
-  const hello = clientHello(random.chance(0.5) ? host : `h${random.whole(1, 99)}.many.example.com`);
+function tlsSteps(random: Random, host: string): Step[] {
+  const hello = clientHello(random.chance(0.5) ? host : `h${random.integer(1, 99)}.many.example.com`);
   const say = (bytes: Buffer): Step => ({ kind: 'say', bytes });
   return random.pick<() => Step[]>([
-    () => [say(hello), ...calm(random)],
-    () => [say(hello), ...calm(random)],
-    () => [say(hello), ...rough(random)],
-    () => [...inPieces(hello, random), ...calm(random)],
-    () => [say(clientHello('elsewhere.example.net')), ...leave],
-    () => [say(garbage(random)), ...leave],
-    () => [say(Buffer.from('GET / HTTP/1.1\r\nHost: sealed.example.com\r\n\r\n')), ...leave],
-    () => [say(Buffer.concat([hello.subarray(0, 5), garbage(random)])), rest(random, 1, 100), { kind: 'reset' }],
-    () => [say(hello.subarray(0, random.whole(1, hello.length - 1))), ...leave],
-    () => [say(hello.subarray(0, random.whole(1, hello.length - 1))), rest(random, 1, 500), { kind: 'reset' }],
+    () => [say(hello), ...calmSteps(random)],
+    () => [say(hello), ...calmSteps(random)],
+    () => [say(hello), ...roughSteps(random)],
+    () => [...sayInPieces(hello, random), ...calmSteps(random)],
+    () => [say(clientHello('elsewhere.example.net')), ...CLOSE_STEPS],
+    () => [say(garbage(random)), ...CLOSE_STEPS],
+    () => [say(Buffer.from('GET / HTTP/1.1\r\nHost: sealed.example.com\r\n\r\n')), ...CLOSE_STEPS],
+    () => [say(Buffer.concat([hello.subarray(0, 5), garbage(random)])), restStep(random, 1, 100), { kind: 'reset' }],
+    () => [say(hello.subarray(0, random.integer(1, hello.length - 1))), ...CLOSE_STEPS],
+    () => [say(hello.subarray(0, random.integer(1, hello.length - 1))), restStep(random, 1, 500), { kind: 'reset' }],
   ])();
 }
 
-function hopeful(random: Random): Step[] {
-  const stay = rest(random, 50, 4_500);
+function hopefulSteps(random: Random): Step[] {
+  const stay = restStep(random, 50, 4_500);
   return random.pick<() => Step[]>([
-    () => [send(random.whole(1, 2_000)), stay, ...leave],
-    () => [send(random.whole(1, 2_000)), stay, { kind: 'reset' }],
-    () => [stay, ...leave],
-    () => [{ kind: 'pause' }, send(500), stay, { kind: 'close' }],
-    () => [send(random.whole(100_000, 600_000)), stay, ...leave],
+    () => [sendStep(random.integer(1, 2_000)), stay, ...CLOSE_STEPS],
+    () => [sendStep(random.integer(1, 2_000)), stay, { kind: 'reset' }],
+    () => [stay, ...CLOSE_STEPS],
+    () => [{ kind: 'pause' }, sendStep(500), stay, { kind: 'close' }],
+    () => [sendStep(random.integer(100_000, 600_000)), stay, ...CLOSE_STEPS],
   ])();
 }
 
 function goodHeader(random: Random): Buffer {
-  const text = `TCP4 192.0.2.${random.whole(1, 254)} 198.51.100.1 ${random.whole(1_024, 65_535)} 443`;
+  const text = `TCP4 192.0.2.${random.integer(1, 254)} 198.51.100.1 ${random.integer(1_024, 65_535)} 443`;
   if (random.chance(0.5)) return Buffer.from(`PROXY ${text}\r\n`);
-  const block = Buffer.from([192, 0, 2, random.whole(1, 254), 198, 51, 100, 1, random.whole(4, 255), 7, 1, 187]);
+  const block = Buffer.from([192, 0, 2, random.integer(1, 254), 198, 51, 100, 1, random.integer(4, 255), 7, 1, 187]);
   return Buffer.concat([Buffer.from('0d0a0d0a000d0a515549540a2111000c', 'hex'), block]);
 }
 
@@ -128,36 +133,38 @@ function badHeader(random: Random): Buffer {
 }
 
 /** Some never send the rest, and wait until they are thrown out. */
-function badEnding(random: Random): Step[] {
-  return random.pick<readonly Step[]>([leave, [rest(random, 1, 300), { kind: 'reset' }], [{ kind: 'ended' }]]).slice();
+function stepsAfterBadHeader(random: Random): Step[] {
+  return random
+    .pick<readonly Step[]>([CLOSE_STEPS, [restStep(random, 1, 300), { kind: 'reset' }], [{ kind: 'ended' }]])
+    .slice();
 }
 
-function header(bytes: Buffer): Step {
+function headerStep(bytes: Buffer): Step {
   return { kind: 'say', bytes, uncounted: true };
 }
 
 function garbage(random: Random): Buffer {
-  return Buffer.from(Array.from({ length: random.whole(1, 600) }, () => random.whole(0, 255)));
+  return Buffer.from(Array.from({ length: random.integer(1, 600) }, () => random.integer(0, 255)));
 }
 
-function inPieces(bytes: Buffer, random: Random): Step[] {
+function sayInPieces(bytes: Buffer, random: Random): Step[] {
   const steps: Step[] = [];
   for (let at = 0; at < bytes.length; ) {
-    const end = Math.min(bytes.length, at + random.whole(1, 60));
-    steps.push({ kind: 'say', bytes: bytes.subarray(at, end) }, rest(random, 1, 15));
+    const end = Math.min(bytes.length, at + random.integer(1, 60));
+    steps.push({ kind: 'say', bytes: bytes.subarray(at, end) }, restStep(random, 1, 15));
     at = end;
   }
   return steps;
 }
 
-function send(bytes: number): Step {
+function sendStep(bytes: number): Step {
   return { kind: 'send', bytes, chunk: 64 * 1024, gapMs: 0 };
 }
 
-function rest(random: Random, least: number, most: number): Step {
-  return { kind: 'rest', ms: random.whole(least, most) };
+function restStep(random: Random, least: number, most: number): Step {
+  return { kind: 'rest', ms: random.integer(least, most) };
 }
 
-function repeated(times: number, steps: () => Step[]): Step[] {
+function repeatSteps(times: number, steps: () => Step[]): Step[] {
   return Array.from({ length: times }, steps).flat();
 }

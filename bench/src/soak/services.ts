@@ -1,8 +1,8 @@
 // The Services of a soak: whose they are, what is asked of them, and what stands behind and in front of them.
 import type { EndpointBehaviour } from './endpoint-behaviour.ts';
-import type { Character } from './script.ts';
+import type { ClientProfile } from './script.ts';
 
-export const serviceNames = [
+export const SERVICE_NAMES = [
   'calm',
   'rough',
   'told',
@@ -16,7 +16,7 @@ export const serviceNames = [
   'deaf',
 ] as const;
 
-export type ServiceName = (typeof serviceNames)[number];
+export type ServiceName = (typeof SERVICE_NAMES)[number];
 
 export type ServicePlan = {
   readonly namespace: string;
@@ -24,7 +24,7 @@ export type ServicePlan = {
   readonly annotations: Readonly<Record<string, string>>;
   /** At addresses of their own and one port; `refuse` has no listener, `deaf` one that takes nothing. */
   readonly endpoints: readonly (EndpointBehaviour | 'refuse' | 'deaf')[];
-  readonly character: Character;
+  readonly clientProfile: ClientProfile;
   /** How often a new client comes here, beside the others. */
   readonly weight: number;
   /**
@@ -34,31 +34,31 @@ export type ServicePlan = {
   readonly isEcho: boolean;
 };
 
-export const sealedHost = 'sealed.example.com';
+export const PASSTHROUGH_HOST = 'sealed.example.com';
 
-const echoes = ['echo', 'echo'] as const;
+const TWO_ECHOES = ['echo', 'echo'] as const;
 
-export const services: Readonly<Record<ServiceName, ServicePlan>> = {
-  calm: plan('shop', { weight: 6 }),
-  rough: plan('shop', { character: 'rough', weight: 6 }),
-  told: plan('shop', {
+export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
+  calm: servicePlan('shop', { weight: 6 }),
+  rough: servicePlan('shop', { clientProfile: 'rough', weight: 6 }),
+  told: servicePlan('shop', {
     annotations: { 'proxy-protocol': 'v2' },
     endpoints: ['told-echo', 'told-echo'],
-    character: 'rough',
+    clientProfile: 'rough',
     weight: 3,
   }),
-  sealed: plan('shop', {
-    annotations: { 'tls-passthrough': 'true', hosts: `${sealedHost},*.many.example.com` },
-    character: 'sealed',
+  sealed: servicePlan('shop', {
+    annotations: { 'tls-passthrough': 'true', hosts: `${PASSTHROUGH_HOST},*.many.example.com` },
+    clientProfile: 'sealed',
     weight: 4,
   }),
-  datagrams: plan('shop', {
+  datagrams: servicePlan('shop', {
     protocol: 'UDP',
     annotations: { 'idle-timeout': '3s', 'max-connections': '100', 'in-bits-per-second': '2M' },
     endpoints: ['datagrams', 'datagrams'],
     weight: 0,
   }),
-  limited: plan('game', {
+  limited: servicePlan('game', {
     annotations: {
       algorithm: 'round-robin',
       'max-connections': '40',
@@ -68,13 +68,13 @@ export const services: Readonly<Record<ServiceName, ServicePlan>> = {
     },
     weight: 4,
   }),
-  coming: plan('game', {
+  coming: servicePlan('game', {
     annotations: { 'drain-timeout': '2s', 'connect-timeout': '1s' },
     endpoints: ['echo', 'echo', 'echo', 'echo'],
     weight: 4,
   }),
-  paused: plan('play', { character: 'rough', weight: 3 }),
-  faults: plan('play', {
+  paused: servicePlan('play', { clientProfile: 'rough', weight: 3 }),
+  faults: servicePlan('play', {
     annotations: { algorithm: 'random', 'idle-timeout': '3s' },
     endpoints: [
       'hang',
@@ -87,25 +87,26 @@ export const services: Readonly<Record<ServiceName, ServicePlan>> = {
       'never-read',
       'refuse',
     ],
-    character: 'hopeful',
+    clientProfile: 'hopeful',
     weight: 6,
     isEcho: false,
   }),
-  refused: plan('play', { endpoints: ['refuse', 'refuse'], character: 'hopeful', weight: 1, isEcho: false }),
-  deaf: plan('play', {
+  refused: servicePlan('play', { endpoints: ['refuse', 'refuse'], clientProfile: 'hopeful', weight: 1, isEcho: false }),
+  deaf: servicePlan('play', {
     annotations: { 'connect-timeout': '1s' },
     endpoints: ['deaf'],
-    character: 'hopeful',
+    clientProfile: 'hopeful',
     weight: 1,
     isEcho: false,
   }),
 };
 
 /** Of the namespace `game`; roomy enough for the usual load, and not for a flood. */
-export const gameLimits = 'connections: 80, newConnectionsPerSecond: 30, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
+export const TENANT_LIMITS =
+  'connections: 80, newConnectionsPerSecond: 30, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
 
 /** Outcomes of connections and datagrams that were refused before they were given to the Service: it has no connection more. */
-export const refusals: readonly string[] = [
+export const REFUSED_OUTCOMES: readonly string[] = [
   'no-listener',
   'source-range',
   'connection-limit',
@@ -119,13 +120,13 @@ export const refusals: readonly string[] = [
   'client-gone',
 ];
 
-function plan(namespace: string, own: Partial<ServicePlan>): ServicePlan {
+function servicePlan(namespace: string, own: Partial<ServicePlan>): ServicePlan {
   return {
     namespace,
     protocol: 'TCP',
     annotations: {},
-    endpoints: echoes,
-    character: 'calm',
+    endpoints: TWO_ECHOES,
+    clientProfile: 'calm',
     weight: 1,
     isEcho: true,
     ...own,

@@ -1,11 +1,11 @@
 import { markdownTable } from '../report/markdown.ts';
-import { type AtRest, heldBytes, type Reading, residentBytes } from './reading.ts';
-import { residentKindNames } from './resident-kinds.ts';
-import { type ServiceName, serviceNames } from './services.ts';
+import { type ResourceUsage, residentBytes, type SoakResult, usedBytes } from './reading.ts';
+import { MEMORY_KINDS } from './resident-kinds.ts';
+import { SERVICE_NAMES, type ServiceName } from './services.ts';
 
 /** What was read, as tables. */
-export function summaryFor(
-  reading: Reading,
+export function formatSoakResult(
+  reading: SoakResult,
   {
     minutes,
     born,
@@ -19,49 +19,49 @@ export function summaryFor(
     '',
     ...markdownTable([
       ['Service', 'clients connected', 'never seen', 'given', 'outcomes', 'received', 'sent', 'how clients ended'],
-      ...serviceNames.map((name) => rowOf(name, reading)),
+      ...SERVICE_NAMES.map((name) => serviceRow(name, reading)),
     ]),
     '',
-    ...markdownTable(atRestRows(reading)),
+    ...markdownTable(resourceUsageRows(reading)),
     '',
   ].join('\n');
 }
 
-function rowOf(name: ServiceName, { view, ledger, tallies, datagrams }: Reading): string[] {
-  const { established, ends } = tallies[name];
+function serviceRow(name: ServiceName, { view, ledger, clientTotals, datagramTotals }: SoakResult): string[] {
+  const { established, clientOutcomes } = clientTotals[name];
   const outcomes = view.services.find((service) => service.name === name)?.outcomes ?? {};
   const metered = ledger[name];
   const isDatagrams = name === 'datagrams';
   return [
     name,
-    String(isDatagrams ? datagrams.sockets : established),
+    String(isDatagrams ? datagramTotals.sockets : established),
     isDatagrams ? '' : String(established - Object.values(outcomes).reduce((sum, each) => sum + each, 0)),
     String(metered?.connections ?? ''),
-    inWords(outcomes),
+    formatCounts(outcomes),
     String(metered?.receivedBytes ?? ''),
     String(metered?.sentBytes ?? ''),
-    isDatagrams ? `answered ${datagrams.answered}` : inWords(ends),
+    isDatagrams ? `answered ${datagramTotals.answered}` : formatCounts(clientOutcomes),
   ];
 }
 
-function atRestRows({ before, after }: Reading): string[][] {
+function resourceUsageRows({ before, after }: SoakResult): string[][] {
   const kinds = [...new Set([...Object.keys(before.files), ...Object.keys(after.files)])].sort();
   const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
-  const both = (read: (rest: AtRest) => number): string[] => [mib(read(before)), mib(read(after))];
+  const both = (read: (rest: ResourceUsage) => number): string[] => [mib(read(before)), mib(read(after))];
   return [
     ['at rest', 'before', 'after'],
     ['resident memory', ...both((rest) => residentBytes(rest))],
-    ...residentKindNames.map((kind) => [`of it: ${kind}`, ...both(({ residentKiB }) => residentKiB[kind] * 1024)]),
+    ...MEMORY_KINDS.map((kind) => [`of it: ${kind}`, ...both(({ residentKiB }) => residentKiB[kind] * 1024)]),
     ['in malloc: in use', ...both(({ malloc }) => malloc.used)],
     ['in malloc: free', ...both(({ malloc }) => malloc.free)],
-    ['resident but for what malloc has free', ...both((rest) => heldBytes(rest))],
+    ['resident but for what malloc has free', ...both((rest) => usedBytes(rest))],
     ['heap of the main thread', ...both(({ heapBytes }) => heapBytes.main)],
     ['heaps of the workers', ...both(({ heapBytes }) => heapBytes.workers)],
     ...kinds.map((kind) => [`descriptors: ${kind}`, String(before.files[kind] ?? 0), String(after.files[kind] ?? 0)]),
   ];
 }
 
-function inWords(counts: Readonly<Record<string, number>>): string {
+function formatCounts(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([what, count]) => `${what} ${count}`)

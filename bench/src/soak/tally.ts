@@ -1,5 +1,5 @@
 /** How a connection ended for the client that had it. */
-export type End =
+export type ClientOutcome =
   /** It said all that it wanted, and FIN went both ways; from an echo all came back. */
   | 'clean'
   /** It ended it itself, by RST or with bytes unread. */
@@ -13,19 +13,19 @@ export type End =
   /** A byte was not the one that was due. */
   | 'foreign';
 
-export type Played = {
-  readonly end: End;
+export type ClientResult = {
+  readonly end: ClientOutcome;
   /** Given to the kernel at the most, without what the proxy takes for itself. */
   readonly sent: number;
   readonly read: number;
 };
 
 /** What the clients of a Service know. */
-export type Tally = {
+export type ClientTotals = {
   established: number;
   /** The kernel said that nobody listens. */
-  unconnected: number;
-  ends: Record<End, number>;
+  connectFailures: number;
+  clientOutcomes: Record<ClientOutcome, number>;
   /** Of those that ended clean. */
   cleanSent: number;
   cleanRead: number;
@@ -33,20 +33,29 @@ export type Tally = {
   otherSent: number;
   otherRead: number;
   /** Reset without a byte while listeners or workers were being closed: perhaps the proxy never saw them. */
-  unseen: number;
+  possiblyUnseen: number;
 };
 
-export function emptyTally(): Tally {
-  const ends = { clean: 0, left: 0, reset: 0, cut: 0, stuck: 0, foreign: 0 };
-  return { established: 0, unconnected: 0, ends, cleanSent: 0, cleanRead: 0, otherSent: 0, otherRead: 0, unseen: 0 };
+export function emptyClientTotals(): ClientTotals {
+  const clientOutcomes = { clean: 0, left: 0, reset: 0, cut: 0, stuck: 0, foreign: 0 };
+  return {
+    established: 0,
+    connectFailures: 0,
+    clientOutcomes,
+    cleanSent: 0,
+    cleanRead: 0,
+    otherSent: 0,
+    otherRead: 0,
+    possiblyUnseen: 0,
+  };
 }
 
-export function count(
-  tally: Tally,
-  { end, sent, read }: Played,
+export function addClientResult(
+  tally: ClientTotals,
+  { end, sent, read }: ClientResult,
   { isDisturbed }: { readonly isDisturbed: boolean },
 ): void {
-  tally.ends[end]++;
+  tally.clientOutcomes[end]++;
   if (end === 'clean') {
     tally.cleanSent += sent;
     tally.cleanRead += read;
@@ -54,5 +63,5 @@ export function count(
   }
   tally.otherSent += sent;
   tally.otherRead += read;
-  if (isDisturbed && read === 0 && end !== 'stuck') tally.unseen++;
+  if (isDisturbed && read === 0 && end !== 'stuck') tally.possiblyUnseen++;
 }

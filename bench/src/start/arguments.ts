@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { wholeOption, wholeOptions } from '../option-values.ts';
+import { parseIntegerListOption, parseIntegerOption } from '../option-values.ts';
 
 export type StartOptions = {
   /** Of the fleet. */
@@ -13,9 +13,9 @@ export type StartOptions = {
 };
 
 /** One of a hundred nodes, one of three, and one of two, which serve all of them. */
-export const startDefaults = { services: 10_000, here: [200, 6_670, 10_000], rounds: 5 } as const;
+export const START_DEFAULTS = { services: 10_000, here: [200, 6_670, 10_000], rounds: 5 } as const;
 
-const ranges = {
+const OPTION_RANGES = {
   services: { least: 1, most: 10_000 },
   here: { least: 1, most: 10_000 },
   rounds: { least: 1, most: 100 },
@@ -30,21 +30,25 @@ export function parseStartArguments(
     allowPositionals: true,
     options: {
       help: { type: 'boolean', short: 'h' },
-      services: { type: 'string', default: String(startDefaults.services) },
-      here: { type: 'string', default: startDefaults.here.join(',') },
-      rounds: { type: 'string', default: String(startDefaults.rounds) },
+      services: { type: 'string', default: String(START_DEFAULTS.services) },
+      here: { type: 'string', default: START_DEFAULTS.here.join(',') },
+      rounds: { type: 'string', default: String(START_DEFAULTS.rounds) },
       profile: { type: 'string' },
     },
   });
   if (values.help) return { kind: 'help' };
   if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
-  const services = wholeOption('services', values.services, ranges.services);
+  const services = parseIntegerOption('services', values.services, OPTION_RANGES.services);
   return {
     kind: 'start',
     options: {
       services,
-      here: [...new Set(wholeOptions('here', values.here, ranges.here).map((each) => Math.min(each, services)))],
-      rounds: wholeOption('rounds', values.rounds, ranges.rounds),
+      here: [
+        ...new Set(
+          parseIntegerListOption('here', values.here, OPTION_RANGES.here).map((each) => Math.min(each, services)),
+        ),
+      ],
+      rounds: parseIntegerOption('rounds', values.rounds, OPTION_RANGES.rounds),
       ...(values.profile === undefined ? {} : { profile: values.profile }),
     },
   };

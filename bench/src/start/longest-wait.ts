@@ -1,14 +1,14 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sameTime } from '../control/same-time.ts';
+import { monotonicMs } from '../control/same-time.ts';
 
-const eachMs = 5;
+const PROBE_INTERVAL_MS = 5;
 
 /**
  * How long the main thread of a process keeps somebody waiting at most, while `work` goes on: what a short question costs, asked again
  * and again on a connection of its own.
  */
-export async function longestWait<T>(
+export async function measureMaxResponseTime<T>(
   admin: string,
   work: () => Promise<T>,
 ): Promise<{ readonly ms: number; readonly value: T }> {
@@ -20,10 +20,10 @@ export async function longestWait<T>(
   try {
     let ms = 0;
     do {
-      const askedAt = sameTime();
-      await ask(admin, agent);
-      ms = Math.max(ms, sameTime() - askedAt);
-      await pause(eachMs);
+      const askedAt = monotonicMs();
+      await probeHealth(admin, agent);
+      ms = Math.max(ms, monotonicMs() - askedAt);
+      await pause(PROBE_INTERVAL_MS);
     } while (!isOver);
     return { ms, value: await working };
   } finally {
@@ -32,7 +32,7 @@ export async function longestWait<T>(
   }
 }
 
-function ask(admin: string, agent: Agent): Promise<void> {
+function probeHealth(admin: string, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     get(`http://${admin}/healthz`, { agent }, (response) => {
       response.resume();

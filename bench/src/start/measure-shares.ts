@@ -1,7 +1,7 @@
-import { type ShareOptions, StartShare } from './measure-start.ts';
-import type { StartRow } from './start-result.ts';
+import { PublishedFleet, type PublishedFleetOptions } from './measure-start.ts';
+import type { ProxyStartRow } from './start-result.ts';
 
-export type MeasureSharesOptions = Omit<ShareOptions, 'here'> & {
+export type MeasureStartsOptions = Omit<PublishedFleetOptions, 'here'> & {
   readonly here: readonly number[];
   readonly rounds: number;
   readonly signal: AbortSignal;
@@ -12,10 +12,12 @@ export type MeasureSharesOptions = Omit<ShareOptions, 'here'> & {
  * Starts of a proxy for each share of the Services, one of each in every round: what else the machine does for some seconds then befalls
  * all of them. A share whose start is not valid is told, and not started again.
  */
-export async function measureShares(options: MeasureSharesOptions): Promise<{ rows: StartRow[]; failures: string[] }> {
+export async function measureStarts(
+  options: MeasureStartsOptions,
+): Promise<{ rows: ProxyStartRow[]; failures: string[] }> {
   const { here: wanted, rounds, signal, say, ...common } = options;
-  const shares = new Map<number, StartShare>();
-  const rows: StartRow[] = [];
+  const shares = new Map<number, PublishedFleet>();
+  const rows: ProxyStartRow[] = [];
   const failures: string[] = [];
   const attempt = async (here: number, work: () => Promise<void>): Promise<void> => {
     if (signal.aborted) return;
@@ -28,15 +30,15 @@ export async function measureShares(options: MeasureSharesOptions): Promise<{ ro
   };
 
   for (const here of wanted) {
-    await attempt(here, async () => void shares.set(here, await StartShare.publish({ ...common, here })));
+    await attempt(here, async () => void shares.set(here, await PublishedFleet.publish({ ...common, here })));
   }
   for (let round = 1; round < rounds; round++) {
-    for (const [here, share] of shares) await attempt(here, () => share.start());
+    for (const [here, share] of shares) await attempt(here, () => share.startProxy());
     say(`${round} of ${rounds} starts of each`);
   }
   for (const [here, share] of shares) {
     await attempt(here, async () => {
-      const row = await share.startAndScrape();
+      const row = await share.startAndScrapeProxy();
       rows.push(row);
       say(
         `${row.here} Services here: served after ${row.starts.map(({ servingMs }) => servingMs.toFixed(0)).join(', ')} ms`,

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Answering } from '../control/calls.ts';
-import { peakKiB } from '../control/own-memory.ts';
-import { sameTime } from '../control/same-time.ts';
+import { RpcProcess } from '../control/calls.ts';
+import { peakResidentKiB } from '../control/own-memory.ts';
+import { monotonicMs } from '../control/same-time.ts';
 import { cpuTimeOf } from '../measure/cpu-time.ts';
 import { descriptorLimit } from '../measure/descriptors.ts';
-import { queuedMsOf } from '../measure/queued-time.ts';
-import { longestWait } from './longest-wait.ts';
-import type { PublisherCalls } from './publisher-process.ts';
+import { runQueueMsOf } from '../measure/queued-time.ts';
+import { measureMaxResponseTime } from './longest-wait.ts';
+import type { PublisherRpc } from './publisher-process.ts';
 import type { StartLayout } from './start-cluster.ts';
-import type { ScrapeReading, StartReading, StartRow } from './start-result.ts';
-import { type StartedProxy, startProxy } from './started-proxy.ts';
+import type { ProxyStartReading, ProxyStartRow, ScrapeReading } from './start-result.ts';
+import { type ServingProxy, startProxyUntilServing } from './started-proxy.ts';
 
-export const workers = 2;
+export const WORKERS = 2;
 
-export type ShareOptions = {
+export type PublishedFleetOptions = {
   readonly redis: string;
   /** The proxy's. */
   readonly program: string;
@@ -23,57 +23,68 @@ export type ShareOptions = {
   readonly profile?: string | undefined;
 };
 
-const publisher = new URL('publisher-process.ts', import.meta.url);
-const forEverythingElse = 600;
-const scrapes = 5;
+const PUBLISHER_PROGRAM = new URL('publisher-process.ts', import.meta.url);
+const RESERVED_DESCRIPTORS = 600;
+const SCRAPES = 5;
 /** What a start has left behind is over by then: the first heartbeats, and garbage. */
-const restMs = 5_000;
+const REST_MS = 5_000;
 
 /** A fleet with a node that serves so many of the Services, published already. */
-export class StartShare {
-  readonly #options: ShareOptions;
+export class PublishedFleet {
+  readonly #options: PublishedFleetOptions;
   readonly #fleet = `bench-${randomUUID().slice(0, 8)}`;
   readonly #node = { name: 'start-1', address: `127.93.${2 + (process.pid % 250)}.1` };
-  readonly #starts: StartReading[] = [];
-  #size = { entries: 0, listeners: 0 };
+  readonly #startReadings: ProxyStartReading[] = [];
+  #tableSize = { entries: 0, listeners: 0 };
 
-  private constructor(options: ShareOptions) {
+  private constructor(options: PublishedFleetOptions) {
     this.#options = options;
   }
 
-  static async publish(options: ShareOptions): Promise<StartShare> {
+  static async publish(options: PublishedFleetOptions): Promise<PublishedFleet> {
     const { redis, services, here } = options;
-    const share = new StartShare(options);
-    share.#size = await publish(redis, share.#fleet, { services, here: mostHere(here), node: share.#node });
+    const share = new PublishedFleet(options);
+    share.#tableSize = await publishTable(redis, share.#fleet, {
+      services,
+      here: maxServicesOnNode(here),
+      node: share.#node,
+    });
     return share;
   }
 
   /** Throws when the proxy does not listen for all of them. */
-  async start(): Promise<void> {
-    await using _proxy = await this.#start();
+  async startProxy(): Promise<void> {
+    await using _proxy = await this.#startAndVerify();
   }
 
   /** Once more, and then scrapes. */
-  async startAndScrape(): Promise<StartRow> {
-    await using proxy = await this.#start();
-    await pause(restMs);
-    const rest = await longestWait(proxy.admin, () => pause(restMs));
+  async startAndScrapeProxy(): Promise<ProxyStartRow> {
+    await using proxy = await this.#startAndVerify();
+    await pause(REST_MS);
+    const rest = await measureMaxResponseTime(proxy.admin, () => pause(REST_MS));
     const read: ScrapeReading[] = [];
-    for (let nth = 0; nth < scrapes; nth++) read.push(await scrape(proxy.admin));
-    const { entries, listeners } = this.#size;
+    for (let nth = 0; nth < SCRAPES; nth++) read.push(await scrape(proxy.admin));
+    const { entries, listeners } = this.#tableSize;
     const { here: wanted } = this.#options;
-    return { entries, here: listeners, wanted, starts: this.#starts, scrapes: read, restMs: rest.ms };
+    return { entries, here: listeners, wanted, starts: this.#startReadings, scrapes: read, restMs: rest.ms };
   }
 
-  async #start(): Promise<StartedProxy> {
+  async #startAndVerify(): Promise<ServingProxy> {
     const { program, redis, profile } = this.#options;
-    const proxy = await startProxy({ program, redis, fleet: this.#fleet, node: this.#node.name, workers, profile });
+    const proxy = await startProxyUntilServing({
+      program,
+      redis,
+      fleet: this.#fleet,
+      node: this.#node.name,
+      workers: WORKERS,
+      profile,
+    });
     try {
       const { userMs, systemMs } = cpuTimeOf(proxy.pid);
       const cpuMs = userMs + systemMs;
-      const queuedMs = queuedMsOf(proxy.pid);
-      this.#starts.push({ servingMs: proxy.servingMs, cpuMs, queuedMs, peakKiB: peakKiB(proxy.pid) });
-      await prove(proxy, this.#size.listeners);
+      const queuedMs = runQueueMsOf(proxy.pid);
+      this.#startReadings.push({ servingMs: proxy.servingMs, cpuMs, queuedMs, peakKiB: peakResidentKiB(proxy.pid) });
+      await verifyListeners(proxy, this.#tableSize.listeners);
       return proxy;
     } catch (error) {
       await proxy[Symbol.asyncDispose]();
@@ -83,30 +94,30 @@ export class StartShare {
 }
 
 /** Each worker has a descriptor for each listener. */
-function mostHere(wanted: number): number {
-  const most = Math.floor((descriptorLimit() - forEverythingElse) / workers / 10) * 10;
+function maxServicesOnNode(wanted: number): number {
+  const most = Math.floor((descriptorLimit() - RESERVED_DESCRIPTORS) / WORKERS / 10) * 10;
   return Math.min(wanted, most);
 }
 
-async function publish(redis: string, fleet: string, layout: StartLayout) {
-  await using controller = new Answering<PublisherCalls>(publisher, [redis, fleet, JSON.stringify(layout)]);
+async function publishTable(redis: string, fleet: string, layout: StartLayout) {
+  await using controller = new RpcProcess<PublisherRpc>(PUBLISHER_PROGRAM, [redis, fleet, JSON.stringify(layout)]);
   return await controller.call('publish');
 }
 
-type SelfView = { readonly listeners: readonly { readonly listening: boolean }[] };
+type ListenersView = { readonly listeners: readonly { readonly listening: boolean }[] };
 
 /** Throws unless all of them are listened to. */
-async function prove({ admin }: StartedProxy, listeners: number): Promise<void> {
-  const view = (await (await fetch(`http://${admin}/debug/listeners`)).json()) as SelfView;
+async function verifyListeners({ admin }: ServingProxy, listeners: number): Promise<void> {
+  const view = (await (await fetch(`http://${admin}/debug/listeners`)).json()) as ListenersView;
   const open = view.listeners.filter(({ listening }) => listening).length;
   if (open !== listeners) throw new Error(`the proxy listens at ${open} of ${listeners} listeners`);
 }
 
 async function scrape(admin: string): Promise<ScrapeReading> {
-  const beganAt = sameTime();
-  const { ms: waitMs, value } = await longestWait(admin, async () => {
+  const beganAt = monotonicMs();
+  const { ms: waitMs, value } = await measureMaxResponseTime(admin, async () => {
     const text = await (await fetch(`http://${admin}/metrics`)).text();
-    return { bytes: Buffer.byteLength(text), ms: sameTime() - beganAt };
+    return { bytes: Buffer.byteLength(text), ms: monotonicMs() - beganAt };
   });
   return { ...value, waitMs };
 }

@@ -3,12 +3,12 @@ import { startController } from '@weir/controller';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore } from '@weir/store';
-import { answer } from '../control/calls.ts';
-import { clusterSettings } from '../control/cluster.ts';
-import { EditedSource } from '../control/edited-source.ts';
+import { serveRpc } from '../control/calls.ts';
+import { IN_MEMORY_CLUSTER_SETTINGS } from '../control/cluster.ts';
+import { InMemorySource } from '../control/edited-source.ts';
 import { type StartLayout, startCluster } from './start-cluster.ts';
 
-export type PublisherCalls = {
+export type PublisherRpc = {
   /** Returns how large the table is, and how many listeners of it the node of the layout has. */
   publish(): Promise<{ readonly entries: number; readonly listeners: number }>;
 };
@@ -17,11 +17,17 @@ const [url = '', fleet = '', text = ''] = process.argv.slice(2);
 const layout = JSON.parse(text) as StartLayout;
 const log = silentLogger();
 
-answer<PublisherCalls>({
+serveRpc<PublisherRpc>({
   async publish() {
-    const source = new EditedSource(startCluster(layout));
+    const source = new InMemorySource(startCluster(layout));
     const store = await openRedisStore({ url, fleet, log });
-    const controller = startController({ source, store, settings: clusterSettings, log, clock: systemClock });
+    const controller = startController({
+      source,
+      store,
+      settings: IN_MEMORY_CLUSTER_SETTINGS,
+      log,
+      clock: systemClock,
+    });
     await controller.idle();
     const refused = controller.problems()[0];
     if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);

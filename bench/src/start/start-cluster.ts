@@ -1,7 +1,7 @@
 import type { SourceSnapshot } from '@weir/controller';
 import type { NodeObject, TenantPolicyObject } from '@weir/model';
-import { OPEN_POLICY } from '@weir/model';
-import { clusterOf } from '../control/cluster.ts';
+import { UNRESTRICTED_POLICY } from '@weir/model';
+import { inMemoryCluster } from '../control/cluster.ts';
 
 export type StartLayout = {
   readonly services: number;
@@ -10,22 +10,22 @@ export type StartLayout = {
   readonly node: { readonly name: string; readonly address: string };
 };
 
-const elsewhere = 'elsewhere';
+const OTHER_POOL = 'elsewhere';
 
 /** The cluster of `control`, on four nodes: the first two serve the tenants that are here, the others those that are not. */
 export function startCluster({ services, here, node }: StartLayout): SourceSnapshot {
-  const cluster = clusterOf(services);
+  const cluster = inMemoryCluster(services);
   const tenantsHere = Math.ceil((here * cluster.namespaces.length) / services);
   return {
     ...cluster,
     namespaces: cluster.namespaces.map((each, index) =>
-      index < tenantsHere ? each : { ...each, labels: { pool: elsewhere } },
+      index < tenantsHere ? each : { ...each, labels: { pool: OTHER_POOL } },
     ),
     nodes: [
       nodeFor(node.name, { address: node.address }),
       nodeFor('other-1', { address: '192.168.0.1' }),
-      nodeFor('other-2', { address: '192.168.0.2', pool: elsewhere }),
-      nodeFor('other-3', { address: '192.168.0.3', pool: elsewhere }),
+      nodeFor('other-2', { address: '192.168.0.2', pool: OTHER_POOL }),
+      nodeFor('other-3', { address: '192.168.0.3', pool: OTHER_POOL }),
     ],
     policies: [policy()],
   };
@@ -33,18 +33,18 @@ export function startCluster({ services, here, node }: StartLayout): SourceSnaps
 
 function policy(): TenantPolicyObject {
   return {
-    ...meta(elsewhere),
+    ...objectMeta(OTHER_POOL),
     spec: {
-      ...OPEN_POLICY,
-      namespaceSelector: { matchLabels: { pool: elsewhere }, matchExpressions: [] },
-      grants: { ...OPEN_POLICY.grants, pools: [elsewhere] },
+      ...UNRESTRICTED_POLICY,
+      namespaceSelector: { matchLabels: { pool: OTHER_POOL }, matchExpressions: [] },
+      grants: { ...UNRESTRICTED_POLICY.grants, pools: [OTHER_POOL] },
     },
   };
 }
 
 function nodeFor(name: string, { address, pool }: { readonly address: string; readonly pool?: string }): NodeObject {
   return {
-    ...meta(name),
+    ...objectMeta(name),
     labels: { role: 'loadbalancer', ...(pool === undefined ? {} : { 'weir.dev/pool': pool }) },
     internalIPs: [address],
     externalIPs: [],
@@ -52,6 +52,6 @@ function nodeFor(name: string, { address, pool }: { readonly address: string; re
   };
 }
 
-function meta(name: string) {
+function objectMeta(name: string) {
   return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null };
 }

@@ -1,11 +1,11 @@
-import type { RunFacts } from '../report/run-facts.ts';
-export type StartResult = RunFacts & {
+import type { RunMetadata } from '../report/run-facts.ts';
+export type StartResult = RunMetadata & {
   readonly services: number;
   readonly workers: number;
-  readonly rows: readonly StartRow[];
+  readonly rows: readonly ProxyStartRow[];
 };
 
-export type StartRow = {
+export type ProxyStartRow = {
   /** Of the table. */
   readonly entries: number;
   /** Services of the node, each with one listener. */
@@ -13,14 +13,14 @@ export type StartRow = {
   /** As many were asked for; fewer: this machine has not the descriptors. */
   readonly wanted: number;
   /** Each of a process of its own. */
-  readonly starts: readonly StartReading[];
+  readonly starts: readonly ProxyStartReading[];
   /** Of the last of them, at rest. */
   readonly scrapes: readonly ScrapeReading[];
   /** The longest that somebody waited for its main thread, in milliseconds, while nothing but heartbeats went on. */
   readonly restMs: number;
 };
 
-export type StartReading = {
+export type ProxyStartReading = {
   /** From the start of the process until each listener is open at all workers. */
   readonly servingMs: number;
   /** CPU time of all threads until then. */

@@ -1,14 +1,14 @@
 import { freePort, spawnProcess } from '@weir/testkit';
-import { sameTime } from '../control/same-time.ts';
+import { monotonicMs } from '../control/same-time.ts';
 
-export type StartedProxy = AsyncDisposable & {
+export type ServingProxy = AsyncDisposable & {
   readonly pid: number;
   readonly admin: string;
   /** From the start of the process until it said that each listener of its first table is open at all workers. */
   readonly servingMs: number;
 };
 
-export type ProxyOptions = {
+export type ServingProxyOptions = {
   readonly program: string;
   readonly redis: string;
   readonly fleet: string;
@@ -18,13 +18,13 @@ export type ProxyOptions = {
   readonly profile?: string | undefined;
 };
 
-const longestMs = 120_000;
+const PROXY_SERVING_TIMEOUT_MS = 120_000;
 
-export async function startProxy(options: ProxyOptions): Promise<StartedProxy> {
+export async function startProxyUntilServing(options: ServingProxyOptions): Promise<ServingProxy> {
   const { program, redis, fleet, node, workers, profile } = options;
   const admin = `127.0.0.1:${await freePort()}`;
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const beganAt = sameTime();
+  const beganAt = monotonicMs();
   const proxy = await spawnProcess({
     command: process.execPath,
     args: [...profiling, program],
@@ -39,9 +39,9 @@ export async function startProxy(options: ProxyOptions): Promise<StartedProxy> {
     },
     name: `proxy ${node}`,
     readyWhen: /the first table is served/,
-    readyTimeoutMs: longestMs,
+    readyTimeoutMs: PROXY_SERVING_TIMEOUT_MS,
     mayExit: true,
   });
-  const servingMs = sameTime() - beganAt;
+  const servingMs = monotonicMs() - beganAt;
   return { pid: proxy.pid, admin, servingMs, [Symbol.asyncDispose]: () => proxy.close() };
 }

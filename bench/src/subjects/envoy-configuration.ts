@@ -1,23 +1,23 @@
-import { type BackendName, backendNames, type Ports } from './subject.ts';
+import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
-const extensions = 'type.googleapis.com/envoy.extensions.filters';
-const unlimited = 1_000_000_000;
+const FILTER_TYPE_PREFIX = 'type.googleapis.com/envoy.extensions.filters';
+const UNLIMITED = 1_000_000_000;
 
 /** One listener and one cluster of one endpoint for each backend, without an admin port. It sets TCP_NODELAY by itself. */
-export function envoyConfiguration(ports: Ports, backends: Ports): object {
+export function envoyConfiguration(ports: BackendPorts, backends: BackendPorts): object {
   return {
     static_resources: {
-      listeners: backendNames.map((name) =>
+      listeners: BACKEND_NAMES.map((name) =>
         name === 'datagrams' ? udpListener(name, ports) : tcpListener(name, ports),
       ),
-      clusters: backendNames.map((name) => clusterFor(name, backends[name])),
+      clusters: BACKEND_NAMES.map((name) => clusterFor(name, backends[name])),
     },
   };
 }
 
-function tcpListener(name: BackendName, ports: Ports): object {
+function tcpListener(name: BackendName, ports: BackendPorts): object {
   const proxy = {
-    '@type': `${extensions}.network.tcp_proxy.v3.TcpProxy`,
+    '@type': `${FILTER_TYPE_PREFIX}.network.tcp_proxy.v3.TcpProxy`,
     stat_prefix: name,
     cluster: name,
     idle_timeout: '600s',
@@ -30,10 +30,10 @@ function tcpListener(name: BackendName, ports: Ports): object {
   };
 }
 
-function udpListener(name: BackendName, ports: Ports): object {
-  const route = { '@type': `${extensions}.udp.udp_proxy.v3.Route`, cluster: name };
+function udpListener(name: BackendName, ports: BackendPorts): object {
+  const route = { '@type': `${FILTER_TYPE_PREFIX}.udp.udp_proxy.v3.Route`, cluster: name };
   const proxy = {
-    '@type': `${extensions}.udp.udp_proxy.v3.UdpProxyConfig`,
+    '@type': `${FILTER_TYPE_PREFIX}.udp.udp_proxy.v3.UdpProxyConfig`,
     stat_prefix: name,
     matcher: { on_no_match: { action: { name: 'route', typed_config: route } } },
     idle_timeout: '60s',
@@ -48,7 +48,7 @@ function udpListener(name: BackendName, ports: Ports): object {
 /** Its circuit breaker would refuse beyond 1,024 connections. */
 function clusterFor(name: BackendName, port: number): object {
   const endpoint = { endpoint: { address: addressFor(port, name === 'datagrams' ? 'UDP' : 'TCP') } };
-  const most = { max_connections: unlimited, max_pending_requests: unlimited, max_requests: unlimited };
+  const most = { max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED };
   return {
     name,
     type: 'STATIC',

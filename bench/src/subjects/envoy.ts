@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { envoyConfiguration } from './envoy-configuration.ts';
 import { freePorts } from './free-ports.ts';
-import type { Ports, Subject } from './subject.ts';
+import type { BackendPorts, Subject } from './subject.ts';
 
-export async function startEnvoy(backends: Ports): Promise<Subject> {
+export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-envoy'));
   const ports = await freePorts();

@@ -1,9 +1,9 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { freePort } from '@weir/testkit';
-import type { Ports } from './subject.ts';
+import type { BackendPorts } from './subject.ts';
 
-export async function freePorts(): Promise<Ports> {
+export async function freePorts(): Promise<BackendPorts> {
   return { answers: await freePort(), bulk: await freePort(), echo: await freePort(), datagrams: await freeUdpPort() };
 }
 

@@ -1,17 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { crowdFor, descriptorLimit } from '../measure/descriptors.ts';
+import { descriptorLimit, maxIdleConnections } from '../measure/descriptors.ts';
 import { freePorts } from './free-ports.ts';
-import type { Ports, Subject } from './subject.ts';
+import type { BackendPorts, Subject } from './subject.ts';
 
 /** One process of one thread in mode tcp; it may splice(2), which is at its best for bulk. */
-export async function startHaproxy(backends: Ports): Promise<Subject> {
+export async function startHaproxy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-haproxy'));
   const ports = await freePorts();
   const configuration = join(directory.path, 'haproxy.cfg');
-  writeFileSync(configuration, haproxyConfiguration({ ports, backends, connections: crowdFor(descriptorLimit()) }));
+  writeFileSync(
+    configuration,
+    haproxyConfiguration({ ports, backends, connections: maxIdleConnections(descriptorLimit()) }),
+  );
   const path = programPath('haproxy');
   const haproxy = cleanup.use(
     await spawnProcess({ command: path, args: ['-db', '-f', configuration], name: 'haproxy', mayExit: true }),
@@ -23,7 +26,7 @@ export async function startHaproxy(backends: Ports): Promise<Subject> {
     pid: haproxy.pid,
     output: haproxy.output,
     ports,
-    lacks: { datagrams: 'HAProxy relays no UDP' },
+    unsupported: { datagrams: 'HAProxy relays no UDP' },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
@@ -34,8 +37,8 @@ export function haproxyConfiguration({
   backends,
   connections,
 }: {
-  readonly ports: Ports;
-  readonly backends: Ports;
+  readonly ports: BackendPorts;
+  readonly backends: BackendPorts;
   readonly connections: number;
 }): string {
   return `

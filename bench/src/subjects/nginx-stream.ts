@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { freePorts } from './free-ports.ts';
-import { backendNames, type Ports, type Subject } from './subject.ts';
+import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
 
 /** The stream module; one process, which has no master beside it, so that its CPU time is all there is. */
-export async function startNginxStream(backends: Ports): Promise<Subject> {
+export async function startNginxStream(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx-stream'));
   const ports = await freePorts();
@@ -33,10 +33,10 @@ export function nginxStreamConfiguration({
   backends,
 }: {
   readonly directory: string;
-  readonly ports: Ports;
-  readonly backends: Ports;
+  readonly ports: BackendPorts;
+  readonly backends: BackendPorts;
 }): string {
-  const servers = backendNames.map((name) => {
+  const servers = BACKEND_NAMES.map((name) => {
     const how = name === 'datagrams' ? 'udp reuseport' : 'reuseport backlog=4096';
     return `  server { listen 127.0.0.1:${ports[name]} ${how}; proxy_pass 127.0.0.1:${backends[name]}; }`;
   });

@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
 import { freePorts } from './free-ports.ts';
-import type { Ports, Subject } from './subject.ts';
+import type { BackendPorts, Subject } from './subject.ts';
 
-const program = fileURLToPath(new URL('./pipe-proxy.ts', import.meta.url));
+const PIPE_PROGRAM = fileURLToPath(new URL('./pipe-proxy.ts', import.meta.url));
 
 /** What the least code gives on Node: no limits, no metering, no second endpoint to try. */
-export async function startPipe(backends: Ports): Promise<Subject> {
+export async function startPipe(backends: BackendPorts): Promise<Subject> {
   const ports = await freePorts();
   const routes = (['answers', 'bulk', 'echo'] as const).map((name) => `${ports[name]}:${backends[name]}`);
   const proxy = await spawnProcess({
     command: process.execPath,
-    args: [program, ...routes],
+    args: [PIPE_PROGRAM, ...routes],
     name: 'pipe-proxy',
     readyWhen: /^ready$/m,
     mayExit: true,
@@ -22,7 +22,7 @@ export async function startPipe(backends: Ports): Promise<Subject> {
     pid: proxy.pid,
     output: proxy.output,
     ports,
-    lacks: { datagrams: 'it has no pipe for datagrams' },
+    unsupported: { datagrams: 'it has no pipe for datagrams' },
     [Symbol.asyncDispose]: () => proxy.close(),
   };
 }

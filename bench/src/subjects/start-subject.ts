@@ -2,13 +2,13 @@ import { startEnvoy } from './envoy.ts';
 import { startHaproxy } from './haproxy.ts';
 import { startNginxStream } from './nginx-stream.ts';
 import { startPipe } from './pipe.ts';
-import type { Ports, Subject } from './subject.ts';
+import type { BackendPorts, Subject } from './subject.ts';
 import type { SubjectName } from './subject-name.ts';
 import { startWeir } from './weir.ts';
 
 export function startSubject(
   name: Exclude<SubjectName, 'direct'>,
-  backends: Ports,
+  backends: BackendPorts,
   options: { readonly profile?: string; readonly isInspected?: boolean } = {},
 ): Promise<Subject> {
   switch (name) {

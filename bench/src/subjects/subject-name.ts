@@ -1,11 +1,11 @@
 /** Who may be asked to take part. */
-export const subjectNames = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
+export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
 
-export type ChosenName = (typeof subjectNames)[number];
+export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
 
 /** Those that a scenario adds by itself; `direct`: nobody in between. */
-export type SubjectName = ChosenName | 'weir-limits' | 'weir-2-workers' | 'direct';
+export type SubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers' | 'direct';
 
-export function isSubjectName(name: string): name is ChosenName {
-  return (subjectNames as readonly string[]).includes(name);
+export function isSelectableSubject(name: string): name is SelectableSubjectName {
+  return (SELECTABLE_SUBJECTS as readonly string[]).includes(name);
 }

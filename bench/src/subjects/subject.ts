@@ -7,13 +7,13 @@ export type Subject = AsyncDisposable & {
   readonly description: string;
   readonly pid: number;
   /** Its ports at 127.0.0.1. */
-  readonly ports: Ports;
+  readonly ports: BackendPorts;
   /** What it has printed, for messages. */
   readonly output?: () => string;
   /** Gives back memory that nobody refers to. Absent: it keeps none. */
   readonly collectGarbage?: () => Promise<void>;
   /** What it does not relay, and why, in words. */
-  readonly lacks?: Readonly<Partial<Record<BackendName, string>>>;
+  readonly unsupported?: Readonly<Partial<Record<BackendName, string>>>;
   /** What its own ledger says that it has relayed so far. Absent: it keeps none. */
   readonly ledger?: () => Promise<Ledger>;
 };
@@ -22,15 +22,15 @@ export type Subject = AsyncDisposable & {
  * `answers`: a small HTTP answer per request. `bulk`: a stream for as long as asked. `echo`: TCP, and `datagrams`: UDP, what is
  * sent comes back.
  */
-export const backendNames = ['answers', 'bulk', 'echo', 'datagrams'] as const;
+export const BACKEND_NAMES = ['answers', 'bulk', 'echo', 'datagrams'] as const;
 
-export type BackendName = (typeof backendNames)[number];
+export type BackendName = (typeof BACKEND_NAMES)[number];
 
-export type Ports = Readonly<Record<BackendName, number>>;
+export type BackendPorts = Readonly<Record<BackendName, number>>;
 
-export type Ledger = Readonly<Record<BackendName, Metered>>;
+export type Ledger = Readonly<Record<BackendName, TrafficTotals>>;
 
-export type Metered = {
+export type TrafficTotals = {
   readonly receivedBytes: number;
   readonly sentBytes: number;
   readonly connections: number;
@@ -38,5 +38,5 @@ export type Metered = {
 
 /** A record with one value per backend. */
 export function perBackend<T>(value: (name: BackendName) => T): Record<BackendName, T> {
-  return Object.fromEntries(backendNames.map((name) => [name, value(name)])) as Record<BackendName, T>;
+  return Object.fromEntries(BACKEND_NAMES.map((name) => [name, value(name)])) as Record<BackendName, T>;
 }

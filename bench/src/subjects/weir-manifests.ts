@@ -1,13 +1,13 @@
-import { serviceText } from '../service-text.ts';
-import { type BackendName, backendNames, type Ports } from './subject.ts';
+import { serviceManifest } from '../service-text.ts';
+import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
 /**
  * Limits of the tenant that takes the load. `roomy`: set and counted, too high to act. `tight`: a tenth of what a flood asks for, or
  * less.
  */
-export type Limits = 'none' | 'roomy' | 'tight';
+export type LimitProfile = 'none' | 'roomy' | 'tight';
 
-export const tightLimits = {
+export const TIGHT_LIMITS = {
   connections: 8,
   newConnectionsPerSecond: 200,
   inBitsPerSecond: '100M',
@@ -15,32 +15,32 @@ export const tightLimits = {
 } as const;
 
 /** What a TenantPolicy says under `limits`. */
-const limitsOf = {
+const LIMITS_BY_PROFILE = {
   roomy: {
     connections: '100000',
     newConnectionsPerSecond: '1000000',
     inBitsPerSecond: '400G',
     outBitsPerSecond: '400G',
   },
-  tight: tightLimits,
+  tight: TIGHT_LIMITS,
 } as const;
 
-export const limitNames: readonly string[] = Object.keys(limitsOf.roomy);
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS_BY_PROFILE.roomy);
 
 /**
  * Services without selector, and slices that point at the backends on loopback. `echo` belongs to a tenant of its own, which has no
  * limits: it is the one that must not feel what the other does.
  */
-export function manifestsFor(ports: Ports, backends: Ports, limits: Limits = 'none'): string {
-  const services = backendNames.map((name) => serviceFor(name, ports[name], backends[name]));
-  return [...services, ...(limits === 'none' ? [] : [policyFor(limits)])].join('---\n');
+export function benchmarkManifests(ports: BackendPorts, backends: BackendPorts, limits: LimitProfile = 'none'): string {
+  const services = BACKEND_NAMES.map((name) => backendServiceManifest(name, ports[name], backends[name]));
+  return [...services, ...(limits === 'none' ? [] : [tenantPolicyManifest(limits)])].join('---\n');
 }
 
 export function namespaceOf(name: BackendName): string {
   return name === 'echo' ? 'calm' : 'bench';
 }
 
-function policyFor(limits: Exclude<Limits, 'none'>): string {
+function tenantPolicyManifest(limits: Exclude<LimitProfile, 'none'>): string {
   return `apiVersion: v1
 kind: Namespace
 metadata: {name: bench, labels: {kubernetes.io/metadata.name: bench}}
@@ -50,13 +50,13 @@ kind: TenantPolicy
 metadata: {name: bench}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bench}}
-  limits: {${Object.entries(limitsOf[limits])
+  limits: {${Object.entries(LIMITS_BY_PROFILE[limits])
     .map(([name, value]) => `${name}: ${value}`)
     .join(', ')}}
 `;
 }
 
-function serviceFor(name: BackendName, port: number, target: number): string {
+function backendServiceManifest(name: BackendName, port: number, target: number): string {
   const protocol = name === 'datagrams' ? 'UDP' : 'TCP';
-  return serviceText({ name, namespace: namespaceOf(name), protocol, port }, { target, addresses: ['127.0.0.1'] });
+  return serviceManifest({ name, namespace: namespaceOf(name), protocol, port }, { target, addresses: ['127.0.0.1'] });
 }

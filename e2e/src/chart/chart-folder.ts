@@ -5,15 +5,15 @@ export const CHARTS: URL = new URL('../../../charts/', import.meta.url);
 export const WEIR_CHART: URL = new URL('weir/', CHARTS);
 export const CRDS_CHART: URL = new URL('weir-crds/', CHARTS);
 
-export interface ChartHead {
+export interface ChartMetadata {
   readonly name: string;
   readonly version: string;
   readonly appVersion?: string;
   readonly dependencies?: readonly { readonly name: string; readonly alias?: string; readonly version: string }[];
 }
 
-export function chartHead(chart: URL): ChartHead {
-  return parse(readFileSync(new URL('Chart.yaml', chart), 'utf8')) as ChartHead;
+export function chartMetadata(chart: URL): ChartMetadata {
+  return parse(readFileSync(new URL('Chart.yaml', chart), 'utf8')) as ChartMetadata;
 }
 
 /** A file of the chart, or "" where it has none. */

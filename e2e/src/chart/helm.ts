@@ -2,16 +2,16 @@ import { fileURLToPath } from 'node:url';
 import { programPath, spawnProcess } from '@weir/testkit';
 
 /** What helm printed. */
-export interface Said {
+export interface HelmResult {
   readonly ok: boolean;
   /** Of stdout alone. */
   readonly stdout: string;
   /** Of both. */
-  readonly text: string;
+  readonly output: string;
 }
 
 /** Runs helm, which knows of no cluster but that of `env`. URLs among the arguments are paths. */
-export async function helm(args: readonly (string | URL)[], env: NodeJS.ProcessEnv = {}): Promise<Said> {
+export async function runHelm(args: readonly (string | URL)[], env: NodeJS.ProcessEnv = {}): Promise<HelmResult> {
   const running = await spawnProcess({
     command: programPath('helm'),
     name: 'helm',
@@ -20,5 +20,5 @@ export async function helm(args: readonly (string | URL)[], env: NodeJS.ProcessE
     mayExit: true,
   });
   const { code } = await running.exited;
-  return { ok: code === 0, stdout: running.stdout(), text: running.output() };
+  return { ok: code === 0, stdout: running.stdout(), output: running.output() };
 }

@@ -93,12 +93,9 @@ const prometheusRule = {
   },
 };
 
-export const monitoringDefinitions: readonly object[] = [
-  definition('PodMonitor', podMonitor),
-  definition('PrometheusRule', prometheusRule),
-];
+export const prometheusCrds: readonly object[] = [crd('PodMonitor', podMonitor), crd('PrometheusRule', prometheusRule)];
 
-function definition(kind: string, spec: object): object {
+function crd(kind: string, spec: object): object {
   const singular = kind.toLowerCase();
   const group = 'monitoring.coreos.com';
   const openAPIV3Schema = { type: 'object', required: ['spec'], properties: { spec } };

@@ -1,16 +1,16 @@
 // The types of values that the comments of values.yaml name, as JSON Schema. Patterns are of Go (RE2): helm checks them.
 
-const port = { type: 'integer', minimum: 1, maximum: 65_535 };
+const PORT_SCHEMA = { type: 'integer', minimum: 1, maximum: 65_535 };
 
-export const namedTypes: Readonly<Record<string, object>> = {
+export const NAMED_TYPES: Readonly<Record<string, object>> = {
   /** Of Kubernetes: 100m, 128Mi, 2. */
   quantity: { type: ['string', 'number'], pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$' },
   /** Of Weir: 500ms, 30s, 1h30m. */
   duration: { type: 'string', pattern: '^([0-9]+(d|h|m|s|ms))+$' },
   /** Of a Secret (RFC 1123 subdomain), or empty. */
   'secret-name': { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$', maxLength: 253 },
-  port,
-  ports: { type: 'array', items: port, uniqueItems: true },
+  port: PORT_SCHEMA,
+  ports: { type: 'array', items: PORT_SCHEMA, uniqueItems: true },
   'port-ranges': {
     type: 'array',
     items: { type: ['integer', 'string'], pattern: '^[0-9]{1,5}(-[0-9]{1,5})?$', minimum: 1, maximum: 65_535 },

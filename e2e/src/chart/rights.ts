@@ -12,17 +12,17 @@ interface Role {
 }
 
 /** Each as `VERB RESOURCE.GROUP`. */
-export function rightsOf(component: string): readonly string[] {
+export function grantedPermissions(component: string): readonly string[] {
   const roles = parseAllDocuments(chartFile(WEIR_CHART, `rights/${component}.yaml`)).map((each) => each.toJS() as Role);
   return roles
     .flatMap(({ rules }) => rules)
     .flatMap(({ apiGroups, resources, verbs }) =>
       apiGroups.flatMap((group) =>
-        resources.flatMap((resource) => verbs.map((verb) => rightFor({ verb, group, resource }))),
+        resources.flatMap((resource) => verbs.map((verb) => permissionText({ verb, group, resource }))),
       ),
     );
 }
 
-export function rightFor({ verb, group, resource }: Omit<AuditedRequest, 'account'>): string {
+export function permissionText({ verb, group, resource }: Omit<AuditedRequest, 'account'>): string {
   return `${verb} ${resource}${group === '' ? '' : `.${group}`}`;
 }

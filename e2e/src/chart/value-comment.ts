@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { namedTypes } from './named-types.ts';
+import { NAMED_TYPES } from './named-types.ts';
 
 /** A word that a value may be, and what it does. */
 export interface Choice {
@@ -17,7 +17,7 @@ export interface ValueComment {
 }
 
 const CHOICE = /^ {3,}(\S+) {2,}(\S.*)$/;
-const FURTHER = /^ {5,}(\S.*)$/;
+const CONTINUATION = /^ {5,}(\S.*)$/;
 const SCHEMA = /^\s*@schema (.+)$/;
 
 /** `comment` is what the YAML library says of it: its lines without the `#`, blank lines of the file as empty ones. */
@@ -29,9 +29,9 @@ export function parseValueComment(comment: string): ValueComment {
   for (const line of own.split('\n')) {
     const [, overlay] = SCHEMA.exec(line) ?? [];
     const [, word, meaning] = CHOICE.exec(line) ?? [];
-    const [, further] = FURTHER.exec(line) ?? [];
+    const [, further] = CONTINUATION.exec(line) ?? [];
     const last = choices.at(-1);
-    if (overlay !== undefined) schema = schemaNamed(overlay);
+    if (overlay !== undefined) schema = schemaFromAnnotation(overlay);
     else if (word !== undefined && meaning !== undefined) choices.push({ word: word === '""' ? '' : word, meaning });
     else if (last !== undefined && further !== undefined) last.meaning += ` ${further}`;
     else if (line.trim() === '') paragraphs.push('');
@@ -40,12 +40,12 @@ export function parseValueComment(comment: string): ValueComment {
   return { text: paragraphs.filter((each) => each !== '').join('\n'), choices, schema };
 }
 
-function schemaNamed(overlay: string): object {
+function schemaFromAnnotation(overlay: string): object {
   if (overlay.startsWith('{')) return parse(overlay) as object;
-  const named = namedTypes[overlay];
+  const named = NAMED_TYPES[overlay];
   if (named === undefined)
     throw new Error(
-      `@schema ${overlay}: there is no such type; use a map, or one of ${Object.keys(namedTypes).join(', ')}`,
+      `@schema ${overlay}: there is no such type; use a map, or one of ${Object.keys(NAMED_TYPES).join(', ')}`,
     );
   return named;
 }

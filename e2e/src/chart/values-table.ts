@@ -1,28 +1,30 @@
 import type { ChartValue } from './values-tree.ts';
 
 /** Markdown: a table of what stands alone, then a heading and a table for each section of the first level. */
-export function tablesFor(values: readonly ChartValue[]): string {
+export function valuesTables(values: readonly ChartValue[]): string {
   const alone = values.filter(({ children }) => children === undefined);
   const sections = values.flatMap((each) =>
-    each.children === undefined ? [] : [`### ${each.key}`, ...paragraphs(each), table(leaves(each.children))],
+    each.children === undefined
+      ? []
+      : [`### ${each.key}`, ...paragraphs(each), markdownTable(flattenValues(each.children))],
   );
-  return [...(alone.length === 0 ? [] : [table(alone)]), ...sections].join('\n\n');
+  return [...(alone.length === 0 ? [] : [markdownTable(alone)]), ...sections].join('\n\n');
 }
 
-const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
-  values.flatMap((each) => (each.children === undefined ? [each] : [each, ...leaves(each.children)]));
+const flattenValues = (values: readonly ChartValue[]): readonly ChartValue[] =>
+  values.flatMap((each) => (each.children === undefined ? [each] : [each, ...flattenValues(each.children)]));
 
 const paragraphs = ({ text }: ChartValue): readonly string[] => (text === '' ? [] : text.split('\n'));
 
-function table(values: readonly ChartValue[]): string {
+function markdownTable(values: readonly ChartValue[]): string {
   // a section within a section has a line only for what is said of all of it
-  const rows = values.filter(({ text, children }) => children === undefined || text !== '').map(row);
+  const rows = values.filter(({ text, children }) => children === undefined || text !== '').map(tableRow);
   return ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
-function row(value: ChartValue): string {
-  const shown = value.children === undefined ? code(defaultText(value.default)) : '';
-  const choices = value.choices.map(({ word, meaning }) => `${code(word === '' ? '""' : word)}: ${meaning}`);
+function tableRow(value: ChartValue): string {
+  const shown = value.children === undefined ? codeSpan(defaultText(value.default)) : '';
+  const choices = value.choices.map(({ word, meaning }) => `${codeSpan(word === '' ? '""' : word)}: ${meaning}`);
   const meaning = [...paragraphs(value), ...choices].join('<br>').replaceAll('|', '\\|');
   return `| \`${value.path}\` | ${shown} | ${meaning} |`;
 }
@@ -31,4 +33,4 @@ function defaultText(value: unknown): string {
   return typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
 }
 
-const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;
+const codeSpan = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;

@@ -17,37 +17,37 @@ export function parseValues(text: string): readonly ChartValue[] {
   const [error] = document.errors;
   if (error !== undefined) throw error;
   if (!isMap(document.contents)) return [];
-  const mistakes: string[] = [];
-  const values = childrenOf(document.contents, { prefix: '', mistakes });
-  if (mistakes.length > 0) throw new Error(`values.yaml: ${mistakes.join('; ')}`);
+  const errors: string[] = [];
+  const values = parseChildren(document.contents, { prefix: '', errors });
+  if (errors.length > 0) throw new Error(`values.yaml: ${errors.join('; ')}`);
   return values;
 }
 
-interface Place {
+interface ParsePosition {
   readonly prefix: string;
-  readonly mistakes: string[];
+  readonly errors: string[];
 }
 
-function childrenOf(map: YAMLMap, place: Place): readonly ChartValue[] {
+function parseChildren(map: YAMLMap, place: ParsePosition): readonly ChartValue[] {
   // the library gives the comment of the first key to the map
-  return map.items.map((pair, index) => readValue(pair, index === 0 ? map.commentBefore : undefined, place));
+  return map.items.map((pair, index) => parseValue(pair, index === 0 ? map.commentBefore : undefined, place));
 }
 
-function readValue(pair: Pair, first: string | null | undefined, { prefix, mistakes }: Place): ChartValue {
+function parseValue(pair: Pair, first: string | null | undefined, { prefix, errors }: ParsePosition): ChartValue {
   const { key: name, value } = pair;
   if (!isScalar(name)) throw new Error('values.yaml: a key is not a text');
   const key = String(name.value);
   const path = `${prefix}${key}`;
   const { comment = undefined } = isScalar(value) ? value : {};
-  if (comment) mistakes.push(`${path}: a comment stands behind it instead of above it`);
+  if (comment) errors.push(`${path}: a comment stands behind it instead of above it`);
   const parsed = parseValueComment(first ?? name.commentBefore ?? '');
-  const own = { ...parsed, path, key, default: plain(value) };
+  const own = { ...parsed, path, key, default: toPlainValue(value) };
   const section = isMap(value) && value.items.length > 0 && !('additionalProperties' in parsed.schema);
-  if (!section && parsed.text === '') mistakes.push(`${path}: no comment says what it means`);
-  return section ? { ...own, children: childrenOf(value, { prefix: `${path}.`, mistakes }) } : own;
+  if (!section && parsed.text === '') errors.push(`${path}: no comment says what it means`);
+  return section ? { ...own, children: parseChildren(value, { prefix: `${path}.`, errors }) } : own;
 }
 
-function plain(value: unknown): unknown {
+function toPlainValue(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
     ? value.toJSON()
     : value;

@@ -1,8 +1,8 @@
 // A client that asks a pod for its name, and says how that went.
-import { connectRaw, type RawClient } from '@weir/testkit';
+import { connectClient, type TestClient } from '@weir/testkit';
 import { udpClient } from './udp-client.ts';
 
-export type Answer =
+export type ProbeResult =
   | { readonly kind: 'answered'; readonly pod: string }
   /** By the kernel: RST to the SYN, or ICMP "port unreachable". */
   | { readonly kind: 'refused' }
@@ -10,7 +10,7 @@ export type Answer =
   | { readonly kind: 'cut' }
   | { readonly kind: 'silent' };
 
-export interface Question {
+export interface ProbeTarget {
   readonly host: string;
   readonly port: number;
   readonly protocol?: 'TCP' | 'UDP';
@@ -18,14 +18,19 @@ export interface Question {
   readonly from?: string;
 }
 
-export function ask(question: Question): Promise<Answer> {
-  return question.protocol === 'UDP' ? askByUdp(question) : askByTcp(question);
+export function probe(question: ProbeTarget): Promise<ProbeResult> {
+  return question.protocol === 'UDP' ? probeUdp(question) : probeTcp(question);
 }
 
-async function askByTcp({ host, port, from }: Question): Promise<Answer> {
-  let client: RawClient;
+async function probeTcp({ host, port, from }: ProbeTarget): Promise<ProbeResult> {
+  let client: TestClient;
   try {
-    client = await connectRaw({ host, port, timeoutMs: 5000, ...(from === undefined ? {} : { localAddress: from }) });
+    client = await connectClient({
+      host,
+      port,
+      timeoutMs: 5000,
+      ...(from === undefined ? {} : { localAddress: from }),
+    });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return { kind: 'refused' };
     if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return { kind: 'cut' };
@@ -41,10 +46,10 @@ async function askByTcp({ host, port, from }: Question): Promise<Answer> {
   }
 }
 
-async function askByUdp({ host, port, from }: Question): Promise<Answer> {
+async function probeUdp({ host, port, from }: ProbeTarget): Promise<ProbeResult> {
   await using client = await udpClient({ host, port, from });
   try {
-    const pod = await client.ask();
+    const pod = await client.requestPodName();
     return pod === undefined ? { kind: 'silent' } : { kind: 'answered', pod };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return { kind: 'refused' };

@@ -3,15 +3,15 @@ import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Cluster, startCluster, temporaryDirectory, weirImages } from '@weir/testkit';
 import { WEIR_CHART } from '../chart/chart-folder.ts';
-import { helm, type Said } from '../chart/helm.ts';
-import { type InCluster, inCluster } from './in-cluster.ts';
-import { CLIENTS } from './real-fleet.ts';
+import { type HelmResult, runHelm } from '../chart/helm.ts';
+import { type ClusterFleet, clusterFleet } from './in-cluster.ts';
+import { CLIENT_ADDRESSES } from './real-fleet.ts';
 
-export const NAMESPACE = 'weir-system';
+export const RELEASE_NAMESPACE = 'weir-system';
 /** One for each release that a test installs. */
-const VOLUMES = [1, 2, 3] as const;
+const VOLUME_NUMBERS = [1, 2, 3] as const;
 
-export interface ChartFleet extends InCluster, AsyncDisposable {
+export interface ChartFleet extends ClusterFleet, AsyncDisposable {
   /** By which helm and kubectl find the cluster. */
   readonly env: NodeJS.ProcessEnv;
   /** As `helm ARGS -n weir-system`; rejects with what it printed when it fails. */
@@ -31,8 +31,8 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
   const { proxy, controller, redis } = await weirImages();
   const cluster = await startCluster({
     nodes,
-    audited: NAMESPACE,
-    clients: CLIENTS,
+    auditedNamespace: RELEASE_NAMESPACE,
+    clientAddresses: CLIENT_ADDRESSES,
     images: [proxy, controller, redis],
   });
   // After all that may fail without anybody there to close it.
@@ -45,7 +45,7 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     HELM_DATA_HOME: `${home.path}/data`,
   };
   const run = async (args: readonly string[]): Promise<string> =>
-    said(await helm([...args, `--namespace=${NAMESPACE}`], env));
+    stdoutOf(await runHelm([...args, `--namespace=${RELEASE_NAMESPACE}`], env));
   const close = async (): Promise<void> => {
     try {
       await cluster.close();
@@ -54,7 +54,7 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     }
   };
   const fleet: ChartFleet = {
-    ...inCluster(cluster),
+    ...clusterFleet(cluster),
     env,
     helm: (...args) => run(args),
     install: (release, ...args) =>
@@ -71,11 +71,11 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     kubectl,
     get: async (...args) => JSON.parse(await kubectl('get', ...args, '-o', 'json')) as never,
     async output() {
-      const pods = await kubectl('describe', 'pods', '-n', NAMESPACE).catch(String);
+      const pods = await kubectl('describe', 'pods', '-n', RELEASE_NAMESPACE).catch(String);
       const logs = await kubectl(
         'logs',
         '-n',
-        NAMESPACE,
+        RELEASE_NAMESPACE,
         '-l=app.kubernetes.io/name=weir',
         '--all-containers',
         '--prefix',
@@ -87,8 +87,8 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     [Symbol.asyncDispose]: close,
   };
   try {
-    for (const node of cluster.nodes) await advisedKernel(node);
-    await fleet.apply(...volumes(cluster.nodes[0]?.name ?? ''));
+    for (const node of cluster.nodes) await setKernelSettings(node);
+    await fleet.apply(...volumeManifests(cluster.nodes[0]?.name ?? ''));
   } catch (error) {
     await close();
     throw error;
@@ -96,13 +96,13 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
   return fleet;
 }
 
-function said({ ok, text, stdout }: Said): string {
-  if (!ok) throw new Error(text);
+function stdoutOf({ ok, output, stdout }: HelmResult): string {
+  if (!ok) throw new Error(output);
   return stdout;
 }
 
 /** What the notes of the chart ask of a node. */
-async function advisedKernel(node: Cluster['nodes'][number]): Promise<void> {
+async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> {
   const setting = await node.spawn({
     command: 'sh',
     args: ['-c', 'echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && echo 131072 > /proc/sys/net/ipv4/tcp_notsent_lowat'],
@@ -113,10 +113,10 @@ async function advisedKernel(node: Cluster['nodes'][number]): Promise<void> {
 }
 
 /** Clusters have a class of volumes that makes them; here they are there already. */
-function volumes(node: string): readonly object[] {
+function volumeManifests(node: string): readonly object[] {
   const name = 'of-the-test';
   const folderOf = (number: number): string => `/var/lib/volumes/${number}`;
-  for (const number of VOLUMES) mkdirSync(folderOf(number), { recursive: true });
+  for (const number of VOLUME_NUMBERS) mkdirSync(folderOf(number), { recursive: true });
   return [
     {
       apiVersion: 'storage.k8s.io/v1',
@@ -125,7 +125,7 @@ function volumes(node: string): readonly object[] {
       provisioner: 'kubernetes.io/no-provisioner',
       volumeBindingMode: 'WaitForFirstConsumer',
     },
-    ...VOLUMES.map((number) => ({
+    ...VOLUME_NUMBERS.map((number) => ({
       apiVersion: 'v1',
       kind: 'PersistentVolume',
       metadata: { name: `${name}-${number}` },

@@ -2,29 +2,29 @@
 import { ECHO_IMAGE } from '@weir/testkit';
 
 /** Of every pod, TCP and UDP. */
-const POD_PORT = 7000;
+const ECHO_PORT = 7000;
 
-export interface EchoPods {
+export interface EchoPodOptions {
   readonly namespace: string;
   readonly replicas: number;
   /** How long a pod that is to go still answers, so that the news of it arrives first: a preStop hook. */
-  readonly lingerSeconds?: number;
+  readonly preStopSeconds?: number;
 }
 
-export function namespaceObject(name: string): object {
+export function plainNamespace(name: string): object {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 }
 
 /** Spread over the nodes. */
-export function echoPods({ namespace, replicas, lingerSeconds }: EchoPods): object {
+export function echoPods({ namespace, replicas, preStopSeconds }: EchoPodOptions): object {
   const labels = { app: 'echo' };
   const container = {
     name: 'echo',
     image: ECHO_IMAGE,
     imagePullPolicy: 'Never',
-    args: [String(POD_PORT)],
-    readinessProbe: { tcpSocket: { port: POD_PORT }, periodSeconds: 1 },
-    ...(lingerSeconds === undefined ? {} : { lifecycle: { preStop: { sleep: { seconds: lingerSeconds } } } }),
+    args: [String(ECHO_PORT)],
+    readinessProbe: { tcpSocket: { port: ECHO_PORT }, periodSeconds: 1 },
+    ...(preStopSeconds === undefined ? {} : { lifecycle: { preStop: { sleep: { seconds: preStopSeconds } } } }),
   };
   const spread = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' };
   return {
@@ -55,7 +55,7 @@ export interface PortSpec {
 }
 
 export function servicePort({ name, port, protocol = 'TCP' }: PortSpec): object {
-  return { name, port, protocol, targetPort: POD_PORT };
+  return { name, port, protocol, targetPort: ECHO_PORT };
 }
 
 export function echoService({

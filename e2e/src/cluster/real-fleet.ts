@@ -10,20 +10,20 @@ import {
   startRedis,
 } from '@weir/testkit';
 import { applyCustomResources } from '../custom-resources.ts';
-import { type InCluster, inCluster } from './in-cluster.ts';
+import { type ClusterFleet, clusterFleet } from './in-cluster.ts';
 
 /** What clients connect from. */
-export const CLIENTS = ['10.250.0.101', '10.250.0.102'] as const;
+export const CLIENT_ADDRESSES = ['10.250.0.101', '10.250.0.102'] as const;
 
-export interface RealFleet extends InCluster, AsyncDisposable {
+export interface NodeFleet extends ClusterFleet, AsyncDisposable {
   output(): string;
   close(): Promise<void>;
 }
 
-const packages = fileURLToPath(new URL('../../../packages/', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../../packages/', import.meta.url));
 
-export async function startRealFleet(): Promise<RealFleet> {
-  const cluster = await startCluster({ nodes: 2, clients: CLIENTS });
+export async function startNodeFleet(): Promise<NodeFleet> {
+  const cluster = await startCluster({ nodes: 2, clientAddresses: CLIENT_ADDRESSES });
   const redis = await startRedis({ host: cluster.address, password: 'of-the-fleet' });
   const running: SpawnedProcess[] = [];
   const close = async (): Promise<void> => {
@@ -32,17 +32,17 @@ export async function startRealFleet(): Promise<RealFleet> {
   };
   const common = { ...process.env, WEIR_FLEET: 'cluster', WEIR_REDIS_URL: redis.url, WEIR_LOG_LEVEL: 'info' };
   await applyCustomResources(cluster);
-  running.push(await spawnProcess(controllerIn(cluster, common)));
-  for (const node of cluster.nodes) running.push(await node.spawn(proxyOn(node, common)));
+  running.push(await spawnProcess(controllerOptions(cluster, common)));
+  for (const node of cluster.nodes) running.push(await node.spawn(proxyOptions(node, common)));
   return {
-    ...inCluster(cluster),
+    ...clusterFleet(cluster),
     output: () => running.map((process) => process.output().slice(-4000)).join('\n'),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-function controllerIn(cluster: Cluster, common: NodeJS.ProcessEnv): SpawnOptions {
+function controllerOptions(cluster: Cluster, common: NodeJS.ProcessEnv): SpawnOptions {
   const own = {
     KUBECONFIG: cluster.kubeconfig,
     WEIR_CLASSLESS: 'true',
@@ -50,13 +50,13 @@ function controllerIn(cluster: Cluster, common: NodeJS.ProcessEnv): SpawnOptions
     WEIR_SERVICE_CIDRS: '10.96.0.0/16',
     WEIR_ADMIN: 'off',
   };
-  return part('controller', { ...common, ...own });
+  return processOptions('controller', { ...common, ...own });
 }
 
-function proxyOn({ name }: ClusterNode, common: NodeJS.ProcessEnv): SpawnOptions {
-  return part('proxy', { ...common, WEIR_NODE: name, WEIR_WORKERS: '2' });
+function proxyOptions({ name }: ClusterNode, common: NodeJS.ProcessEnv): SpawnOptions {
+  return processOptions('proxy', { ...common, WEIR_NODE: name, WEIR_WORKERS: '2' });
 }
 
-function part(name: 'controller' | 'proxy', env: NodeJS.ProcessEnv): SpawnOptions {
-  return { name, command: process.execPath, args: ['--conditions=source', `${packages}${name}/src/main.ts`], env };
+function processOptions(name: 'controller' | 'proxy', env: NodeJS.ProcessEnv): SpawnOptions {
+  return { name, command: process.execPath, args: ['--conditions=source', `${PACKAGES}${name}/src/main.ts`], env };
 }

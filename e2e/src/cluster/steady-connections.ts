@@ -1,13 +1,13 @@
 // Clients that connect again and again while something is changed under them: what fails is what a user would have seen.
-import { connectRaw, eventually } from '@weir/testkit';
+import { connectClient, eventually } from '@weir/testkit';
 
 export interface SteadyConnections extends AsyncDisposable {
-  readonly made: number;
+  readonly completed: number;
   readonly failures: readonly string[];
   /** Which pods have answered so far. */
   readonly pods: ReadonlySet<string>;
   /** Resolves after so many further connections, or rejects with the first failure. */
-  atLeast(more: number): Promise<void>;
+  waitForMore(more: number): Promise<void>;
   /** Lets those under way finish. */
   stop(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export function steadyConnections({
     for (let turn = number; !stopped; turn++) {
       const host = hosts[turn % hosts.length] ?? '';
       try {
-        pods.add(await converse(host, port));
+        pods.add(await exchangeWord(host, port));
         made += 1;
       } catch (error) {
         failures.push(`${host}: ${error instanceof Error ? error.message : String(error)}`);
@@ -45,12 +45,12 @@ export function steadyConnections({
     await Promise.all(running);
   };
   return {
-    get made() {
+    get completed() {
       return made;
     },
     failures,
     pods,
-    async atLeast(more) {
+    async waitForMore(more) {
       const goal = made + more;
       await eventually(
         () => {
@@ -65,8 +65,8 @@ export function steadyConnections({
   };
 }
 
-async function converse(host: string, port: number): Promise<string> {
-  await using client = await connectRaw({ host, port });
+async function exchangeWord(host: string, port: number): Promise<string> {
+  await using client = await connectClient({ host, port });
   const pod = String(await client.take(/\n/)).trim();
   await client.send('word');
   await client.take(4);

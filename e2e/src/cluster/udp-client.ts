@@ -4,10 +4,10 @@ import { once } from 'node:events';
 
 export interface UdpClient extends AsyncDisposable {
   /** The pod that answers, or undefined when nobody does for a while; throws what the kernel was told, such as ECONNREFUSED. */
-  ask(): Promise<string | undefined>;
+  requestPodName(): Promise<string | undefined>;
 }
 
-const PATIENCE_MS = 1500;
+const UDP_REPLY_TIMEOUT_MS = 1500;
 
 export async function udpClient({
   host,
@@ -25,9 +25,9 @@ export async function udpClient({
   await once(socket, 'connect');
   let asked = 0;
   return {
-    async ask() {
+    async requestPodName() {
       const word = String(++asked);
-      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const signal = AbortSignal.timeout(UDP_REPLY_TIMEOUT_MS);
       socket.send(word);
       try {
         for (;;) {

@@ -2,7 +2,7 @@
 import { type CustomResource, customResources, type PrinterColumn } from './custom-resource.ts';
 import { fieldTable } from './field-table.ts';
 
-const HEAD = `# Custom resources
+const PAGE_HEAD = `# Custom resources
 
 <!-- Written by e2e/test/docs-api.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-api -->
 
@@ -14,10 +14,10 @@ or without a suffix, as Kubernetes writes memory: \`100M\` is 100,000,000, \`10T
 [the tenant's guide](tenants.md#annotations), how policies and limits work in [Operating](operating.md#tenants-and-limits).`;
 
 export function customResourcePage(): string {
-  return [HEAD, ...customResources().map(sectionFor)].join('\n\n');
+  return [PAGE_HEAD, ...customResources().map(resourceSection)].join('\n\n');
 }
 
-function sectionFor({ group, version, kind, plural, scope, columns, schema }: CustomResource): string {
+function resourceSection({ group, version, kind, plural, scope, columns, schema }: CustomResource): string {
   const where = scope === 'Cluster' ? 'of the whole cluster' : 'of a namespace';
   const parts = Object.entries(schema.properties ?? {}).flatMap(([name, part]) => [
     `### ${kind}: ${name}`,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 /** Of OpenAPI what the definitions use. */
-export interface Schema {
+export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
   readonly format?: string;
@@ -15,9 +15,9 @@ export interface Schema {
   readonly maxLength?: number;
   readonly maxItems?: number;
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema;
-  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly items?: JsonSchema;
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-validations'?: readonly { readonly message: string }[];
 }
@@ -37,10 +37,10 @@ export interface CustomResource {
   readonly plural: string;
   readonly scope: 'Cluster' | 'Namespaced';
   readonly columns: readonly PrinterColumn[];
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
 }
 
-interface Definition {
+interface CustomResourceDefinition {
   readonly spec: {
     readonly group: string;
     readonly scope: CustomResource['scope'];
@@ -48,20 +48,22 @@ interface Definition {
     readonly versions: readonly {
       readonly name: string;
       readonly additionalPrinterColumns?: readonly PrinterColumn[];
-      readonly schema: { readonly openAPIV3Schema: Schema };
+      readonly schema: { readonly openAPIV3Schema: JsonSchema };
     }[];
   };
 }
 
-const FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
+const DEFINITIONS_FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
 
 /** In the order of their kinds, one for each version. */
 export function customResources(): readonly CustomResource[] {
-  const files = readdirSync(FOLDER).sort();
-  return files.flatMap((file) => resourcesOf(parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Definition));
+  const files = readdirSync(DEFINITIONS_FOLDER).sort();
+  return files.flatMap((file) =>
+    resourcesOf(parse(readFileSync(new URL(file, DEFINITIONS_FOLDER), 'utf8')) as CustomResourceDefinition),
+  );
 }
 
-function resourcesOf({ spec: { group, scope, names, versions } }: Definition): readonly CustomResource[] {
+function resourcesOf({ spec: { group, scope, names, versions } }: CustomResourceDefinition): readonly CustomResource[] {
   return versions.map(({ name: version, additionalPrinterColumns: columns = [], schema }) => ({
     group,
     version,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 
-const WEIR = fileURLToPath(new URL('../../../packages/cli/bin/weir.js', import.meta.url));
+const WEIR_COMMAND = fileURLToPath(new URL('../../../packages/cli/bin/weir.js', import.meta.url));
 
-interface DryRunProblem {
+interface TranslateProblem {
   readonly code: string;
   readonly subject: string;
   readonly severity: string;
@@ -14,16 +14,19 @@ interface DryRunProblem {
 }
 
 /** The errors in these manifests; warnings, such as that there are no pods, are none. */
-export async function errorsIn(manifests: readonly string[], ...options: string[]): Promise<readonly DryRunProblem[]> {
+export async function translateErrors(
+  manifests: readonly string[],
+  ...options: string[]
+): Promise<readonly TranslateProblem[]> {
   await using directory = temporaryDirectory('dry-run');
   for (const [index, text] of manifests.entries()) writeFileSync(join(directory.path, `${index}.yaml`), text);
   const run = await spawnProcess({
     command: process.execPath,
-    args: [WEIR, 'translate', '-f', directory.path, '--classless', '-o', 'json', ...options],
+    args: [WEIR_COMMAND, 'translate', '-f', directory.path, '--classless', '-o', 'json', ...options],
     mayExit: true,
   });
   const { code } = await run.exited;
   if (code === 2) throw new Error(run.output());
-  const { problems } = JSON.parse(run.stdout()) as { readonly problems: readonly DryRunProblem[] };
+  const { problems } = JSON.parse(run.stdout()) as { readonly problems: readonly TranslateProblem[] };
   return problems.filter(({ severity }) => severity === 'error');
 }

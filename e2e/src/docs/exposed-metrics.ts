@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
-  connectRaw,
+  connectClient,
   echoServer,
   eventually,
   freePort,
@@ -21,19 +21,19 @@ export interface ExposedMetric {
   readonly labels: readonly string[] | undefined;
 }
 
-export type Program = 'proxy' | 'controller' | 'console';
+export type ProcessName = 'proxy' | 'controller' | 'console';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** The name under which standalone publishes. */
 const FLEET = 'standalone';
 
 /** Of a proxy that has served and refused clients, a console beside it, and a controller that reaches no API server. */
-export async function exposedMetrics(): Promise<Readonly<Record<Program, readonly ExposedMetric[]>>> {
+export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, readonly ExposedMetric[]>>> {
   await using redis = await startRedis();
   await using backend = await echoServer();
   await using directory = temporaryDirectory('metrics');
   const [served, refused] = [await freePort(), await freePort()];
-  await publish(redis, directory.path, [
+  await publishManifests(redis, directory.path, [
     manifest('web', served, backend.port),
     manifest('down', refused, await freePort()),
     POLICY,
@@ -42,20 +42,20 @@ export async function exposedMetrics(): Promise<Readonly<Record<Program, readonl
   writeFileSync(kubeconfig, KUBECONFIG);
   const common = { WEIR_REDIS_URL: redis.url, WEIR_FLEET: FLEET };
   const [proxyAt, consoleAt, controllerAt] = [await freePort(), await freePort(), await freePort()].map(local);
-  await using _proxy = await start('proxy', {
+  await using _proxy = await startProcess('proxy', {
     ...common,
     WEIR_NODE: 'local',
     WEIR_WORKERS: '1',
     WEIR_ADMIN: proxyAt ?? '',
   });
-  await using _console = await start('console', { ...common, WEIR_CONSOLE: consoleAt ?? '' });
-  await using _controller = await start('controller', {
+  await using _console = await startProcess('console', { ...common, WEIR_CONSOLE: consoleAt ?? '' });
+  await using _controller = await startProcess('controller', {
     ...common,
     WEIR_ADMIN: controllerAt ?? '',
     KUBECONFIG: kubeconfig,
   });
-  await using _client = await oneClient(served);
-  await eventually(() => askInVain(refused), SOON);
+  await using _client = await connectStaying(served);
+  await eventually(() => connectRefusedClient(refused), METRICS_WAIT);
   const proxy = await metricsOf(proxyAt ?? '', ['weir_service_refused_total{', 'weir_worker_heap_bytes{']);
   return {
     proxy,
@@ -64,11 +64,11 @@ export async function exposedMetrics(): Promise<Readonly<Record<Program, readonl
   };
 }
 
-const SOON = { timeoutMs: 60_000, intervalMs: 100 };
+const METRICS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 const local = (port: number): string => `127.0.0.1:${port}`;
 
 /** The table of these manifests is in Redis afterwards, for whoever asks. */
-async function publish(redis: Redis, directory: string, manifests: readonly string[]): Promise<void> {
+async function publishManifests(redis: Redis, directory: string, manifests: readonly string[]): Promise<void> {
   const file = join(directory, 'manifests.yaml');
   writeFileSync(file, manifests.join('---\n'));
   const args = ['standalone', '-f', file, '--classless', '--console', 'off', '--redis', redis.url, '--workers', '1'];
@@ -80,7 +80,7 @@ async function publish(redis: Redis, directory: string, manifests: readonly stri
   await standalone.stop('SIGTERM');
 }
 
-function start(program: Program, settings: Readonly<Record<string, string>>): Promise<SpawnedProcess> {
+function startProcess(program: ProcessName, settings: Readonly<Record<string, string>>): Promise<SpawnedProcess> {
   return spawnProcess({
     command: process.execPath,
     args: ['--conditions=source', `${ROOT}packages/${program}/src/main.ts`],
@@ -90,17 +90,17 @@ function start(program: Program, settings: Readonly<Record<string, string>>): Pr
 }
 
 /** It stays, so that there is one that is active. */
-async function oneClient(port: number): Promise<AsyncDisposable> {
+async function connectStaying(port: number): Promise<AsyncDisposable> {
   return eventually(async () => {
-    const client = await connectRaw({ port });
+    const client = await connectClient({ port });
     await client.send('x');
     await client.take(1);
     return client;
-  }, SOON);
+  }, METRICS_WAIT);
 }
 
-async function askInVain(port: number): Promise<void> {
-  await using client = await connectRaw({ port });
+async function connectRefusedClient(port: number): Promise<void> {
+  await using client = await connectClient({ port });
   await client.ended;
 }
 
@@ -111,7 +111,7 @@ async function metricsOf(at: string, wanted: readonly string[]): Promise<readonl
     text = await (await fetch(`http://${at}/metrics`)).text();
     const missing = wanted.filter((series) => !text.includes(`\n${series}`));
     if (missing.length > 0) throw new Error(`there is no ${missing.join(', no ')} in\n${text}`);
-  }, SOON);
+  }, METRICS_WAIT);
   return [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,
     type,

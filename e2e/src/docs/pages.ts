@@ -3,11 +3,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const PAGES = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
+const PAGE_PATTERNS = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
 
 /** Paths from the root of the repository, with `/` between. */
-export function pages(): readonly string[] {
-  return globSync(PAGES, { cwd: ROOT })
+export function listPages(): readonly string[] {
+  return globSync(PAGE_PATTERNS, { cwd: ROOT })
     .map((path) => path.replaceAll('\\', '/'))
     .sort();
 }

@@ -2,18 +2,18 @@
 // follows is its output.
 import { spawnProcess } from '@weir/testkit';
 
-export interface Command {
+export interface TranscriptCommand {
   readonly line: string;
   readonly output: string;
 }
 
-const FENCE = /^```console\n(.*?)^```$/gms;
+const CONSOLE_FENCE = /^```console\n(.*?)^```$/gms;
 
-export function commandsIn(page: string): readonly Command[] {
-  return [...page.matchAll(FENCE)].flatMap(([, text = '']) => commandsOf(text));
+export function commandsIn(page: string): readonly TranscriptCommand[] {
+  return [...page.matchAll(CONSOLE_FENCE)].flatMap(([, text = '']) => commandsOf(text));
 }
 
-function commandsOf(fence: string): readonly Command[] {
+function commandsOf(fence: string): readonly TranscriptCommand[] {
   return fence
     .split(/^(?=\$ )/m)
     .filter((part) => part !== '')
@@ -24,16 +24,16 @@ function commandsOf(fence: string): readonly Command[] {
 }
 
 /** The page with these outputs in place of its own, in their order. */
-export function withOutputs(page: string, outputs: readonly string[]): string {
+export function replaceOutputs(page: string, outputs: readonly string[]): string {
   const rest = outputs.values();
-  return page.replaceAll(FENCE, (_, text: string) => {
+  return page.replaceAll(CONSOLE_FENCE, (_, text: string) => {
     const parts = commandsOf(text).map(({ line }) => `$ ${line}\n${rest.next().value ?? ''}`);
     return `\`\`\`console\n${parts.join('')}\`\`\``;
   });
 }
 
 /** What it prints on both, without what differs from run to run. */
-export async function outputOf(
+export async function runLine(
   line: string,
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
 ): Promise<string> {
@@ -45,12 +45,12 @@ export async function outputOf(
     ...options,
   });
   await shell.exited;
-  return masked(shell.stdout());
+  return maskVaryingText(shell.stdout());
 }
 
 /** Times, ages, amounts, and parts of names that Kubernetes chooses; with the width of columns that depends on them. */
-export function masked(text: string): string {
-  return columnsFrom(text)
+export function maskVaryingText(text: string): string {
+  return narrowColumns(text)
     .replaceAll(/^level=INFO msg="found symbolic link.*\n/gm, '')
     .replaceAll(/^(LAST DEPLOYED: ).*/gm, '$1…')
     .replaceAll(/\b(web|weir-\w+)-[0-9a-z]{8,10}-[0-9a-z]{5}\b/g, '$1-…')
@@ -60,11 +60,11 @@ export function masked(text: string): string {
     .replaceAll(/[ \t]+$/gm, '');
 }
 
-const VARYING = /^NAME .*(?:CLUSTER-IP|RECEIVED)/;
+const VARYING_TABLE = /^NAME .*(?:CLUSTER-IP|RECEIVED)/;
 
 /** Tables with a column of addresses or bytes are narrowed to three blanks between columns, and bytes that depend on the moment left out. */
-function columnsFrom(text: string): string {
-  if (!VARYING.test(text)) return text;
+function narrowColumns(text: string): string {
+  if (!VARYING_TABLE.test(text)) return text;
   const narrow = text.replaceAll(/ {2,}/g, '   ');
   return narrow.includes('RECEIVED') ? narrow.replaceAll(/^(\S+ {3}\S+ {3})\d+ {3}\d+/gm, '$1…   …') : narrow;
 }

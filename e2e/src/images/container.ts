@@ -14,9 +14,9 @@ export interface ContainerOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** By the path in the container: a file or folder from outside, read-only. */
-  readonly files?: Readonly<Record<string, string>>;
+  readonly readOnlyMounts?: Readonly<Record<string, string>>;
   /** Folders that are empty and may be written to. */
-  readonly scratch?: readonly string[];
+  readonly writableFolders?: readonly string[];
   /** In place of the image's. */
   readonly user?: number;
   /** Default none. */
@@ -30,7 +30,7 @@ export interface ContainerOptions {
 export interface Container {
   readonly process: SpawnedProcess;
   /** `/proc/…/status` of its first process: whose it is and what it may. */
-  status(): string;
+  procStatus(): string;
   /** Runs a further command in it, as a probe does, and returns what it prints. */
   exec(...command: string[]): string;
 }
@@ -39,7 +39,7 @@ export interface Container {
 export async function startContainer(image: UnpackedImage, options: ContainerOptions): Promise<Container> {
   const { name, mayExit = false, readyWhen } = options;
   const bundle = mkdtempSync(join(tmpdir(), `${name}-`));
-  writeFileSync(join(bundle, 'config.json'), JSON.stringify(runtimeSettings(image, options)));
+  writeFileSync(join(bundle, 'config.json'), JSON.stringify(runtimeSpec(image, options)));
   const state = join(tmpdir(), 'runc');
   const runc = (...args: string[]): string =>
     execFileSync(programPath('runc'), ['--root', state, ...args], { encoding: 'utf8' });
@@ -52,30 +52,30 @@ export async function startContainer(image: UnpackedImage, options: ContainerOpt
   });
   return {
     process,
-    status: () => readFileSync(`/proc/${(JSON.parse(runc('state', name)) as { pid: number }).pid}/status`, 'utf8'),
+    procStatus: () => readFileSync(`/proc/${(JSON.parse(runc('state', name)) as { pid: number }).pid}/status`, 'utf8'),
     exec: (...command) => runc('exec', name, ...command),
   };
 }
 
 /** The OCI runtime specification; what containerd writes for a pod, as far as it matters here. */
-function runtimeSettings({ rootfs, settings }: UnpackedImage, options: ContainerOptions): object {
+function runtimeSpec({ rootfs, config }: UnpackedImage, options: ContainerOptions): object {
   const {
-    command = settings.Entrypoint ?? [],
-    args = settings.Cmd ?? [],
+    command = config.Entrypoint ?? [],
+    args = config.Cmd ?? [],
     env = {},
-    files = {},
-    scratch = [],
+    readOnlyMounts = {},
+    writableFolders = [],
     capabilities = [],
   } = options;
   const [uid = 0, gid = uid] =
-    options.user === undefined ? (settings.User ?? '0').split(':').map(Number) : [options.user];
+    options.user === undefined ? (config.User ?? '0').split(':').map(Number) : [options.user];
   return {
     ociVersion: '1.0.2',
     process: {
       user: { uid, gid },
       args: [...command, ...args],
-      env: [...(settings.Env ?? []), ...Object.entries(env).map(([key, value]) => `${key}=${value}`)],
-      cwd: settings.WorkingDir ?? '/',
+      env: [...(config.Env ?? []), ...Object.entries(env).map(([key, value]) => `${key}=${value}`)],
+      cwd: config.WorkingDir ?? '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
       noNewPrivileges: true,
     },
@@ -83,8 +83,13 @@ function runtimeSettings({ rootfs, settings }: UnpackedImage, options: Container
     mounts: [
       { destination: '/proc', type: 'proc', source: 'proc' },
       { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755'] },
-      ...scratch.map((destination) => ({ destination, type: 'tmpfs', source: 'tmpfs', options: [`uid=${uid}`] })),
-      ...Object.entries(files).map(([destination, source]) => ({
+      ...writableFolders.map((destination) => ({
+        destination,
+        type: 'tmpfs',
+        source: 'tmpfs',
+        options: [`uid=${uid}`],
+      })),
+      ...Object.entries(readOnlyMounts).map(([destination, source]) => ({
         destination,
         type: 'bind',
         source,

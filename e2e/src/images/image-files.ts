@@ -12,18 +12,18 @@ export interface ImageFile {
 }
 
 /** Without following links. */
-export function filesIn(rootfs: string, below = ''): ImageFile[] {
+export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
   return readdirSync(join(rootfs, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name);
     const { uid, gid, mode, size } = lstatSync(join(rootfs, path));
     const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : entry.isSymbolicLink() ? 'link' : 'other';
     const file: ImageFile = { path, kind, owner: `${uid}:${gid}`, mode: mode & 0o7777, size };
-    return kind === 'folder' ? [file, ...filesIn(rootfs, path)] : [file];
+    return kind === 'folder' ? [file, ...listImageFiles(rootfs, path)] : [file];
   });
 }
 
 /** The folders of npm packages, at whatever depth. */
-export function packageFolders(files: readonly ImageFile[]): string[] {
+export function npmPackageFolders(files: readonly ImageFile[]): string[] {
   const folder = /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+$/;
   return files.filter(({ kind, path }) => kind === 'folder' && folder.test(path)).map(({ path }) => path);
 }

@@ -2,25 +2,25 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filesIn } from './image-files.ts';
+import { listImageFiles } from './image-files.ts';
 
 /** Capabilities of programs are among the extended attributes. */
-const EXACTLY = ['--xattrs', '--xattrs-include=*', '--preserve-permissions'];
+const PRESERVE_ATTRIBUTES = ['--xattrs', '--xattrs-include=*', '--preserve-permissions'];
 
 export interface UnpackedImage {
   /** By which a runtime knows it. */
   readonly name: string;
   readonly rootfs: string;
-  readonly settings: ImageSettings;
+  readonly config: ImageConfig;
   /** All that is in the image beside its files: manifests, configuration, history. */
-  readonly descriptions: string;
+  readonly metadataText: string;
   /** Files with capabilities, as their layer has them. */
-  readonly capable: readonly string[];
+  readonly filesWithCapabilities: readonly string[];
   /** What is pulled, and what it is on a disk. */
   readonly size: { readonly packed: number; readonly unpacked: number };
 }
 
-export interface ImageSettings {
+export interface ImageConfig {
   readonly User?: string;
   readonly Entrypoint?: readonly string[];
   readonly Cmd?: readonly string[];
@@ -29,11 +29,11 @@ export interface ImageSettings {
   readonly Labels?: Readonly<Record<string, string>>;
 }
 
-interface Index {
+interface OciIndex {
   readonly manifests: readonly { readonly digest: string; readonly annotations: Readonly<Record<string, string>> }[];
 }
 
-interface Manifest {
+interface OciManifest {
   readonly config: { readonly digest: string };
   readonly layers: readonly { readonly digest: string; readonly size: number }[];
 }
@@ -46,17 +46,18 @@ export function unpackImage(archive: string, folder: string): UnpackedImage {
   const blobPath = (digest: string): string => join(layout, 'blobs', ...digest.split(':'));
   const blob = (digest: string): string => readFileSync(blobPath(digest), 'utf8');
   const indexText = readFileSync(join(layout, 'index.json'), 'utf8');
-  const [descriptor] = (JSON.parse(indexText) as Index).manifests;
+  const [descriptor] = (JSON.parse(indexText) as OciIndex).manifests;
   const manifestText = blob(descriptor?.digest ?? '');
-  const { config, layers } = JSON.parse(manifestText) as Manifest;
-  for (const { digest } of layers) tar('--extract', '--file', blobPath(digest), '--directory', rootfs, ...EXACTLY);
-  const listings = layers.map(({ digest }) => tar('--list', '-vv', '--file', blobPath(digest), ...EXACTLY));
+  const { config, layers } = JSON.parse(manifestText) as OciManifest;
+  for (const { digest } of layers)
+    tar('--extract', '--file', blobPath(digest), '--directory', rootfs, ...PRESERVE_ATTRIBUTES);
+  const listings = layers.map(({ digest }) => tar('--list', '-vv', '--file', blobPath(digest), ...PRESERVE_ATTRIBUTES));
   return {
     name: descriptor?.annotations['org.opencontainers.image.ref.name'] ?? '',
     rootfs,
-    settings: (JSON.parse(blob(config.digest)) as { config: ImageSettings }).config,
-    descriptions: [indexText, manifestText, blob(config.digest)].join('\n'),
-    capable: listings.flatMap(capableIn),
+    config: (JSON.parse(blob(config.digest)) as { config: ImageConfig }).config,
+    metadataText: [indexText, manifestText, blob(config.digest)].join('\n'),
+    filesWithCapabilities: listings.flatMap(parseCapabilityListing),
     size: {
       packed: layers.reduce((sum, { size }) => sum + size, 0),
       unpacked: sizeOf(rootfs),
@@ -65,11 +66,11 @@ export function unpackImage(archive: string, folder: string): UnpackedImage {
 }
 
 function sizeOf(folder: string): number {
-  return filesIn(folder).reduce((sum, { size }) => sum + size, 0);
+  return listImageFiles(folder).reduce((sum, { size }) => sum + size, 0);
 }
 
 /** Below the line of a file are those of its extended attributes. */
-function capableIn(listing: string): string[] {
+function parseCapabilityListing(listing: string): string[] {
   const found = listing.matchAll(/(\S+)\n(?: +\w: .*\n)*? +x: +\d+ security\.capability$/gm);
   return [...found].map(([, path = '']) => path);
 }

@@ -3,13 +3,13 @@ import { eventually } from '@weir/testkit';
 import type { Fleet } from '../fleet.ts';
 
 /** What the clients of a tenant have counted themselves. */
-export interface Account {
+export interface TrafficTotals {
   readonly sent: number;
   readonly received: number;
   readonly connections: number;
 }
 
-export function sum(accounts: readonly Account[]): Account {
+export function sumTotals(accounts: readonly TrafficTotals[]): TrafficTotals {
   return accounts.reduce(
     (a, b) => ({
       sent: a.sent + b.sent,
@@ -21,14 +21,14 @@ export function sum(accounts: readonly Account[]): Account {
 }
 
 /** The ledger has the same, to the byte, soon. */
-export async function isOnLedger(fleet: Fleet, tenant: string, account: Account): Promise<void> {
-  await eventually(async () => assert.deepEqual(await onLedger(fleet, tenant), account), {
+export async function assertUsage(fleet: Fleet, tenant: string, account: TrafficTotals): Promise<void> {
+  await eventually(async () => assert.deepEqual(await usageOf(fleet, tenant), account), {
     timeoutMs: 60_000,
     intervalMs: 250,
   });
 }
 
-async function onLedger(fleet: Fleet, tenant: string): Promise<Account> {
+async function usageOf(fleet: Fleet, tenant: string): Promise<TrafficTotals> {
   const { items } = JSON.parse(await fleet.weir('usage', tenant, '-o', 'json')) as {
     items: readonly {
       readonly receivedBytes: number;

@@ -1,48 +1,48 @@
 // The tenant whose clients never rest: whatever becomes of the fleet, none of them may notice.
 import assert from 'node:assert/strict';
-import { connectRaw } from '@weir/testkit';
+import { connectClient } from '@weir/testkit';
 import { NODES, type NodeName, nodeAddress } from '../addresses.ts';
 import { type SteadyConnections, steadyConnections } from '../cluster/steady-connections.ts';
 import type { Fleet } from '../fleet.ts';
-import { publishedWhen } from '../kubernetes-objects.ts';
-import { loadBalancer, namespace } from '../manifests.ts';
+import { waitForAddresses } from '../kubernetes-objects.ts';
+import { loadBalancer, namespaceManifest } from '../manifests.ts';
 import type { Pods } from '../pods.ts';
-import { type Account, sum } from './account.ts';
+import { sumTotals, type TrafficTotals } from './account.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 3001;
-const POD = 'shop-1';
+const POD_NAME = 'shop-1';
 
-export interface Shop {
+export interface SteadyTenant {
   /** They connect again and again, through every node. */
   readonly clients: SteadyConnections;
   /** One that is connected through a node, and stays. */
-  hold(node: NodeName): Promise<Held>;
+  openConnection(node: NodeName): Promise<HeldConnection>;
   /** Ends the clients, and returns what all of them have counted. */
-  close(): Promise<Account>;
+  close(): Promise<TrafficTotals>;
 }
 
-export interface Held {
+export interface HeldConnection {
   /** Is answered, and ends. */
-  leave(): Promise<void>;
+  finish(): Promise<void>;
 }
 
-export async function openShop(fleet: Fleet, pods: Pods): Promise<Shop> {
+export async function startSteadyTenant(fleet: Fleet, pods: Pods): Promise<SteadyTenant> {
   await fleet.cluster.apply(
-    namespace('shop'),
+    namespaceManifest('shop'),
     loadBalancer('shop/web', { ports: [{ port: PORT, targetPort: 'main' }] }),
   );
-  await pods.named({ namespace: 'shop', name: POD, labels: { app: 'web' }, number: 1, port: 8080 });
-  await publishedWhen(fleet.cluster, 'shop/web', ADDRESSES);
+  await pods.echoWithName({ namespace: 'shop', name: POD_NAME, labels: { app: 'web' }, number: 1, port: 8080 });
+  await waitForAddresses(fleet.cluster, 'shop/web', ADDRESSES);
   const clients = steadyConnections({ hosts: ADDRESSES, port: PORT, clients: 6 });
-  const left: Account[] = [];
+  const left: TrafficTotals[] = [];
   return {
     clients,
-    async hold(node) {
-      const client = await connectRaw({ host: nodeAddress(node), port: PORT });
-      assert.equal(String(await client.take(/\n/)), `${POD}\n`);
+    async openConnection(node) {
+      const client = await connectClient({ host: nodeAddress(node), port: PORT });
+      assert.equal(String(await client.take(/\n/)), `${POD_NAME}\n`);
       return {
-        async leave() {
+        async finish() {
           await client.send('still here');
           assert.equal(String(await client.take('still here'.length)), 'still here');
           await client.end();
@@ -53,8 +53,11 @@ export async function openShop(fleet: Fleet, pods: Pods): Promise<Shop> {
     },
     async close() {
       await clients.stop();
-      const { made: connections } = clients;
-      return sum([...left, { sent: 4 * connections, received: (`${POD}\n`.length + 4) * connections, connections }]);
+      const { completed: connections } = clients;
+      return sumTotals([
+        ...left,
+        { sent: 4 * connections, received: (`${POD_NAME}\n`.length + 4) * connections, connections },
+      ]);
     },
   };
 }

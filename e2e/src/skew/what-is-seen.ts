@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { eventually } from '@weir/testkit';
 
 type Json = Readonly<Record<string, unknown>>;
-type Weir = (...args: string[]) => Promise<string>;
+type WeirCommand = (...args: string[]) => Promise<string>;
 
 /** What the commands that ask a console tell of a fleet at rest: not each field, since a later version may tell more. */
-export async function whatIsSeen(weir: Weir): Promise<Json> {
+export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
   // One that has just started knows no table and no proxies yet.
   const proxies = await eventually(
     async () => {
-      const seen = only(await items('get', 'proxies'), 'node', 'state', 'addresses', 'listeners');
+      const seen = pickFields(await items('get', 'proxies'), 'node', 'state', 'addresses', 'listeners');
       assert.ok(seen.length > 0 && seen.every(({ state }) => state === 'Serving'), JSON.stringify(seen));
       return seen;
     },
@@ -27,15 +27,15 @@ export async function whatIsSeen(weir: Weir): Promise<Json> {
   ]);
   return {
     proxies,
-    services: only(services, 'namespace', 'name', 'tenant', 'state', 'addresses', 'ports', 'endpoints'),
-    tenants: only(tenants, 'name', 'policy', 'limits', 'namespaces', 'suspension'),
+    services: pickFields(services, 'namespace', 'name', 'tenant', 'state', 'addresses', 'ports', 'endpoints'),
+    tenants: pickFields(tenants, 'name', 'policy', 'limits', 'namespaces', 'suspension'),
     problems,
-    usage: only(usage, 'tenant', 'month', 'receivedBytes', 'sentBytes', 'connections', 'services'),
-    explained: only([explained], 'namespace', 'name', 'state', 'addresses'),
-    live: only(live as readonly Json[], 'name').toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1)),
+    usage: pickFields(usage, 'tenant', 'month', 'receivedBytes', 'sentBytes', 'connections', 'services'),
+    explained: pickFields([explained], 'namespace', 'name', 'state', 'addresses'),
+    live: pickFields(live as readonly Json[], 'name').toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1)),
   };
 }
 
-function only(items: readonly Json[], ...fields: readonly string[]): readonly Json[] {
+function pickFields(items: readonly Json[], ...fields: readonly string[]): readonly Json[] {
   return items.map((item) => Object.fromEntries(fields.map((field) => [field, item[field]])));
 }

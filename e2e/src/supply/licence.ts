@@ -1,4 +1,4 @@
-const ALLOWED: ReadonlySet<string> = new Set([
+const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   'MIT',
   'ISC',
   'BSD-2-Clause',
@@ -13,10 +13,10 @@ const ALLOWED: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether an SPDX expression lets us ship: of alternatives one is enough, of what holds together each. No `WITH`, no nesting. */
-export function isAllowed(expression: string): boolean {
+export function isAllowedLicence(expression: string): boolean {
   const alternatives = expression.replace(/^\((.*)\)$/, '$1').split(' OR ');
-  return alternatives.some((each) => each.split(' AND ').every((name) => ALLOWED.has(name)));
+  return alternatives.some((each) => each.split(' AND ').every((name) => ALLOWED_LICENCES.has(name)));
 }
 
 /** As docs/dependencies.md lists them. */
-export const allowedLicences: readonly string[] = [...ALLOWED];
+export const allowedLicenceNames: readonly string[] = [...ALLOWED_LICENCES];

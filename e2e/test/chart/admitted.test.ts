@@ -12,8 +12,8 @@ import {
   startControlPlane,
   temporaryDirectory,
 } from '@weir/testkit';
-import { monitoringDefinitions } from '../../src/chart/monitoring-definitions.ts';
-import { INSTALLATIONS, type Manifest, render } from '../../src/chart/rendering.ts';
+import { prometheusCrds } from '../../src/chart/monitoring-definitions.ts';
+import { INSTALLATIONS, type Manifest, renderManifests } from '../../src/chart/rendering.ts';
 
 describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
   let plane: ControlPlane;
@@ -21,9 +21,9 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
     plane = await startControlPlane();
     const [first] = INSTALLATIONS;
     assert.ok(first);
-    const definitions = (await render(first)).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const definitions = (await renderManifests(first)).filter(({ kind }) => kind === 'CustomResourceDefinition');
     assert.equal(definitions.length, 3);
-    for (const each of [...definitions, ...monitoringDefinitions])
+    for (const each of [...definitions, ...prometheusCrds])
       await plane.kubectl('apply', '--server-side', '-f', '-', { stdin: JSON.stringify(each) });
     await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
     const namespaces = new Set([...INSTALLATIONS.map(({ namespace }) => namespace), 'shop', 'blog']);
@@ -52,7 +52,7 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
 
   for (const installation of INSTALLATIONS) {
     test(`takes all of ${installation.name}.yaml, and warns of nothing but that proxies are in the network of the node`, async () => {
-      const manifests = await render(installation);
+      const manifests = await renderManifests(installation);
       const { ok, lines } = await dryRun(manifests);
       assert.ok(ok, lines.join('\n'));
       const taken = lines.filter((line) => line.endsWith('serverside-applied (server dry run)'));
@@ -69,7 +69,7 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
   test('refuses a field that it does not know, so that it is known here', async () => {
     const [first] = INSTALLATIONS;
     assert.ok(first);
-    const [pods] = (await render(first)).filter(({ kind }) => kind === 'DaemonSet');
+    const [pods] = (await renderManifests(first)).filter(({ kind }) => kind === 'DaemonSet');
     assert.ok(pods);
     const { ok, lines } = await dryRun([{ ...pods, spec: { ...(pods.spec as object), updateStratgy: {} } }]);
     assert.equal(ok, false);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { requireProgram } from '@weir/testkit';
-import { INSTALLATIONS, render } from '../../src/chart/rendering.ts';
+import { INSTALLATIONS, renderManifests } from '../../src/chart/rendering.ts';
 
 interface Rule {
   readonly alert?: string;
@@ -13,7 +13,7 @@ describe('the alerts of the chart', requireProgram('helm'), () => {
   const rules = async (): Promise<readonly Rule[]> => {
     const installation = INSTALLATIONS.find(({ name }) => name === 'everything');
     assert.ok(installation);
-    const manifests = await render(installation);
+    const manifests = await renderManifests(installation);
     const found = manifests
       .filter(({ kind }) => kind === 'PrometheusRule')
       .flatMap(({ spec }) =>

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { connectRaw, requireProgram, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
+import { connectClient, requireProgram, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
 import { parseAllDocuments } from 'yaml';
-import { INSTALLATIONS, type Installation, render, renderText } from '../../src/chart/rendering.ts';
+import { INSTALLATIONS, type Installation, renderChart, renderManifests } from '../../src/chart/rendering.ts';
 
 interface Pods {
   readonly template: {
@@ -24,7 +24,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
   const installation = INSTALLATIONS.find(({ name }) => name === 'existing-secrets') as Installation;
   /** What the init container of Redis leaves it as its file of users, with these passwords in the Secret. */
   const usersFor = async (folder: string, passwords: Readonly<Record<string, string>>): Promise<string> => {
-    const manifests = await render(installation);
+    const manifests = await renderManifests(installation);
     const template = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'weir-redis');
     const pods = manifests.find(({ kind }) => kind === 'StatefulSet')?.spec as Pods | undefined;
     const [container] = pods?.template.spec.initContainers ?? [];
@@ -43,19 +43,19 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
   };
 
   test('is rendered twice the same, to the byte, and without a Secret', async () => {
-    const first = await renderText(installation);
-    assert.equal(await renderText(installation), first);
+    const first = await renderChart(installation);
+    assert.equal(await renderChart(installation), first);
     assert.doesNotMatch(first, /^kind: Secret$/m);
   });
 
   test('starts Redis anew when its users may do something else', async () => {
     const checksum = async (...settings: readonly string[]): Promise<string | undefined> =>
-      /checksum\/files: (\S+)/.exec(await renderText(installation, ...settings))?.[1];
+      /checksum\/files: (\S+)/.exec(await renderChart(installation, ...settings))?.[1];
     assert.notEqual(await checksum('--set=fleet=another'), await checksum());
   });
 
   test('without one of them makes that one alone, and is another each time', async () => {
-    const without = (value: string): Promise<string> => renderText(installation, `--set=${value}=`);
+    const without = (value: string): Promise<string> => renderChart(installation, `--set=${value}=`);
     const one = [
       ['proxy.admin.tls.existingSecret', ['weir-ca', 'weir-proxy-tls']],
       ['adminToken.existingSecret', ['weir-admin']],
@@ -75,7 +75,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     const file = await usersFor(folder.path, PASSWORDS);
     await using server = await startRedis({ settings: [`aclfile ${file}`] });
     const signIn = async (user: string, password: string): Promise<string> => {
-      await using client = await connectRaw(server);
+      await using client = await connectClient(server);
       const words = ['AUTH', `weir-${user}`, password];
       await client.send(`*3\r\n${words.map((each) => `$${Buffer.byteLength(each)}\r\n${each}\r\n`).join('')}`);
       return String(await client.take(/\r\n/));
@@ -104,7 +104,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     writeFileSync(values, JSON.stringify(application?.spec.source.helm.valuesObject));
     const [plain] = INSTALLATIONS;
     assert.ok(plain);
-    const rendered = await renderText(plain, `--values=${values}`);
+    const rendered = await renderChart(plain, `--values=${values}`);
     assert.doesNotMatch(rendered, /^kind: Secret$/m);
     const certificates = documentsIn(blocks.find((each) => each.includes('kind: Certificate')));
     const made = [

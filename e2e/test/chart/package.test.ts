@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { requireProgram, temporaryDirectory } from '@weir/testkit';
-import { CHARTS, chartHead } from '../../src/chart/chart-folder.ts';
-import { helm } from '../../src/chart/helm.ts';
+import { CHARTS, chartMetadata } from '../../src/chart/chart-folder.ts';
+import { runHelm } from '../../src/chart/helm.ts';
 
 describe('a chart', requireProgram('helm'), () => {
   for (const name of ['weir', 'weir-crds']) {
@@ -17,9 +17,9 @@ describe('a chart', requireProgram('helm'), () => {
         for (const file of readdirSync(copy, { recursive: true, encoding: 'utf8' }))
           utimesSync(join(copy, file), new Date(day), new Date(day));
         const args = ['package', join(copy, name), `--destination=${join(copy, 'packed')}`];
-        const { ok, text } = await helm(args, { SOURCE_DATE_EPOCH: '1796083200' });
-        assert.ok(ok, text);
-        return readFileSync(join(copy, 'packed', `${name}-${chartHead(new URL(`${name}/`, CHARTS)).version}.tgz`));
+        const { ok, output } = await runHelm(args, { SOURCE_DATE_EPOCH: '1796083200' });
+        assert.ok(ok, output);
+        return readFileSync(join(copy, 'packed', `${name}-${chartMetadata(new URL(`${name}/`, CHARTS)).version}.tgz`));
       };
       const [first, second] = [await packed('2026-12-01'), await packed('2026-12-02')];
       assert.ok(first.equals(second));
@@ -28,10 +28,10 @@ describe('a chart', requireProgram('helm'), () => {
 
   test('that is packed holds the custom resources, which it shares with the chart of their own', async () => {
     await using folder = temporaryDirectory('packed');
-    const { ok, text } = await helm(['package', new URL('weir/', CHARTS), `--destination=${folder.path}`]);
-    assert.ok(ok, text);
+    const { ok, output } = await runHelm(['package', new URL('weir/', CHARTS), `--destination=${folder.path}`]);
+    assert.ok(ok, output);
     const [archive = ''] = readdirSync(folder.path);
-    const rendered = await helm(['template', 'weir', join(folder.path, archive)]);
-    assert.equal(rendered.stdout.match(/^kind: CustomResourceDefinition$/gm)?.length, 3, rendered.text);
+    const rendered = await runHelm(['template', 'weir', join(folder.path, archive)]);
+    assert.equal(rendered.stdout.match(/^kind: CustomResourceDefinition$/gm)?.length, 3, rendered.output);
   });
 });

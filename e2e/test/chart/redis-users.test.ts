@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { requireProgram } from '@weir/testkit';
-import { INSTALLATIONS, render } from '../../src/chart/rendering.ts';
+import { INSTALLATIONS, renderManifests } from '../../src/chart/rendering.ts';
 
 const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
 
@@ -11,7 +11,7 @@ describe('the bundled Redis', requireProgram('helm'), () => {
   test('has the users of the manual, with just their rights, and no other', async () => {
     const installation = INSTALLATIONS.find(({ name }) => name === 'default');
     assert.ok(installation);
-    const secrets = (await render(installation)).filter(({ kind }) => kind === 'Secret');
+    const secrets = (await renderManifests(installation)).filter(({ kind }) => kind === 'Secret');
     const file = secrets.flatMap((secret) => usersIn(secret as unknown as Secret))[0] ?? '';
     const users = file.split('\n').filter((line) => line !== '');
     assert.ok(users.includes('user default off'), file);

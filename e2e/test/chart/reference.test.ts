@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { golden } from '@weir/testkit';
-import { CRDS_CHART, chartFile, chartHead, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { schemaFor } from '../../src/chart/values-schema.ts';
-import { tablesFor } from '../../src/chart/values-table.ts';
+import { CRDS_CHART, chartFile, chartMetadata, WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { valuesSchema } from '../../src/chart/values-schema.ts';
+import { valuesTables } from '../../src/chart/values-table.ts';
 import { parseValues } from '../../src/chart/values-tree.ts';
 
 const BETWEEN = /(<!-- values: written by e2e\/test\/chart\/reference\.test\.ts -->\n).*(<!-- end of values -->)/s;
@@ -13,10 +13,10 @@ describe('of the comments of values.yaml are made', () => {
   const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
 
   for (const chart of [WEIR_CHART, CRDS_CHART]) {
-    test(`the schema that helm checks values of ${chartHead(chart).name} by`, () => {
-      const dependencies = (chartHead(chart).dependencies ?? []).map(({ name, alias }) => alias ?? name);
+    test(`the schema that helm checks values of ${chartMetadata(chart).name} by`, () => {
+      const dependencies = (chartMetadata(chart).dependencies ?? []).map(({ name, alias }) => alias ?? name);
       const own = parseValues(chartFile(chart, 'values.yaml'));
-      golden(new URL('values.schema.json', chart), schemaFor(own, dependencies));
+      golden(new URL('values.schema.json', chart), valuesSchema(own, dependencies));
     });
   }
 
@@ -25,14 +25,14 @@ describe('of the comments of values.yaml are made', () => {
     assert.match(page, BETWEEN);
     golden(
       new URL('README.md', WEIR_CHART),
-      page.replace(BETWEEN, (_, begin, end) => `${begin}\n${tablesFor(values)}\n\n${end}`),
+      page.replace(BETWEEN, (_, begin, end) => `${begin}\n${valuesTables(values)}\n\n${end}`),
     );
   });
 });
 
 describe('a comment of values.yaml', () => {
   const schemaOf = (text: string): unknown => {
-    const { properties } = schemaFor(parseValues(text), []) as { properties: Record<string, object> };
+    const { properties } = valuesSchema(parseValues(text), []) as { properties: Record<string, object> };
     const { global, ...own } = properties;
     assert.deepEqual(global, { type: 'object' });
     return own;
@@ -42,7 +42,7 @@ describe('a comment of values.yaml', () => {
     const text = '# How much.\n#   Little  not much,\n#           or less.\n#   ""      nothing.\nhow: ""\n';
     assert.deepEqual(schemaOf(text), { how: { description: 'How much.', type: 'string', enum: ['Little', ''] } });
     assert.equal(
-      tablesFor(parseValues(text)).split('\n').at(-1),
+      valuesTables(parseValues(text)).split('\n').at(-1),
       '| `how` | `""` | How much.<br>`Little`: not much, or less.<br>`""`: nothing. |',
     );
   });
@@ -76,6 +76,6 @@ describe('a comment of values.yaml', () => {
     assert.throws(() => parseValues('a:\n  b: 1\n'), /values\.yaml: a\.b: no comment says what it means/);
     assert.throws(() => parseValues('# A.\na: 1 # one\n'), /a: a comment stands behind it/);
     assert.throws(() => parseValues('# A.\n# @schema nonsense\na: 1\n'), /there is no such type; use .*duration/);
-    assert.throws(() => schemaFor(parseValues('# A.\na: null\n'), []), /a: nothing says its type/);
+    assert.throws(() => valuesSchema(parseValues('# A.\na: null\n'), []), /a: nothing says its type/);
   });
 });

@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import { golden, requireProgram } from '@weir/testkit';
 import { stringify } from 'yaml';
 import { CHARTS, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { helm } from '../../src/chart/helm.ts';
-import { INSTALLATIONS, render, valuesFile } from '../../src/chart/rendering.ts';
-import { stable } from '../../src/chart/stable.ts';
+import { runHelm } from '../../src/chart/helm.ts';
+import { INSTALLATIONS, renderManifests, valuesFile } from '../../src/chart/rendering.ts';
+import { normalizeManifests } from '../../src/chart/stable.ts';
 
 interface Workload {
   readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } };
@@ -15,9 +15,9 @@ interface Workload {
 describe('the chart', requireProgram('helm'), () => {
   for (const installation of INSTALLATIONS) {
     test(`of ${installation.name}.yaml has no fault that helm knows of, and renders what its golden file holds`, async () => {
-      const { ok, text } = await helm(['lint', '--strict', WEIR_CHART, '--values', valuesFile(installation)]);
-      assert.ok(ok, text);
-      const manifests = stable(await render(installation));
+      const { ok, output } = await runHelm(['lint', '--strict', WEIR_CHART, '--values', valuesFile(installation)]);
+      assert.ok(ok, output);
+      const manifests = normalizeManifests(await renderManifests(installation));
       const documents = manifests.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false }));
       golden(new URL(`values/${installation.name}.golden.yaml`, import.meta.url), documents.join('---\n'));
     });
@@ -25,23 +25,23 @@ describe('the chart', requireProgram('helm'), () => {
 
   test('refuses a name of a release that no Service could have', async () => {
     for (const name of ['a.b', '1st', 'x'.repeat(36)]) {
-      const { ok, text } = await helm(['template', name, WEIR_CHART]);
+      const { ok, output } = await runHelm(['template', name, WEIR_CHART]);
       assert.equal(ok, false);
-      assert.match(text, /use a name of at most 35 lower-case letters, digits and hyphens that begins with a letter/);
+      assert.match(output, /use a name of at most 35 lower-case letters, digits and hyphens that begins with a letter/);
     }
-    assert.ok((await helm(['template', 'x'.repeat(35), WEIR_CHART])).ok);
+    assert.ok((await runHelm(['template', 'x'.repeat(35), WEIR_CHART])).ok);
   });
 
   test('of the custom resources has no fault that helm knows of', async () => {
-    const { ok, text } = await helm(['lint', '--strict', new URL('weir-crds/', CHARTS)]);
-    assert.ok(ok, text);
+    const { ok, output } = await runHelm(['lint', '--strict', new URL('weir-crds/', CHARTS)]);
+    assert.ok(ok, output);
   });
 
   test('makes a Service of Weir of its console where it is told to, and that without node ports', async () => {
     const [installation] = INSTALLATIONS;
     assert.ok(installation);
     const consoleOf = async (settings: string): Promise<readonly unknown[]> => {
-      const manifests = await render(installation, `--set=console.service.type=LoadBalancer,${settings}`);
+      const manifests = await renderManifests(installation, `--set=console.service.type=LoadBalancer,${settings}`);
       const found = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'weir-console');
       const spec: Record<string, unknown> = { ...(found?.spec as object | undefined) };
       return [spec.loadBalancerClass, spec.allocateLoadBalancerNodePorts];
@@ -59,7 +59,11 @@ describe('the chart', requireProgram('helm'), () => {
       const certificates = { ca: pair, redis: pair, proxy: pair, controller: pair, console: pair };
       // as a look at the cluster finds it
       const generated = JSON.stringify({ ...certificates, passwords: { proxy: password }, token: 't' });
-      const manifests = await render(installation, '--skip-schema-validation', `--set-json=generated=${generated}`);
+      const manifests = await renderManifests(
+        installation,
+        '--skip-schema-validation',
+        `--set-json=generated=${generated}`,
+      );
       const found = manifests.filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment');
       assert.equal(found.length, 3);
       return found.map(({ spec }) => (spec as Workload).template.metadata.annotations['checksum/secrets']);
@@ -72,7 +76,7 @@ describe('the chart', requireProgram('helm'), () => {
   test('gives the console a certificate that is also good for a port-forward, and no other one', async () => {
     const [installation] = INSTALLATIONS;
     assert.ok(installation);
-    const secrets = (await render(installation)).filter(({ type }) => type === 'kubernetes.io/tls');
+    const secrets = (await renderManifests(installation)).filter(({ type }) => type === 'kubernetes.io/tls');
     const forwarded = secrets.filter(({ data }) => {
       const { 'tls.crt': certificate = '' } = data as Readonly<Record<string, string>>;
       const shown = new X509Certificate(Buffer.from(certificate, 'base64'));
@@ -88,7 +92,7 @@ describe('the chart', requireProgram('helm'), () => {
     const ofCluster = async (name: string): Promise<readonly string[]> => {
       const installation = INSTALLATIONS.find((each) => each.name === name);
       assert.ok(installation);
-      const manifests = await render(installation, '--set=crds.install=false');
+      const manifests = await renderManifests(installation, '--set=crds.install=false');
       return manifests
         .filter(({ kind }) => /^Cluster|Admission|APIService/.test(kind))
         .map(({ kind, metadata }) => `${kind}/${metadata.name}`);

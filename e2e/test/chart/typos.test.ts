@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { requireProgram, temporaryDirectory } from '@weir/testkit';
 import { CRDS_CHART, chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { helm } from '../../src/chart/helm.ts';
+import { runHelm } from '../../src/chart/helm.ts';
 import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
 
 const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
@@ -24,10 +24,10 @@ describe('helm refuses', requireProgram('helm'), () => {
     await using folder = temporaryDirectory('typos');
     const path = join(folder.path, 'typos.yaml');
     writeFileSync(path, JSON.stringify(mistyped(values)));
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--values', path]);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--values', path]);
     assert.equal(ok, false);
     const told = new Set(
-      [...text.matchAll(/additional properties (.+) not allowed/g)].flatMap(([, names = '']) =>
+      [...output.matchAll(/additional properties (.+) not allowed/g)].flatMap(([, names = '']) =>
         names.split(', ').map((each) => each.replaceAll("'", '')),
       ),
     );
@@ -39,16 +39,21 @@ describe('helm refuses', requireProgram('helm'), () => {
 
   test('a word that Kubernetes does not know of resources, which it would leave out without a word', async () => {
     for (const part of ['proxy', 'controller', 'console', 'redis']) {
-      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, `--set=${part}.resources.limit.memory=1Gi`]);
+      const { ok, output } = await runHelm([
+        'template',
+        'weir',
+        WEIR_CHART,
+        `--set=${part}.resources.limit.memory=1Gi`,
+      ]);
       assert.equal(ok, false);
-      assert.match(text, new RegExp(`at '/${part}/resources': additional properties 'limit' not allowed`));
+      assert.match(output, new RegExp(`at '/${part}/resources': additional properties 'limit' not allowed`));
     }
   });
 
   test('a value of the wrong type, with its place', async () => {
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--set=controller.classless=perhaps']);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--set=controller.classless=perhaps']);
     assert.equal(ok, false);
-    assert.match(text, /at '\/controller\/classless': got string, want boolean/);
+    assert.match(output, /at '\/controller\/classless': got string, want boolean/);
   });
 
   test('a typo in the values of the custom resources, alone and within', async () => {
@@ -56,33 +61,33 @@ describe('helm refuses', requireProgram('helm'), () => {
       [CRDS_CHART, 'kept=false'],
       [WEIR_CHART, 'weir-crds.kept=false'],
     ] as const) {
-      const { ok, text } = await helm(['template', 'weir', chart, `--set=${setting}`]);
+      const { ok, output } = await runHelm(['template', 'weir', chart, `--set=${setting}`]);
       assert.equal(ok, false);
-      assert.match(text, /additional properties 'kept' not allowed/);
+      assert.match(output, /additional properties 'kept' not allowed/);
     }
   });
 
   test('a name of the fleet that none of its processes would take', async () => {
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, '--set=fleet=Edge of Weir']);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--set=fleet=Edge of Weir']);
     assert.equal(ok, false);
-    assert.match(text, /at '\/fleet'/);
+    assert.match(output, /at '\/fleet'/);
   });
 
   test('what is no name of a Secret, before it stands in a manifest', async () => {
     for (const name of ['a b', 'a: b', ' ', '{{ .Release.Name }}', 'Weir', 'a'.repeat(254)]) {
       const set = `--set-json=adminToken.existingSecret=${JSON.stringify(name)}`;
-      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, set]);
+      const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, set]);
       assert.equal(ok, false, name);
-      assert.match(text, /at '\/adminToken\/existingSecret'/, name);
+      assert.match(output, /at '\/adminToken\/existingSecret'/, name);
     }
   });
 
   test('a password in the URL of Redis without showing it, and says where it belongs', async () => {
     const url = '--set=redis.bundled=false,redis.external.url=rediss://weir:hush@redis.example.com';
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, url]);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, url]);
     assert.equal(ok, false);
-    assert.match(text, /put them into a Secret, and its name into redis\.external\.existingSecret/);
-    assert.doesNotMatch(text, /hush/);
+    assert.match(output, /put them into a Secret, and its name into redis\.external\.existingSecret/);
+    assert.doesNotMatch(output, /hush/);
   });
 
   test('that a guard is taken away by null, of which no schema knows', async () => {
@@ -91,38 +96,44 @@ describe('helm refuses', requireProgram('helm'), () => {
       ['admission.nodePorts', 'use Mutate, Warn, Deny, or "" for Mutate where it is served'],
       ['tls.secretAccess', 'use none, namespaces or cluster'],
     ] as const) {
-      const { ok, text } = await helm(['template', 'weir', WEIR_CHART, `--set=${value}=null`]);
+      const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, `--set=${value}=null`]);
       assert.equal(ok, false, value);
-      assert.ok(text.includes(`${value} is `) && text.includes(words), text);
+      assert.ok(output.includes(`${value} is `) && output.includes(words), output);
     }
   });
 
   test('an external Redis of which nothing says where it is, or whose CA', async () => {
     const external = ['--set=redis.bundled=false'];
-    const nowhere = await helm(['template', 'weir', WEIR_CHART, ...external]);
-    assert.match(nowhere.text, /redis\.external\.url names no other Redis/);
+    const nowhere = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
+    assert.match(nowhere.output, /redis\.external\.url names no other Redis/);
     external.push('--set=redis.external.url=rediss://redis.example.com,redis.external.ownCa=true');
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, ...external]);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
     assert.equal(ok, false);
-    assert.match(text, /redis\.external\.existingSecret names no Secret with a ca\.crt/);
+    assert.match(output, /redis\.external\.existingSecret names no Secret with a ca\.crt/);
   });
 
   test('finalizers that nobody would take off when the release is gone', async () => {
     const settings = '--set=controller.cleanupFinalizer=true,uninstall.clearStatus=false';
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, settings]);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, settings]);
     assert.equal(ok, false);
-    assert.match(text, /nobody would take the finalizers off after the release is gone/);
+    assert.match(output, /nobody would take the finalizers off after the release is gone/);
   });
 
   test('an aggregated console with a certificate that nothing tells the API server to trust, and says where to', async () => {
     const settings = ['--set=console.aggregated=true', '--set=console.tls.existingSecret=own'];
-    const { ok, text } = await helm(['template', 'weir', WEIR_CHART, ...settings]);
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...settings]);
     assert.equal(ok, false);
     assert.match(
-      text,
+      output,
       /put its ca\.crt into console\.apiService\.caBundle, or say in console\.apiService\.annotations/,
     );
-    const trusted = await helm(['template', 'weir', WEIR_CHART, ...settings, '--set=console.apiService.caBundle=PEM']);
+    const trusted = await runHelm([
+      'template',
+      'weir',
+      WEIR_CHART,
+      ...settings,
+      '--set=console.apiService.caBundle=PEM',
+    ]);
     assert.match(trusted.stdout, /^ {2}caBundle: UEVN$/m);
   });
 });

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { requireProgram, temporaryDirectory } from '@weir/testkit';
 import { parseDocument } from 'yaml';
 import { chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { INSTALLATIONS, type Installation, renderText, valuesFile } from '../../src/chart/rendering.ts';
+import { INSTALLATIONS, type Installation, renderChart, valuesFile } from '../../src/chart/rendering.ts';
 import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
 
 const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
@@ -45,7 +45,7 @@ describe('values.yaml', requireProgram('helm'), () => {
         return `--values=${path}`;
       });
       // the schema would refuse the marks where only words are allowed
-      const text = await renderText(installation, '--skip-schema-validation', ...files);
+      const text = await renderChart(installation, '--skip-schema-validation', ...files);
       // keys, certificates and what is computed of them are others each time
       return text.replaceAll(/[A-Za-z0-9+/]{40,}=*/g, '…');
     };

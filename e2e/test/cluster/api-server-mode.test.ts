@@ -10,20 +10,20 @@ import {
   type ControlPlane,
   ECHO_IMAGE,
   eventually,
-  insideMachine,
+  insideSandbox,
   requireProgram,
   startCluster,
   weirImages,
 } from '@weir/testkit';
-import { HERE } from '../../src/api-server-mode.ts';
+import { LOCAL_API_SERVER } from '../../src/api-server-mode.ts';
 
 const FIRST = '10.250.0.1';
 const SECOND = '10.250.0.100';
 const example = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../../../docs/examples/api-server/${name}`, import.meta.url)), 'utf8');
 
-const SOON = { timeoutMs: 60_000, intervalMs: 300 };
-const requirement = { ...requireProgram('images', 'kubernetes', 'nodes'), ...insideMachine() };
+const DEFAULT_WAIT = { timeoutMs: 60_000, intervalMs: 300 };
+const requirement = { ...requireProgram('images', 'kubernetes', 'nodes'), ...insideSandbox() };
 
 describe('a kubelet behind the static pod that it runs itself', { ...requirement, timeout: 400_000 }, () => {
   let cluster: Cluster;
@@ -32,10 +32,10 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
   before(async () => {
     cluster = await startCluster({
       nodes: 1,
-      clients: [SECOND],
+      clientAddresses: [SECOND],
       images: [(await weirImages()).controller],
-      certifiedFor: [SECOND, '127.0.0.1'],
-      apiServer: HERE,
+      certificateNames: [SECOND, '127.0.0.1'],
+      apiServer: LOCAL_API_SERVER,
       staticPods: { 'weir-api-server.yaml': example('weir-api-server.yaml') },
       prepare: layFiles,
     });
@@ -47,7 +47,7 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
     const phase = ['-n', 'kube-system', '-o', 'jsonpath={.status.phase}'];
     await eventually(
       async () => assert.equal(await cluster.kubectl('get', 'pod', 'weir-api-server-node-1', ...phase), 'Running'),
-      SOON,
+      DEFAULT_WAIT,
     );
   });
 
@@ -75,7 +75,7 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
     await eventually(() => {
       const kept = readFileSync('/var/lib/weir-api-server/api-server-endpoints.json', 'utf8');
       assert.equal(kept.match(/"10\.[\d.]+"/g)?.length, count);
-    }, SOON);
+    }, DEFAULT_WAIT);
   }
 
   /** What the kubelet and kube-proxy have said of the way to the API server. */
@@ -91,10 +91,10 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
     const containers = [{ name: 'echo', image: ECHO_IMAGE, imagePullPolicy: 'Never' }];
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { nodeName: 'node-1', containers } };
     const at = ['--server', server];
-    await eventually(() => cluster.kubectl('apply', '-f', '-', ...at, { stdin: JSON.stringify(pod) }), SOON);
+    await eventually(() => cluster.kubectl('apply', '-f', '-', ...at, { stdin: JSON.stringify(pod) }), DEFAULT_WAIT);
     await eventually(async () => {
       assert.equal(await cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.phase}', ...at), 'Running');
-    }, SOON);
+    }, DEFAULT_WAIT);
   }
 });
 
@@ -110,7 +110,7 @@ function layFiles({ server, kubeconfig }: ControlPlane): void {
   const config = JSON.parse(readFileSync(kubeconfig, 'utf8'));
   const ca = Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64');
   writeFileSync('/etc/kubernetes/pki/ca.crt', ca);
-  config.clusters[0].cluster = { server: HERE, 'certificate-authority': '/etc/kubernetes/pki/ca.crt' };
+  config.clusters[0].cluster = { server: LOCAL_API_SERVER, 'certificate-authority': '/etc/kubernetes/pki/ca.crt' };
   // For root alone, as the key of the kubelet's certificate is.
   writeFileSync('/etc/weir/api-server/kubeconfig', JSON.stringify(config), { mode: 0o600 });
 }

@@ -1,7 +1,7 @@
 // The life of a release, as whoever runs the cluster and its tenants see it, on three real nodes: each part goes on where the last one
 // ended.
 import { after, before, describe } from 'node:test';
-import { insideMachine, requireProgram } from '@weir/testkit';
+import { insideSandbox, requireProgram } from '@weir/testkit';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
 import { faults } from './chart/faults.ts';
 import { installation } from './chart/installation.ts';
@@ -9,7 +9,7 @@ import { tenants } from './chart/tenants.ts';
 import { uninstallation } from './chart/uninstallation.ts';
 import { upgrades } from './chart/upgrades.ts';
 
-const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes', 'images', 'helm'), ...insideMachine() };
+const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes', 'images', 'helm'), ...insideSandbox() };
 
 describe('helm install weir', { ...requirement, timeout: 900_000 }, () => {
   let fleet: ChartFleet;

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { filesIn, type ImageFile, packageFolders } from '../../src/images/image-files.ts';
+import { type ImageFile, listImageFiles, npmPackageFolders } from '../../src/images/image-files.ts';
 import type { UnpackedImage } from '../../src/images/unpacked-image.ts';
 import type { Images } from './images.test.ts';
 
@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const [, version] = /^appVersion: *["']?([^"'\s]+)/m.exec(readFileSync(`${root}charts/weir/Chart.yaml`, 'utf8')) ?? [];
 
 /** As a registry has it, and as a node has it. Far above what they are: a bound against a development dependency that slips in. */
-const MOST = { packed: 80_000_000, unpacked: 250_000_000 };
+const MAX_IMAGE_BYTES = { packed: 80_000_000, unpacked: 250_000_000 };
 
 const expected = {
   proxy: {
@@ -37,16 +37,16 @@ export function imageContents(images: () => Images): void {
       let files: readonly ImageFile[];
       before(() => {
         image = images()[kind];
-        files = filesIn(image.rootfs);
+        files = listImageFiles(image.rootfs);
       });
 
       test('is called, labelled and started as the chart expects it', () => {
         assert.equal(image.name, `ghcr.io/weir-dev/weir-${kind}:${version}`);
-        assert.equal(image.settings.User, '65532:65532');
-        assert.equal(image.settings.WorkingDir, '/weir');
-        assert.deepEqual(image.settings.Entrypoint, wanted.entrypoint);
-        assert.deepEqual(image.settings.Cmd ?? undefined, wanted.command);
-        const label = (name: string): string => image.settings.Labels?.[`org.opencontainers.image.${name}`] ?? '';
+        assert.equal(image.config.User, '65532:65532');
+        assert.equal(image.config.WorkingDir, '/weir');
+        assert.deepEqual(image.config.Entrypoint, wanted.entrypoint);
+        assert.deepEqual(image.config.Cmd ?? undefined, wanted.command);
+        const label = (name: string): string => image.config.Labels?.[`org.opencontainers.image.${name}`] ?? '';
         assert.equal(label('title'), `weir-${kind}`);
         assert.equal(label('licenses'), 'Apache-2.0');
         assert.equal(label('version'), version);
@@ -82,7 +82,7 @@ export function imageContents(images: () => Images): void {
         const lock = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
           packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
         };
-        const folders = packageFolders(files).map((path) => path.replace(/^weir\//, ''));
+        const folders = npmPackageFolders(files).map((path) => path.replace(/^weir\//, ''));
         assert.ok(folders.length > 20, `only ${folders.length} packages were found`);
         const forDevelopment = folders.filter((path) => lock.packages[path] === undefined || lock.packages[path].dev);
         assert.deepEqual(forDevelopment, []);
@@ -93,7 +93,7 @@ export function imageContents(images: () => Images): void {
           components: { name: string; version: string }[];
         };
         const listed = bill.components.map(({ name, version }) => `${name} ${version}`).sort();
-        const described = [...packageFolders(files), ...wanted.packages.map((name) => `weir/packages/${name}`)].map(
+        const described = [...npmPackageFolders(files), ...wanted.packages.map((name) => `weir/packages/${name}`)].map(
           (path) => {
             const { name, version } = JSON.parse(readFileSync(join(image.rootfs, path, 'package.json'), 'utf8'));
             return `${name} ${version}`;
@@ -122,7 +122,7 @@ export function imageContents(images: () => Images): void {
           [],
         );
         for (const word of wordsOfThisMachine()) {
-          assert.ok(!image.descriptions.includes(word), `${word} is in the description of the image`);
+          assert.ok(!image.metadataText.includes(word), `${word} is in the description of the image`);
           const found = spawnSync('grep', ['-rIlF', '--', word, image.rootfs], { encoding: 'utf8' });
           assert.equal(found.stdout, '');
         }
@@ -131,15 +131,15 @@ export function imageContents(images: () => Images): void {
       test('is small', (t) => {
         const { packed, unpacked } = image.size;
         t.diagnostic(`${(packed / 1e6).toFixed(0)} MB to pull, ${(unpacked / 1e6).toFixed(0)} MB on a disk`);
-        assert.ok(packed < MOST.packed, `${packed} bytes to pull`);
-        assert.ok(unpacked < MOST.unpacked, `${unpacked} bytes on a disk`);
+        assert.ok(packed < MAX_IMAGE_BYTES.packed, `${packed} bytes to pull`);
+        assert.ok(unpacked < MAX_IMAGE_BYTES.unpacked, `${unpacked} bytes on a disk`);
       });
     });
   }
 
   test('only the program of the proxy has a capability, and only that for ports', () => {
     const { proxy, controller } = images();
-    assert.deepEqual([proxy.capable, controller.capable], [['usr/local/bin/node'], []]);
+    assert.deepEqual([proxy.filesWithCapabilities, controller.filesWithCapabilities], [['usr/local/bin/node'], []]);
   });
 }
 

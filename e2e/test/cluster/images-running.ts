@@ -6,20 +6,20 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type ControlPlane, eventually, programPath, startControlPlane, temporaryDirectory } from '@weir/testkit';
-import { API_SERVER, nodeAddress, podAddress } from '../../src/addresses.ts';
+import { API_SERVER_ADDRESS, nodeAddress, podAddress } from '../../src/addresses.ts';
 import { applyCustomResources } from '../../src/custom-resources.ts';
 import { type Container, type ContainerOptions, startContainer } from '../../src/images/container.ts';
-import { addressesIn, statusWhen } from '../../src/kubernetes-objects.ts';
+import { addressesIn, waitForStatus } from '../../src/kubernetes-objects.ts';
 import { Pods } from '../../src/pods.ts';
 import type { Images } from './images.test.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const NODE = 'node-1';
-const WEIR = 65532;
-const REDIS = 999;
+const WEIR_UID = 65532;
+const REDIS_UID = 999;
 /** The tenth: CAP_NET_BIND_SERVICE. */
-const BIND = 1 << 10;
-const READY = 60_000;
+const CAP_NET_BIND_SERVICE_BIT = 1 << 10;
+const READY_TIMEOUT_MS = 60_000;
 
 export function imagesRunning(images: () => Images): void {
   describe('run by a user without rights, on a root file system that is read-only', () => {
@@ -36,8 +36,8 @@ export function imagesRunning(images: () => Images): void {
     let common: Record<string, string>;
 
     before(async () => {
-      layAddresses();
-      cluster = await startControlPlane({ host: API_SERVER });
+      addAddresses();
+      cluster = await startControlPlane({ host: API_SERVER_ADDRESS });
       pods = new Pods(cluster);
       await Promise.all([applyCustomResources(cluster), addNode(cluster)]);
       common = { WEIR_FLEET: 'images', WEIR_REDIS_URL: 'redis://:of-the-fleet@127.0.0.1:6379', WEIR_LOG_LEVEL: 'info' };
@@ -58,12 +58,12 @@ export function imagesRunning(images: () => Images): void {
       const redis = await start('redis', {
         name: 'redis',
         args: ['redis-server', '/etc/redis/redis.conf'],
-        files: { '/etc/redis/redis.conf': settings },
-        scratch: ['/data'],
-        user: REDIS,
+        readOnlyMounts: { '/etc/redis/redis.conf': settings },
+        writableFolders: ['/data'],
+        user: REDIS_UID,
         readyWhen: /Ready to accept connections/,
       });
-      assert.equal(userOf(redis), REDIS);
+      assert.equal(userOf(redis), REDIS_UID);
       assert.equal(redis.exec('redis-cli', '-a', 'of-the-fleet', '--no-auth-warning', 'ping').trim(), 'PONG');
     });
 
@@ -81,7 +81,7 @@ export function imagesRunning(images: () => Images): void {
       const controller = await start('controller', {
         name: 'controller',
         env: { ...settings, WEIR_ADMIN: 'off', WEIR_SERVICE_CIDRS: '10.96.0.0/16' },
-        files: { '/etc/weir/kubeconfig': kubeconfig },
+        readOnlyMounts: { '/etc/weir/kubeconfig': kubeconfig },
         readyWhen: /routing table published/,
       });
       t.diagnostic(`the controller has published after ${Math.round(performance.now() - begun)} ms`);
@@ -89,20 +89,20 @@ export function imagesRunning(images: () => Images): void {
       const proxy = await start('proxy', {
         name: 'proxy',
         env: { ...common, WEIR_NODE: NODE, WEIR_WORKERS: '2', WEIR_PROBE_SOCKET: '/run/weir/probe.sock' },
-        scratch: ['/run/weir'],
+        writableFolders: ['/run/weir'],
         capabilities: ['CAP_NET_BIND_SERVICE'],
         readyWhen: /the first table is served/,
       });
       t.diagnostic(`the proxy serves after ${Math.round(performance.now() - begun)} ms`);
       await cluster.kubectl('apply', '-f', join(root, 'e2e/manifests/shop.yaml'));
       await pods.http({ namespace: 'shop', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
-      const status = await statusWhen(cluster, 'shop/web', (now) => addressesIn(now).length === 1).catch((error) => {
+      const status = await waitForStatus(cluster, 'shop/web', (now) => addressesIn(now).length === 1).catch((error) => {
         throw new Error(`${error.message}\n${outputs()}`);
       });
       assert.deepEqual(addressesIn(status), [nodeAddress(NODE)]);
-      await eventually(() => fetchOnce(`http://${nodeAddress(NODE)}:80/`), { timeoutMs: READY });
-      assert.deepEqual([userOf(proxy), capabilitiesOf(proxy)], [WEIR, BIND]);
-      assert.deepEqual([userOf(controller), capabilitiesOf(controller)], [WEIR, 0]);
+      await eventually(() => fetchOnce(`http://${nodeAddress(NODE)}:80/`), { timeoutMs: READY_TIMEOUT_MS });
+      assert.deepEqual([userOf(proxy), capabilitiesOf(proxy)], [WEIR_UID, CAP_NET_BIND_SERVICE_BIT]);
+      assert.deepEqual([userOf(controller), capabilitiesOf(controller)], [WEIR_UID, 0]);
       // what the chart's startupProbe runs: ends with 0, or throws
       proxy.exec('/usr/local/bin/node', '/weir/packages/proxy/dist/src/probe.js');
     });
@@ -120,7 +120,7 @@ export function imagesRunning(images: () => Images): void {
         args: ['/weir/packages/console/dist/src/main.js'],
         env: { ...common, WEIR_CONSOLE: '127.0.0.1:8686' },
       });
-      await eventually(() => fetchOnce('http://127.0.0.1:8686/'), { timeoutMs: READY });
+      await eventually(() => fetchOnce('http://127.0.0.1:8686/'), { timeoutMs: READY_TIMEOUT_MS });
       const weir = await start('controller', {
         name: 'weir-get',
         command: ['weir'],
@@ -138,8 +138,14 @@ export function imagesRunning(images: () => Images): void {
 
     test('the weir command says its version and translates, without a shell around it', async () => {
       const run = async (name: string, ...args: string[]): Promise<string> => {
-        const files = { '/manifests': join(root, 'docs/examples') };
-        const weir = await start('controller', { name, command: ['/usr/local/bin/weir'], args, files, mayExit: true });
+        const readOnlyMounts = { '/manifests': join(root, 'docs/examples') };
+        const weir = await start('controller', {
+          name,
+          command: ['/usr/local/bin/weir'],
+          args,
+          readOnlyMounts,
+          mayExit: true,
+        });
         assert.equal((await weir.process.exited).code, 0, weir.process.output());
         return weir.process.stdout();
       };
@@ -159,10 +165,10 @@ export function imagesRunning(images: () => Images): void {
   });
 }
 
-function layAddresses(): void {
+function addAddresses(): void {
   const lines = [
     'link set lo up',
-    ...[API_SERVER, nodeAddress(NODE), podAddress(1)].map((each) => `address add ${each} dev lo`),
+    ...[API_SERVER_ADDRESS, nodeAddress(NODE), podAddress(1)].map((each) => `address add ${each} dev lo`),
   ];
   execFileSync(programPath('ip'), ['-batch', '-'], {
     input: `${lines.join('\n')}\n`,
@@ -178,12 +184,12 @@ async function addNode({ kubectl }: ControlPlane): Promise<void> {
 }
 
 function userOf(container: Container): number {
-  return Number(/^Uid:\s+(\d+)/m.exec(container.status())?.[1]);
+  return Number(/^Uid:\s+(\d+)/m.exec(container.procStatus())?.[1]);
 }
 
 function capabilitiesOf(container: Container): number {
   const fields = ['CapPrm', 'CapEff', 'CapBnd'].map(
-    (name) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(container.status())?.[1],
+    (name) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(container.procStatus())?.[1],
   );
   return fields.reduce((all, field) => all | Number.parseInt(field ?? '', 16), 0);
 }

@@ -1,11 +1,11 @@
 // The images as they are built: what is in them, and that they run as a strict security context lets them.
 import { before, describe } from 'node:test';
-import { insideMachine, requireProgram, temporaryDirectory, weirImages } from '@weir/testkit';
+import { insideSandbox, requireProgram, temporaryDirectory, weirImages } from '@weir/testkit';
 import { type UnpackedImage, unpackImage } from '../../src/images/unpacked-image.ts';
 import { imageContents } from './image-contents.ts';
 import { imagesRunning } from './images-running.ts';
 
-const requirement = { ...requireProgram('images', 'kubernetes', 'runc', 'ip'), ...insideMachine() };
+const requirement = { ...requireProgram('images', 'kubernetes', 'runc', 'ip'), ...insideSandbox() };
 
 export type Images = Readonly<Record<'proxy' | 'controller' | 'redis', UnpackedImage>>;
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { eventually, requireMachine, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { eventually, requireSandbox, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 
-describe('a machine within this one', { ...requireMachine(), timeout: 60_000 }, () => {
+describe('a machine within this one', { ...requireSandbox(), timeout: 60_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     test(`takes all that is in it along when it is ended by ${signal}`, async () => {
       await using folder = temporaryDirectory('machine');
@@ -26,7 +26,7 @@ describe('a machine within this one', { ...requireMachine(), timeout: 60_000 }, 
   test('keeps what is written to its system folders to itself', async () => {
     await using folder = temporaryDirectory('machine');
     const { machine, name } = await startInner(folder.path);
-    await machine.shows(/reads its own/);
+    await machine.waitForOutput(/reads its own/);
     assert.ok(!existsSync(`/var/lib/${name}`));
     await machine.stop();
   });

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { echoPods, echoService, namespaceObject, servicePort } from '../../src/cluster/echo-objects.ts';
-import { comesTo, servedWell } from '../../src/cluster/expectations.ts';
-import type { RealFleet } from '../../src/cluster/real-fleet.ts';
-import { addressesIn, conditionIn, statusWhen } from '../../src/kubernetes-objects.ts';
+import { echoPods, echoService, plainNamespace, servicePort } from '../../src/cluster/echo-objects.ts';
+import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
+import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../../src/kubernetes-objects.ts';
 
 const namespace = 'bypass';
 const path = `${namespace}/echo`;
 const TCP = { name: 'tcp', port: 7600 } as const;
 
-export function nodePorts(fleet: () => RealFleet): void {
+export function nodePorts(fleet: () => NodeFleet): void {
   describe('node ports, and what kube-proxy makes of a Service', () => {
     let nodePort = 0;
     let clusterIp = '';
 
     before(async () => {
       const { apply } = fleet();
-      await apply(namespaceObject(namespace));
+      await apply(plainNamespace(namespace));
       const service = echoService({ namespace, ports: [TCP], spec: { allocateLoadBalancerNodePorts: true } });
       await apply(echoPods({ namespace, replicas: 2 }), service);
     });
 
     test('are open beside the proxies on a Service that says nothing of them, and it is told so', async () => {
-      const status = await statusWhen(
+      const status = await waitForStatus(
         fleet().cluster,
         path,
         (now) => addressesIn(now).length === 2 && conditionIn(now, 'Degraded')?.reason === 'NodePortBypass',
@@ -33,19 +33,19 @@ export function nodePorts(fleet: () => RealFleet): void {
       const { spec } = JSON.parse(text) as { spec: { clusterIP: string; ports: { nodePort: number }[] } };
       nodePort = spec.ports[0]?.nodePort ?? 0;
       clusterIp = spec.clusterIP;
-      await comesTo(fleet(), TCP, 'answered');
-      await comesTo(fleet(), { port: nodePort }, 'answered');
+      await waitForProbeResult(fleet(), TCP, 'answered');
+      await waitForProbeResult(fleet(), { port: nodePort }, 'answered');
       for (const rules of await rulesOfAll(fleet())) assert.ok(rules.includes(`tcp . ${nodePort} :`));
     });
 
     test('are closed when the Service gives them up, and it goes on being served', async () => {
-      await fleet().change(path, {
+      await fleet().patchServiceSpec(path, {
         allocateLoadBalancerNodePorts: false,
         ports: [{ ...servicePort(TCP), nodePort: 0 }],
       });
-      await servedWell(fleet(), path);
-      await comesTo(fleet(), { port: nodePort }, 'refused');
-      await comesTo(fleet(), TCP, 'answered');
+      await waitUntilServed(fleet(), path);
+      await waitForProbeResult(fleet(), { port: nodePort }, 'refused');
+      await waitForProbeResult(fleet(), TCP, 'answered');
       for (const rules of await rulesOfAll(fleet())) assert.ok(!rules.includes(`tcp . ${nodePort} :`));
     });
 
@@ -82,6 +82,6 @@ export function nodePorts(fleet: () => RealFleet): void {
   });
 }
 
-function rulesOfAll({ cluster }: RealFleet): Promise<string[]> {
-  return Promise.all(cluster.nodes.map((node) => node.packetRules()));
+function rulesOfAll({ cluster }: NodeFleet): Promise<string[]> {
+  return Promise.all(cluster.nodes.map((node) => node.nftRuleset()));
 }

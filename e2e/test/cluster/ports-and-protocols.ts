@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { echoPods, echoService, namespaceObject, type PortSpec, servicePort } from '../../src/cluster/echo-objects.ts';
-import { comesTo, servedWell, staysAt } from '../../src/cluster/expectations.ts';
-import type { RealFleet } from '../../src/cluster/real-fleet.ts';
+import { echoPods, echoService, type PortSpec, plainNamespace, servicePort } from '../../src/cluster/echo-objects.ts';
+import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
+import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
 import { steadyConnections } from '../../src/cluster/steady-connections.ts';
-import { addressesIn, type ServiceStatus, statusWhen } from '../../src/kubernetes-objects.ts';
+import { addressesIn, type ServiceStatus, waitForStatus } from '../../src/kubernetes-objects.ts';
 
 const namespace = 'ports';
 const path = `${namespace}/echo`;
@@ -12,38 +12,38 @@ const path = `${namespace}/echo`;
 const TCP = { name: 'tcp', port: 7100 } as const;
 const UDP = { name: 'udp', port: 7101, protocol: 'UDP' } as const;
 
-export function portsAndProtocols(fleet: () => RealFleet): void {
+export function portsAndProtocols(fleet: () => NodeFleet): void {
   describe('type, ports and protocols', () => {
     const change = (ports: readonly PortSpec[]): Promise<void> =>
-      fleet().change(path, { ports: [TCP, UDP, ...ports].map(servicePort) });
+      fleet().patchServiceSpec(path, { ports: [TCP, UDP, ...ports].map(servicePort) });
 
     const bothCome = async (kind: 'answered' | 'refused'): Promise<void> => {
-      for (const each of [TCP, UDP]) await comesTo(fleet(), each, kind);
+      for (const each of [TCP, UDP]) await waitForProbeResult(fleet(), each, kind);
     };
 
     before(async () => {
       const { apply } = fleet();
-      await apply(namespaceObject(namespace));
+      await apply(plainNamespace(namespace));
       await apply(echoPods({ namespace, replicas: 2 }), echoService({ namespace, ports: [TCP, UDP] }));
     });
 
     test('a Service is served on both nodes', async () => {
-      const status = await servedWell(fleet(), path);
+      const status = await waitUntilServed(fleet(), path);
       for (const ingress of status.loadBalancer?.ingress ?? []) {
         assert.equal(ingress.ipMode, 'Proxy');
       }
       assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP']);
       await bothCome('answered');
-      await staysAt(fleet(), { ...TCP, protocol: 'UDP' }, 'refused');
-      await staysAt(fleet(), { ...UDP, protocol: 'TCP' }, 'refused');
+      await assertProbeResult(fleet(), { ...TCP, protocol: 'UDP' }, 'refused');
+      await assertProbeResult(fleet(), { ...UDP, protocol: 'TCP' }, 'refused');
     });
 
     test('one that becomes a ClusterIP is given up, and back as a LoadBalancer it has its addresses again', async () => {
-      await fleet().change(path, { type: 'ClusterIP', allocateLoadBalancerNodePorts: null });
-      await statusWhen(fleet().cluster, path, hasNothing);
+      await fleet().patchServiceSpec(path, { type: 'ClusterIP', allocateLoadBalancerNodePorts: null });
+      await waitForStatus(fleet().cluster, path, hasNothing);
       await bothCome('refused');
-      await fleet().change(path, { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
-      await servedWell(fleet(), path);
+      await fleet().patchServiceSpec(path, { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
+      await waitUntilServed(fleet(), path);
       await bothCome('answered');
     });
 
@@ -54,17 +54,17 @@ export function portsAndProtocols(fleet: () => RealFleet): void {
         { name: 'moved-udp', port: port + 10, protocol: 'UDP' },
       ];
       const movedCome = async (port: number, kind: 'answered' | 'refused'): Promise<void> => {
-        for (const each of moved(port)) await comesTo(fleet(), each, kind);
+        for (const each of moved(port)) await waitForProbeResult(fleet(), each, kind);
       };
       await change(moved(7110));
       await movedCome(7110, 'answered');
       await change(moved(7111));
       await movedCome(7111, 'answered');
       await movedCome(7110, 'refused');
-      const status = await statusWhen(fleet().cluster, path, (now) => portsIn(now).includes('7111/TCP'));
+      const status = await waitForStatus(fleet().cluster, path, (now) => portsIn(now).includes('7111/TCP'));
       assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP', '7111/TCP', '7121/UDP']);
       assert.deepEqual(addressesIn(status), fleet().addresses);
-      await clients.atLeast(50);
+      await clients.waitForMore(50);
       await clients.stop();
       assert.deepEqual(clients.failures, []);
     });
@@ -73,8 +73,8 @@ export function portsAndProtocols(fleet: () => RealFleet): void {
       const tcp = { name: 'turned-tcp', port: 7130 } as const;
       const udp = { name: 'turned-udp', port: 7130, protocol: 'UDP' } as const;
       const comeTo = async (expected: { tcp: 'answered' | 'refused'; udp: 'answered' | 'refused' }): Promise<void> => {
-        await comesTo(fleet(), tcp, expected.tcp);
-        await comesTo(fleet(), udp, expected.udp);
+        await waitForProbeResult(fleet(), tcp, expected.tcp);
+        await waitForProbeResult(fleet(), udp, expected.udp);
       };
       await change([tcp]);
       await comeTo({ tcp: 'answered', udp: 'refused' });
@@ -82,7 +82,7 @@ export function portsAndProtocols(fleet: () => RealFleet): void {
       await comeTo({ tcp: 'refused', udp: 'answered' });
       await change([tcp, udp]);
       await comeTo({ tcp: 'answered', udp: 'answered' });
-      const both = await statusWhen(fleet().cluster, path, (now) => portsIn(now).length === 4);
+      const both = await waitForStatus(fleet().cluster, path, (now) => portsIn(now).length === 4);
       assert.deepEqual(portsIn(both), ['7100/TCP', '7101/UDP', '7130/TCP', '7130/UDP']);
       await change([tcp]);
       await comeTo({ tcp: 'answered', udp: 'refused' });

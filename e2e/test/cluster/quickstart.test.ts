@@ -4,13 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { insideMachine, programPath, requireProgram } from '@weir/testkit';
+import { insideSandbox, programPath, requireProgram } from '@weir/testkit';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
-import { commandsIn, outputOf, withOutputs } from '../../src/docs/transcript.ts';
+import { commandsIn, replaceOutputs, runLine } from '../../src/docs/transcript.ts';
 
 const root = new URL('../../../', import.meta.url);
 const file = new URL('docs/quickstart.md', root);
-const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes', 'images', 'helm'), ...insideMachine() };
+const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes', 'images', 'helm'), ...insideSandbox() };
 
 describe('docs/quickstart.md', { ...requirement, timeout: 300_000 }, () => {
   let fleet: ChartFleet;
@@ -27,10 +27,10 @@ describe('docs/quickstart.md', { ...requirement, timeout: 300_000 }, () => {
     const env = { ...process.env, ...fleet.env, PATH: [...folders, process.env.PATH].join(':') };
     const printed: string[] = [];
     for (const { line, output } of commandsIn(page)) {
-      const now = await outputOf(line, { cwd: fileURLToPath(root), env });
+      const now = await runLine(line, { cwd: fileURLToPath(root), env });
       printed.push(now);
       if (process.env.UPDATE_GOLDEN !== '1') assert.equal(now, output, `$ ${line}`);
     }
-    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, withOutputs(page, printed));
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, replaceOutputs(page, printed));
   });
 });

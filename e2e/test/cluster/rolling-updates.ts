@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { echoPods, echoService, namespaceObject } from '../../src/cluster/echo-objects.ts';
-import { comesTo, servedWell } from '../../src/cluster/expectations.ts';
-import type { RealFleet } from '../../src/cluster/real-fleet.ts';
+import { echoPods, echoService, plainNamespace } from '../../src/cluster/echo-objects.ts';
+import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
+import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
 import { steadyConnections } from '../../src/cluster/steady-connections.ts';
 import { udpClient } from '../../src/cluster/udp-client.ts';
 
@@ -12,18 +12,18 @@ const port = 7700;
 const TCP = { name: 'tcp', port } as const;
 const UDP = { name: 'udp', port, protocol: 'UDP' } as const;
 
-export function rollingUpdates(fleet: () => RealFleet): void {
+export function rollingUpdates(fleet: () => NodeFleet): void {
   describe('a rolling update', () => {
     before(async () => {
       const { apply } = fleet();
-      await apply(namespaceObject(namespace));
+      await apply(plainNamespace(namespace));
       await apply(
-        echoPods({ namespace, replicas: 3, lingerSeconds: 2 }),
+        echoPods({ namespace, replicas: 3, preStopSeconds: 2 }),
         echoService({ namespace, ports: [TCP, UDP] }),
       );
       await rolledOut();
-      await servedWell(fleet(), `${namespace}/echo`);
-      for (const each of [TCP, UDP]) await comesTo(fleet(), each, 'answered');
+      await waitUntilServed(fleet(), `${namespace}/echo`);
+      for (const each of [TCP, UDP]) await waitForProbeResult(fleet(), each, 'answered');
     });
 
     const podsOf = async (where: string): Promise<string[]> => {
@@ -37,12 +37,12 @@ export function rollingUpdates(fleet: () => RealFleet): void {
     test('replaces every pod, twice, without one failed new connection', async () => {
       const { kubectl } = fleet().cluster;
       await using clients = steadyConnections({ hosts: fleet().addresses, port, clients: 8 });
-      await clients.atLeast(100);
+      await clients.waitForMore(100);
       for (const _ of ['first', 'second']) {
         await kubectl('rollout', 'restart', 'deployment/echo', '-n', namespace);
         await rolledOut();
       }
-      await clients.atLeast(100);
+      await clients.waitForMore(100);
       await clients.stop();
       assert.deepEqual(clients.failures, []);
       assert.ok(clients.pods.size >= 9, `${clients.pods.size} pods have answered, of three generations of three`);
@@ -52,11 +52,11 @@ export function rollingUpdates(fleet: () => RealFleet): void {
       const [host = ''] = fleet().addresses;
       await using client = await udpClient({ host, port });
       const old = await podsOf(namespace);
-      assert.ok(old.includes((await client.ask()) ?? ''));
+      assert.ok(old.includes((await client.requestPodName()) ?? ''));
       await fleet().cluster.kubectl('rollout', 'restart', 'deployment/echo', '-n', namespace);
       await rolledOut();
       await eventually(async () => {
-        const pod = await client.ask();
+        const pod = await client.requestPodName();
         assert.ok(pod !== undefined && !old.includes(pod), `${pod} answers`);
       });
     });

@@ -1,8 +1,8 @@
 // Services on a cluster with real nodes: kubelets, containers and kube-proxy, and whatever a tenant may change while clients come.
 import { after, before, describe } from 'node:test';
-import { insideMachine, requireProgram } from '@weir/testkit';
-import { type RealFleet, startRealFleet } from '../../src/cluster/real-fleet.ts';
-import { affinity } from './affinity.ts';
+import { insideSandbox, requireProgram } from '@weir/testkit';
+import { type NodeFleet, startNodeFleet } from '../../src/cluster/real-fleet.ts';
+import { sessionAffinity } from './affinity.ts';
 import { nodePorts } from './node-ports.ts';
 import { portsAndProtocols } from './ports-and-protocols.ts';
 import { rollingUpdates } from './rolling-updates.ts';
@@ -10,12 +10,12 @@ import { scale } from './scale.ts';
 import { sourceRanges } from './source-ranges.ts';
 import { trafficPolicy } from './traffic-policy.ts';
 
-const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes'), ...insideMachine() };
+const requirement = { ...requireProgram('redis', 'kubernetes', 'nodes'), ...insideSandbox() };
 
 describe('Services on two real nodes', { ...requirement, timeout: 300_000 }, () => {
-  let fleet: RealFleet;
+  let fleet: NodeFleet;
   before(async () => {
-    fleet = await startRealFleet();
+    fleet = await startNodeFleet();
   });
   after(() => fleet?.close());
 
@@ -23,7 +23,7 @@ describe('Services on two real nodes', { ...requirement, timeout: 300_000 }, () 
     portsAndProtocols,
     scale,
     sourceRanges,
-    affinity,
+    sessionAffinity,
     trafficPolicy,
     nodePorts,
     rollingUpdates,

@@ -1,37 +1,37 @@
 import { before, describe, test } from 'node:test';
-import { connectRaw } from '@weir/testkit';
-import { echoPods, echoService, namespaceObject } from '../../src/cluster/echo-objects.ts';
-import { comesTo, servedWell } from '../../src/cluster/expectations.ts';
-import { CLIENTS, type RealFleet } from '../../src/cluster/real-fleet.ts';
+import { connectClient } from '@weir/testkit';
+import { echoPods, echoService, plainNamespace } from '../../src/cluster/echo-objects.ts';
+import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
+import { CLIENT_ADDRESSES, type NodeFleet } from '../../src/cluster/real-fleet.ts';
 
 const namespace = 'ranges';
 const path = `${namespace}/echo`;
 const TCP = { name: 'tcp', port: 7300 } as const;
 const UDP = { name: 'udp', port: 7300, protocol: 'UDP' } as const;
-const [ONE, OTHER] = CLIENTS;
+const [ONE, OTHER] = CLIENT_ADDRESSES;
 
-export function sourceRanges(fleet: () => RealFleet): void {
+export function sourceRanges(fleet: () => NodeFleet): void {
   describe('loadBalancerSourceRanges', () => {
     const allow = (ranges: readonly string[] | null): Promise<void> =>
-      fleet().change(path, { loadBalancerSourceRanges: ranges });
+      fleet().patchServiceSpec(path, { loadBalancerSourceRanges: ranges });
     const isAnswered = async (from: string): Promise<void> => {
-      for (const port of [TCP, UDP]) await comesTo(fleet(), { ...port, from }, 'answered');
+      for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), { ...port, from }, 'answered');
     };
     /** The kernel has accepted before a proxy sees from where; what it then says is nothing. */
     const isKeptOut = async (from: string): Promise<void> => {
-      await comesTo(fleet(), { ...TCP, from }, 'cut');
-      await comesTo(fleet(), { ...UDP, from }, 'silent');
+      await waitForProbeResult(fleet(), { ...TCP, from }, 'cut');
+      await waitForProbeResult(fleet(), { ...UDP, from }, 'silent');
     };
 
     before(async () => {
       const { apply } = fleet();
-      await apply(namespaceObject(namespace));
+      await apply(plainNamespace(namespace));
       await apply(echoPods({ namespace, replicas: 1 }), echoService({ namespace, ports: [TCP, UDP] }));
-      await servedWell(fleet(), path);
+      await waitUntilServed(fleet(), path);
     });
 
     test('that are not set let everybody in', async () => {
-      for (const client of CLIENTS) await isAnswered(client);
+      for (const client of CLIENT_ADDRESSES) await isAnswered(client);
     });
 
     test('that are set on a live Service keep out who is not in them', async () => {
@@ -47,10 +47,14 @@ export function sourceRanges(fleet: () => RealFleet): void {
     });
 
     test('that are cleared let everybody in again', async () => {
-      await using before = await connectRaw({ host: fleet().addresses[0] ?? '', port: TCP.port, localAddress: OTHER });
+      await using before = await connectClient({
+        host: fleet().addresses[0] ?? '',
+        port: TCP.port,
+        localAddress: OTHER,
+      });
       await before.take(/\n/);
       await allow(null);
-      for (const client of CLIENTS) await isAnswered(client);
+      for (const client of CLIENT_ADDRESSES) await isAnswered(client);
       await before.send('still here');
       await before.take(/still here/);
     });

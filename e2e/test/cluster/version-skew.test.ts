@@ -6,10 +6,10 @@ import { insideNamespace, requirePreviousVersion, requireProgram, unpackPrevious
 import { ALL_ADDRESSES, NODES } from '../../src/addresses.ts';
 import { CHECKOUT, type Fleet, startFleet } from '../../src/fleet.ts';
 import { Pods } from '../../src/pods.ts';
-import { isOnLedger } from '../../src/skew/account.ts';
-import { type Game, openGame } from '../../src/skew/game.ts';
-import { openShop, type Shop } from '../../src/skew/shop.ts';
-import { whatIsSeen } from '../../src/skew/what-is-seen.ts';
+import { assertUsage } from '../../src/skew/account.ts';
+import { type LimitedTenant, startLimitedTenant } from '../../src/skew/game.ts';
+import { type SteadyTenant, startSteadyTenant } from '../../src/skew/shop.ts';
+import { consoleView } from '../../src/skew/what-is-seen.ts';
 
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
@@ -21,16 +21,16 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
   let previous: ReturnType<typeof unpackPreviousVersion>;
   let fleet: Fleet;
   let pods: Pods;
-  let shop: Shop;
-  let game: Game;
-  const oldWeir = (...args: string[]): Promise<string> => fleet.weirFrom(previous.path, ...args);
+  let shop: SteadyTenant;
+  let game: LimitedTenant;
+  const oldWeir = (...args: string[]): Promise<string> => fleet.weirFromCheckout(previous.path, ...args);
 
   before(async () => {
     previous = unpackPreviousVersion();
     fleet = await startFleet({ checkout: previous.path });
     pods = new Pods(fleet.cluster);
-    shop = await openShop(fleet, pods);
-    game = await openGame(fleet, pods);
+    shop = await startSteadyTenant(fleet, pods);
+    game = await startLimitedTenant(fleet, pods);
   });
   after(async () => {
     await shop?.clients.stop();
@@ -42,28 +42,28 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
   /** Node by node, with clients that stay connected; after the first one the fleet is of both versions. */
   const replaceProxies = async (checkout: string, weir: (...args: string[]) => Promise<string>): Promise<void> => {
     for (const node of NODES) {
-      const held = await shop.hold(node);
-      const old = await fleet.replaceProxyFrom(checkout, node);
-      await shop.clients.atLeast(50);
-      await held.leave();
+      const held = await shop.openConnection(node);
+      const old = await fleet.replaceProxyFromCheckout(checkout, node);
+      await shop.clients.waitForMore(50);
+      await held.finish();
       assert.deepEqual(await old.exited, { code: 0, signal: null });
-      if (node === NODES[0]) await game.isPlayed(weir);
+      if (node === NODES[0]) await game.assertLimitAndSuspension(weir);
     }
   };
 
   test('a new controller leads old proxies, and gives them all back when Redis is wiped', async () => {
-    await fleet.restartFrom(CHECKOUT, 'controller');
-    await game.isPlayed(oldWeir);
+    await fleet.restartFromCheckout(CHECKOUT, 'controller');
+    await game.assertLimitAndSuspension(oldWeir);
     await fleet.redis.wipe();
-    await game.isPlayed(oldWeir);
-    await shop.clients.atLeast(50);
+    await game.assertLimitAndSuspension(oldWeir);
+    await shop.clients.waitForMore(50);
   });
 
   test('commands and consoles of both versions tell the same', async () => {
     const seen: unknown[] = [];
     for (const console of [previous.path, CHECKOUT]) {
-      await fleet.restartFrom(console, 'console');
-      for (const weir of [oldWeir, fleet.weir]) seen.push(await whatIsSeen(weir));
+      await fleet.restartFromCheckout(console, 'console');
+      for (const weir of [oldWeir, fleet.weir]) seen.push(await consoleView(weir));
     }
     for (const each of seen) assert.deepEqual(each, seen[0]);
   });
@@ -73,9 +73,9 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
   });
 
   test('an old controller and an old console lead new proxies', async () => {
-    for (const part of ['controller', 'console'] as const) await fleet.restartFrom(previous.path, part);
-    await game.isPlayed(fleet.weir);
-    await shop.clients.atLeast(50);
+    for (const part of ['controller', 'console'] as const) await fleet.restartFromCheckout(previous.path, part);
+    await game.assertLimitAndSuspension(fleet.weir);
+    await shop.clients.waitForMore(50);
   });
 
   test('proxies go back to the old version one after the other, and no client notices', async () => {
@@ -85,6 +85,6 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
   test('what was used is on the ledger once, to the byte', async () => {
     const counted = await shop.close();
     assert.deepEqual(shop.clients.failures, []);
-    await isOnLedger(fleet, 'shop', counted);
+    await assertUsage(fleet, 'shop', counted);
   });
 });

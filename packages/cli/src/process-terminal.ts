@@ -1,17 +1,17 @@
 import { type Terminal, wantsColour } from './terminal.ts';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The terminal of this process, and its end. A second signal ends it at once. */
 export function processTerminal(): { readonly terminal: Terminal; exit(code: number): void } {
   const stopping = new AbortController();
-  for (const signal of SIGNALS) {
+  for (const signal of STOP_SIGNALS) {
     process.on(signal, () => {
       if (stopping.signal.aborted) process.exit(128 + (signal === 'SIGINT' ? 2 : signal === 'SIGHUP' ? 1 : 15));
       stopping.abort();
     });
   }
-  followParent(stopping);
+  stopWithParent(stopping);
   // `weir … | head` closes our output: that is no failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
@@ -38,7 +38,7 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
 }
 
 /** Started by an old Node (`bin/weir.js`): when that one is killed, nobody would end us. */
-function followParent(stopping: AbortController): void {
+function stopWithParent(stopping: AbortController): void {
   if (process.channel === undefined || process.channel === null) return;
   process.channel.unref();
   process.once('disconnect', () => stopping.abort());

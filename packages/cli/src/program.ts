@@ -29,7 +29,7 @@ export function programFor(context: CommandContext): Command {
       ...(terminal.columns() === undefined ? { getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 } : {}),
     })
     .showHelpAfterError('(add --help to see what there is)')
-    .addHelpText('after', EXIT_CODES);
+    .addHelpText('after', EXIT_CODE_HELP);
   for (const add of [
     addStandalone,
     addTranslate,
@@ -48,6 +48,6 @@ export function programFor(context: CommandContext): Command {
   return program;
 }
 
-const EXIT_CODES = `
+const EXIT_CODE_HELP = `
 Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or nothing to talk to.
 Each command says more with --help.`;

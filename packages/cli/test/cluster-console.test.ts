@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { kubernetesSuspensions, type RunningConsole, startConsole } from '@weir/console';
+import { kubernetesSuspensionWriter, type RunningConsole, startConsole } from '@weir/console';
 import { loadKubeConfig } from '@weir/controller';
 import { DEFAULT_SERVICE_SETTINGS, type Entry, serviceId, tenantId } from '@weir/model';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 import {
-  aggregatedApi,
+  aggregatedApiManifest,
   type ControlPlane,
   eventually,
   makeCertificate,
@@ -19,7 +19,7 @@ import {
   type TemporaryDirectory,
   temporaryDirectory,
 } from '@weir/testkit';
-import { type Said, weirInside } from './build/weir-inside.ts';
+import { type InProcessResult, runWeirInProcess } from './build/weir-inside.ts';
 
 const CRDS = fileURLToPath(new URL('../../../charts/weir-crds/definitions', import.meta.url));
 
@@ -47,7 +47,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
       port: 0,
       tls: directory.path,
       auth: { kind: 'kubernetes', kubeconfig },
-      suspensions: kubernetesSuspensions({ kubeconfig, cutoffs: store.cutoffs, clock, log }),
+      suspensions: kubernetesSuspensionWriter({ kubeconfig, cutoffs: store.suspensions, clock, log }),
       clock,
       log,
     });
@@ -57,7 +57,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     const service = 'weir-console';
     const api = { group: 'console.weir.dev', version: 'v1', service, namespace: 'weir-system', account: 'none' };
     const port = Number(new URL(console.url).port);
-    await kubectl('apply', '-f', '-', { stdin: aggregatedApi({ ...api, port, ca: own.certificate }) });
+    await kubectl('apply', '-f', '-', { stdin: aggregatedApiManifest({ ...api, port, ca: own.certificate }) });
     await kubectl('create', 'serviceaccount', 'dev', '-n', 'shop');
     await kubectl('create', 'role', 'dev', '-n', 'shop', '--verb=get', '--resource=tenantusages.weir.dev');
     await kubectl('create', 'rolebinding', 'dev', '-n', 'shop', '--role=dev', '--serviceaccount=shop:dev');
@@ -76,8 +76,8 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     await directory?.close();
   });
 
-  const as = (kubeconfig: string, ...args: string[]): Promise<Said> =>
-    weirInside([...args, '--kubeconfig', kubeconfig]);
+  const as = (kubeconfig: string, ...args: string[]): Promise<InProcessResult> =>
+    runWeirInProcess([...args, '--kubeconfig', kubeconfig]);
 
   test('a developer whose kubeconfig signs in by a program sees their own', async () => {
     const { code, stdout, stderr } = await as(dev, 'get', 'services', '-o', 'json');
@@ -99,7 +99,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     const stop = ['suspend', 'shop/web', '--message', 'stop'];
     assert.match((await as(dev, ...stop)).stderr, /lacks the right to create suspensions\.weir\.dev/);
     assert.equal((await as(admin, ...stop)).code, 0);
-    const [cutoff] = (await store.cutoffs.read()).cutoffs;
+    const [cutoff] = (await store.suspensions.read()).suspensions;
     assert.equal(cutoff?.name, 'service.shop.web');
     const made = JSON.parse(await plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
     assert.equal(made.metadata.annotations['weir.dev/made-by'], 'admin');
@@ -109,7 +109,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     assert.match(refused.stderr, /"service\.shop\.web" is there already, and lasts longer; .*--replace/);
     assert.equal((await as(admin, ...sooner, '--replace')).code, 0);
     assert.equal((await as(admin, 'resume', 'shop/web')).code, 0);
-    assert.deepEqual((await store.cutoffs.read()).cutoffs, []);
+    assert.deepEqual((await store.suspensions.read()).suspensions, []);
   });
 
   test('the live view comes through as it is sent', async () => {
@@ -140,7 +140,7 @@ async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
   if (opened.kind === 'published') {
     await store.table.publish({ leader, predecessor: opened.position, id: 'first', changes, complete: true });
   }
-  await store.cutoffs.complete();
+  await store.suspensions.markComplete();
   await store.usage.seed({ months: [], bases: [] });
   return store;
 }

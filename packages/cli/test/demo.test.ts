@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listenOn } from './build/listen-on.ts';
-import { weir } from './build/run-weir.ts';
+import { occupyPort } from './build/listen-on.ts';
+import { runWeirProcess } from './build/run-weir.ts';
 
 /** Loopback addresses that no other test, and no demo of a person on this machine, uses. */
 const network = `127.${100 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 256}`;
 
 test('one round of the demo: everything is as it says', async () => {
-  const { code, stdout, output } = await weir(['demo', '--once', '--network', network]);
+  const { code, stdout, output } = await runWeirProcess(['demo', '--once', '--network', network]);
   assert.equal(code, 0, output);
   assert.match(output, /^\nWeir: three tenants/, 'nothing that looks like a failure goes before');
   assert.equal(output, stdout);
@@ -22,8 +22,8 @@ test('one round of the demo: everything is as it says', async () => {
 });
 
 test('an address of the demo that is taken is one line that says what to do', async () => {
-  await using _taken = await listenOn({ host: `${network}.43`, port: 17_778 });
-  const { code, output } = await weir(['demo', '--once', '--network', network]);
+  await using _taken = await occupyPort({ host: `${network}.43`, port: 17_778 });
+  const { code, output } = await runWeirProcess(['demo', '--once', '--network', network]);
   assert.equal(code, 2);
   assert.match(
     output,

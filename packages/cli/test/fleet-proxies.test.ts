@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Change, Position } from '@weir/model';
+import type { Change, TablePosition } from '@weir/model';
 import type { RunningProxy } from '@weir/proxy';
 import { silentLogger } from '@weir/runtime';
 import { createMemoryStore, type Store } from '@weir/store';
@@ -102,7 +102,7 @@ async function publisher(store: Store): Promise<(changes: readonly Change[]) => 
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: 'opened' });
   assert.equal(opened.kind, 'published');
-  let position: Position = opened.position;
+  let position: TablePosition = opened.position;
   return async (changes) => {
     const id = `after-${position.id}`;
     const result = await store.table.publish({ id, complete: true, leader, predecessor: position, changes });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entriesOf, type RoutingTable } from '@weir/model';
 import fc from 'fast-check';
-import { hostileFiles } from './isolation/hostile-files.ts';
-import { startNeighbours } from './isolation/neighbours.ts';
+import { hostileManifests } from './isolation/hostile-files.ts';
+import { startIsolationFleet } from './isolation/neighbours.ts';
 
 const RUNS = 80;
 /** Of a run that hangs; one that is slow is to end. */
@@ -13,9 +13,9 @@ const timeout = 240_000;
 test('whatever a tenant writes, no connection of another ends, every byte arrives, and what it is told stays', {
   timeout,
 }, async (t) => {
-  await using world = await startNeighbours();
+  await using world = await startIsolationFleet();
   await using clients = await world.connect();
-  const before = await world.shownOfB();
+  const before = await world.stateOfB();
   assert.deepEqual(
     before.views.map(({ state }) => state),
     ['Programmed', 'Programmed', 'Programmed'],
@@ -24,10 +24,10 @@ test('whatever a tenant writes, no connection of another ends, every byte arrive
   let wrong = 0;
   let shared = 0;
   await fc.assert(
-    fc.asyncProperty(hostileFiles(world.addresses), async (files) => {
-      const [table] = await Promise.all([world.apply(files), clients.exchange()]);
-      await Promise.all([clients.exchange(), clients.arrive()]);
-      assert.deepEqual(await world.shownOfB(), before);
+    fc.asyncProperty(hostileManifests(world.targets), async (files) => {
+      const [table] = await Promise.all([world.apply(files), clients.echoAll()]);
+      await Promise.all([clients.echoAll(), clients.connectNewClients()]);
+      assert.deepEqual(await world.stateOfB(), before);
       for (const reason of reasonsOfA(table)) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       shared += sharesOfA(table);
       wrong += entriesOf(table, 'problem').filter(({ problem }) => problem.code.startsWith('Invalid')).length;
@@ -38,7 +38,7 @@ test('whatever a tenant writes, no connection of another ends, every byte arrive
   t.diagnostic(`${shared} shares of a port with b`);
   assert.ok((reasons.get('Accepted') ?? 0) > 0 && reasons.size > 2 && wrong > 0, 'a was both right and wrong');
   assert.ok(shared > 0 && reasons.has('HostConflict') && reasons.has('HostNotAllowed'), 'and had some hosts beside b');
-  await clients.end();
+  await clients.closeAll();
 });
 
 function reasonsOfA(table: RoutingTable): string[] {

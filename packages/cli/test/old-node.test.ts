@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { connectRaw, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
-import { manifests, service, slice } from './build/manifests.ts';
-import { oldNode } from './build/old-node.ts';
-import { startWeir } from './build/run-weir.ts';
+import { connectClient, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
+import { endpointSlice, manifestDirectory, service } from './build/manifests.ts';
+import { findOldNode } from './build/old-node.ts';
+import { startWeirProcess } from './build/run-weir.ts';
 
 const BIN = fileURLToPath(new URL('../bin/weir.js', import.meta.url));
-const node = oldNode() ?? '';
+const node = findOldNode() ?? '';
 const run = promisify(execFile);
 
 describe('started by an old Node', { skip: node === '' && 'no Node older than 22.19 on the PATH' }, () => {
@@ -36,17 +36,17 @@ describe('started by an old Node', { skip: node === '' && 'no Node older than 22
   });
 
   test('SIGTERM reaches the command, and so does the end of whoever started it', async () => {
-    await using files = manifests();
+    await using files = manifestDirectory();
     await using backend = await echoServer();
     const port = await freePort();
-    files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+    files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
-      const command = await startWeir(args, { node, readyWhen: /^ready/m });
-      await (await connectRaw({ port })).close();
+      const command = await startWeirProcess(args, { node, readyWhen: /^ready/m });
+      await (await connectClient({ port })).close();
       const exit = await command.stop(signal);
       assert.deepEqual(exit, signal === 'SIGTERM' ? { code: 0, signal: null } : { code: null, signal });
-      await eventually(() => assert.rejects(connectRaw({ port }), /ECONNREFUSED/));
+      await eventually(() => assert.rejects(connectClient({ port }), /ECONNREFUSED/));
     }
   });
 });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, type HealthCheck, tableToJson } from '@weir/model';
 import type { ServiceExplanation } from '../src/client/answers.ts';
-import { bitRateText, bytesText, countText, shareText } from '../src/output/amounts.ts';
-import { paintFor } from '../src/output/colour.ts';
+import { bitRateText, bytesText, countText, percentText } from '../src/output/amounts.ts';
+import { colourizeFor } from '../src/output/colour.ts';
 import { dryRunText } from '../src/output/dry-run.ts';
 import { explanationText } from '../src/output/explanation-text.ts';
-import { goneText } from '../src/output/problem-text.ts';
+import { resolvedProblemText } from '../src/output/problem-text.ts';
 import { tableText } from '../src/output/table.ts';
 import { wantsColour } from '../src/terminal.ts';
 
@@ -31,7 +31,7 @@ test('amounts have three figures and a unit', () => {
 
 test('counts are whole where they are large, and parts of a limit are never rounded up to all of it', () => {
   assert.deepEqual([0, 0.34, 3, 12.6, 1_234_567].map(countText), ['0', '0.3', '3', '13', '1,234,567']);
-  assert.deepEqual([shareText(999, 1_000), shareText(1, 0), shareText(3_000, 1_000)], ['99 %', '100 %', '300 %']);
+  assert.deepEqual([percentText(999, 1_000), percentText(1, 0), percentText(3_000, 1_000)], ['99 %', '100 %', '300 %']);
 });
 
 test('columns are as wide as what stands in them, and colours take no room', () => {
@@ -67,7 +67,7 @@ test('neither can a name, the subject of a problem, or a kind that is ignored; n
 });
 
 test('neither can the subject of a problem that is gone', () => {
-  const text = goneText({ code: 'InvalidObject', subject: 'a\u001b[2J\nfake' }, paintFor(false));
+  const text = resolvedProblemText({ code: 'InvalidObject', subject: 'a\u001b[2J\nfake' }, colourizeFor(false));
   assert.equal(text, 'gone: a[2J fake: InvalidObject');
 });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startConsole, storeSuspensions } from '@weir/console';
+import { startConsole, storeSuspensionWriter } from '@weir/console';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
-import { weir } from './build/run-weir.ts';
+import { runWeirProcess } from './build/run-weir.ts';
 
 test('resume of a Suspension that the console cannot delete fails, and names the line that lifts it', async () => {
   const store = createMemoryStore();
-  await store.cutoffs.put({
+  await store.suspensions.put({
     uid: 'u',
     name: 'stop-shop',
     target: { kind: 'tenant', tenant: 'shop' },
@@ -22,13 +22,13 @@ test('resume of a Suspension that the console cannot delete fails, and names the
     fleet: 'test',
     host: '127.0.0.1',
     port: 0,
-    suspensions: storeSuspensions({ cutoffs: store.cutoffs, clock }),
+    suspensions: storeSuspensionWriter({ cutoffs: store.suspensions, clock }),
     auth: { kind: 'none' },
     clock,
     log: silentLogger(),
   });
   try {
-    const { code, stdout, output } = await weir(['resume', 'shop', '--server', console.url]);
+    const { code, stdout, output } = await runWeirProcess(['resume', 'shop', '--server', console.url]);
     assert.equal(code, 1, output);
     assert.equal(stdout, '');
     assert.match(output, /^weir: Suspension "stop-shop" .*; kubectl delete suspension stop-shop, or .*\n$/);

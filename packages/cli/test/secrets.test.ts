@@ -15,9 +15,9 @@ import {
   startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
-import { manifests, service, slice } from './build/manifests.ts';
-import { startWeir, weir } from './build/run-weir.ts';
-import { standalone } from './build/standalone.ts';
+import { endpointSlice, manifestDirectory, service } from './build/manifests.ts';
+import { runWeirProcess, startWeirProcess } from './build/run-weir.ts';
+import { startTestStandalone } from './build/standalone.ts';
 
 const secret = ({ chain, key }: Certificate): unknown => ({
   apiVersion: 'v1',
@@ -31,9 +31,9 @@ const made = makeCertificate({ name: 'shop.example.com' });
 const keyLine = made.key.split('\n')[1] ?? '';
 
 test('a dry run shows which certificate is used, and never a key', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web', { annotations }), slice('web', 18_080), secret(made));
-  const { code, json, stdout } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web', { annotations }), endpointSlice('web', 18_080), secret(made));
+  const { code, json, stdout } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(code, 0, stdout);
   assert.deepEqual(json.problems, []);
   assert.deepEqual(json.ignored, {});
@@ -52,10 +52,10 @@ test('a dry run shows which certificate is used, and never a key', async () => {
 });
 
 test('a dry run says what is wrong with a certificate, also with its time', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   const reasonOf = async (...more: readonly unknown[]): Promise<string> => {
-    files.write('shop.yaml', service('web', { annotations }), slice('web', 18_080), ...more);
-    const { json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+    files.write('shop.yaml', service('web', { annotations }), endpointSlice('web', 18_080), ...more);
+    const { json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
     const [{ accepted }] = json.statuses;
     return `${accepted.reason}: ${accepted.message}`;
   };
@@ -72,13 +72,13 @@ test('a dry run says what is wrong with a certificate, also with its time', asyn
 });
 
 test('what keys are sealed with is kept in the state directory, for its owner only', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   files.write('shop.yaml', service('web', { port: await freePort() }), secret(made));
   const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off', '--state', state.path];
   const path = join(state.path, 'fleet-secret');
   const started = async (): Promise<string> => {
-    await using running = await startWeir(args, { readyWhen: /^ready/m });
+    await using running = await startWeirProcess(args, { readyWhen: /^ready/m });
     assert.doesNotMatch(running.output(), /Secrets are not read|fleet-secret/);
     return readFileSync(path, 'utf8');
   };
@@ -87,11 +87,11 @@ test('what keys are sealed with is kept in the state directory, for its owner on
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(await started(), first);
   writeFileSync(path, 'short');
-  const { code, output } = await weir(args);
+  const { code, output } = await runWeirProcess(args);
   assert.equal(code, 2);
   assert.match(output, /^weir: --state: \S+\/fleet-secret is damaged; restore it, or delete it: another is made/);
   rmSync(path);
-  await using anew = await startWeir(args, { readyWhen: /^ready/m });
+  await using anew = await startWeirProcess(args, { readyWhen: /^ready/m });
   assert.match(
     anew.output(),
     /^warning: the fleet-secret of --state was not there, and another was made: certificates that are kept/m,
@@ -100,10 +100,10 @@ test('what keys are sealed with is kept in the state directory, for its owner on
 });
 
 test('a secret of the fleet that is too short is refused, and not shown', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   files.write('shop.yaml', service('web'));
   const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
-  const { code, output } = await weir(args, { WEIR_FLEET_SECRET: 'swordfish' });
+  const { code, output } = await runWeirProcess(args, { WEIR_FLEET_SECRET: 'swordfish' });
   assert.equal(code, 2);
   assert.match(output, /^weir: WEIR_FLEET_SECRET is \[redacted\]; use a secret of at least 32 characters[^\n]*\n$/);
   assert.doesNotMatch(output, /swordfish/);
@@ -114,43 +114,43 @@ test(
   requireProgram('redis'),
   async () => {
     await using redis = await startRedis();
-    await using files = manifests();
+    await using files = manifestDirectory();
     const port = await freePort();
     const web = service('web', { port, annotations: { ...annotations, 'weir.dev/tls-ports': String(port) } });
     const ending = makeCertificate({ name: 'shop.example.com', notBefore: new Date(Date.now() - 29 * 86_400_000) });
-    files.write('shop.yaml', web, slice('web', 18_080), secret(ending));
+    files.write('shop.yaml', web, endpointSlice('web', 18_080), secret(ending));
     const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off', '--redis', redis.url];
     {
-      await using running = await startWeir(args, { readyWhen: /^ready/m });
+      await using running = await startWeirProcess(args, { readyWhen: /^ready/m });
       assert.match(running.output(), /^warning: Secrets are not read: with --redis .*set it to the same secret/m);
-      await running.shows(/SecretForbidden/);
+      await running.waitForOutput(/SecretForbidden/);
     }
     const env = { WEIR_FLEET_SECRET: 'a secret of this fleet, long enough' };
-    await using running = await startWeir(args, { readyWhen: /^ready/m, env });
-    await running.shows(/CertificateExpiring/);
+    await using running = await startWeirProcess(args, { readyWhen: /^ready/m, env });
+    await running.waitForOutput(/CertificateExpiring/);
     assert.doesNotMatch(running.output(), /Secrets are not read|SecretForbidden/);
   },
 );
 
 test('a Secret of a file is shown to clients, also after it is renewed and after a restart', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   await using backend = await echoServer();
   const port = await freePort();
   const ca = makeCertificate({ name: 'shop CA', isAuthority: true });
   const web = service('web', { port, annotations: { ...annotations, 'weir.dev/tls-ports': String(port) } });
   const writeWith = (certificate: Certificate): void =>
-    files.write('shop.yaml', web, slice('web', backend.port), secret(certificate));
+    files.write('shop.yaml', web, endpointSlice('web', backend.port), secret(certificate));
   const [first, renewed] = [1, 2].map(() => makeCertificate({ name: 'shop.example.com', issuer: ca }));
   assert.ok(first && renewed);
   writeWith(first);
   {
-    await using _running = await standalone(files, ['--state', state.path]);
+    await using _running = await startTestStandalone(files, ['--state', state.path]);
     assert.deepEqual(await met({ port, ca }), ['hello', first.certificate]);
     writeWith(renewed);
     await eventually(async () => assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]));
   }
-  await using _again = await standalone(files, ['--state', state.path]);
+  await using _again = await startTestStandalone(files, ['--state', state.path]);
   assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]);
 });
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from '@weir/testkit';
-import { manifests, service, slice } from './build/manifests.ts';
-import { standalone } from './build/standalone.ts';
-import { tlsNamed, whoAnswers } from './build/tls-named.ts';
+import { endpointSlice, manifestDirectory, service } from './build/manifests.ts';
+import { startTestStandalone } from './build/standalone.ts';
+import { greetingFrom, startTlsEchoServer } from './build/tls-named.ts';
 
 const named = (namespace: string, hosts: string, port: number): unknown =>
   service('web', { namespace, port, annotations: { 'weir.dev/hosts': hosts, 'weir.dev/tls-passthrough': 'true' } });
@@ -16,15 +16,15 @@ const allowing = (name: string, allowedHosts: readonly string[]): unknown => ({
 });
 
 test('tenants share a port by host names within their policies, and are told why not', async () => {
-  await using files = manifests();
-  await using shop = await tlsNamed('shop');
-  await using game = await tlsNamed('game');
+  await using files = manifestDirectory();
+  await using shop = await startTlsEchoServer('shop');
+  await using game = await startTlsEchoServer('game');
   const port = await freePort();
   files.write('policies.yaml', allowing('shop', ['*.example']), allowing('game', ['game.example']));
-  files.write('shop.yaml', named('shop', '*.example', port), slice('web', shop.port));
-  files.write('game.yaml', named('game', 'game.example', port), slice('web', game.port, { namespace: 'game' }));
+  files.write('shop.yaml', named('shop', '*.example', port), endpointSlice('web', shop.port));
+  files.write('game.yaml', named('game', 'game.example', port), endpointSlice('web', game.port, { namespace: 'game' }));
   files.write('late.yaml', named('late', 'late.example', port));
-  await using fleet = await standalone(files, ['--shared-ports', String(port)]);
+  await using fleet = await startTestStandalone(files, ['--shared-ports', String(port)]);
   const { json } = await fleet.weir('get', 'services', '-o', 'json');
   const told = json.items.map(({ namespace, state, reason }: Record<string, string>) => [namespace, state, reason]);
   assert.deepEqual(told, [
@@ -32,7 +32,7 @@ test('tenants share a port by host names within their policies, and are told why
     ['late', 'Refused', 'HostNotAllowed'],
     ['shop', 'Programmed', 'Programmed'],
   ]);
-  assert.equal(await whoAnswers({ port, servername: 'any.example' }), 'shop');
-  assert.equal(await whoAnswers({ port, servername: 'game.example' }), 'game');
-  await assert.rejects(whoAnswers({ port, servername: 'other.test' }), { code: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME' });
+  assert.equal(await greetingFrom({ port, servername: 'any.example' }), 'shop');
+  assert.equal(await greetingFrom({ port, servername: 'game.example' }), 'game');
+  await assert.rejects(greetingFrom({ port, servername: 'other.test' }), { code: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME' });
 });

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { connectRaw, echoServer, freePort } from '@weir/testkit';
-import { manifests, service, slice } from './build/manifests.ts';
-import { startWeir } from './build/run-weir.ts';
+import { connectClient, echoServer, freePort } from '@weir/testkit';
+import { endpointSlice, manifestDirectory, service } from './build/manifests.ts';
+import { startWeirProcess } from './build/run-weir.ts';
 
 const WITHOUT_CONSOLE = ['--console', 'off', '--workers', '1'];
 
 test('a kubeconfig that is not there yet is one line of warning; the files serve', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
-  files.write('shop.yaml', service('web', { port }), slice('web', backend.port));
+  files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
   const kubeconfig = join(files.path, 'kubeconfig');
   const args = ['standalone', '-f', files.path, '--kubeconfig', kubeconfig, ...WITHOUT_CONSOLE];
-  await using running = await startWeir(args, { readyWhen: /^ready$/m });
-  await running.shows(/^warning: .*\n/m);
-  await using client = await connectRaw({ port });
+  await using running = await startWeirProcess(args, { readyWhen: /^ready$/m });
+  await running.waitForOutput(/^warning: .*\n/m);
+  await using client = await connectClient({ port });
   await client.send('served');
   assert.equal(String(await client.take(6)), 'served');
   const warnings = running.output().match(/^.*EndpointsNotRefined.*$/gm) ?? [];

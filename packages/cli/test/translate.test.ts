@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { manifests, policy, service, slice } from './build/manifests.ts';
-import { weir } from './build/run-weir.ts';
+import { endpointSlice, manifestDirectory, service, tenantPolicy } from './build/manifests.ts';
+import { runWeirProcess } from './build/run-weir.ts';
 
 test('good manifests become a table, a status for each Service, and no problem', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web'), slice('web', 18_080));
-  const { code, json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
+  const { code, json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(code, 0);
   assert.deepEqual(Object.keys(json), ['table', 'statuses', 'problems', 'ignored']);
   assert.deepEqual(json.problems, []);
@@ -27,44 +27,52 @@ test('good manifests become a table, a status for each Service, and no problem',
 });
 
 test('yaml says the same as json', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web'), slice('web', 18_080));
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const [asJson, asYaml] = await Promise.all(
-    ['json', 'yaml'].map((format) => weir(['translate', '-f', files.path, '-o', format])),
+    ['json', 'yaml'].map((format) => runWeirProcess(['translate', '-f', files.path, '-o', format])),
   );
   assert.deepEqual(parse(asYaml?.stdout ?? ''), asJson?.json);
 });
 
 test('an error is exit code 1, a warning is not', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   files.write('shop.yaml', service('web'));
-  const warned = await weir(['translate', '-f', files.path, '-o', 'json']);
+  const warned = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(warned.code, 0);
   assert.deepEqual(codesOf(warned.json.problems), [['warning', 'NoReadyEndpoints']]);
-  files.write('policy.yaml', policy('shop', { services: 0 }));
-  const refused = await weir(['translate', '-f', files.path, '-o', 'json']);
+  files.write('policy.yaml', tenantPolicy('shop', { services: 0 }));
+  const refused = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(refused.code, 1);
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'QuotaExceeded']]);
 });
 
 test('ports that are shared are those of the option', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web'), slice('web', 18_080));
-  const refused = await weir(['translate', '-f', files.path, '--shared-ports', '8080, 443', '-o', 'json']);
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
+  const refused = await runWeirProcess(['translate', '-f', files.path, '--shared-ports', '8080, 443', '-o', 'json']);
   assert.equal(refused.code, 1);
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
 test('ports that the nodes need are those of the option, too', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web'), slice('web', 18_080));
-  const refused = await weir(['translate', '-f', files.path, '--reserved-ports', '9100, 8000-8100', '-o', 'json']);
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
+  const refused = await runWeirProcess([
+    'translate',
+    '-f',
+    files.path,
+    '--reserved-ports',
+    '9100, 8000-8100',
+    '-o',
+    'json',
+  ]);
   assert.equal(refused.code, 1);
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
 test('a node that is kept out is not one of those that a Service could be on', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   const node = (name: string, address: string, labels: object = {}): object => ({
     apiVersion: 'v1',
     kind: 'Node',
@@ -73,16 +81,16 @@ test('a node that is kept out is not one of those that a Service could be on', a
   });
   const excluded = { 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
   files.write('nodes.yaml', node('a', '192.0.2.1'), node('b', '192.0.2.2', excluded));
-  files.write('shop.yaml', service('web'), slice('web', 18_080));
-  const { json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
+  const { json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.deepEqual(codesOf(json.problems), []);
 });
 
 test('a document that is wrong is named by file and line, and hides nothing else', async () => {
-  await using files = manifests();
-  files.write('good.yaml', service('web'), slice('web', 1));
+  await using files = manifestDirectory();
+  files.write('good.yaml', service('web'), endpointSlice('web', 1));
   files.writeText('bad.yaml', 'kind: Service\n---\na: [1\n');
-  const { code, json } = await weir(['translate', '-f', files.path, '-o', 'json']);
+  const { code, json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(code, 1);
   assert.equal(json.statuses.length, 1);
   assert.match(
@@ -92,28 +100,30 @@ test('a document that is wrong is named by file and line, and hides nothing else
 });
 
 test('kinds that Weir does not read are counted', async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   const deployment = (name: string): unknown => ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } });
-  files.write('shop.yaml', service('web'), slice('web', 1), deployment('a'), deployment('b'));
-  assert.deepEqual((await weir(['translate', '-f', files.path, '-o', 'json'])).json.ignored, { Deployment: 2 });
-  assert.match((await weir(['translate', '-f', files.path])).stdout, /Ignored, .*: 2 Deployment/);
+  files.write('shop.yaml', service('web'), endpointSlice('web', 1), deployment('a'), deployment('b'));
+  assert.deepEqual((await runWeirProcess(['translate', '-f', files.path, '-o', 'json'])).json.ignored, {
+    Deployment: 2,
+  });
+  assert.match((await runWeirProcess(['translate', '-f', files.path])).stdout, /Ignored, .*: 2 Deployment/);
 });
 
 test('when no Service names the class, it says so and names --classless, which takes them', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web', { loadBalancerClass: null }), slice('web', 1));
-  const without = await weir(['translate', '-f', files.path]);
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web', { loadBalancerClass: null }), endpointSlice('web', 1));
+  const without = await runWeirProcess(['translate', '-f', files.path]);
   assert.match(without.output, /--classless/);
-  const taken = await weir(['translate', '-f', files.path, '--classless', '-o', 'json']);
+  const taken = await runWeirProcess(['translate', '-f', files.path, '--classless', '-o', 'json']);
   assert.equal(taken.code, 0);
   assert.equal(taken.json.statuses.length, 1);
 });
 
 test('--node makes a fleet', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('web'), slice('web', 1));
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'), endpointSlice('web', 1));
   const nodes = ['--node', 'a=127.0.0.2', '--node', 'b=127.0.0.3'];
-  const { json } = await weir(['translate', '-f', files.path, ...nodes, '-o', 'json']);
+  const { json } = await runWeirProcess(['translate', '-f', files.path, ...nodes, '-o', 'json']);
   assert.deepEqual(
     json.table.nodes.map((node: { name: string }) => node.name),
     ['a', 'b'],
@@ -121,10 +131,16 @@ test('--node makes a fleet', async () => {
 });
 
 test('the table for people has a line per Service, and per problem with what to do', async () => {
-  await using files = manifests();
-  files.write('shop.yaml', service('api'), slice('api', 1), service('web', { port: 81 }), slice('web', 2));
-  files.write('policy.yaml', policy('shop', { services: 1 }));
-  const { stdout, code } = await weir(['translate', '-f', files.path]);
+  await using files = manifestDirectory();
+  files.write(
+    'shop.yaml',
+    service('api'),
+    endpointSlice('api', 1),
+    service('web', { port: 81 }),
+    endpointSlice('web', 2),
+  );
+  files.write('policy.yaml', tenantPolicy('shop', { services: 1 }));
+  const { stdout, code } = await runWeirProcess(['translate', '-f', files.path]);
   assert.equal(code, 1);
   assert.match(stdout, /^shop\/api +shop +Accepted +8080\/TCP +local +1$/m);
   assert.match(stdout, /^shop\/web +shop +QuotaExceeded/m);
@@ -132,7 +148,7 @@ test('the table for people has a line per Service, and per problem with what to 
 });
 
 test('a directory that is not there is one line and exit code 2', async () => {
-  const { code, output } = await weir(['translate', '-f', '/nowhere/at/all']);
+  const { code, output } = await runWeirProcess(['translate', '-f', '/nowhere/at/all']);
   assert.equal(code, 2);
   assert.match(output, /^weir: -f \/nowhere\/at\/all: does not exist; name a file or directory of manifests\n$/);
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { test } from 'node:test';
 import { freePort } from '@weir/testkit';
-import { manifests } from './build/manifests.ts';
-import { weir } from './build/run-weir.ts';
-import { weirInside } from './build/weir-inside.ts';
+import { manifestDirectory } from './build/manifests.ts';
+import { runWeirProcess } from './build/run-weir.ts';
+import { runWeirInProcess } from './build/weir-inside.ts';
 
 const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['bogus', /unknown command 'bogus'/],
@@ -38,7 +38,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
 
 for (const [args, message] of WRONG) {
   test(`weir ${args}: is told what is wrong, exit code 2`, async () => {
-    const { code, stdout, stderr } = await weirInside(args.split(' '));
+    const { code, stdout, stderr } = await runWeirInProcess(args.split(' '));
     assert.equal(code, 2);
     assert.match(stderr, message);
     assert.match(stderr, /^weir: /);
@@ -47,7 +47,7 @@ for (const [args, message] of WRONG) {
 }
 
 test('the real command says it the same way, without a stack', async () => {
-  const { code, output, stdout } = await weir(['translate', '-f', '.', '--bla']);
+  const { code, output, stdout } = await runWeirProcess(['translate', '-f', '.', '--bla']);
   assert.equal(code, 2);
   assert.equal(stdout, '');
   assert.equal(output, "weir: unknown option '--bla'\n(add --help to see what there is)\n");
@@ -56,7 +56,7 @@ test('the real command says it the same way, without a stack', async () => {
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
 
 test('a doctor without a patient says how to name one', async () => {
-  const { code, output } = await weir(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
+  const { code, output } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
   assert.equal(code, 2);
   assert.match(
     output,
@@ -66,7 +66,7 @@ test('a doctor without a patient says how to name one', async () => {
 
 test('without a kubeconfig the doctor looks at Redis alone', async () => {
   const redis = `redis://127.0.0.1:${await freePort()}`;
-  const { code, stdout } = await weir(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
+  const { code, stdout } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
   assert.equal(code, 1);
   assert.match(stdout, /^warning +KubernetesVersion .*: not checked: no Kubernetes API server to be found: /m);
   assert.match(stdout, /^error +RedisReachable .* is not there: nothing listens/m);
@@ -75,7 +75,7 @@ test('without a kubeconfig the doctor looks at Redis alone', async () => {
 test('nobody at the address: one line that says what to start, or to set', async () => {
   const server = `http://127.0.0.1:${await freePort()}`;
   for (const args of ['get services', 'usage', 'top --once', 'explain a/b', 'resume a', 'suspend a --message b']) {
-    const { code, stderr } = await weirInside(args.split(' '), { WEIR_SERVER: server });
+    const { code, stderr } = await runWeirInProcess(args.split(' '), { WEIR_SERVER: server });
     assert.equal(code, 2, stderr);
     assert.match(
       stderr,
@@ -90,7 +90,7 @@ test('something else at the address: it says that this is no console', async () 
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : 0;
-  const { code, stderr } = await weirInside(['usage', '--server', `http://127.0.0.1:${port}`]);
+  const { code, stderr } = await runWeirInProcess(['usage', '--server', `http://127.0.0.1:${port}`]);
   assert.equal(code, 1);
   assert.match(stderr, /is not a console of Weir.*check --server or WEIR_SERVER/);
 });
@@ -108,7 +108,7 @@ test('every command explains itself with examples', async () => {
     'doctor',
     'demo',
   ]) {
-    const { code, stdout } = await weirInside([command, '--help']);
+    const { code, stdout } = await runWeirInProcess([command, '--help']);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`Usage: weir ${command}`));
     assert.match(stdout, new RegExp(`Examples:\\n +weir ${command}`));
@@ -120,7 +120,7 @@ test('every command explains itself with examples', async () => {
 });
 
 test('weir alone shows what there is, and is no success', async () => {
-  const { code, stderr } = await weirInside([]);
+  const { code, stderr } = await runWeirInProcess([]);
   assert.equal(code, 2);
   assert.match(stderr, /Commands:/);
 });
@@ -128,9 +128,9 @@ test('weir alone shows what there is, and is no success', async () => {
 const isRoot = process.getuid?.() === 0;
 
 test('a directory that may not be read is told', { skip: isRoot && 'root may read everything' }, async () => {
-  await using files = manifests();
+  await using files = manifestDirectory();
   chmodSync(files.path, 0);
-  const { code, output } = await weir(['translate', '-f', files.path]);
+  const { code, output } = await runWeirProcess(['translate', '-f', files.path]);
   assert.notEqual(code, 0);
   assert.match(output, /permission denied/i);
   chmodSync(files.path, 0o700);

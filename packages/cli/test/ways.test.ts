@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort, makeCertificate, temporaryDirectory } from '@weir/testkit';
-import { weirInside } from './build/weir-inside.ts';
+import { runWeirInProcess } from './build/weir-inside.ts';
 
 const EMPTY: RequestListener = (_request, response) => void response.end('{"items": []}');
 
@@ -23,7 +23,7 @@ test('a token comes from the option, a file or the environment, in the header al
   ];
   for (const [args, env, header] of cases) {
     await using server = await listening(createServer(EMPTY));
-    const { code } = await weirInside(['get', 'services', '--server', server.url, ...args], env);
+    const { code } = await runWeirInProcess(['get', 'services', '--server', server.url, ...args], env);
     assert.equal(code, 0);
     assert.deepEqual(
       server.asked.map(({ headers, url }) => [headers.authorization, url]),
@@ -36,17 +36,17 @@ test('a token does not cross the network in the clear, unless that is asked for'
   const [port, token] = [await freePort(), { WEIR_TOKEN: 'of-environment' }];
   for (const host of ['192.0.2.1', '[2001:db8::1]', 'console.example', 'localhost.example']) {
     const args = ['usage', '--server', `http://${host}:${port}`];
-    const { code, stderr } = await weirInside(args, token);
+    const { code, stderr } = await runWeirInProcess(args, token);
     assert.equal(code, 2);
     assert.match(stderr, /^weir: --server .* the token would go there in the clear; use https, .*--plain-http\n$/);
   }
   for (const host of ['127.0.0.2', '[::1]', 'localhost']) {
-    const { stderr } = await weirInside(['usage', '--server', `http://${host}:${port}`], token);
+    const { stderr } = await runWeirInProcess(['usage', '--server', `http://${host}:${port}`], token);
     assert.match(stderr, /no console answers at/);
   }
-  const meant = await weirInside(['usage', '--server', `http://0.0.0.0:${port}`, '--plain-http'], token);
+  const meant = await runWeirInProcess(['usage', '--server', `http://0.0.0.0:${port}`, '--plain-http'], token);
   assert.match(meant.stderr, /no console answers at/);
-  const without = await weirInside(['usage', '--server', `http://0.0.0.0:${port}`]);
+  const without = await runWeirInProcess(['usage', '--server', `http://0.0.0.0:${port}`]);
   assert.match(without.stderr, /no console answers at/);
 });
 
@@ -58,11 +58,11 @@ test('a console over TLS is believed by the authority that was named, and else i
   writeFileSync(caFile, authority.certificate);
   await using server = await listening(https.createServer({ cert: own.chain, key: own.key }, EMPTY));
   const args = ['usage', '--server', server.url];
-  assert.equal((await weirInside([...args, '--ca-file', caFile])).code, 0);
-  const { code, stderr } = await weirInside(args);
+  assert.equal((await runWeirInProcess([...args, '--ca-file', caFile])).code, 0);
+  const { code, stderr } = await runWeirInProcess(args);
   assert.equal(code, 2);
   assert.match(stderr, /^weir: no console answers at https:.*; name the authority of its certificate by --ca-file\n$/);
-  const other = await weirInside(['usage', '--kubeconfig', kubeconfigIn(directory.path, server.url, {})]);
+  const other = await runWeirInProcess(['usage', '--kubeconfig', kubeconfigIn(directory.path, server.url, {})]);
   assert.equal(other.code, 2);
   assert.match(other.stderr, /^weir: no console answers at https:.*; the kubeconfig has to name the authority/);
 });
@@ -71,7 +71,7 @@ test('without a server it is the console of the cluster that the kubeconfig name
   await using directory = temporaryDirectory('ways');
   await using server = await listening(createServer(EMPTY));
   const kubeconfig = kubeconfigIn(directory.path, server.url);
-  const { code, stderr } = await weirInside(['usage', '--month', '2026-01', '--kubeconfig', kubeconfig]);
+  const { code, stderr } = await runWeirInProcess(['usage', '--month', '2026-01', '--kubeconfig', kubeconfig]);
   assert.equal(code, 0, stderr);
   assert.deepEqual(
     server.asked.map(({ headers, url }) => [headers.authorization, url]),
@@ -83,7 +83,7 @@ test('a live view through an API server says that it lasts', async () => {
   await using directory = temporaryDirectory('ways');
   const frame = 'event: rates\ndata: {"at": "2026-01-01T00:00:00Z", "tenants": [], "services": []}\n\n';
   await using server = await listening(createServer((_request, response) => void response.write(frame)));
-  const { code } = await weirInside([
+  const { code } = await runWeirInProcess([
     'top',
     '--once',
     '-o',
@@ -101,7 +101,7 @@ test('a cluster without a console says so in one line, in the words of its API s
   await using server = await listening(
     createServer((_request, response) => void response.writeHead(404).end(JSON.stringify(status))),
   );
-  const { code, stderr } = await weirInside([
+  const { code, stderr } = await runWeirInProcess([
     'get',
     'tenants',
     '--kubeconfig',
@@ -124,7 +124,7 @@ test('a refusal of the console is told as it is, whatever the way', async () => 
     ['--server', server.url],
     ['--kubeconfig', kubeconfigIn(directory.path, server.url)],
   ]) {
-    const { code, stderr } = await weirInside(['get', 'proxies', ...way]);
+    const { code, stderr } = await runWeirInProcess(['get', 'proxies', ...way]);
     assert.equal(code, 1);
     assert.equal(stderr, `weir: ${error.message}\n`);
   }
@@ -144,7 +144,7 @@ test('what does not go together, or cannot be read, is said before anybody is as
     ['--kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist; name a kubeconfig by --kubeconfig/],
   ];
   for (const [args, message] of cases) {
-    const { code, stderr } = await weirInside(['get', 'services', ...args.split(' ')]);
+    const { code, stderr } = await runWeirInProcess(['get', 'services', ...args.split(' ')]);
     assert.equal(code, 2, args);
     assert.match(stderr, message);
     assert.match(stderr, /^weir: .*\n$/);

@@ -14,14 +14,21 @@ import {
   text,
   UsageError,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, refusedAsUsage, type Store, withRedisAccess } from '@weir/store';
+import {
+  FLEET_NAME_FORMAT,
+  openRedisStore,
+  REDIS_SETTINGS,
+  rethrowRefusedAsUsage,
+  type Store,
+  withRedisAccess,
+} from '@weir/store';
 import { type ConsoleAuth, type RunningConsole, startConsole } from './start-console.ts';
 import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
-import { kubernetesSuspensions } from './suspensions/kubernetes-suspensions.ts';
-import { storeSuspensions } from './suspensions/store-suspensions.ts';
+import { kubernetesSuspensionWriter } from './suspensions/kubernetes-suspensions.ts';
+import { storeSuspensionWriter } from './suspensions/store-suspensions.ts';
 
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
   listen: hostPort('WEIR_CONSOLE', { default: { host: '127.0.0.1', port: 8686 } }),
   auth: oneOf('WEIR_CONSOLE_AUTH', ['none', 'kubernetes'], { default: 'none' }),
@@ -30,7 +37,7 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
-const WITHOUT_KUBECONFIG =
+const NO_KUBECONFIG_WARNING =
   'no kubeconfig: Suspensions go to the store alone, and those that are objects of the cluster cannot be lifted here; set KUBECONFIG';
 
 await runProcess('weir-console', (control) => {
@@ -39,7 +46,7 @@ await runProcess('weir-console', (control) => {
   const log = createLogger({ name: 'console', level });
   const kubeconfig = findKubeconfig(process.env);
   const auth = authFor(config, kubeconfig);
-  if (kubeconfig === undefined) log.warn(WITHOUT_KUBECONFIG);
+  if (kubeconfig === undefined) log.warn(NO_KUBECONFIG_WARNING);
   let store: Store;
   let running: RunningConsole;
   return {
@@ -51,21 +58,21 @@ await runProcess('weir-console', (control) => {
           store = await openRedisStore({
             ...redis,
             fleet,
-            keys: 'none',
+            privateKeyAccess: 'none',
             log: log.child({ part: 'store' }),
             clock,
-          }).catch(refusedAsUsage);
+          }).catch(rethrowRefusedAsUsage);
         },
         close: () => store.close(),
       },
       {
         name: 'console',
         async start() {
-          const { cutoffs } = store;
+          const { suspensions: cutoffs } = store;
           const suspensions =
             kubeconfig === undefined
-              ? storeSuspensions({ cutoffs, clock })
-              : kubernetesSuspensions({ kubeconfig, cutoffs, clock, log });
+              ? storeSuspensionWriter({ cutoffs, clock })
+              : kubernetesSuspensionWriter({ kubeconfig, cutoffs, clock, log });
           running = await startConsole({ store, fleet, ...listen, suspensions, auth, tls, clock, log });
           running.failed.catch((error) => control.fail(error));
         },

@@ -3,7 +3,9 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 
 /** Both from `src/` and from `dist/src/`. */
-const PAGE = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url));
+const PAGE_DIRECTORY = fileURLToPath(
+  new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url),
+);
 
 /** Only what is served here runs or loads: text of tenants (names, messages) must never become code. */
 const CONTENT_SECURITY_POLICY =
@@ -21,7 +23,7 @@ export function servePage(app: FastifyInstance): void {
       route.config = { ...route.config, access: 'anybody' };
     });
     page.register(fastifyStatic, {
-      root: PAGE,
+      root: PAGE_DIRECTORY,
       prefix: '/',
       cacheControl: true,
       maxAge: 0,

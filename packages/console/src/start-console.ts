@@ -2,28 +2,36 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import swagger from '@fastify/swagger';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { type Clock, formatHostPort, isLoopback, KeyPair, type Logger, listenError, UsageError } from '@weir/runtime';
+import {
+  CertificateReloader,
+  type Clock,
+  formatHostPort,
+  isLoopback,
+  type Logger,
+  listenError,
+  UsageError,
+} from '@weir/runtime';
 import type { Store } from '@weir/store';
 import fastify, { type FastifyInstance } from 'fastify';
 import { guardRoutes } from './access/rules.ts';
-import { kubernetesSignIn, NO_SIGN_IN } from './access/sign-in.ts';
-import { aggregatedRoutes, ownPath } from './aggregation/aggregated-routes.ts';
-import type { ConsoleParts } from './api/console-parts.ts';
-import { answerErrors } from './api/error-answers.ts';
+import { kubernetesAuthenticator, NO_AUTHENTICATION } from './access/sign-in.ts';
+import { aggregatedRoutes, toConsolePath } from './aggregation/aggregated-routes.ts';
+import type { RouteContext } from './api/console-parts.ts';
+import { handleErrors } from './api/error-answers.ts';
 import { fleetRoutes } from './api/fleet-routes.ts';
-import { healthRoutes } from './api/health-routes.ts';
+import { monitoringRoutes } from './api/health-routes.ts';
 import { liveRoutes } from './api/live-routes.ts';
-import { meRoute } from './api/me-route.ts';
-import { openApiFor } from './api/open-api.ts';
+import { currentUserRoute } from './api/me-route.ts';
+import { openApiOptionsFor } from './api/open-api.ts';
 import { serviceRoutes } from './api/service-routes.ts';
 import { suspensionRoutes } from './api/suspension-routes.ts';
 import { tenantRoutes } from './api/tenant-routes.ts';
 import { validationError } from './api/validation.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
-import { consoleServer, type Encryption } from './guard/console-server.ts';
+import { createConsoleServer, type TlsOptions } from './guard/console-server.ts';
 import { OpenSockets } from './guard/open-sockets.ts';
 import { servePage } from './page.ts';
-import { Sampler } from './rates/sampler.ts';
+import { RateSampler } from './rates/sampler.ts';
 import type { SuspensionWriter } from './suspensions/suspension-writer.ts';
 
 export interface ConsoleOptions {
@@ -63,14 +71,14 @@ export interface RunningConsole {
 }
 
 /** Of IPv4, too. Where the kernel has no IPv6 Node takes those of IPv4 alone, but only when it is told no address at all. */
-const EVERY_ADDRESS = '::';
+const ANY_ADDRESS = '::';
 
-const LISTENS: Readonly<Record<ConsoleAuth['kind'], string>> = {
+const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
   none: 'the console listens; on this loopback address it asks for no token',
   kubernetes: 'the console listens; it asks for a Kubernetes token',
 };
 
-const IN_THE_CLEAR =
+const PLAINTEXT_TOKEN_WARNING =
   'tokens cross the network in the clear as far as nothing in front ends TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
 
 /** Listens and answers; rejects with a `UsageError` when it may not, or cannot, listen there. */
@@ -82,20 +90,20 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
       `the console asks for no token and may therefore not listen on ${host}, which others can reach; set WEIR_CONSOLE_AUTH=kubernetes, or use a loopback address such as 127.0.0.1:8686, and \`ssh -L\` or \`kubectl port-forward\` from elsewhere`,
     );
   }
-  const pair = tls === undefined ? undefined : new KeyPair(tls, log);
+  const keyPair = tls === undefined ? undefined : new CertificateReloader(tls, log);
   const signIn =
     auth.kind === 'none'
-      ? NO_SIGN_IN
-      : kubernetesSignIn({
+      ? NO_AUTHENTICATION
+      : kubernetesAuthenticator({
           kubeconfig: auth.kubeconfig,
           fleet,
-          isAggregated: pair !== undefined && auth.isAggregated !== false,
+          isAggregated: keyPair !== undefined && auth.isAggregated !== false,
           clock,
           log,
         });
   const watch = new FleetWatch({ store, clock, log });
-  const sampler = new Sampler({ store, clock, log });
-  const parts = { fleet, store, watch, sampler, suspensions, signIn, clock, log };
+  const sampler = new RateSampler({ store, clock, log });
+  const parts = { fleet, store, watch, sampler, suspensions, authenticator: signIn, clock, log };
   let app: FastifyInstance | undefined;
   const close = async (): Promise<void> => {
     await sampler.close();
@@ -104,8 +112,8 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     await signIn.close();
   };
   try {
-    app = appFor(parts, pair && { pair, frontProxy: signIn.frontProxy, sockets: new OpenSockets() });
-    await app.listen({ host: host === EVERY_ADDRESS ? '' : host, port });
+    app = createApp(parts, keyPair && { keyPair, frontProxy: signIn.frontProxy, openSockets: new OpenSockets() });
+    await app.listen({ host: host === ANY_ADDRESS ? '' : host, port });
   } catch (error) {
     await close();
     if (error instanceof UsageError) throw error;
@@ -113,17 +121,17 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     const failed = listenError(error, { address: formatHostPort({ host, port }), advice });
     throw new UsageError(`console: ${failed.message}`, { cause: error });
   }
-  if (tls === undefined && !isLocal) log.warn(IN_THE_CLEAR);
+  if (tls === undefined && !isLocal) log.warn(PLAINTEXT_TOKEN_WARNING);
   const scheme = tls === undefined ? 'http' : 'https';
   const url = `${scheme}://${formatHostPort({ host, port: portOf(app.server.address()) ?? port })}/`;
-  log.info({ url }, LISTENS[auth.kind]);
+  log.info({ url }, LISTENING_MESSAGES[auth.kind]);
   return { url, refresh: () => watch.refresh(), failed: watch.failed, close };
 }
 
-function appFor(parts: ConsoleParts, encryption: Encryption | undefined): FastifyInstance {
+function createApp(parts: RouteContext, encryption: TlsOptions | undefined): FastifyInstance {
   const app = fastify({
-    serverFactory: (listener: RequestListener): Server => consoleServer(encryption, listener),
-    rewriteUrl: ({ url = '' }) => ownPath(url),
+    serverFactory: (listener: RequestListener): Server => createConsoleServer(encryption, listener),
+    rewriteUrl: ({ url = '' }) => toConsolePath(url),
     logger: false,
     bodyLimit: 64 * 1024,
     forceCloseConnections: true,
@@ -132,24 +140,24 @@ function appFor(parts: ConsoleParts, encryption: Encryption | undefined): Fastif
   });
   // Only JSON: the types that an HTML form can send would need no permission from another site.
   app.removeContentTypeParser('text/plain');
-  answerErrors(app, parts.log);
-  guardRoutes(app, { signIn: parts.signIn, scheme: encryption === undefined ? 'http' : 'https' });
-  app.register(swagger, { openapi: openApiFor(parts.signIn) });
+  handleErrors(app, parts.log);
+  guardRoutes(app, { authenticator: parts.authenticator, scheme: encryption === undefined ? 'http' : 'https' });
+  app.register(swagger, { openapi: openApiOptionsFor(parts.authenticator) });
   app.register(async (routes) => {
     serviceRoutes(routes, parts);
     tenantRoutes(routes, parts);
     fleetRoutes(routes, parts);
     suspensionRoutes(routes, parts);
     liveRoutes(routes, parts);
-    healthRoutes(routes, parts);
-    meRoute(routes, parts);
+    monitoringRoutes(routes, parts);
+    currentUserRoute(routes, parts);
     aggregatedRoutes(routes);
   });
   servePage(app);
   if (encryption !== undefined) {
     // A plugin, and the last: its turn comes when those before it have ended their streams.
     app.register(async (last) => {
-      last.addHook('preClose', async () => encryption.sockets.close());
+      last.addHook('preClose', async () => encryption.openSockets.close());
     });
   }
   return app;

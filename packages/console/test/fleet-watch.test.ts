@@ -4,7 +4,7 @@ import { type Entry, type Heartbeat, listenerId, type ServiceEntry, serviceId, t
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore, TablePublisher } from '@weir/store';
 import { FleetWatch } from '../src/fleet/fleet-watch.ts';
-import { SETTINGS } from './build/seeded-store.ts';
+import { SERVICE_SETTINGS } from './build/seeded-store.ts';
 
 const NODE: Entry = {
   kind: 'node',
@@ -27,7 +27,7 @@ function serviceEntry(index: number): ServiceEntry {
     tenant: 'shop',
     accepted: { reason: 'Accepted', message: 'accepted' },
     degraded: [],
-    settings: SETTINGS,
+    settings: SERVICE_SETTINGS,
     ports: [{ name: null, port: 8000 + index, protocol: 'TCP', error: null }],
     pool: 'default',
     nodes: ['a'],
@@ -43,19 +43,19 @@ test('a change of one Service leaves the views of all others the same objects, a
   const clock = new ManualClock();
   const store = createMemoryStore({ clock });
   const publisher = new TablePublisher({ store: store.table });
-  await publisher.lead();
+  await publisher.becomeLeader();
   const services = Array.from({ length: 5 }, (_, index) => serviceEntry(index));
   const publish = async (own: readonly ServiceEntry[]): Promise<void> => {
     await publisher.publish(tableOf([NODE, ...own, ...own.map(listenerOf)]));
     await clock.advance(100);
   };
-  await store.cutoffs.complete();
+  await store.suspensions.markComplete();
   await publish(services);
   const listeners = services.map((each) => {
     const { id } = listenerOf(each);
     return { id, service: each.uid, bound: true, listening: true, error: null };
   });
-  await store.heartbeats.beat({ ...HEARTBEAT, listeners });
+  await store.heartbeats.record({ ...HEARTBEAT, listeners });
   let changes = 0;
   const watch = new FleetWatch({
     store,
@@ -89,7 +89,7 @@ test('a change of one Service leaves the views of all others the same objects, a
     watch.views().map(({ addresses }) => addresses),
     services.map(() => ['192.0.2.1']),
   );
-  assert.deepEqual(watch.fleet().previous.get('web2'), ['192.0.2.1']);
+  assert.deepEqual(watch.fleet().previousAddresses.get('web2'), ['192.0.2.1']);
 });
 
 const HEARTBEAT: Omit<Heartbeat, 'listeners'> = {

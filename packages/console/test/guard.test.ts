@@ -4,47 +4,47 @@ import { test } from 'node:test';
 import { silentLogger, systemClock, UsageError } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { freePort } from '@weir/testkit';
-import { startConsole, storeSuspensions } from '../src/index.ts';
-import { runningConsole, sending } from './build/running-console.ts';
+import { startConsole, storeSuspensionWriter } from '../src/index.ts';
+import { jsonRequest, startTestConsole } from './build/running-console.ts';
 
 test('a name that an attacker points at this machine is not answered (DNS rebinding)', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const answer = await askWithHost(console.url, 'attacker.example:8686');
   assert.equal(answer.status, 403);
   assert.match(answer.text, /"code":"ForeignHost"/);
 });
 
 test('localhost and loopback addresses are answered, whatever the port: kubectl port-forward uses another', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   for (const host of ['localhost', 'localhost:1234', '127.0.0.1:9', '127.8.8.8', '[::1]:80']) {
     assert.equal((await askWithHost(console.url, host)).status, 200, host);
   }
 });
 
 test('a Host that is no host is refused', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   for (const host of ['127.0.0.1@attacker.example', '127.0.0.1.attacker.example', '192.0.2.1', '[::2]']) {
     assert.equal((await askWithHost(console.url, host)).status, 403, host);
   }
 });
 
 test('a page of another site cannot suspend', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const body = { target: { type: 'Tenant', tenant: 'shop' }, message: 'x' };
-  const foreign = await console.ask(
+  const foreign = await console.request(
     '/api/v1/suspensions',
-    sending('POST', body, { origin: 'http://attacker.example' }),
+    jsonRequest('POST', body, { origin: 'http://attacker.example' }),
   );
   assert.equal(foreign.status, 403);
   assert.equal(foreign.json.error.code, 'ForeignOrigin');
-  assert.deepEqual((await console.ask('/api/v1/suspensions')).json.items, []);
+  assert.deepEqual((await console.request('/api/v1/suspensions')).json.items, []);
 });
 
 test('a form of another site cannot suspend either: only JSON is read', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const text = JSON.stringify({ target: { type: 'Tenant', tenant: 'shop' }, message: 'x' });
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
-    const answer = await console.ask('/api/v1/suspensions', {
+    const answer = await console.request('/api/v1/suspensions', {
       method: 'POST',
       body: text,
       headers: { 'content-type': type },
@@ -54,9 +54,9 @@ test('a form of another site cannot suspend either: only JSON is read', async ()
 });
 
 test("the console's own page may use it", async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const origin = new URL(console.url).origin;
-  assert.equal((await console.ask('/api/v1/services', { headers: { origin } })).status, 200);
+  assert.equal((await console.request('/api/v1/services', { headers: { origin } })).status, 200);
 });
 
 test('an address that others can reach is refused while nobody is asked for a token', async () => {
@@ -70,7 +70,7 @@ test('an address that others can reach is refused while nobody is asked for a to
 });
 
 test('a port that is taken is said with what to do, and nothing stays behind', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const { port } = new URL(console.url);
   await assert.rejects(start('127.0.0.1', Number(port)), (error) => {
     assert.ok(error instanceof UsageError);
@@ -81,7 +81,7 @@ test('a port that is taken is said with what to do, and nothing stays behind', a
 });
 
 test('after close nobody answers, not even on connections that were open', async () => {
-  const console = await runningConsole();
+  const console = await startTestConsole();
   const live = await fetch(new URL('/api/v1/live', console.url));
   await console[Symbol.asyncDispose]();
   await live.text();
@@ -98,7 +98,7 @@ test('a free port is really used', async () => {
 function start(host: string, port: number): ReturnType<typeof startConsole> {
   const store = createMemoryStore();
   const clock = systemClock;
-  const suspensions = storeSuspensions({ cutoffs: store.cutoffs, clock });
+  const suspensions = storeSuspensionWriter({ cutoffs: store.suspensions, clock });
   return startConsole({
     store,
     fleet: 'x',

@@ -4,24 +4,24 @@ import https from 'node:https';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { type Certificate, makeCertificate, temporaryDirectory } from '@weir/testkit';
-import { mounted } from './build/mounted-certificate.ts';
-import { runningConsole } from './build/running-console.ts';
+import { mountCertificate } from './build/mounted-certificate.ts';
+import { startTestConsole } from './build/running-console.ts';
 
 test('with a certificate it answers over TLS, and shows a new one as soon as the files are replaced', async () => {
   await using directory = temporaryDirectory('console-tls');
   const [first, second] = [makeCertificate({ name: '127.0.0.1' }), makeCertificate({ name: '127.0.0.1' })];
-  const tls = mounted(directory, first, 'one');
-  await using console = await runningConsole({ tls });
+  const tls = mountCertificate(directory, first, 'one');
+  await using console = await startTestConsole({ tls });
   assert.match(console.url, /^https:/);
   assert.equal(await statusBy(console.url, first), 200);
-  mounted(directory, second, 'two');
+  mountCertificate(directory, second, 'two');
   assert.equal(await statusBy(console.url, second), 200);
   await assert.rejects(statusBy(console.url, first), /self-signed certificate|unable to verify/);
 });
 
 test('a directory without a certificate is refused with what to put there, and nothing stays behind', async () => {
   await using directory = temporaryDirectory('console-tls');
-  await assert.rejects(runningConsole({ tls: directory.path }), {
+  await assert.rejects(startTestConsole({ tls: directory.path }), {
     code: 'USAGE',
     message: /put tls\.crt and tls\.key there/,
   });
@@ -30,7 +30,7 @@ test('a directory without a certificate is refused with what to put there, and n
 test('over TLS the page of the console is the one of https', async () => {
   await using directory = temporaryDirectory('console-tls');
   const own = makeCertificate({ name: '127.0.0.1' });
-  await using console = await runningConsole({ tls: mounted(directory, own, 'one') });
+  await using console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
   const { origin, host } = new URL(console.url);
   assert.equal(await statusBy(console.url, own, { origin }), 200);
   assert.equal(await statusBy(console.url, own, { origin: `http://${host}` }), 403);
@@ -39,7 +39,7 @@ test('over TLS the page of the console is the one of https', async () => {
 test('a handshake that is never finished does not hold it up when it closes', { timeout: 8_000 }, async () => {
   await using directory = temporaryDirectory('console-tls');
   const own = makeCertificate({ name: '127.0.0.1' });
-  const console = await runningConsole({ tls: mounted(directory, own, 'one') });
+  const console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
   const { hostname, port } = new URL(console.url);
   const silent = connect(Number(port), hostname);
   const closed = once(silent, 'close');

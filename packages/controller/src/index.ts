@@ -6,11 +6,11 @@ export {
   type KubernetesControllerOptions,
   startKubernetesController,
 } from './control/start-kubernetes-controller.ts';
-export { ApiError } from './kubernetes/api-error.ts';
+export { KubeApiError } from './kubernetes/api-error.ts';
 export { KubeApi } from './kubernetes/kube-api.ts';
 export { loadKubeConfig } from './kubernetes/kube-config.ts';
 export { probeServer, type ServerProbe } from './kubernetes/probe-server.ts';
-export { ReloadedApi } from './kubernetes/reloaded-api.ts';
+export { ReloadingKubeApi } from './kubernetes/reloaded-api.ts';
 export { ALWAYS_LEADER, type Leadership } from './leader/leadership.ts';
 export { EventWriter } from './status/event-writer.ts';
 export { KubernetesStatus } from './status/kubernetes-status.ts';
@@ -21,11 +21,15 @@ export {
   DirectorySource,
   openDirectorySource,
 } from './watch/directory/directory-source.ts';
-export type { GivenNode } from './watch/directory/fleet-nodes.ts';
+export type { CommandLineNode } from './watch/directory/fleet-nodes.ts';
 export {
   KubernetesSource,
   type KubernetesSourceOptions,
   openKubernetesSource,
 } from './watch/kubernetes/kubernetes-source.ts';
-export { openRefinedSource, type RefinedOptions, type RefinedSource } from './watch/refined/refined-source.ts';
+export {
+  type LiveEndpointsOptions,
+  type LiveEndpointsSource,
+  openLiveEndpointsSource,
+} from './watch/refined/refined-source.ts';
 export type { Source, SourceSnapshot } from './watch/source.ts';

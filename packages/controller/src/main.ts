@@ -1,23 +1,22 @@
 // The controller as a process: an API server in, the store of the fleet out, and status back.
 import {
-  DEFAULT_SETTINGS,
-  PORT_RANGE_ALLOWED,
+  DEFAULT_FLEET_SETTINGS,
+  PORT_RANGE_FORMAT,
   type PortRange,
   parseCidr,
   parsePortRange,
   parseSharedPort,
-  reservedAndShared,
-  SHARED_PORT_ALLOWED,
+  reservedSharedPorts,
+  SHARED_PORT_FORMAT,
 } from '@weir/model';
 import {
-  ADMIN_TOKEN,
+  ADMIN_TOKEN_FORMAT,
   boolean,
   ConfigError,
   systemClock as clock,
   createAdminServer,
   createHealth,
   createLogger,
-  type Format,
   hostPortOrOff,
   list,
   logLevel,
@@ -26,35 +25,43 @@ import {
   parseConfig,
   path,
   runProcess,
+  type SettingFormat,
   setting,
   text,
   UsageError,
 } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
-import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, refusedAsUsage, type Store, withRedisAccess } from '@weir/store';
+import {
+  FLEET_NAME_FORMAT,
+  openRedisStore,
+  REDIS_SETTINGS,
+  rethrowRefusedAsUsage,
+  type Store,
+  withRedisAccess,
+} from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
-import { SECRET_SETTINGS, secretAccessOf, secretMistakes } from './config/secret-settings.ts';
+import { SECRET_SETTINGS, secretAccessFor, validateSecretSettings } from './config/secret-settings.ts';
 import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
 import { DNS_LABEL } from './snapshot/formats.ts';
 
-const CIDR: Format<string> = {
+const CIDR: SettingFormat<string> = {
   allowed: 'a network such as 10.96.0.0/16',
   parse: (raw) => parseCidr(raw)?.text,
 };
 
-const SHARED_PORT: Format<number> = { allowed: SHARED_PORT_ALLOWED, parse: parseSharedPort };
+const SHARED_PORT: SettingFormat<number> = { allowed: SHARED_PORT_FORMAT, parse: parseSharedPort };
 
-const RESERVED_PORTS: Format<PortRange> = { allowed: PORT_RANGE_ALLOWED, parse: parsePortRange };
+const RESERVED_PORTS: SettingFormat<PortRange> = { allowed: PORT_RANGE_FORMAT, parse: parsePortRange };
 
 /** KUBECONFIG is read by the client library. */
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
   level: logLevel('WEIR_LOG_LEVEL'),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
   adminTls: optional(path('WEIR_ADMIN_TLS')),
-  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN)),
+  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)),
   loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', {
     default: 'weir.dev/weir',
     pattern: /^(?:[a-z0-9][-a-z0-9.]*\/)?[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/,
@@ -75,9 +82,9 @@ const CONFIG = {
 await runProcess('weir-controller', () => {
   const config = withRedisAccess(parseConfig(CONFIG, process.env));
   const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, reservedPorts, serviceCidrs } = config;
-  const mistakes = secretMistakes(config);
+  const mistakes = validateSecretSettings(config);
   if (mistakes.length > 0) throw new ConfigError(mistakes);
-  const both = reservedAndShared(config);
+  const both = reservedSharedPorts(config);
   if (both.length > 0) {
     throw new UsageError(
       `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have ${both.join(', ')}; use one of them for each port`,
@@ -89,14 +96,14 @@ await runProcess('weir-controller', () => {
   const { policy: defaultPolicy, problems } = loadDefaultPolicy(config.defaultTenantPolicy);
   for (const { subject, message } of problems) log.warn({ subject, reason: message }, 'default tenant policy');
   const settings = {
-    ...DEFAULT_SETTINGS,
+    ...DEFAULT_FLEET_SETTINGS,
     loadBalancerClass,
     classless,
     defaultPolicy,
     sharedPorts,
     reservedPorts,
     trust: { kind: 'pods', serviceCidrs },
-    secretAccess: secretAccessOf(config),
+    secretAccess: secretAccessFor(config),
   } as const;
   const health = createHealth();
   const metrics = createMetrics({ processMetrics: 'on', log });
@@ -106,7 +113,9 @@ await runProcess('weir-controller', () => {
   const storePart: Part = {
     name: 'store',
     async start() {
-      store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch(refusedAsUsage);
+      store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch(
+        rethrowRefusedAsUsage,
+      );
     },
     close: () => store.close(),
   };
@@ -129,7 +138,7 @@ await runProcess('weir-controller', () => {
         controller.isSynced ? undefined : 'the API server has not been read in full yet',
       );
       health.add('store', 'ready', () =>
-        store.connection === 'ready' ? undefined : (store.problem?.message ?? 'the store is away'),
+        store.connection === 'ready' ? undefined : (store.connectionError?.message ?? 'the store is away'),
       );
     },
     close: () => controller.close(),

@@ -1,5 +1,5 @@
 // What runs once before a release is deleted (the chart's pre-delete hook): takes back what its controllers said, then ends.
-import { DEFAULT_SETTINGS } from '@weir/model';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import {
   systemClock as clock,
   createLogger,
@@ -10,17 +10,17 @@ import {
   runProcess,
   text,
 } from '@weir/runtime';
-import { FLEET_NAME, openRedisStore, REDIS_SETTINGS, type Store, withRedisAccess } from '@weir/store';
+import { FLEET_NAME_FORMAT, openRedisStore, REDIS_SETTINGS, type Store, withRedisAccess } from '@weir/store';
 import { KubeApi } from './kubernetes/kube-api.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
-import { retireFleet } from './retire/retire-fleet.ts';
+import { uninstallFleet } from './retire/retire-fleet.ts';
 import { DNS_LABEL } from './snapshot/formats.ts';
 
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
   level: logLevel('WEIR_LOG_LEVEL'),
-  loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', { default: DEFAULT_SETTINGS.loadBalancerClass }),
+  loadBalancerClass: text('WEIR_LOAD_BALANCER_CLASS', { default: DEFAULT_FLEET_SETTINGS.loadBalancerClass }),
   namespace: text('WEIR_NAMESPACE', {
     default: 'weir-system',
     pattern: /^[a-z0-9-]{1,63}$/,
@@ -52,7 +52,7 @@ await runProcess('weir-retire', (control) => {
       {
         name: 'retirement',
         async start(signal) {
-          await retireFleet({
+          await uninstallFleet({
             api,
             fleet,
             loadBalancerClass,

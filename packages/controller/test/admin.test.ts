@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { eventually, freePort, makeCertificate, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { MAIN } from './fixtures/controller-process.ts';
+import { MAIN_PATH } from './fixtures/controller-process.ts';
 
 const TOKEN = 'a-token-of-24-characters';
 
@@ -22,7 +22,7 @@ test('metrics and problems are shown over TLS to whoever has the token, and to o
   const port = await freePort();
   await using _controller = await spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', MAIN],
+    args: ['--conditions=source', MAIN_PATH],
     env: {
       ...process.env,
       KUBECONFIG: kubeconfig,

@@ -3,7 +3,7 @@
 import type { SuspendedReason } from './reason.ts';
 import type { SuspensionTarget } from './snapshot.ts';
 
-export interface Cutoff {
+export interface Suspension {
   /** UID of the Suspension, or the id of the request while no Suspension exists. */
   readonly uid: string;
   /** Name of the Suspension (also where only the store knows it). */
@@ -14,38 +14,42 @@ export interface Cutoff {
   readonly until: number | null;
   readonly reason: SuspendedReason;
   /** Where it must be deleted: an object in the API server, a file, or this entry itself. */
-  readonly origin: CutoffOrigin;
+  readonly origin: SuspensionOrigin;
   readonly createdAt: number | null;
 }
 
-export type CutoffOrigin =
+export type SuspensionOrigin =
   | { readonly kind: 'kubernetes' }
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'store' };
 
 /** What a Service must be known by to tell whether it is cut off. */
-export interface CutoffSubject {
+export interface SuspensionSubject {
   readonly tenant: string | null;
   readonly namespace: string;
   readonly name: string;
 }
 
 /** The first cut-off that stops the subject at `now` (milliseconds since the epoch), by uid; undefined: none. */
-export function cutoffFor(cutoffs: readonly Cutoff[], subject: CutoffSubject, now: number): Cutoff | undefined {
-  let found: Cutoff | undefined;
+export function suspensionFor(
+  cutoffs: readonly Suspension[],
+  subject: SuspensionSubject,
+  now: number,
+): Suspension | undefined {
+  let found: Suspension | undefined;
   for (const cutoff of cutoffs) {
-    if (!isInForce(cutoff, now) || !isTargeted(cutoff.target, subject)) continue;
+    if (!isInForce(cutoff, now) || !isTargetOf(cutoff.target, subject)) continue;
     if (found === undefined || cutoff.uid < found.uid) found = cutoff;
   }
   return found;
 }
 
-export function isInForce(cutoff: Cutoff, now: number): boolean {
+export function isInForce(cutoff: Suspension, now: number): boolean {
   return cutoff.until === null || now < cutoff.until;
 }
 
 /** Whether a suspension of the target stops the subject. */
-export function isTargeted(target: SuspensionTarget, subject: CutoffSubject): boolean {
+export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject): boolean {
   switch (target.kind) {
     case 'tenant':
       return subject.tenant === target.tenant;

@@ -1,13 +1,13 @@
 // The narrow door of the model: what a proxy and the stores call. Each worker of a proxy loads all of it, and a node that comes
 // back waits for that; what only decides, explains or shows is behind the wide door, `index.ts`.
-export { AFFINITY_BYTES, type AffinityMemory, createAffinityMemory } from './balance/affinity-table.ts';
-export { type Balancer, type BalancerTools, isTried } from './balance/balancer.ts';
+export { AFFINITY_TABLE_BYTES, type AffinityTable, createAffinityTable } from './balance/affinity-table.ts';
+export { type Balancer, type BalancerOptions, isTried } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
-export { createLoad, type EndpointLoad, UNUSED } from './balance/endpoint-load.ts';
-export { arrangePool, EMPTY_POOL, type EndpointPool, type Preference } from './balance/endpoint-pool.ts';
+export { createEndpointStats, type EndpointStats, EXCLUDED } from './balance/endpoint-load.ts';
+export { buildPool, EMPTY_POOL, type EndpointPool, type ZoneFilter } from './balance/endpoint-pool.ts';
 export { hashPair, hashText } from './balance/hash.ts';
-export { fillMaglevSlots, MAGLEV_SLOTS, type MaglevTable, MOST_MAGLEV_ENDPOINTS } from './balance/maglev-slots.ts';
-export { renewLoads } from './balance/renew-loads.ts';
+export { fillMaglevSlots, MAGLEV_SLOTS, MAX_MAGLEV_ENDPOINTS, type MaglevTable } from './balance/maglev-slots.ts';
+export { updateEndpointStats } from './balance/renew-loads.ts';
 export * from './cutoff.ts';
 export * from './health/check-name.ts';
 export * from './health/check-state.ts';
@@ -23,8 +23,8 @@ export { endpointKey } from './match/endpoint-key.ts';
 export * from './match/hosts.ts';
 export { ipv6Bytes } from './match/ipv6-bytes.ts';
 export type { ListenerRoutes } from './match/listener-routes.ts';
-export { createMatcher, holdersOf, type Matcher, patchMatcher } from './match/matcher.ts';
-export { compileNetworks, type Networks } from './match/networks.ts';
+export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';
+export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export * from './match/refusal.ts';
 export * from './match/route.ts';
 export * from './match/steps.ts';

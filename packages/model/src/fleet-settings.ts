@@ -1,10 +1,10 @@
-import { OPEN_POLICY } from './policy.ts';
+import { UNRESTRICTED_POLICY } from './policy.ts';
 import type { FleetSettings } from './snapshot.ts';
 
-export const DEFAULT_SETTINGS: FleetSettings = {
+export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
   loadBalancerClass: 'weir.dev/weir',
   classless: false,
-  defaultPolicy: OPEN_POLICY,
+  defaultPolicy: UNRESTRICTED_POLICY,
   reservedPorts: [],
   sharedPorts: [],
   nodesPerService: 2,

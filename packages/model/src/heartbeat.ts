@@ -1,7 +1,7 @@
 import type { Endpoint, Protocol } from './table/entry.ts';
 
 /** Which table: a position compares equal only in all three parts, so that a rolled-back store is noticed. */
-export interface Position {
+export interface TablePosition {
   readonly epoch: number;
   readonly revision: number;
   /** Random, made by the publisher of the revision. */
@@ -9,8 +9,8 @@ export interface Position {
 }
 
 /** Whether what was read from a file or from another process is a position. */
-export function isPosition(value: unknown): value is Position {
-  const { epoch, revision, id } = (value ?? {}) as Partial<Position>;
+export function isTablePosition(value: unknown): value is TablePosition {
+  const { epoch, revision, id } = (value ?? {}) as Partial<TablePosition>;
   return isCount(epoch) && isCount(revision) && typeof id === 'string';
 }
 
@@ -30,7 +30,7 @@ export interface Heartbeat {
   /** Addresses of its node that exist on this host. */
   readonly addresses: readonly string[];
   /** What all live workers have applied; null before the first table. */
-  readonly applied: Position | null;
+  readonly applied: TablePosition | null;
   /** Sequence of the cut-offs in force here. */
   readonly cutoffSequence: number;
   readonly listeners: readonly ListenerReport[];
@@ -57,7 +57,7 @@ export interface UnhealthyReport {
   readonly endpoints: readonly UnhealthyEndpoint[];
 }
 
-export const MOST_UNHEALTHY_TOLD = 100;
+export const MAX_REPORTED_UNHEALTHY_ENDPOINTS = 100;
 
 /** One endpoint of one port of a Service. */
 export interface UnhealthyEndpoint {

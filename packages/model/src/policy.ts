@@ -59,7 +59,7 @@ export interface LabelRequirement {
 /** Of nodes without the label `weir.dev/pool`. */
 export const DEFAULT_POOL = 'default';
 
-export const OPEN_GRANTS: TenantGrants = {
+export const UNRESTRICTED_GRANTS: TenantGrants = {
   pools: [DEFAULT_POOL],
   nodesPerService: null,
   allowedPorts: null,
@@ -68,10 +68,10 @@ export const OPEN_GRANTS: TenantGrants = {
 };
 
 /** Each namespace is a tenant of its own name, without limits. */
-export const OPEN_POLICY: TenantPolicySpec = {
+export const UNRESTRICTED_POLICY: TenantPolicySpec = {
   priority: 0,
   namespaceSelector: { matchLabels: {}, matchExpressions: [] },
   tenantFrom: { kind: 'namespace' },
-  grants: OPEN_GRANTS,
+  grants: UNRESTRICTED_GRANTS,
   limits: {},
 };

@@ -5,7 +5,7 @@ export interface PortRange {
 }
 
 /** What `parsePortRange` reads, for whoever wrote something else. */
-export const PORT_RANGE_ALLOWED = 'a port from 1 to 65535, or a range such as 8000-8999';
+export const PORT_RANGE_FORMAT = 'a port from 1 to 65535, or a range such as 8000-8999';
 
 const RANGE = /^([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?$/;
 
@@ -18,11 +18,11 @@ export function parsePortRange(text: string): PortRange | undefined {
 }
 
 /** Whether one of the ranges holds the port. */
-export function isInRanges(port: number, ranges: readonly PortRange[]): boolean {
+export function isPortInRanges(port: number, ranges: readonly PortRange[]): boolean {
   return ranges.some(({ from, to }) => from <= port && port <= to);
 }
 
 /** `80, 8000-8999` */
-export function rangesText(ranges: readonly PortRange[]): readonly string[] {
+export function formatPortRanges(ranges: readonly PortRange[]): readonly string[] {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
 }

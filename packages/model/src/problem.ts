@@ -13,7 +13,7 @@ export interface Problem {
 }
 
 /** Beside the reasons of Services: what is wrong with manifests, with the cluster, or with the fleet. */
-export const OTHER_PROBLEM_CODES = [
+export const GENERAL_PROBLEM_CODES = [
   'InvalidDocument',
   'InvalidObject',
   'DuplicateObject',
@@ -27,7 +27,7 @@ export const OTHER_PROBLEM_CODES = [
   'UnknownTarget',
 ] as const;
 
-export type ProblemCode = RefusalReason | DegradedReason | (typeof OTHER_PROBLEM_CODES)[number];
+export type ProblemCode = RefusalReason | DegradedReason | (typeof GENERAL_PROBLEM_CODES)[number];
 
 /** The text that names an object in problems. */
 export function subjectFor(kind: string, object: { readonly namespace?: string; readonly name: string }): string {

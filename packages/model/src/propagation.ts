@@ -1,20 +1,20 @@
 // How long a change takes from the API until a proxy serves by it: the controller says since when, each proxy how long.
 
 /** Upper bounds of the histogram, in seconds. */
-export const PROPAGATION_BUCKETS: readonly number[] = [
+export const PROPAGATION_BUCKETS_SECONDS: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60,
 ];
 
 /** An older trigger is not that of this change: somebody has restored or copied the object. */
-const OLDEST_TRIGGER_MS = 600_000;
+const MAX_TRIGGER_AGE_MS = 600_000;
 
-export interface HeardChange {
+export interface ObservedChange {
   /** When the object was heard of, milliseconds since the epoch. */
-  readonly heardAt: number;
+  readonly observedAt: number;
   /** When, as the object says itself, it was caused to change; undefined: it does not say. */
-  readonly trigger: number | undefined;
+  readonly triggeredAt: number | undefined;
   /** What the same object said the last time that it said something. */
-  readonly lastTrigger: number | undefined;
+  readonly previousTriggeredAt: number | undefined;
   /** When it was not yet so: the object was read and said something else, or it was made; undefined: not known. */
   readonly notBefore?: number | undefined;
 }
@@ -24,10 +24,10 @@ export interface HeardChange {
  * minutes old and not in the future; else when it was heard of. Whoever writes the object writes the trigger, too, so it counts no
  * further back than what we know ourselves: all that one object claims is never more than the time that has passed.
  */
-export function changedAtFor({ heardAt, trigger, lastTrigger, notBefore }: HeardChange): number {
-  if (trigger === undefined || trigger <= (lastTrigger ?? Number.NEGATIVE_INFINITY)) return heardAt;
-  if (heardAt - trigger > OLDEST_TRIGGER_MS) return heardAt;
-  return Math.min(heardAt, Math.max(trigger, notBefore ?? Number.NEGATIVE_INFINITY));
+export function changedAtFor({ observedAt, triggeredAt, previousTriggeredAt, notBefore }: ObservedChange): number {
+  if (triggeredAt === undefined || triggeredAt <= (previousTriggeredAt ?? Number.NEGATIVE_INFINITY)) return observedAt;
+  if (observedAt - triggeredAt > MAX_TRIGGER_AGE_MS) return observedAt;
+  return Math.min(observedAt, Math.max(triggeredAt, notBefore ?? Number.NEGATIVE_INFINITY));
 }
 
 /** The earlier of two times, of which either may be unknown. */

@@ -1,5 +1,5 @@
 // Ports of the nodes that no Service may have: those of Kubernetes and of Weir, always, and those that the operator adds.
-import { isInRanges, type PortRange, parsePortRange } from './port-range.ts';
+import { isPortInRanges, type PortRange, parsePortRange } from './port-range.ts';
 import type { FleetSettings } from './snapshot.ts';
 
 /** Who needs a port: `always` Kubernetes or Weir, `operator` what else the operator runs on the nodes. */
@@ -8,7 +8,7 @@ interface Reservation extends PortRange {
 }
 
 /** SSH, etcd, the API server, the kubelet and its neighbours, node ports, and Weir's own console and admin ports. */
-const ALWAYS: readonly Reservation[] = [
+const BUILT_IN_RESERVATIONS: readonly Reservation[] = [
   { from: 22, to: 22, by: 'always' },
   { from: 2379, to: 2380, by: 'always' },
   { from: 6443, to: 6443, by: 'always' },
@@ -18,28 +18,28 @@ const ALWAYS: readonly Reservation[] = [
 ];
 
 /** Why no Service may have the port, be it TCP or UDP; undefined: it may be had. */
-export function reservationOf(
+export function reservationFor(
   port: number,
   { reservedPorts }: Pick<FleetSettings, 'reservedPorts'>,
 ): Reservation | undefined {
   const holds = ({ from, to }: PortRange): boolean => from <= port && port <= to;
   const added = reservedPorts.find(holds);
-  return ALWAYS.find(holds) ?? (added && { ...added, by: 'operator' });
+  return BUILT_IN_RESERVATIONS.find(holds) ?? (added && { ...added, by: 'operator' });
 }
 
 /** What `sharedPorts` may hold, for whoever wrote something else. */
-export const SHARED_PORT_ALLOWED = 'a TCP port from 1 to 65535 that the nodes do not need themselves, such as 443';
+export const SHARED_PORT_FORMAT = 'a TCP port from 1 to 65535 that the nodes do not need themselves, such as 443';
 
 /** One of the ports that Services share by their host names; undefined: the text is none, or one that is always reserved. */
 export function parseSharedPort(text: string): number | undefined {
   const port = text.includes('-') ? undefined : parsePortRange(text)?.from;
-  return port === undefined || isInRanges(port, ALWAYS) ? undefined : port;
+  return port === undefined || isPortInRanges(port, BUILT_IN_RESERVATIONS) ? undefined : port;
 }
 
 /** Ports that an operator reserves and shares at once: nobody can say which is meant. */
-export function reservedAndShared({
+export function reservedSharedPorts({
   reservedPorts,
   sharedPorts,
 }: Pick<FleetSettings, 'reservedPorts' | 'sharedPorts'>): readonly number[] {
-  return sharedPorts.filter((port) => isInRanges(port, reservedPorts));
+  return sharedPorts.filter((port) => isPortInRanges(port, reservedPorts));
 }

@@ -21,15 +21,15 @@ export interface Snapshot {
   /** Where Secrets could not be read although they may be (a right is missing); absent: nowhere. */
   readonly unreadSecrets?: 'everywhere' | ReadonlySet<string>;
   /** Of certificates whose time is not now, or is soon over, by `secretPath`; absent: of none. */
-  readonly validity?: ReadonlyMap<string, Validity>;
+  readonly validity?: ReadonlyMap<string, CertificateValidity>;
   /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
   readonly problems: readonly Problem[];
   /** Nodes whose proxy does not answer, by name; left out: none, or nobody has listened. */
-  readonly absent?: ReadonlyMap<string, Absence>;
+  readonly unreachableNodes?: ReadonlyMap<string, NodeUnreachability>;
 }
 
 /** Silent: nothing new is put there. Lost: it has been so for long, and others take its place where there is room. */
-export type Absence = 'silent' | 'lost';
+export type NodeUnreachability = 'silent' | 'lost';
 
 export interface FleetSettings {
   readonly loadBalancerClass: string;
@@ -152,9 +152,9 @@ export interface SecretObject {
   readonly namespace: string;
   readonly name: string;
   /** Of `tls.crt` and `tls.key`; null: it has neither. */
-  readonly certificate: CertificatePair | Unusable | null;
+  readonly certificate: CertificatePair | UnusableSecret | null;
   /** Of `ca.crt`; null: it has none. */
-  readonly authorities: Authorities | Unusable | null;
+  readonly authorities: ClientAuthorities | UnusableSecret | null;
 }
 
 export interface CertificatePair {
@@ -170,20 +170,20 @@ export interface CertificatePair {
   readonly notAfter: number;
 }
 
-export interface Authorities {
+export interface ClientAuthorities {
   readonly kind: 'good';
   /** PEM of all CAs that may have issued the certificate of a client. */
   readonly certificates: string;
 }
 
 /** `why` goes on after the name of the Secret: `has a tls.key that does not belong to its tls.crt`. */
-export interface Unusable {
+export interface UnusableSecret {
   readonly kind: 'unusable';
   readonly why: string;
 }
 
 /** Early: it begins later. Expiring: it is to be renewed. */
-export type Validity = 'early' | 'expiring' | 'expired';
+export type CertificateValidity = 'early' | 'expiring' | 'expired';
 
 export interface TenantPolicyObject extends ObjectMeta {
   readonly spec: TenantPolicySpec;

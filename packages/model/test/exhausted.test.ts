@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  exhaustedMessage,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type ServiceView,
   serviceViewsFor,
+  trafficExhaustedMessage,
   translate,
-  withExhausted,
+  withTrafficExhausted,
 } from '@weir/model';
 import { service, slice, snapshotOf } from './build/snapshot.ts';
 
@@ -14,14 +14,21 @@ import { service, slice, snapshotOf } from './build/snapshot.ts';
 function viewOf(more: Parameters<typeof service>[1] = {}, slices = [slice('a/web', ['10.0.0.1'])]): ServiceView {
   const one = { 'weir.dev/nodes': '1' };
   const snapshot = snapshotOf({ services: [service('a/web', { annotations: one, ...more })], slices });
-  const { table } = translate(snapshot, NOTHING_HELD);
-  const previous = new Map([['uid-a-web', ['192.0.2.1']]]);
-  const [view] = serviceViewsFor({ table, heartbeats: [], cutoffs: [], now: 0, previous, reachable: true });
+  const { table } = translate(snapshot, NO_ALLOCATIONS);
+  const previousAddresses = new Map([['uid-a-web', ['192.0.2.1']]]);
+  const [view] = serviceViewsFor({
+    table,
+    heartbeats: [],
+    suspensions: [],
+    now: 0,
+    previousAddresses,
+    reachable: true,
+  });
   return view ?? assert.fail();
 }
 
 function degraded(view: ServiceView): string {
-  const told = withExhausted(view, 'used up').conditions.filter(({ type }) => type === 'Degraded');
+  const told = withTrafficExhausted(view, 'used up').conditions.filter(({ type }) => type === 'Degraded');
   return told.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
 }
 
@@ -34,14 +41,14 @@ describe('a Service whose tenant has used up its month', () => {
 
   test('is left alone while it has no address, and when there is nothing to say', () => {
     const view = viewOf();
-    assert.equal(withExhausted({ ...view, addresses: [] }, 'used up').conditions, view.conditions);
-    assert.equal(withExhausted(view, undefined), view);
+    assert.equal(withTrafficExhausted({ ...view, addresses: [] }, 'used up').conditions, view.conditions);
+    assert.equal(withTrafficExhausted(view, undefined), view);
   });
 
   test('reads the limit, that it is served on, and whom to ask', () => {
     const tenant = { name: 'shop', policy: 'shops', limits: { trafficPerMonth: 1_000 } };
     assert.match(
-      exhaustedMessage(tenant),
+      trafficExhaustedMessage(tenant),
       /^tenant "shop" has used up its trafficPerMonth of 1000 bytes; it is served on, .* in TenantPolicy "shops"$/,
     );
   });

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  allocationsFor,
   entriesOf,
   type Heartbeat,
-  heldFor,
-  NOTHING_HELD,
-  OPEN_GRANTS,
+  NO_ALLOCATIONS,
   type ServiceView,
   type Snapshot,
   serviceViewsFor,
   translate,
-  withExhausted,
+  UNRESTRICTED_GRANTS,
+  withTrafficExhausted,
 } from '@weir/model';
 import { namespace, node, policy, port, service, slice, snapshotOf } from './build/snapshot.ts';
 
@@ -31,17 +31,17 @@ function viewAfter(
     before = ['192.0.2.1'],
   }: { readonly error?: string | null; readonly before?: readonly string[] } = {},
 ): ServiceView {
-  let table = translate(snapshotOf({}), NOTHING_HELD).table;
+  let table = translate(snapshotOf({}), NO_ALLOCATIONS).table;
   for (const parts of history) {
-    table = translate(snapshotOf({ nodes: NODES, settings: SETTINGS, ...parts }), heldFor(table)).table;
+    table = translate(snapshotOf({ nodes: NODES, settings: SETTINGS, ...parts }), allocationsFor(table)).table;
   }
   const heartbeats = error === null ? [] : NODES.map(({ name }) => beatOf(table, name, error));
   const fleet = {
     table,
     heartbeats,
-    cutoffs: [],
+    suspensions: [],
     now: 0,
-    previous: new Map([[`uid-${PATH.replace('/', '-')}`, before]]),
+    previousAddresses: new Map([[`uid-${PATH.replace('/', '-')}`, before]]),
   };
   const view = serviceViewsFor({ ...fleet, reachable: true }).find((each) => `${each.namespace}/${each.name}` === PATH);
   return view ?? assert.fail('no such Service');
@@ -72,7 +72,7 @@ function beatOf(table: Parameters<typeof entriesOf>[0], name: string, error: str
 
 const POLICY = policy(LONG, {
   grants: {
-    ...OPEN_GRANTS,
+    ...UNRESTRICTED_GRANTS,
     allowedHosts: ['*.allowed.example'],
     pools: ['default', ...Array.from({ length: 9 }, (_, i) => `${i}${'p'.repeat(62)}`)],
   },
@@ -103,7 +103,7 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
   'HostNotAllowed: hosts of 250 letters that are not allowed': () =>
     viewAfter([{ services: [service(PATH, { ports: [port(443)], annotations: tlsFor(hosts) })], policies: [POLICY] }]),
   'HostConflict: hosts of 250 letters that others have': () => {
-    const free = policy(LONG, { grants: { ...OPEN_GRANTS, allowedHosts: ['*.example'] } });
+    const free = policy(LONG, { grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.example'] } });
     const other = service('a/web', { ports: [port(443)], annotations: tlsFor(hosts) });
     const mine = service(PATH, { ports: [port(443)], annotations: tlsFor(hosts) });
     return viewAfter([
@@ -136,9 +136,9 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
     const served = { services: [service(PATH, { ports: ports(9_000), externalTrafficPolicy: 'Local' })] };
     const wish = { 'weir.dev/nodes': '16' };
     const more = service(PATH, { ports: ports(9_000), externalTrafficPolicy: 'Local', annotations: wish });
-    const limited = policy(LONG, { limits: { services: 0 }, grants: { ...OPEN_GRANTS, allowedPorts: [] } });
+    const limited = policy(LONG, { limits: { services: 0 }, grants: { ...UNRESTRICTED_GRANTS, allowedPorts: [] } });
     const view = viewAfter([served, { services: [more], policies: [limited], nodes: NODES.slice(0, 3) }]);
-    return withExhausted(view, `tenant "${LONG}" has used up its month, ${'and so on, '.repeat(20)}`);
+    return withTrafficExhausted(view, `tenant "${LONG}" has used up its month, ${'and so on, '.repeat(20)}`);
   },
 };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  MOST_LISTED_NAMESPACES,
+  MAX_LISTED_NAMESPACES,
   type PolicyView,
   policyViewsFor,
   type Snapshot,
@@ -80,7 +80,7 @@ describe('a TenantPolicy shows', () => {
   });
 
   test('at most so many namespaces by name, and counts all', () => {
-    const many = MOST_LISTED_NAMESPACES + 100;
+    const many = MAX_LISTED_NAMESPACES + 100;
     const namespaces = Array.from({ length: many }, (_, i) => namespace(`n${i}`, { team: i < 200 ? 'one' : 'two' }));
     const whole = policy('whole', { priority: 1, tenantFrom: { kind: 'label', label: 'team' } });
     const [high, low] = viewsOf({ policies: [whole, policy('low', {})], namespaces });
@@ -89,11 +89,11 @@ describe('a TenantPolicy shows', () => {
       high?.tenants.map((tenant) => [tenant.name, tenant.namespaces.length]),
       [
         ['one', 200],
-        ['two', MOST_LISTED_NAMESPACES - 200],
+        ['two', MAX_LISTED_NAMESPACES - 200],
       ],
     );
     assert.equal(low?.overriddenCount, many);
-    assert.equal(low?.overridden[0]?.namespaces.length, MOST_LISTED_NAMESPACES);
+    assert.equal(low?.overridden[0]?.namespaces.length, MAX_LISTED_NAMESPACES);
   });
 
   test('nothing of a namespace of which only a Service is known yet', () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { changedAtFor, earliest, PROPAGATION_BUCKETS, propagationSeconds } from '@weir/model';
+import { changedAtFor, earliest, PROPAGATION_BUCKETS_SECONDS, propagationSeconds } from '@weir/model';
 
 const MINUTE_MS = 60_000;
 const HEARD_AT = 1_700_000_000_000;
 
 describe('since when the world has been as an object says', () => {
-  const changedAt = (trigger?: number, lastTrigger?: number): number =>
-    changedAtFor({ heardAt: HEARD_AT, trigger, lastTrigger });
+  const changedAt = (triggeredAt?: number, previousTriggeredAt?: number): number =>
+    changedAtFor({ observedAt: HEARD_AT, triggeredAt, previousTriggeredAt });
 
   test('is what the object says itself', () => {
     assert.equal(changedAt(HEARD_AT - 700), HEARD_AT - 700);
@@ -27,8 +27,8 @@ describe('since when the world has been as an object says', () => {
   });
 
   test('is not before the object was last read and said something else, nor before it was made', () => {
-    const since = (trigger: number, notBefore: number): number =>
-      changedAtFor({ heardAt: HEARD_AT, trigger, lastTrigger: undefined, notBefore });
+    const since = (triggeredAt: number, notBefore: number): number =>
+      changedAtFor({ observedAt: HEARD_AT, triggeredAt, previousTriggeredAt: undefined, notBefore });
     assert.equal(since(HEARD_AT - 9 * MINUTE_MS, HEARD_AT - 2_000), HEARD_AT - 2_000);
     assert.equal(since(HEARD_AT - 2_000, HEARD_AT - 9 * MINUTE_MS), HEARD_AT - 2_000);
     assert.equal(since(HEARD_AT - 2_000, HEARD_AT + 1), HEARD_AT);
@@ -53,10 +53,10 @@ test('a change that arrives before it happened, since clocks differ, took no tim
 
 test('the buckets ascend from a millisecond to a minute, with both bars among them', () => {
   assert.deepEqual(
-    [...PROPAGATION_BUCKETS].sort((a, b) => a - b),
-    PROPAGATION_BUCKETS,
+    [...PROPAGATION_BUCKETS_SECONDS].sort((a, b) => a - b),
+    PROPAGATION_BUCKETS_SECONDS,
   );
-  assert.equal(PROPAGATION_BUCKETS[0], 0.001);
-  assert.equal(PROPAGATION_BUCKETS.at(-1), 60);
-  assert.ok(PROPAGATION_BUCKETS.includes(0.03) && PROPAGATION_BUCKETS.includes(0.06));
+  assert.equal(PROPAGATION_BUCKETS_SECONDS[0], 0.001);
+  assert.equal(PROPAGATION_BUCKETS_SECONDS.at(-1), 60);
+  assert.ok(PROPAGATION_BUCKETS_SECONDS.includes(0.03) && PROPAGATION_BUCKETS_SECONDS.includes(0.06));
 });

@@ -1,7 +1,7 @@
 // What is said when clients are refused because nobody is there to answer.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { NOTHING_HELD, type ServiceView, type Snapshot, serviceViewsFor, translate } from '@weir/model';
+import { NO_ALLOCATIONS, type ServiceView, type Snapshot, serviceViewsFor, translate } from '@weir/model';
 import { port, service, slice, snapshotOf } from './build/snapshot.ts';
 
 const ports = [port(80, { name: 'http' }), port(443, { name: 'https' })];
@@ -12,9 +12,16 @@ const ready = slice('a/web', ['10.0.0.1'], { ports: of('http', 'https') });
 const unready = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ready: false, serving: false })) };
 
 function shown(parts: Partial<Snapshot>): { readonly view: ServiceView; readonly problems: readonly string[] } {
-  const { table, problems } = translate(snapshotOf({ services: [web], ...parts }), NOTHING_HELD);
-  const previous = new Map([['uid-a-web', ['192.0.2.1']]]);
-  const [view] = serviceViewsFor({ table, heartbeats: [], cutoffs: [], now: 0, previous, reachable: true });
+  const { table, problems } = translate(snapshotOf({ services: [web], ...parts }), NO_ALLOCATIONS);
+  const previousAddresses = new Map([['uid-a-web', ['192.0.2.1']]]);
+  const [view] = serviceViewsFor({
+    table,
+    heartbeats: [],
+    suspensions: [],
+    now: 0,
+    previousAddresses,
+    reachable: true,
+  });
   assert.ok(view);
   return { view, problems: problems.filter(({ code }) => code === 'NoReadyEndpoints').map(({ message }) => message) };
 }

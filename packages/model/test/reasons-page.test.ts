@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import {
   DEGRADED_REASONS,
-  OTHER_PROBLEM_CODES,
+  GENERAL_PROBLEM_CODES,
   PROGRAMMED_REASONS,
   REFUSAL_REASONS,
   SUSPENDED_REASONS,
@@ -37,7 +37,7 @@ test('every reason has an entry in its section, and no entry is of a reason that
     Programmed: PROGRAMMED_REASONS,
     Degraded: DEGRADED_REASONS,
     Suspended: SUSPENDED_REASONS,
-    'Other problems': OTHER_PROBLEM_CODES.filter((code) => !known.has(code)),
+    'Other problems': GENERAL_PROBLEM_CODES.filter((code) => !known.has(code)),
   };
   const found = sections();
   assert.deepEqual([...found.keys()], Object.keys(expected));

@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  atomicGroupsFor,
   type Change,
   createMatcher,
   DEFAULT_SERVICE_SETTINGS,
   diff,
   type Entry,
   endpointsId,
-  holdersOf,
   listenerId,
+  movedResources,
   nodeId,
   serviceId,
   sharedListenerId,
-  stepsFor,
   tableOf,
 } from '@weir/model';
 
 describe('the steps of changes', () => {
   test('hold all of one Service together, the node first', () => {
     const changes = [endpoints('a'), endpoints('b'), listener(1, 'a'), listener(2, 'b'), node, service('a')].map(put);
-    assert.deepEqual(told(stepsFor(changes, [])), [
+    assert.deepEqual(told(atomicGroupsFor(changes, [])), [
       { services: [], ids: [node.id] },
       { services: ['a'], ids: [endpoints('a').id, listener(1, 'a').id, serviceId('a')] },
       { services: ['b'], ids: [endpoints('b').id, listener(2, 'b').id] },
@@ -34,7 +34,7 @@ describe('the steps of changes', () => {
       [listener(3, 'c').id, 'c'],
     ] as const;
     assert.deepEqual(
-      stepsFor(changes, holders).map(({ services }) => [...services].sort()),
+      atomicGroupsFor(changes, holders).map(({ services }) => [...services].sort()),
       [['a', 'b', 'c'], ['d']],
     );
   });
@@ -42,7 +42,7 @@ describe('the steps of changes', () => {
   test('take a listener away together with what else changes of the Service that had it', () => {
     const { id } = listener(1, 'a');
     const changes: Change[] = [{ kind: 'delete', id }, put(service('b')), { kind: 'delete', id: serviceId('a') }];
-    assert.deepEqual(told(stepsFor(changes, [[id, 'a']])), [
+    assert.deepEqual(told(atomicGroupsFor(changes, [[id, 'a']])), [
       { services: ['a'], ids: [id, serviceId('a')] },
       { services: ['b'], ids: [serviceId('b')] },
     ]);
@@ -53,7 +53,7 @@ describe('the steps of changes', () => {
     const matcher = createMatcher(before, 'n1');
     const stepsTo = (...entries: Entry[]): string[][] => {
       const changes = diff(before, tableOf(entries));
-      return stepsFor(changes, holdersOf(matcher, changes)).map(({ services }) => [...services].sort());
+      return atomicGroupsFor(changes, movedResources(matcher, changes)).map(({ services }) => [...services].sort());
     };
     assert.deepEqual(
       stepsTo(...sharing('a', []), ...sharing('b', ['x.example']), ...sharing('c', ['y.example', 'z.example'])),
@@ -68,13 +68,13 @@ describe('the steps of changes', () => {
 
   test('make of several changes of one entry the last', () => {
     const { id } = listener(1, 'a');
-    assert.deepEqual(stepsFor([put(listener(1, 'a')), { kind: 'delete', id }], [[id, 'a']]), [
+    assert.deepEqual(atomicGroupsFor([put(listener(1, 'a')), { kind: 'delete', id }], [[id, 'a']]), [
       { services: ['a'], changes: [{ kind: 'delete', id }] },
     ]);
   });
 });
 
-const told = (steps: ReturnType<typeof stepsFor>): unknown[] =>
+const told = (steps: ReturnType<typeof atomicGroupsFor>): unknown[] =>
   steps.map(({ services, changes }) => ({
     services,
     ids: changes.map((change) => (change.kind === 'put' ? change.entry.id : change.id)),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type SecretObject, validityFor } from '@weir/model';
+import { certificateValidityFor, type SecretObject } from '@weir/model';
 
 const DAY = 86_400_000;
 
@@ -17,8 +17,8 @@ function secret(notBefore: number, notAfter: number): SecretObject {
 }
 
 function at(now: number, ...secrets: SecretObject[]): [validity: string | undefined, nextAt: number | undefined] {
-  const { validity, nextAt } = validityFor(secrets, now);
-  return [validity.get('shop/tls'), nextAt];
+  const { validity, nextChangeAt } = certificateValidityFor(secrets, now);
+  return [validity.get('shop/tls'), nextChangeAt];
 }
 
 test('a certificate of a year is to be renewed two weeks before its end', () => {

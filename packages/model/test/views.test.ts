@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  type Cutoff,
   type Entry,
   entriesOf,
-  type Fleet,
+  type FleetState,
   type Heartbeat,
   listenerId,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   proxyViewsFor,
   type ServiceView,
   type Snapshot,
+  type Suspension,
   serviceViewsFor,
   tableOf,
   tenantViewsFor,
   translate,
-  truncate,
+  truncateMessage,
 } from '@weir/model';
 import { node, port, service, slice, snapshotOf } from './build/snapshot.ts';
 
 const NODES = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2', { externalIPs: ['203.0.113.2'] })];
 
-function fleetOf(parts: Partial<Snapshot>, fleet: Partial<Fleet> = {}): Fleet {
-  const { table } = translate(snapshotOf({ nodes: NODES, ...parts }), NOTHING_HELD);
-  return { table, heartbeats: [], cutoffs: [], now: 1000, previous: new Map(), reachable: true, ...fleet };
+function fleetOf(parts: Partial<Snapshot>, fleet: Partial<FleetState> = {}): FleetState {
+  const { table } = translate(snapshotOf({ nodes: NODES, ...parts }), NO_ALLOCATIONS);
+  return { table, heartbeats: [], suspensions: [], now: 1000, previousAddresses: new Map(), reachable: true, ...fleet };
 }
 
 /** What the proxy of a node says when it could bind everything, but for what `report` says of its listeners. */
-function heartbeatOf(fleet: Fleet, name: string, report: Partial<Heartbeat['listeners'][number]> = {}): Heartbeat {
+function heartbeatOf(fleet: FleetState, name: string, report: Partial<Heartbeat['listeners'][number]> = {}): Heartbeat {
   const own = entriesOf(fleet.table, 'listener').filter((listener) => listener.node === name);
   return {
     node: name,
@@ -50,7 +50,7 @@ function only(views: readonly ServiceView[]): ServiceView {
 }
 
 const SERVED = { services: [service('a/web')], slices: [slice('a/web', ['10.0.0.1'])] };
-const CUTOFF: Cutoff = {
+const CUTOFF: Suspension = {
   uid: 'c1',
   name: 'stop',
   target: { kind: 'tenant', tenant: 'a' },
@@ -76,7 +76,9 @@ describe('the state of a Service', () => {
     const fleet = fleetOf(SERVED);
     const beats = ['n2', 'n1'].map((name) => heartbeatOf(fleet, name));
     for (const heartbeats of [beats, beats.toReversed()]) {
-      const view = only(serviceViewsFor({ ...fleet, heartbeats, previous: new Map([['uid-a-web', ['203.0.113.2']]]) }));
+      const view = only(
+        serviceViewsFor({ ...fleet, heartbeats, previousAddresses: new Map([['uid-a-web', ['203.0.113.2']]]) }),
+      );
       assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
     }
   });
@@ -137,8 +139,8 @@ describe('the state of a Service', () => {
     const fleet = fleetOf(SERVED);
     const failing = heartbeatOf(fleet, 'n1', { bound: false, listening: false, error: 'port in use' });
     const uid = only(serviceViewsFor(fleet)).uid;
-    const previous = new Map([[uid, ['192.0.2.1']]]);
-    const view = only(serviceViewsFor({ ...fleet, previous, heartbeats: [failing] }));
+    const previousAddresses = new Map([[uid, ['192.0.2.1']]]);
+    const view = only(serviceViewsFor({ ...fleet, previousAddresses, heartbeats: [failing] }));
     const degraded = view.conditions.find(({ type }) => type === 'Degraded');
     assert.deepEqual(
       [view.state, view.addresses, degraded?.message],
@@ -157,7 +159,7 @@ describe('the state of a Service', () => {
   });
 
   test('an address that was published stays while no proxy confirms, and while the store is away', () => {
-    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['192.0.2.1', '192.0.2.99']]]) });
+    const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['192.0.2.1', '192.0.2.99']]]) });
     for (const reachable of [true, false]) {
       const view = only(serviceViewsFor({ ...fleet, reachable }));
       assert.deepEqual([view.state, view.addresses], ['Programmed', ['192.0.2.1']]);
@@ -165,13 +167,13 @@ describe('the state of a Service', () => {
   });
 
   test('while the fleet settles addresses are added and none is withdrawn', () => {
-    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['203.0.113.2']]]), settling: true });
+    const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['203.0.113.2']]]), settling: true });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
     assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
   });
 
   test('with one of two proxies gone the address of the other remains', () => {
-    const fleet = fleetOf(SERVED, { previous: new Map([['uid-a-web', ['192.0.2.1', '203.0.113.2']]]) });
+    const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['192.0.2.1', '203.0.113.2']]]) });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
     assert.deepEqual(view.addresses, ['192.0.2.1']);
   });
@@ -193,7 +195,10 @@ describe('the state of a Service', () => {
     const [left, address] = chosen === 'n1' ? ['n2', '203.0.113.2'] : ['n1', '192.0.2.1'];
     const published = (number: number): readonly string[] | undefined => {
       const other = service('b/api', { ports: [port(number)], annotations: { 'weir.dev/nodes': '2' }, createdAt: 2 });
-      const fleet = fleetOf({ ...SERVED, services: [moves, other] }, { previous: new Map([['uid-a-web', [address]]]) });
+      const fleet = fleetOf(
+        { ...SERVED, services: [moves, other] },
+        { previousAddresses: new Map([['uid-a-web', [address]]]) },
+      );
       const isThere = entriesOf(fleet.table, 'listener').some(
         ({ service, node }) => service === 'uid-b-api' && node === left,
       );
@@ -205,7 +210,7 @@ describe('the state of a Service', () => {
   });
 
   test('is Suspended while a cut-off is in force, with its message, and keeps its address', () => {
-    const fleet = fleetOf(SERVED, { cutoffs: [CUTOFF] });
+    const fleet = fleetOf(SERVED, { suspensions: [CUTOFF] });
     const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];
     const view = only(serviceViewsFor({ ...fleet, heartbeats }));
     assert.deepEqual([view.state, view.reason, view.message], ['Suspended', 'SuspendedByOperator', 'too much']);
@@ -290,9 +295,9 @@ test('a proxy whose node is none of the load-balancing nodes says so, and what t
 });
 
 test('messages are cut at 1,024 bytes between characters', () => {
-  assert.equal(truncate('short'), 'short');
-  assert.equal(truncate('x'.repeat(1024)), 'x'.repeat(1024));
-  const cut = truncate('é€😀'.repeat(200));
+  assert.equal(truncateMessage('short'), 'short');
+  assert.equal(truncateMessage('x'.repeat(1024)), 'x'.repeat(1024));
+  const cut = truncateMessage('é€😀'.repeat(200));
   assert.ok(Buffer.byteLength(cut) <= 1024 && Buffer.byteLength(cut) > 1010);
   assert.ok(cut.endsWith('…') && !cut.includes('\ufffd'));
 });

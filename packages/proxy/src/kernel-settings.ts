@@ -1,24 +1,24 @@
 import { readFileIfPresent } from '@weir/runtime';
 import { descriptorLimit } from './open-descriptors.ts';
 
-const FEW_DESCRIPTORS = 16_384;
+const MIN_DESCRIPTORS = 16_384;
 /** Of a connection, in bytes: more than this, and clients that do not read fill `tcp_mem`, which all tenants share. */
-const MUCH_UNSENT = 1_048_576;
+const MAX_NOTSENT_LOWAT_BYTES = 1_048_576;
 
 /** What of the kernel's settings will cost clients something, in words; what cannot be known is left out. */
-export async function kernelAdvice(read: ReadSetting = readSetting): Promise<readonly string[]> {
+export async function kernelWarnings(read: ReadSetting = readSetting): Promise<readonly string[]> {
   const [migrates, unsent] = await Promise.all([read('tcp_migrate_req'), read('tcp_notsent_lowat')]);
   const limit = descriptorLimit();
   const advice: string[] = [];
   if (migrates === '0') {
     advice.push('connections that wait in the queue of a worker that ends are reset; set net.ipv4.tcp_migrate_req=1');
   }
-  if (Number(unsent) > MUCH_UNSENT) {
+  if (Number(unsent) > MAX_NOTSENT_LOWAT_BYTES) {
     advice.push(
       'clients that do not read take megabytes of kernel memory each, which all tenants share; set net.ipv4.tcp_notsent_lowat=131072',
     );
   }
-  if (limit !== undefined && limit < FEW_DESCRIPTORS) {
+  if (limit !== undefined && limit < MIN_DESCRIPTORS) {
     const most = Math.floor(limit / 2);
     advice.push(
       `at most ${limit} files may be open, so fewer than ${most} connections; raise LimitNOFILE or ulimit -n`,

@@ -3,12 +3,11 @@ import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import { parseCidr } from '@weir/model/data-plane';
 import {
-  ADMIN_TOKEN,
+  ADMIN_TOKEN_FORMAT,
   createHealth,
   createLogger,
   createProbeSocket,
   duration,
-  type Format,
   hostPortOrOff,
   integer,
   list,
@@ -18,52 +17,53 @@ import {
   parseConfig,
   path,
   runProcess,
+  type SettingFormat,
   setting,
   text,
 } from '@weir/runtime';
 import {
-  FLEET_NAME,
-  FLEET_SECRET,
+  FLEET_NAME_FORMAT,
+  FLEET_SECRET_FORMAT,
   openRedisStore,
   REDIS_SETTINGS,
-  refusedAsUsage,
+  rethrowRefusedAsUsage,
   type Store,
   withRedisAccess,
 } from '@weir/store';
-import { kernelAdvice } from './kernel-settings.ts';
-import { trustAdvice } from './proxy-protocol/trust-advice.ts';
+import { kernelWarnings } from './kernel-settings.ts';
+import { trustedProxyWarnings } from './proxy-protocol/trust-advice.ts';
 import { type RunningProxy, startProxy } from './start-proxy.ts';
 
 /** RFC 1123, as the API server has it. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
-const ADDRESS: Format<string> = {
+const ADDRESS: SettingFormat<string> = {
   allowed: 'an IP address',
   parse: (raw) => (isIP(raw.trim()) === 0 ? undefined : raw.trim()),
 };
-const CIDR: Format<string> = {
+const CIDR: SettingFormat<string> = {
   allowed: 'a network such as 192.0.2.0/24',
   parse: (raw) => parseCidr(raw)?.text,
 };
 
 const CONFIG = {
-  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME }),
+  fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
   node: text('WEIR_NODE', { default: hostname(), pattern: NODE_NAME, allowed: 'the name of a Kubernetes node' }),
   addresses: optional(list('WEIR_ADDRESSES', ADDRESS)),
   workers: integer('WEIR_WORKERS', { default: availableParallelism(), min: 1, max: 256 }),
   admin: hostPortOrOff('WEIR_ADMIN', { default: { host: '127.0.0.1', port: 8687 } }),
   adminTls: optional(path('WEIR_ADMIN_TLS')),
-  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN)),
+  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)),
   probeSocket: optional(path('WEIR_PROBE_SOCKET')),
   drainMs: duration('WEIR_DRAIN', { default: 30_000, maxMs: 3_600_000 }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
-  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET)),
+  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
 /** Of a close beside the drain: what is reset, the last flush, and some air. */
-const LAST_WORDS_MS = 15_000;
+const CLOSE_MARGIN_MS = 15_000;
 
 await runProcess('weir-proxy', (control) => {
   const { redis, level, probeSocket, ...options } = withRedisAccess(parseConfig(CONFIG, process.env));
@@ -81,21 +81,23 @@ await runProcess('weir-proxy', (control) => {
         name: 'store',
         async start() {
           const { fleet } = options;
-          store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }) }).catch(refusedAsUsage);
+          store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }) }).catch(
+            rethrowRefusedAsUsage,
+          );
         },
         close: () => store.close(),
       },
       {
         name: 'proxy',
         async start() {
-          const hostAdvice = await kernelAdvice();
-          for (const advice of hostAdvice) log.warn({ advice }, 'this host is not set as it should be');
-          for (const advice of trustAdvice(options.trustProxyProtocol))
+          const hostWarnings = await kernelWarnings();
+          for (const advice of hostWarnings) log.warn({ advice }, 'this host is not set as it should be');
+          for (const advice of trustedProxyWarnings(options.trustProxyProtocol))
             log.warn({ advice }, 'clients can claim any address');
           proxy = await startProxy({
             ...options,
             version: packageVersion(import.meta.url),
-            hostAdvice,
+            hostWarnings,
             store,
             health,
             log,
@@ -110,6 +112,6 @@ await runProcess('weir-proxy', (control) => {
         close: () => proxy?.close(),
       },
     ],
-    closeWithinMs: options.drainMs + LAST_WORDS_MS,
+    closeTimeoutMs: options.drainMs + CLOSE_MARGIN_MS,
   };
 });

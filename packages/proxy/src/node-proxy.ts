@@ -1,108 +1,108 @@
 // The main thread of one proxy: what serves, what counts, what is said of both, and how it begins and ends. It decides; it
 // owns no connection. Long, as each of its rooms is named here, and told of the others.
-import type { Position } from '@weir/model/data-plane';
+import type { TablePosition } from '@weir/model/data-plane';
 import { createLoop, type Loop } from '@weir/runtime';
 import type { AdminPort } from './admin/admin-port.ts';
-import { SlotBook } from './counters/slot-book.ts';
-import { createDescriptorWatch } from './descriptor-watch.ts';
+import { SlotRegistry } from './counters/slot-book.ts';
+import { createDescriptorMonitor } from './descriptor-watch.ts';
 import { drainConnections } from './drain.ts';
 import { UsageFlusher } from './flush/usage-flusher.ts';
-import { createCeding } from './handover/ceding.ts';
-import { NodeTurns } from './handover/node-turns.ts';
-import type { HealthRoom } from './health/health-room.ts';
-import { createHeart } from './heartbeat/heart.ts';
-import type { ListenerBook } from './listeners/listener-book.ts';
-import { createLiveness, type Liveness } from './liveness.ts';
+import { createTakeoverActions } from './handover/ceding.ts';
+import { NodeTakeover } from './handover/node-turns.ts';
+import type { HealthMonitor } from './health/health-room.ts';
+import { createHeartbeatLoop } from './heartbeat/heart.ts';
+import type { ListenerReconciler } from './listeners/listener-book.ts';
+import { createWorkerLiveness, type WorkerLiveness } from './liveness.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { ProxyStatus } from './proxy-status.ts';
 import type { ProxySelfView } from './proxy-view.ts';
-import { createServingSide } from './serving-side.ts';
-import type { ProxyDisk } from './state-directory.ts';
+import { createServingComponents } from './serving-side.ts';
+import type { StateDirectory } from './state-directory.ts';
 import { followStore } from './store-follower.ts';
-import type { CutoffRoom } from './table/cutoff-room.ts';
-import type { MaglevRoom } from './table/maglev-room.ts';
-import type { Propagation } from './table/propagation.ts';
-import { StateKeeper } from './table/state-keeper.ts';
-import type { TableRoom } from './table/table-room.ts';
-import { DELAY_QUANTILES, watchEventLoopDelay } from './worker/event-loop-delay.ts';
+import type { Suspensions } from './table/cutoff-room.ts';
+import type { MaglevTables } from './table/maglev-room.ts';
+import type { PropagationLatency } from './table/propagation.ts';
+import { StateSaver } from './table/state-keeper.ts';
+import type { TableDistributor } from './table/table-room.ts';
+import { DELAY_QUANTILES, startEventLoopDelayMonitor } from './worker/event-loop-delay.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
 
-const TICK_MS = 1_000;
-const LAST_FLUSH_MS = 3_000;
+const TICK_INTERVAL_MS = 1_000;
+const LAST_FLUSH_TIMEOUT_MS = 3_000;
 /** For somebody who waits to take over, before a drain closes the listeners. */
-const HANDOVER_MS = 5_000;
+const TAKEOVER_TIMEOUT_MS = 5_000;
 
-export interface NodeProxyParts {
+export interface SupervisorOptions {
   /** Undefined: nothing survives. */
-  readonly disk: ProxyDisk | undefined;
+  readonly state: StateDirectory | undefined;
   /** Whose port goes with the node; undefined: admin is off. */
   readonly admin: AdminPort | undefined;
 }
 
-export class NodeProxy {
-  readonly slots: SlotBook = new SlotBook();
-  readonly tables: TableRoom;
-  readonly propagation: Propagation;
-  readonly health: HealthRoom;
+export class Supervisor {
+  readonly slots: SlotRegistry = new SlotRegistry();
+  readonly table: TableDistributor;
+  readonly propagation: PropagationLatency;
+  readonly health: HealthMonitor;
   /** By how much events of the main thread come too late, in seconds: see `DELAY_QUANTILES`. */
-  readonly delays: Float64Array = new Float64Array(DELAY_QUANTILES.length);
-  readonly #watch = watchEventLoopDelay(this.delays);
+  readonly delaySeconds: Float64Array = new Float64Array(DELAY_QUANTILES.length);
+  readonly #eventLoopDelay = startEventLoopDelayMonitor(this.delaySeconds);
   readonly #settings: ProxySettings;
-  readonly #disk: ProxyDisk | undefined;
-  readonly #maglev: MaglevRoom;
+  readonly #state: StateDirectory | undefined;
+  readonly #maglev: MaglevTables;
   readonly #pool: WorkerPool;
-  readonly #listeners: ListenerBook;
-  readonly #turns: NodeTurns;
-  readonly #liveness: Liveness;
+  readonly #listeners: ListenerReconciler;
+  readonly #takeover: NodeTakeover;
+  readonly #liveness: WorkerLiveness;
   readonly #admin: AdminPort | undefined;
   readonly #status: ProxyStatus;
   readonly #flusher: UsageFlusher;
-  readonly #keeper: StateKeeper | undefined;
-  readonly #heart: Loop;
-  readonly #flushing: Loop;
-  readonly #ticking: Loop;
-  readonly #following = new AbortController();
-  readonly #hurry = new AbortController();
+  readonly #stateSaver: StateSaver | undefined;
+  readonly #heartbeatLoop: Loop;
+  readonly #flushLoop: Loop;
+  readonly #tickLoop: Loop;
+  readonly #stopFollowing = new AbortController();
+  readonly #abortDrain = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
   readonly #failed = Promise.withResolvers<never>();
-  readonly #cutoffs: CutoffRoom;
+  readonly #suspensions: Suspensions;
   #isDraining = false;
-  #hasLeft = false;
+  #hasReleasedNode = false;
   #isServing = false;
   #closing: Promise<void> | undefined;
-  #unlisten: () => void = () => undefined;
+  #removeConnectionListener: () => void = () => undefined;
 
-  constructor(settings: ProxySettings, { disk, admin }: NodeProxyParts) {
+  constructor(settings: ProxySettings, { state, admin }: SupervisorOptions) {
     const { fleet, node, store, clock, log } = settings;
     const { slots } = this;
     this.#settings = settings;
-    this.#disk = disk;
+    this.#state = state;
     this.#admin = admin;
     const startedAt = clock.now();
-    const serving = createServingSide(settings, slots, () => this.#changed());
-    this.tables = serving.tables;
+    const serving = createServingComponents(settings, slots, () => this.#onStateChange());
+    this.table = serving.table;
     this.propagation = serving.propagation;
     this.health = serving.health;
     this.#maglev = serving.maglev;
-    this.#cutoffs = serving.cutoffs;
+    this.#suspensions = serving.suspensions;
     this.#listeners = serving.listeners;
     this.#pool = serving.pool;
-    this.#turns = new NodeTurns({
+    this.#takeover = new NodeTakeover({
       fleet,
       node,
       clock,
       log,
       listeners: this.#listeners,
-      ceding: createCeding({
+      actions: createTakeoverActions({
         listeners: this.#listeners,
-        tables: this.tables,
+        table: this.table,
         pool: () => this.#pool,
         store,
         clock,
         onCede: () => admin?.release(),
       }),
-      prepared: () => this.#prepared(),
-      onOurs: () => admin?.want(),
+      tableReadyToServe: () => this.#tableReadyToServe(),
+      onNodeAcquired: () => admin?.acquire(),
     });
     this.#flusher = new UsageFlusher({
       node,
@@ -111,45 +111,50 @@ export class NodeProxy {
       clock,
       log: log.child({ part: 'flush' }),
       startedAt,
-      highestLife: disk?.highestLife ?? 0,
-      disk,
-      onLife: () => this.#heart.trigger(),
+      highestIncarnation: state?.highestIncarnation ?? 0,
+      state,
+      onIncarnation: () => this.#heartbeatLoop.trigger(),
     });
-    this.#keeper =
-      disk &&
-      new StateKeeper({
-        copy: disk.copy,
+    this.#stateSaver =
+      state &&
+      new StateSaver({
+        files: state.stateFiles,
         clock,
         log: log.child({ part: 'state' }),
-        table: () => this.tables.placed,
-        cutoffs: () => this.#cutoffs.known,
+        table: () => this.table.placed,
+        suspensions: () => this.#suspensions.known,
       });
     this.#status = new ProxyStatus({
       settings,
       startedAt,
       slots,
-      tables: this.tables,
-      cutoffs: this.#cutoffs,
+      table: this.table,
+      suspensions: this.#suspensions,
       listeners: this.#listeners,
-      turns: this.#turns,
+      takeover: this.#takeover,
       flusher: this.#flusher,
       pool: this.#pool,
       health: this.health,
       isDraining: () => this.#isDraining,
-      advice: () => admin?.advice,
+      adminWarning: () => admin?.warning,
     });
-    this.#heart = createHeart({ store: store.heartbeats, clock, log, heartbeat: () => this.#status.heartbeat });
-    this.#liveness = createLiveness(() => this.#pool.live, clock);
-    const watchDescriptors = createDescriptorWatch({ log });
-    this.#flushing = this.#eachSecond('flush', () => this.#flush());
-    this.#ticking = this.#eachSecond('tick', async () => {
+    this.#heartbeatLoop = createHeartbeatLoop({
+      store: store.heartbeats,
+      clock,
+      log,
+      heartbeat: () => this.#status.heartbeat,
+    });
+    this.#liveness = createWorkerLiveness(() => this.#pool.live, clock);
+    const watchDescriptors = createDescriptorMonitor({ log });
+    this.#flushLoop = this.#eachSecond('flush', () => this.#flush());
+    this.#tickLoop = this.#eachSecond('tick', async () => {
       this.#listeners.retry();
-      this.#pool.look();
-      this.#liveness.look();
-      this.#watch.tick();
+      this.#pool.sampleStats();
+      this.#liveness.check();
+      this.#eventLoopDelay.tick();
       watchDescriptors();
-      this.#keeper?.tick();
-      await this.#lookForSuccessor();
+      this.#stateSaver?.tick();
+      await this.#releaseAdminToSuccessor();
     });
     // Whoever does not wait for them must not be ended by them.
     this.#ready.promise.catch(() => undefined);
@@ -168,16 +173,16 @@ export class NodeProxy {
 
   async start(): Promise<void> {
     this.#pool.start();
-    await this.#turns.begin();
-    this.#takeCopies();
+    await this.#takeover.start();
+    this.#restoreState();
     this.#follow().catch((error) => this.#failed.reject(error));
-    this.#unlisten = this.#settings.store.onConnection((state) => {
+    this.#removeConnectionListener = this.#settings.store.onConnectionChange((state) => {
       if (state !== 'ready') return;
-      this.#flusher.sayAllAgain();
-      this.#flushing.trigger();
-      this.#heart.trigger();
+      this.#flusher.resendAll();
+      this.#flushLoop.trigger();
+      this.#heartbeatLoop.trigger();
     });
-    for (const loop of [this.#flushing, this.#ticking, this.#heart]) loop.trigger();
+    for (const loop of [this.#flushLoop, this.#tickLoop, this.#heartbeatLoop]) loop.trigger();
   }
 
   /** Undefined: it may get traffic. */
@@ -191,8 +196,8 @@ export class NodeProxy {
   }
 
   /** Another proxy has the node. */
-  get isOthers(): boolean {
-    return this.#turns.isOthers;
+  get isOtherProxyServing(): boolean {
+    return this.#takeover.isOtherProxyServing;
   }
 
   view(): ProxySelfView {
@@ -205,7 +210,7 @@ export class NodeProxy {
 
   /** Drains for at most so long, brings the last counts to the ledger, and ends. Called again: no longer than that. */
   close(drainMs: number): Promise<void> {
-    if (this.#closing !== undefined && drainMs === 0) this.#hurry.abort();
+    if (this.#closing !== undefined && drainMs === 0) this.#abortDrain.abort();
     this.#closing ??= this.#close(drainMs);
     return this.#closing;
   }
@@ -214,31 +219,31 @@ export class NodeProxy {
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
-    await this.#turns.leave(Math.min(HANDOVER_MS, drainMs), this.#hurry.signal);
+    await this.#takeover.leave(Math.min(TAKEOVER_TIMEOUT_MS, drainMs), this.#abortDrain.signal);
     this.#listeners.close();
-    this.#turns.end();
-    this.#hasLeft = true;
-    this.#changed();
-    await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, hurry: this.#hurry.signal });
-    this.#following.abort();
+    this.#takeover.close();
+    this.#hasReleasedNode = true;
+    this.#onStateChange();
+    await drainConnections({ pool: this.#pool, slots: this.slots, clock, drainMs, abort: this.#abortDrain.signal });
+    this.#stopFollowing.abort();
     this.#maglev.close();
     this.health.close();
-    this.#unlisten();
-    await Promise.all([this.#flushing.close(), this.#ticking.close(), this.#heart.close()]);
-    const gaveUp = await this.#flusher.finish(LAST_FLUSH_MS);
+    this.#removeConnectionListener();
+    await Promise.all([this.#flushLoop.close(), this.#tickLoop.close(), this.#heartbeatLoop.close()]);
+    const gaveUp = await this.#flusher.finish(LAST_FLUSH_TIMEOUT_MS);
     if (gaveUp !== undefined) log.warn({ reason: gaveUp }, 'the last usage could not be flushed');
-    await this.#keeper?.close();
-    this.#watch.close();
-    const { life } = this.#flusher;
-    if (life !== undefined) await store.heartbeats.leave(node, life).catch(() => undefined); // Its time runs out anyway.
+    await this.#stateSaver?.close();
+    this.#eventLoopDelay.close();
+    const { incarnation } = this.#flusher;
+    if (incarnation !== undefined) await store.heartbeats.remove(node, incarnation).catch(() => undefined); // Its time runs out anyway.
     await this.#pool.close();
   }
 
   /** What the disk holds serves until the store tells, and for as long as it does not. */
-  #takeCopies(): void {
-    const { table, cutoffs } = this.#disk ?? {};
-    if (cutoffs !== undefined) this.#cutoffs.take(cutoffs);
-    if (table !== undefined) this.tables.replace(table.table, table.position);
+  #restoreState(): void {
+    const { table, cutoffs } = this.#state ?? {};
+    if (cutoffs !== undefined) this.#suspensions.update(cutoffs);
+    if (table !== undefined) this.table.replace(table.table, table.position);
   }
 
   async #follow(): Promise<void> {
@@ -247,40 +252,41 @@ export class NodeProxy {
       store,
       clock,
       log: log.child({ part: 'follow' }),
-      cutoffs: this.#cutoffs.known,
-      onCutoffs: (known) => this.#cutoffs.take(known),
-      onTable: (table, position) => this.tables.replace(table, position),
-      onChanges: (changes, table, revision) => this.tables.patch(changes, table, revision),
-      onAway: () => this.#listeners.begin(),
-      signal: this.#following.signal,
+      suspensions: this.#suspensions.known,
+      onSuspensions: (known) => this.#suspensions.update(known),
+      onTable: (table, position) => this.table.replace(table, position),
+      onChanges: (changes, table, revision) => this.table.patch(changes, table, revision),
+      onAway: () => this.#listeners.start(),
+      signal: this.#stopFollowing.signal,
     });
   }
 
-  #prepared(): Position | undefined {
-    const isUp = this.#pool.live === this.#settings.workers && this.#listeners.hasBegun && !this.#isDraining;
-    return isUp ? (this.tables.applied ?? undefined) : undefined;
+  #tableReadyToServe(): TablePosition | undefined {
+    const isUp = this.#pool.live === this.#settings.workers && this.#listeners.hasStarted && !this.#isDraining;
+    return isUp ? (this.table.applied ?? undefined) : undefined;
   }
 
-  #changed(): void {
-    const isSettled = this.tables.applied !== null && this.#listeners.isSettled;
+  #onStateChange(): void {
+    const isSettled = this.table.applied !== null && this.#listeners.isSettled;
     // Of a start with thousands of listeners one heartbeat a second will do: each of them tells of all.
-    if (isSettled || this.#isServing || this.#isDraining) this.#heart.trigger();
+    if (isSettled || this.#isServing || this.#isDraining) this.#heartbeatLoop.trigger();
     if (!isSettled) return;
     this.#isServing = true;
-    this.#turns.settled();
+    this.#takeover.onListenersSettled();
     this.#ready.resolve();
   }
 
   /** One that was not there when we left: admin is the port of whoever serves, however long we drain. */
-  async #lookForSuccessor(): Promise<void> {
-    if (this.#hasLeft && this.#admin?.address !== undefined && (await this.#turns.isTaken())) this.#admin.release();
+  async #releaseAdminToSuccessor(): Promise<void> {
+    if (this.#hasReleasedNode && this.#admin?.address !== undefined && (await this.#takeover.isHeldByOther()))
+      this.#admin.release();
   }
 
   async #flush(): Promise<void> {
     await this.#flusher.flush();
-    const freed = this.slots.free(
+    const freed = this.slots.freeReleased(
       this.#pool.reached,
-      ({ tenant }, reading) => tenant === '' || this.#flusher.isSettled(reading),
+      ({ tenant }, reading) => tenant === '' || this.#flusher.isSlotAcknowledged(reading),
     );
     this.#flusher.forget(freed);
   }
@@ -290,8 +296,8 @@ export class NodeProxy {
     return createLoop({
       run,
       gapMs: 0,
-      resyncMs: TICK_MS,
-      retryMs: [TICK_MS, TICK_MS],
+      resyncMs: TICK_INTERVAL_MS,
+      retryMs: [TICK_INTERVAL_MS, TICK_INTERVAL_MS],
       clock,
       onError: (error, { failures }) =>
         log[failures === 1 ? 'warn' : 'debug']({ what, err: error }, 'it is tried again'),

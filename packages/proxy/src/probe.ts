@@ -3,42 +3,42 @@
 const { connect } = process.getBuiltinModule('node:net');
 
 const PATHS: Readonly<Record<string, string>> = { ready: '/readyz', live: '/healthz' };
-const PATIENCE_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
-function end(code: 0 | 1 | 2, line: string): void {
+function exit(code: 0 | 1 | 2, line: string): void {
   process.stdout.write(`${line}\n`);
   process.exitCode = code;
 }
 
-function ask(socketPath: string, path: string): void {
+function request(socketPath: string, path: string): void {
   let answer = '';
   const socket = connect({ path: socketPath }, () => socket.write(`GET ${path} HTTP/1.0\r\n\r\n`));
   socket.setEncoding('utf8');
   socket.on('data', (text) => {
     answer += text;
   });
-  socket.on('error', (error) => end(1, `no proxy answers on ${socketPath}: ${error.message}`));
+  socket.on('error', (error) => exit(1, `no proxy answers on ${socketPath}: ${error.message}`));
   socket.on('end', () => {
     socket.destroy();
-    told(answer);
+    reportResponse(answer);
   });
-  socket.setTimeout(PATIENCE_MS, () => {
+  socket.setTimeout(RESPONSE_TIMEOUT_MS, () => {
     socket.destroy();
-    end(1, `the proxy has not answered for ${PATIENCE_MS / 1_000} s`);
+    exit(1, `the proxy has not answered for ${RESPONSE_TIMEOUT_MS / 1_000} s`);
   });
 }
 
-function told(answer: string): void {
+function reportResponse(answer: string): void {
   const status = /^HTTP\/1\.1 (\d+) /.exec(answer)?.[1];
   if (status === '200') {
-    end(0, 'ok');
+    exit(0, 'ok');
     return;
   }
-  const reasons = reasonsIn(answer.slice(answer.indexOf('\r\n\r\n')));
-  end(1, reasons ?? `the proxy answered with status ${status ?? 'none'}`);
+  const reasons = parseReasons(answer.slice(answer.indexOf('\r\n\r\n')));
+  exit(1, reasons ?? `the proxy answered with status ${status ?? 'none'}`);
 }
 
-function reasonsIn(body: string): string | undefined {
+function parseReasons(body: string): string | undefined {
   try {
     const { reasons } = JSON.parse(body) as { reasons: readonly { readonly reason: string }[] };
     return reasons.map(({ reason }) => reason).join('; ');
@@ -50,6 +50,6 @@ function reasonsIn(body: string): string | undefined {
 const [what = 'ready', ...others] = process.argv.slice(2);
 const path = Object.hasOwn(PATHS, what) ? PATHS[what] : undefined;
 const socketPath = process.env.WEIR_PROBE_SOCKET ?? '';
-if (path === undefined || others.length > 0) end(2, 'weir-probe: use one argument, ready (the default) or live');
-else if (socketPath === '') end(2, 'weir-probe: WEIR_PROBE_SOCKET is not set; use the path that the proxy has it at');
-else ask(socketPath, path);
+if (path === undefined || others.length > 0) exit(2, 'weir-probe: use one argument, ready (the default) or live');
+else if (socketPath === '') exit(2, 'weir-probe: WEIR_PROBE_SOCKET is not set; use the path that the proxy has it at');
+else request(socketPath, path);

@@ -36,7 +36,7 @@ export interface ProxyOptions {
   readonly onDrain?: (() => void) | undefined;
   readonly version?: string | undefined;
   /** What of its host's kernel settings will cost clients something; its heartbeats say it. Absent: nobody has looked. */
-  readonly hostAdvice?: readonly string[] | undefined;
+  readonly hostWarnings?: readonly string[] | undefined;
   /** Another entry for the worker threads: tests make workers fail by it. */
   readonly workerEntry?: URL | undefined;
 }

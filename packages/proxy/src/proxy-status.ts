@@ -1,90 +1,103 @@
 import type { Heartbeat } from '@weir/model/data-plane';
-import type { SlotBook } from './counters/slot-book.ts';
+import type { SlotRegistry } from './counters/slot-book.ts';
 import type { UsageFlusher } from './flush/usage-flusher.ts';
-import type { NodeTurns } from './handover/node-turns.ts';
-import type { HealthRoom } from './health/health-room.ts';
+import type { NodeTakeover } from './handover/node-turns.ts';
+import type { HealthMonitor } from './health/health-room.ts';
 import { unhealthyReportFor } from './health/unhealthy-report.ts';
 import { localAddresses } from './heartbeat/local-addresses.ts';
-import type { ListenerBook } from './listeners/listener-book.ts';
+import type { ListenerReconciler } from './listeners/listener-book.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
-import type { CutoffRoom } from './table/cutoff-room.ts';
-import type { TableRoom } from './table/table-room.ts';
+import type { Suspensions } from './table/cutoff-room.ts';
+import type { TableDistributor } from './table/table-room.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
 
-export interface StatusOptions {
+export interface ProxyStatusOptions {
   readonly settings: ProxySettings;
   readonly startedAt: number;
-  readonly slots: SlotBook;
-  readonly tables: TableRoom;
-  readonly cutoffs: CutoffRoom;
-  readonly listeners: ListenerBook;
-  readonly turns: NodeTurns;
+  readonly slots: SlotRegistry;
+  readonly table: TableDistributor;
+  readonly suspensions: Suspensions;
+  readonly listeners: ListenerReconciler;
+  readonly takeover: NodeTakeover;
   readonly flusher: UsageFlusher;
   readonly pool: WorkerPool;
-  readonly health: HealthRoom;
+  readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
   /** What is wrong with this host beside what is known since the start. */
-  readonly advice: () => string | undefined;
+  readonly adminWarning: () => string | undefined;
 }
 
 /** What a proxy says of itself: to the store, to probes, to people. */
 export class ProxyStatus {
-  readonly #of: StatusOptions;
+  readonly #options: ProxyStatusOptions;
 
-  constructor(options: StatusOptions) {
-    this.#of = options;
+  constructor(options: ProxyStatusOptions) {
+    this.#options = options;
   }
 
   /** Undefined: it may get traffic. */
   get notReady(): string | undefined {
-    const { tables, turns, pool, isDraining } = this.#of;
+    const { table, takeover, pool, isDraining } = this.#options;
     if (isDraining()) return 'draining';
-    if (tables.applied === null) return 'no routing table yet';
-    return turns.notServing ?? (pool.live === 0 ? 'no worker is up' : undefined);
+    if (table.applied === null) return 'no routing table yet';
+    return takeover.notServingReason ?? (pool.live === 0 ? 'no worker is up' : undefined);
   }
 
   /** Undefined: the store has not given this life its number yet. */
   get heartbeat(): Heartbeat | undefined {
-    const { flusher, settings } = this.#of;
-    const { life } = flusher;
-    return life === undefined ? undefined : { ...this.#says(), life, sentAt: settings.clock.now() };
+    const { flusher, settings } = this.#options;
+    const { incarnation } = flusher;
+    return incarnation === undefined
+      ? undefined
+      : { ...this.#snapshot(), life: incarnation, sentAt: settings.clock.now() };
   }
 
   get view(): ProxySelfView {
-    const { flusher, turns, slots, pool } = this.#of;
+    const { flusher, takeover, slots, pool } = this.#options;
     return {
-      ...this.#says(),
-      life: flusher.life ?? null,
-      conflict: turns.conflict ?? null,
+      ...this.#snapshot(),
+      life: flusher.incarnation ?? null,
+      conflict: takeover.conflict ?? null,
       services: serviceCounts(slots),
-      threads: pool.seats,
+      threads: pool.slotViews,
     };
   }
 
-  #says(): Omit<Heartbeat, 'life'> {
-    const { settings, startedAt, slots, tables, cutoffs, listeners, turns, pool, health, isDraining, advice } =
-      this.#of;
+  #snapshot(): Omit<Heartbeat, 'life'> {
+    const {
+      settings,
+      startedAt,
+      slots,
+      table,
+      suspensions,
+      listeners,
+      takeover,
+      pool,
+      health,
+      isDraining,
+      adminWarning,
+    } = this.#options;
     const { node, version = 'dev', addresses } = settings;
-    const hostAdvice = withMore(settings.hostAdvice, advice());
+    const hostAdvice = append(settings.hostWarnings, adminWarning());
     const unhealthy = unhealthyReportFor(health);
     return {
       node,
       version,
       startedAt,
-      draining: isDraining() || turns.hasHandedOver,
-      addresses: localAddresses(addresses ?? tables.nodeEntry?.bindAddresses ?? []),
-      applied: tables.applied,
-      cutoffSequence: cutoffs.applied,
+      draining: isDraining() || takeover.hasHandedOver,
+      addresses: localAddresses(addresses ?? table.nodeEntry?.bindAddresses ?? []),
+      applied: table.applied,
+      cutoffSequence: suspensions.applied,
       listeners: listeners.reports(),
       workers: pool.live,
-      connections: slots.active(),
+      connections: slots.activeConnections(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
       ...(hostAdvice === undefined ? {} : { hostAdvice }),
     };
   }
 }
 
-function withMore(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
+function append(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
   return more === undefined ? known : [...(known ?? []), more];
 }

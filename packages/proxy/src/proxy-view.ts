@@ -2,8 +2,8 @@ import type { Counters, Heartbeat } from '@weir/model/data-plane';
 import { outcomeCounts } from './admin/outcome-counts.ts';
 import { ACTIVE } from './counters/columns.ts';
 import type { Outcome } from './counters/outcome.ts';
-import { readingOf, type SlotBook } from './counters/slot-book.ts';
-import type { SeatView } from './workers/seats.ts';
+import { readingOf, type SlotRegistry } from './counters/slot-book.ts';
+import type { WorkerSlotView } from './workers/seats.ts';
 
 /** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */
 export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
@@ -13,7 +13,7 @@ export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
   readonly conflict: string | null;
   readonly services: readonly ServiceCount[];
   /** Each worker, and those who were there before it. */
-  readonly threads: readonly SeatView[];
+  readonly threads: readonly WorkerSlotView[];
 }
 
 export interface ServiceCount {
@@ -25,7 +25,7 @@ export interface ServiceCount {
   readonly outcomes: Partial<Record<Outcome, number>>;
 }
 
-export function serviceCounts(slots: SlotBook): ServiceCount[] {
+export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
   return [...slots.totals()].map(({ owner, total }) => ({
     namespace: owner.namespace,
     name: owner.name,

@@ -1,82 +1,86 @@
 // What of the main thread serves clients: table, cut-offs, listeners and workers of one node, and what each is told of the
 // others. What it has counted is brought elsewhere.
 import { Sealer } from '@weir/runtime/sealing';
-import { LimitBook } from './admit/limit-book.ts';
-import type { SlotBook } from './counters/slot-book.ts';
-import { HealthRoom } from './health/health-room.ts';
-import { ListenerBook } from './listeners/listener-book.ts';
-import { probe } from './listeners/probe.ts';
+import { LimiterRegistry } from './admit/limit-book.ts';
+import type { SlotRegistry } from './counters/slot-book.ts';
+import { HealthMonitor } from './health/health-room.ts';
+import { ListenerReconciler } from './listeners/listener-book.ts';
+import { probePort } from './listeners/probe.ts';
 import type { ProxySettings } from './proxy-settings.ts';
-import { CutoffRoom } from './table/cutoff-room.ts';
-import { MaglevRoom } from './table/maglev-room.ts';
-import { Propagation } from './table/propagation.ts';
-import { TableRoom } from './table/table-room.ts';
-import { KeyFaults } from './tls/key-faults.ts';
-import { createSecretAdvice } from './tls/secret-advice.ts';
+import { Suspensions } from './table/cutoff-room.ts';
+import { MaglevTables } from './table/maglev-room.ts';
+import { PropagationLatency } from './table/propagation.ts';
+import { TableDistributor } from './table/table-room.ts';
+import { TlsKeyChecker } from './tls/key-faults.ts';
+import { createMissingSecretWarning } from './tls/secret-advice.ts';
 import { WorkerPool } from './workers/worker-pool.ts';
 import { WORKER_ENTRY } from './workers/worker-thread.ts';
 
-export interface ServingSide {
-  readonly tables: TableRoom;
-  readonly propagation: Propagation;
-  readonly maglev: MaglevRoom;
-  readonly health: HealthRoom;
-  readonly cutoffs: CutoffRoom;
-  readonly listeners: ListenerBook;
+export interface ServingComponents {
+  readonly table: TableDistributor;
+  readonly propagation: PropagationLatency;
+  readonly maglev: MaglevTables;
+  readonly health: HealthMonitor;
+  readonly suspensions: Suspensions;
+  readonly listeners: ListenerReconciler;
   readonly pool: WorkerPool;
 }
 
 /** Nothing runs before the pool is started. `onChange`: what is applied or listened to may have changed. */
-export function createServingSide(settings: ProxySettings, slots: SlotBook, onChange: () => void): ServingSide {
+export function createServingComponents(
+  settings: ProxySettings,
+  slots: SlotRegistry,
+  onChange: () => void,
+): ServingComponents {
   const { node, clock, log, workers, workerEntry = WORKER_ENTRY, trustProxyProtocol, workerHeapMb } = settings;
   const { fleetSecret } = settings;
-  const limits = new LimitBook(workers);
+  const limits = new LimiterRegistry(workers);
   const sealer = fleetSecret && new Sealer(fleetSecret);
-  const keyFaults = new KeyFaults(sealer);
-  const adviseSecret = createSecretAdvice({ fleetSecret, routes: () => tables.matcher.routes, log });
-  const propagation = new Propagation(clock);
-  const tables = new TableRoom({
+  const keyFaults = new TlsKeyChecker(sealer);
+  const adviseSecret = createMissingSecretWarning({ fleetSecret, routes: () => table.matcher.routes, log });
+  const propagation = new PropagationLatency(clock);
+  const table = new TableDistributor({
     node,
     slots,
     limits,
     pool: () => pool,
-    onRoutes: (keys) => {
-      maglev.settle(keys);
-      health.settle(keys);
-      listeners.settle(keys);
+    onRoutesChanged: (keys) => {
+      maglev.onRoutesChanged(keys);
+      health.onRoutesChanged(keys);
+      listeners.reconcile(keys);
       adviseSecret(keys);
     },
-    onPropagated: (changedAt) => propagation.arrived(changedAt),
+    onApplied: (changedAt) => propagation.record(changedAt),
   });
-  const maglev = new MaglevRoom({
-    routes: tables.matcher.routes,
+  const maglev = new MaglevTables({
+    routes: table.matcher.routes,
     clock,
     post: (order) => pool.post(order),
   });
-  const health = new HealthRoom({
-    routes: tables.matcher.routes,
+  const health = new HealthMonitor({
+    routes: table.matcher.routes,
     clock,
     post: (order) => pool.post(order),
     onChange,
   });
-  const cutoffs = new CutoffRoom({
+  const suspensions = new Suspensions({
     pool: () => pool,
     now: () => clock.now(),
-    onCutoffs: (inForce) => {
-      listeners.cutOff(inForce);
-      listeners.begin();
+    onChange: (inForce) => {
+      listeners.setSuspensions(inForce);
+      listeners.start();
     },
   });
-  const listeners = new ListenerBook({
-    matcher: tables.matcher,
-    isPartial: () => tables.isPartial,
-    probe,
+  const listeners = new ListenerReconciler({
+    matcher: table.matcher,
+    isPartial: () => table.isPartial,
+    probe: probePort,
     post: (order) => pool.post(order),
     mark: () => pool.mark(),
     reached: () => pool.reached,
     workers: () => pool.ids,
     clock,
-    faultOf: (route) => keyFaults.of(route),
+    faultOf: (route) => keyFaults.problemFor(route),
     onChange,
   });
   const pool: WorkerPool = new WorkerPool({
@@ -90,26 +94,26 @@ export function createServingSide(settings: ProxySettings, slots: SlotBook, onCh
     heapMb: workerHeapMb,
     clock,
     log: log.child({ part: 'workers' }),
-    welcome: (worker) => [
-      tables.welcome(),
-      ...maglev.welcome(),
-      ...health.welcome(),
-      cutoffs.welcome(),
-      ...listeners.ordersFor(worker),
+    commandsForNewWorker: (worker) => [
+      table.commandForNewWorker(),
+      ...maglev.commandsForNewWorker(),
+      ...health.commandsForNewWorker(),
+      suspensions.commandForNewWorker(),
+      ...listeners.commandsForNewWorker(worker),
     ],
     onListening: (worker, door) => listeners.onListening(worker, door),
     onListenFailed: (worker, door, code) => listeners.onListenFailed(worker, door, code),
     onWorkerEnd: (worker) => {
       listeners.onWorkerEnd(worker);
-      health.departed.forget(worker);
+      health.draining.removeWorker(worker);
     },
-    onDeparted: (worker, endpoints) => health.departed.take(worker, endpoints),
-    onConnects: (reports) => health.hear(reports),
+    onDrainingEndpoints: (worker, endpoints) => health.draining.update(worker, endpoints),
+    onConnectReports: (reports) => health.recordConnectReports(reports),
     onReached: () => {
-      tables.reached(pool.reached);
-      cutoffs.reached(pool.reached);
+      table.onMarkReached(pool.reached);
+      suspensions.onMarkReached(pool.reached);
       onChange();
     },
   });
-  return { tables, propagation, maglev, health, cutoffs, listeners, pool };
+  return { table, propagation, maglev, health, suspensions, listeners, pool };
 }

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { createHealth, errorMessage, type HostPort, type SocketFile, systemClock } from '@weir/runtime';
-import { adminFor } from './admin/admin-for.ts';
+import { createHealth, errorMessage, type HostPort, systemClock, type UnixSocket } from '@weir/runtime';
+import { createProxyAdmin } from './admin/admin-for.ts';
 import { openLocalAdmin } from './admin/local-admin.ts';
-import { NodeProxy } from './node-proxy.ts';
+import { Supervisor } from './node-proxy.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import type { ProxySelfView } from './proxy-view.ts';
-import { openStateDirectory, type ProxyDisk } from './state-directory.ts';
+import { openStateDirectory, type StateDirectory } from './state-directory.ts';
 
-const DRAIN_MS = 30_000;
+const DEFAULT_DRAIN_MS = 30_000;
 
 export interface RunningProxy {
   /** The first table is applied, and each of its listeners is open, held or reported as failed. */
@@ -26,14 +26,21 @@ export interface RunningProxy {
 
 /** A proxy of one node in this process. Resolves when it runs, also while the store is away. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
-  const { node, store, stateDirectory, clock = systemClock, drainMs = DRAIN_MS, health = createHealth() } = options;
+  const {
+    node,
+    store,
+    stateDirectory,
+    clock = systemClock,
+    drainMs = DEFAULT_DRAIN_MS,
+    health = createHealth(),
+  } = options;
   const log = options.log.child({ node });
-  const disk =
+  const state =
     stateDirectory === undefined
       ? undefined
       : await openStateDirectory({ path: stateDirectory, node, store, clock, log: log.child({ part: 'state' }) });
-  const admin = adminFor(() => proxy, { ...options, health, clock, log });
-  const proxy = new NodeProxy({ ...options, clock, log }, { disk, admin });
+  const admin = createProxyAdmin(() => proxy, { ...options, health, clock, log });
+  const proxy = new Supervisor({ ...options, clock, log }, { state, admin });
   health.add('proxy', 'ready', () => proxy.notReady);
   health.add('workers', 'live', () => proxy.notLive);
   await admin?.start();
@@ -50,16 +57,16 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       await admin?.close();
     },
   };
-  const local = disk && (await localAdminFor(proxy, { options: { ...options, log }, disk, running }));
+  const local = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, disk: state, running }));
   await proxy.start();
   return running;
 }
 
 /** Without a state directory there is no place of this proxy's own for a socket. */
-async function localAdminFor(
-  proxy: NodeProxy,
-  { options, disk, running }: { options: ProxyOptions; disk: ProxyDisk; running: RunningProxy },
-): Promise<SocketFile | undefined> {
+async function openLocalAdminFor(
+  proxy: Supervisor,
+  { options, disk, running }: { options: ProxyOptions; disk: StateDirectory; running: RunningProxy },
+): Promise<UnixSocket | undefined> {
   const { workers, log, onDrain } = options;
   const path = join(disk.directory, 'admin.sock');
   try {

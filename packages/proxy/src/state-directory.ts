@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import type { Clock, Logger } from '@weir/runtime';
-import type { KnownCutoffs, PlacedTable, Store } from '@weir/store';
-import { FormerLives } from './flush/former-lives.ts';
+import type { KnownSuspensions, PositionedTable, Store } from '@weir/store';
+import { PastIncarnations } from './flush/former-lives.ts';
 import { JournalFiles } from './flush/journal-files.ts';
-import { StateCopy } from './table/state-copy.ts';
+import { StateFiles } from './table/state-copy.ts';
 
 /** What earlier lives left on the disk. */
-export interface ProxyDisk {
+export interface StateDirectory {
   /** Of this node alone. */
   readonly directory: string;
-  readonly copy: StateCopy;
-  readonly files: JournalFiles;
-  readonly former: FormerLives;
-  readonly highestLife: number;
-  readonly table: PlacedTable | undefined;
-  readonly cutoffs: KnownCutoffs | undefined;
+  readonly stateFiles: StateFiles;
+  readonly journalFiles: JournalFiles;
+  readonly pastIncarnations: PastIncarnations;
+  readonly highestIncarnation: number;
+  readonly table: PositionedTable | undefined;
+  readonly cutoffs: KnownSuspensions | undefined;
 }
 
 export interface StateDirectoryOptions {
@@ -26,22 +26,22 @@ export interface StateDirectoryOptions {
 }
 
 /** Opens the state directory; throws `FILE_FAILED` when it cannot be read. Damaged files are told, and left where they are. */
-export async function openStateDirectory(options: StateDirectoryOptions): Promise<ProxyDisk> {
+export async function openStateDirectory(options: StateDirectoryOptions): Promise<StateDirectory> {
   const { path, node, store, clock, log } = options;
   // With a word before it no name of a node is a path elsewhere, or a file of the store's.
   const directory = join(path, `proxy-${encodeURIComponent(node)}`);
-  const copy = new StateCopy(directory);
-  const files = new JournalFiles(directory);
-  const { found, damaged, highestLife } = await files.read();
+  const stateFiles = new StateFiles(directory);
+  const journalFiles = new JournalFiles(directory);
+  const { found, damaged, highestLife: highestIncarnation } = await journalFiles.read();
   for (const file of damaged) log.error({ file }, 'this journal of usage is damaged; what it held is not counted');
-  const former = new FormerLives(found, { node, store, files, clock, log });
+  const pastIncarnations = new PastIncarnations(found, { node, store, files: journalFiles, clock, log });
   return {
     directory,
-    copy,
-    files,
-    former,
-    highestLife,
-    table: await copy.readTable(),
-    cutoffs: await copy.readCutoffs(),
+    stateFiles,
+    journalFiles,
+    pastIncarnations,
+    highestIncarnation,
+    table: await stateFiles.readTable(),
+    cutoffs: await stateFiles.readSuspensions(),
   };
 }

@@ -1,13 +1,19 @@
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import { type FollowTableOptions, followCutoffs, followTable, type KnownCutoffs, type Store } from '@weir/store';
+import {
+  type FollowTableOptions,
+  followSuspensions,
+  followTable,
+  type KnownSuspensions,
+  type Store,
+} from '@weir/store';
 
 export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable' | 'onChanges'> {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
   /** Of the copy on the disk; told already. */
-  readonly cutoffs: KnownCutoffs | undefined;
-  readonly onCutoffs: (known: KnownCutoffs) => void;
+  readonly suspensions: KnownSuspensions | undefined;
+  readonly onSuspensions: (known: KnownSuspensions) => void;
   /** The store does not tell: what is known is all there is for now. */
   readonly onAway: () => void;
   readonly signal: AbortSignal;
@@ -18,7 +24,7 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
  * disk: that one holds only what this node served.
  */
 export async function followStore(options: StoreFollowerOptions): Promise<void> {
-  const { store, clock, log, cutoffs, onCutoffs, onTable, onChanges, onAway, signal } = options;
+  const { store, clock, log, suspensions, onSuspensions, onTable, onChanges, onAway, signal } = options;
   const awayFrom = (what: string) => ({
     onAway(error: Error): void {
       log.warn({ what, reason: errorMessage(error) }, 'store is away; what is known stays');
@@ -35,11 +41,11 @@ export async function followStore(options: StoreFollowerOptions): Promise<void> 
       onUnreadable: (ids) => log.warn({ entries: ids.length }, 'entries of a newer version stay as they were'),
       ...awayFrom('table'),
     }),
-    followCutoffs(store.cutoffs, {
+    followSuspensions(store.suspensions, {
       signal,
       clock,
-      from: cutoffs,
-      onCutoffs: (list, sequence) => onCutoffs({ cutoffs: list, sequence }),
+      from: suspensions,
+      onSuspensions: (list, sequence) => onSuspensions({ cutoffs: list, sequence }),
       ...awayFrom('cut-offs'),
     }),
   ]);

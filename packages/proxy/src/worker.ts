@@ -1,6 +1,6 @@
 // The entry of a worker thread.
-import { chooseTransport } from './tcp/choose-transport.ts';
+import { chooseTcpTransport } from './tcp/choose-transport.ts';
 import { chooseUdpTransport } from './udp/choose-udp-transport.ts';
 import { runWorker } from './worker/run-worker.ts';
 
-runWorker(await chooseTransport(), await chooseUdpTransport());
+runWorker(await chooseTcpTransport(), await chooseUdpTransport());

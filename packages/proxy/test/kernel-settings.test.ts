@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kernelAdvice } from '../src/kernel-settings.ts';
+import { kernelWarnings } from '../src/kernel-settings.ts';
 
 const GOOD: Readonly<Record<string, string>> = { tcp_migrate_req: '1', tcp_notsent_lowat: '131072' };
 
@@ -15,5 +15,5 @@ test('a setting that this kernel does not have is no reason for advice', async (
 });
 
 function adviceFor(settings: Readonly<Record<string, string>>): Promise<readonly string[]> {
-  return kernelAdvice(async (name) => settings[name]);
+  return kernelWarnings(async (name) => settings[name]);
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
-import { createLiveness } from '../src/liveness.ts';
+import { createWorkerLiveness } from '../src/liveness.ts';
 
 test('a restart is asked for only after a minute in which no worker could be kept up', async () => {
   const clock = new ManualClock();
   let workers = 0;
-  const liveness = createLiveness(() => workers, clock);
+  const liveness = createWorkerLiveness(() => workers, clock);
   const after = async (seconds: number): Promise<string | undefined> => {
     for (let each = 0; each < seconds; each += 1) {
       await clock.advance(1_000);
-      liveness.look();
+      liveness.check();
     }
     return liveness.problem;
   };

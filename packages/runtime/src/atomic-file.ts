@@ -14,7 +14,7 @@ export async function writeFileAtomic(path: string, content: FileContent): Promi
   // Random, not the pid: in containers two lives on one node that share the directory both have pid 1.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    await writeThrough(temporary, content);
+    await writeAndSync(temporary, content);
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
@@ -28,7 +28,7 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw fileError(error, 'read', path);
   }
 }
@@ -36,25 +36,25 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
 /** Makes a state directory (mode 0700) where there is none yet. Throws `FILE_FAILED`. */
 export async function ensureDirectory(path: string): Promise<void> {
   try {
-    await makeWithParents(resolve(path));
+    await createWithParents(resolve(path));
   } catch (error) {
     throw fileError(error, 'create', path);
   }
 }
 
 /** Not `recursive`: below /proc, where mkdir says ENOENT under a directory that is there, that one tries for ever. */
-async function makeWithParents(path: string): Promise<void> {
+async function createWithParents(path: string): Promise<void> {
   try {
-    await makeUnlessThere(path);
+    await createUnlessPresent(path);
   } catch (error) {
     const parent = dirname(path);
-    if (!isMissing(error) || parent === path) throw error;
-    await makeWithParents(parent);
-    await makeUnlessThere(path);
+    if (!isNotFound(error) || parent === path) throw error;
+    await createWithParents(parent);
+    await createUnlessPresent(path);
   }
 }
 
-async function makeUnlessThere(path: string): Promise<void> {
+async function createUnlessPresent(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
@@ -66,11 +66,11 @@ async function makeUnlessThere(path: string): Promise<void> {
   }
 }
 
-function isMissing(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-async function writeThrough(path: string, content: FileContent): Promise<void> {
+async function writeAndSync(path: string, content: FileContent): Promise<void> {
   // wx: never through a link that somebody else has put there.
   const file = await open(path, 'wx', 0o600);
   try {

@@ -1,5 +1,5 @@
-const LONGEST_CHAIN = 8;
-const LONGEST_MESSAGE = 2_000;
+const MAX_CAUSE_DEPTH = 8;
+const MAX_MESSAGE_CHARACTERS = 2_000;
 
 /**
  * One line for humans out of anything thrown: its message and those of its causes, without stack. Never throws, never loops.
@@ -8,30 +8,32 @@ const LONGEST_MESSAGE = 2_000;
 export function errorMessage(thrown: unknown): string {
   const said: string[] = [];
   let current = thrown;
-  for (let depth = 0; depth < LONGEST_CHAIN && current !== undefined && current !== null; depth += 1) {
-    const message = onOneLine(ownMessage(current));
+  for (let depth = 0; depth < MAX_CAUSE_DEPTH && current !== undefined && current !== null; depth += 1) {
+    const message = onOneLine(messageWithoutCauses(current));
     // Many libraries put the cause's message into their own; saying it twice helps nobody.
     if (message !== '' && !said.some((earlier) => earlier.includes(message))) said.push(message);
     current = current instanceof Error ? current.cause : undefined;
   }
   const line = said.join(': ') || 'unknown error';
-  return line.length <= LONGEST_MESSAGE ? line : `${line.slice(0, LONGEST_MESSAGE - 1)}…`;
+  return line.length <= MAX_MESSAGE_CHARACTERS ? line : `${line.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }
 
-function ownMessage(thrown: unknown): string {
+function messageWithoutCauses(thrown: unknown): string {
   // `net.connect` to a name with several addresses throws one of these, with an empty message.
   if (thrown instanceof AggregateError && thrown.message === '') {
-    return [...new Set(thrown.errors.slice(0, LONGEST_CHAIN).map((error: unknown) => ownMessage(error)))].join(', ');
+    return [
+      ...new Set(thrown.errors.slice(0, MAX_CAUSE_DEPTH).map((error: unknown) => messageWithoutCauses(error))),
+    ].join(', ');
   }
   if (thrown instanceof Error) return thrown.message || errorCode(thrown) || thrown.name;
-  return typeof thrown === 'string' ? thrown : describe(thrown);
+  return typeof thrown === 'string' ? thrown : describeValue(thrown);
 }
 
 function errorCode(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-function describe(thrown: unknown): string {
+function describeValue(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return String(thrown);
   if ('message' in thrown && typeof thrown.message === 'string') return thrown.message;
   try {

@@ -1,9 +1,9 @@
 import { errorMessage } from './error-message.ts';
 import { WeirError } from './weir-error.ts';
 
-export type FileVerb = 'read' | 'write' | 'create';
+export type FileOperation = 'read' | 'write' | 'create';
 
-const ADVICE: Readonly<Record<string, string>> = {
+const FILE_ERROR_ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'its directory does not exist; create it',
   EACCES: 'permission denied; give this user access, or choose another path',
   EPERM: 'permission denied; give this user access, or choose another path',
@@ -17,7 +17,9 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Why a file could not be read or written: what, where, and what to do. */
-export function fileError(cause: unknown, verb: FileVerb, path: string): WeirError<'FILE_FAILED'> {
+export function fileError(cause: unknown, verb: FileOperation, path: string): WeirError<'FILE_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${ADVICE[code] ?? errorMessage(cause)}`, { cause });
+  return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${FILE_ERROR_ADVICE[code] ?? errorMessage(cause)}`, {
+    cause,
+  });
 }

@@ -29,7 +29,7 @@ export function createHealth(): Health {
     },
     report() {
       const reasons = [...checks].flatMap(([name, { affects, check }]) => {
-        const reason = outcomeOf(check);
+        const reason = runCheck(check);
         return reason === undefined ? [] : [{ check: name, affects, reason }];
       });
       return { live: reasons.every(({ affects }) => affects !== 'live'), ready: reasons.length === 0, reasons };
@@ -38,7 +38,7 @@ export function createHealth(): Health {
 }
 
 /** A check that throws cannot say that all is well. */
-function outcomeOf(check: HealthCheck): string | undefined {
+function runCheck(check: HealthCheck): string | undefined {
   try {
     return check();
   } catch (error) {

@@ -1,7 +1,7 @@
 import { errorMessage } from './error-message.ts';
 import { WeirError } from './weir-error.ts';
 
-const REASONS: Readonly<Record<string, string>> = {
+const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use by another process',
   EADDRNOTAVAIL: 'this host has no such address',
   EACCES: 'this process may not bind it (a port below 1024 needs CAP_NET_BIND_SERVICE)',
@@ -18,6 +18,6 @@ export interface ListenErrorOptions {
 /** Why a server could not listen: what, where, and what to do. */
 export function listenError(cause: unknown, { address, advice }: ListenErrorOptions): WeirError<'LISTEN_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const reason = REASONS[code] ?? errorMessage(cause);
+  const reason = LISTEN_ERROR_REASONS[code] ?? errorMessage(cause);
   return new WeirError('LISTEN_FAILED', `cannot listen on ${address}: ${reason}; ${advice}`, { cause });
 }

@@ -62,7 +62,7 @@ class ControlLoop implements Loop {
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#idleWaiters.push(resolve);
-      this.#tellIdle();
+      this.#resolveIdleWaiters();
     });
   }
 
@@ -70,7 +70,7 @@ class ControlLoop implements Loop {
     this.#closing.abort();
     this.#timer?.cancel();
     await this.#run;
-    this.#tellIdle();
+    this.#resolveIdleWaiters();
   }
 
   #schedule(): void {
@@ -102,16 +102,16 @@ class ControlLoop implements Loop {
       await run(this.#closing.signal);
       this.#failures = 0;
     } catch (error) {
-      this.#fail(error);
+      this.#recordFailure(error);
     } finally {
       this.#endedAt = clock.monotonic();
       this.#isRunning = false;
       this.#schedule();
-      this.#tellIdle();
+      this.#resolveIdleWaiters();
     }
   }
 
-  #fail(error: unknown): void {
+  #recordFailure(error: unknown): void {
     const { retryMs, random = Math.random, onError } = this.#options;
     this.#failures += 1;
     this.#retryInMs = backoffMs(this.#failures, { minMs: retryMs[0], maxMs: retryMs[1], random });
@@ -119,7 +119,7 @@ class ControlLoop implements Loop {
     if (!isAbort(error, this.#closing.signal)) onError(error, { failures: this.#failures, retryInMs: this.#retryInMs });
   }
 
-  #tellIdle(): void {
+  #resolveIdleWaiters(): void {
     const isBusy = this.#isRunning || this.#triggered || this.#failures > 0;
     if (isBusy && !this.#closing.signal.aborted) return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();

@@ -10,7 +10,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** Of the first version, so that another cipher can follow. */
-const PREFIX = '1.';
+const VERSION_PREFIX = '1.';
 
 /** AES-256-GCM under keys derived (HKDF-SHA256, RFC 5869) from one secret that all processes of a fleet have. */
 export class Sealer {
@@ -33,13 +33,13 @@ export class Sealer {
       .subarray(0, NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(about));
     const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
-    return `${PREFIX}${sealed.toString('base64url')}`;
+    return `${VERSION_PREFIX}${sealed.toString('base64url')}`;
   }
 
   /** Undefined: damaged, about something else, or sealed under another secret. */
   open(sealed: string, about: string): string | undefined {
-    if (!sealed.startsWith(PREFIX)) return undefined;
-    const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
+    if (!sealed.startsWith(VERSION_PREFIX)) return undefined;
+    const bytes = Buffer.from(sealed.slice(VERSION_PREFIX.length), 'base64url');
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
     const nonce = bytes.subarray(0, NONCE_BYTES);
     const decipher = createDecipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES })

@@ -3,7 +3,7 @@ import type http from 'node:http';
 import type https from 'node:https';
 import type { Socket } from 'node:net';
 
-export interface ServerConnectionOptions {
+export interface HttpClientOptions {
   /** As `https://10.0.0.1:6443`, perhaps with a path before all others. */
   readonly server: string;
   readonly userAgent: string;
@@ -14,10 +14,10 @@ export interface ServerConnectionOptions {
   /** At once; default: as many as there are requests. */
   readonly maxSockets?: number;
   /** What a request that gets no answer is rejected with. */
-  readonly failure?: (error: Error) => Error;
+  readonly wrapError?: (error: Error) => Error;
 }
 
-export interface ServerRequest {
+export interface HttpRequest {
   readonly method: string;
   /** With the query. */
   readonly path: string;
@@ -31,12 +31,12 @@ export interface ServerRequest {
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername'] as const;
 
 /** Requests for JSON to one server, over connections that are kept for as long as the certificates are the same. */
-export class ServerConnection {
-  readonly #options: ServerConnectionOptions;
+export class HttpClient {
+  readonly #options: HttpClientOptions;
   readonly #server: URL;
   #pool: { readonly key: string; readonly agent: http.Agent } | undefined;
 
-  constructor(options: ServerConnectionOptions) {
+  constructor(options: HttpClientOptions) {
     this.#options = options;
     this.#server = new URL(options.server);
   }
@@ -47,11 +47,11 @@ export class ServerConnection {
   }
 
   /** Resolves with the head of any answer; rejects when there is none, or with the reason of the signal. */
-  async send({ method, path, headers, body, signal, beforeSending }: ServerRequest): Promise<http.IncomingMessage> {
-    const { userAgent, failure = (error) => error } = this.#options;
-    const options = await this.#signedIn();
+  async send({ method, path, headers, body, signal, beforeSending }: HttpRequest): Promise<http.IncomingMessage> {
+    const { userAgent, wrapError = (error) => error } = this.#options;
+    const options = await this.#requestOptions();
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
-    const request = transport(this.#server).request({
+    const request = moduleFor(this.#server).request({
       ...options,
       method,
       protocol: this.#server.protocol,
@@ -62,10 +62,10 @@ export class ServerConnection {
       signal,
     });
     request.once('response', resolve);
-    request.once('error', (error) => reject(signal.aborted ? signal.reason : failure(error)));
+    request.once('error', (error) => reject(signal.aborted ? signal.reason : wrapError(error)));
     if (beforeSending === undefined) request.end(body);
     else
-      whenConnected(request, () => {
+      onConnected(request, () => {
         try {
           beforeSending();
           request.end(body);
@@ -81,7 +81,7 @@ export class ServerConnection {
     this.#pool?.agent.destroy();
   }
 
-  async #signedIn(): Promise<https.RequestOptions & { readonly headers: http.OutgoingHttpHeaders }> {
+  async #requestOptions(): Promise<https.RequestOptions & { readonly headers: http.OutgoingHttpHeaders }> {
     const { headers, agent, ...options } = await this.#options.credentials();
     const tls = Object.fromEntries(TLS_OPTIONS.map((name) => [name, options[name]]));
     const isThere = this.#options.isProxied === true && typeof agent === 'object';
@@ -95,7 +95,7 @@ export class ServerConnection {
     if (this.#pool?.key !== key) {
       this.#pool?.agent.destroy();
       const { maxSockets = Number.POSITIVE_INFINITY } = this.#options;
-      const agent = new (transport(this.#server).Agent)({
+      const agent = new (moduleFor(this.#server).Agent)({
         keepAlive: true,
         keepAliveMsecs: 30_000,
         maxSockets,
@@ -108,12 +108,12 @@ export class ServerConnection {
 }
 
 /** Loaded by the first request: most processes never need it. */
-function transport({ protocol }: URL): typeof http | typeof https {
+function moduleFor({ protocol }: URL): typeof http | typeof https {
   return protocol === 'http:' ? process.getBuiltinModule('node:http') : process.getBuiltinModule('node:https');
 }
 
 /** What is written to a request before is sent by itself as soon as it is connected, whenever that is. */
-function whenConnected(request: http.ClientRequest, then: () => void): void {
+function onConnected(request: http.ClientRequest, then: () => void): void {
   const { TLSSocket } = process.getBuiltinModule('node:tls');
   request.once('socket', (socket: Socket) => {
     if (socket instanceof TLSSocket && !request.reusedSocket) socket.once('secureConnect', then);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {
-  ADMIN_TOKEN,
+  ADMIN_TOKEN_FORMAT,
   createAdminServer,
   createHealth,
   createLogger,
@@ -69,7 +69,7 @@ test('without the token probes say whether, and with it also why: a reason may n
 });
 
 test('a token that no client could send, or that is short, is a wrong setting, which is not shown', () => {
-  const spec = { token: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN)) };
+  const spec = { token: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)) };
   const tokenOf = (text: string): string | undefined => parseConfig(spec, { WEIR_ADMIN_TOKEN: text }).token?.reveal();
   assert.equal(tokenOf(`${TOKEN}\n`), TOKEN);
   assert.equal(tokenOf(''), undefined);

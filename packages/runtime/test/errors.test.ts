@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { errorMessage, exitFor, Secret, UsageError, WeirError } from '../src/index.ts';
+import { errorMessage, exitStatusFor, Secret, UsageError, WeirError } from '../src/index.ts';
 
 test('an error of ours carries its code, its cause and the name of its class', () => {
   const cause = new Error('refused');
@@ -51,8 +51,8 @@ test('a message cannot steer the terminal that prints it', () => {
 });
 
 test('an error that the user can mend ends with 2, any other with 1', () => {
-  assert.deepEqual(exitFor(new UsageError('unknown flag --x')), { code: 2, message: 'unknown flag --x' });
-  assert.deepEqual(exitFor(new Error('away')), { code: 1, message: 'away' });
+  assert.deepEqual(exitStatusFor(new UsageError('unknown flag --x')), { code: 2, message: 'unknown flag --x' });
+  assert.deepEqual(exitStatusFor(new Error('away')), { code: 1, message: 'away' });
 });
 
 test('a secret shows itself only when asked to', () => {

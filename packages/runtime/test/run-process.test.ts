@@ -69,7 +69,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     host.events.emit(signal);
     await ended;
     assert.deepEqual({ closed, exits: host.exits, errors: host.errors }, { closed: ['part'], exits: [0], errors: '' });
-    assert.equal(host.clock.timers, 0);
+    assert.equal(host.clock.pendingTimers, 0);
     assert.deepEqual(host.events.eventNames(), []);
   });
 }
@@ -88,7 +88,7 @@ test('a second signal ends the process at once', async () => {
 
 test('closing that takes too long is cut short with 1', async () => {
   const { promise: stuck, resolve } = Promise.withResolvers<void>();
-  const { host, ended, started } = run([part({ close: () => stuck })], { closeWithinMs: 500 });
+  const { host, ended, started } = run([part({ close: () => stuck })], { closeTimeoutMs: 500 });
   await started;
   host.events.emit('SIGTERM');
   await host.clock.advance(499);

@@ -4,7 +4,7 @@ import type { StoreError } from './error.ts';
 /** The connection state of a store, and those who want to know of its changes. `closed` is the end. */
 export class ConnectionStatus {
   #state: ConnectionState;
-  #problem: StoreError | undefined;
+  #error: StoreError | undefined;
   readonly #listeners = new Set<(state: ConnectionState) => void>();
 
   constructor(initial: ConnectionState) {
@@ -15,19 +15,19 @@ export class ConnectionStatus {
     return this.#state;
   }
 
-  get problem(): StoreError | undefined {
-    return this.#problem;
+  get error(): StoreError | undefined {
+    return this.#error;
   }
 
-  move(state: ConnectionState, problem: StoreError | undefined): void {
+  set(state: ConnectionState, problem: StoreError | undefined): void {
     if (this.#state === 'closed') return;
-    this.#problem = problem;
+    this.#error = problem;
     if (state === this.#state) return;
     this.#state = state;
     for (const listener of [...this.#listeners]) listener(state);
   }
 
-  listen(listener: (state: ConnectionState) => void): () => void {
+  onChange(listener: (state: ConnectionState) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }

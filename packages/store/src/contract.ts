@@ -5,11 +5,11 @@
 import type {
   Change,
   Counters,
-  Cutoff,
   Heartbeat,
-  Period,
-  Position,
   RoutingTable,
+  Suspension,
+  TablePosition,
+  UsagePeriod,
   UsageReport,
   UsageRow,
 } from '@weir/model/data-plane';
@@ -20,13 +20,13 @@ export interface Store {
   readonly table: TableStore;
   readonly heartbeats: HeartbeatStore;
   readonly usage: UsageStore;
-  readonly cutoffs: CutoffStore;
+  readonly suspensions: SuspensionStore;
   /** Whether the last exchange succeeded. */
   readonly connection: ConnectionState;
   /** Why `connection` is `away`, with what to do; undefined while it is not. */
-  readonly problem: StoreError | undefined;
+  readonly connectionError: StoreError | undefined;
   /** Told of each change of `connection`; returns the way to stop. After `ready` everything written before may be gone. */
-  onConnection(listener: (state: ConnectionState) => void): () => void;
+  onConnectionChange(listener: (state: ConnectionState) => void): () => void;
   /** Ends everything that follows or watches; afterwards every call rejects as AWAY. */
   close(): Promise<void>;
 }
@@ -46,31 +46,31 @@ export interface TableStore {
    */
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
   /** Entries (with private keys, where they lie apart), stream and position in one step: only from the current leader, only on top of `predecessor`. */
-  publish(publication: Publication): Promise<PublishResult>;
+  publish(publication: PublishRequest): Promise<PublishResult>;
   /** The whole table at one position; undefined while there is none that is whole ("away", never "empty"). */
-  read(): Promise<TableCopy | undefined>;
+  read(): Promise<TableSnapshot | undefined>;
   /**
    * What there is of a table that is not whole, as of no moment: a leader ended while it wrote. Not to be served: it only tells the next
    * one what that had granted. Undefined: nothing.
    */
-  remains(): Promise<RoutingTable | undefined>;
+  readPartial(): Promise<RoutingTable | undefined>;
   /**
    * The revisions after `after`, in order, as they are published. Throws `StoreError` GAP when what comes next was not
    * published on top of the last one given (trimmed, wiped, rolled back, new epoch): read the whole again. Throws AWAY
    * when the store is: come again with the same position. Ends when `signal` aborts.
    */
-  revisions(options: { readonly after: Position; readonly signal: AbortSignal }): AsyncIterable<Revision>;
+  revisions(options: { readonly after: TablePosition; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
 
-export interface TableMeta extends Position {
+export interface TableMeta extends TablePosition {
   /** False between the opening of an epoch, or a revision that is the first part of a change, and the one that ends it. */
   readonly complete: boolean;
   readonly leader: number;
 }
 
-export interface Publication {
+export interface PublishRequest {
   readonly leader: number;
-  readonly predecessor: Position;
+  readonly predecessor: TablePosition;
   /** Random, new for each revision. */
   readonly id: string;
   /** At most `MAX_CHANGES_PER_REVISION`. */
@@ -82,21 +82,21 @@ export interface Publication {
 }
 
 export type PublishResult =
-  | { readonly kind: 'published'; readonly position: Position }
+  | { readonly kind: 'published'; readonly position: TablePosition }
   /** Another leader was there later (0: nobody since a wipe): step back and look at the Lease. */
   | { readonly kind: 'not-leader'; readonly leader: number }
   /** The store is not at `predecessor`: it was wiped, rolled back or written by another. */
   | { readonly kind: 'wrong-predecessor'; readonly meta: TableMeta | undefined };
 
-export interface TableCopy {
+export interface TableSnapshot {
   readonly table: RoutingTable;
-  readonly position: Position;
+  readonly position: TablePosition;
   /** Ids of entries that could not be decoded (written by a newer version), or whose private key is not to be had: not in `table`. */
   readonly unreadable: readonly string[];
 }
 
 export interface Revision {
-  readonly position: Position;
+  readonly position: TablePosition;
   /** Id of the revision that it was published on. */
   readonly predecessor: string;
   /** As in `Publication`. */
@@ -116,15 +116,15 @@ export interface HeartbeatStore {
    * the last in its state directory). A store that knows nothing of the node (new or wiped) begins at the seconds of its
    * clock, so that it does not give out a number a second time.
    */
-  beginLife(node: string, atLeast: number): Promise<number>;
+  beginIncarnation(node: string, atLeast: number): Promise<number>;
   /** Kept for 3 s. */
-  beat(heartbeat: Heartbeat): Promise<void>;
+  record(heartbeat: Heartbeat): Promise<void>;
   /** Goes at once, at the end of a drain. */
-  leave(node: string, life: number): Promise<void>;
+  remove(node: string, life: number): Promise<void>;
   /** Those not older than 3 s, by node and life; one of a version that is not known is `unreadable`, and not left out. */
   list(): Promise<readonly Heartbeat[]>;
   /** Names of the nodes of which a proxy ever began a life here. */
-  nodes(): Promise<ReadonlySet<string>>;
+  knownNodes(): Promise<ReadonlySet<string>>;
 }
 
 // ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,11 +138,11 @@ export interface UsageStore {
    */
   flush(report: UsageReport): Promise<FlushResult>;
   /** What was used in one period (by one tenant), by Service and tenant. */
-  rows(period: Period, tenant?: string): Promise<readonly UsageRow[]>;
+  rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]>;
   /** Periods of one tenant that hold anything, of one length, ascending. */
-  periods(tenant: string, length: PeriodLength): Promise<readonly Period[]>;
+  periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]>;
   /** The rows of these months, and the last seen value of each life of each slot, at one moment: what `seed` takes back. */
-  copy(months: readonly Period[]): Promise<UsageSeed>;
+  exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed>;
   /** False in a new or wiped store until `seed` was called: `flush` answers `seeding` meanwhile. */
   isSeeded(): Promise<boolean>;
   /** Writes month totals and bases and opens the ledger, in one step; does nothing when it is open. Tells which. */
@@ -167,41 +167,41 @@ export interface UsageBase {
 }
 
 export interface UsageSeed {
-  readonly months: readonly { readonly month: Period; readonly rows: readonly UsageRow[] }[];
+  readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
   /** Lives that are refused, with all lower ones of their node. Left out: a late report of one of them is counted again. */
-  readonly folded?: readonly FoldedLife[];
+  readonly folded?: readonly FoldedIncarnation[];
 }
 
-export interface FoldedLife {
+export interface FoldedIncarnation {
   readonly node: string;
   readonly life: number;
 }
 
 // ── Cut-offs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface CutoffStore {
+export interface SuspensionStore {
   /** Puts it in place of the one with its uid; the same again changes nothing. */
-  put(cutoff: Cutoff): Promise<void>;
+  put(cutoff: Suspension): Promise<void>;
   /** Only after its Suspension was seen deleted, or `until` passed, or a person said so. */
   remove(uid: string): Promise<void>;
   /**
    * Everything that is known to be in force is now in (the Suspensions of the source, and what the caller follows of
    * those made in the store): from here on what is not listed is not in force.
    */
-  complete(): Promise<void>;
-  read(): Promise<CutoffState>;
+  markComplete(): Promise<void>;
+  read(): Promise<SuspensionState>;
   /** The present state, then each newer one. Throws AWAY when the store is. Ends when `signal` aborts. */
-  watch(signal: AbortSignal): AsyncIterable<CutoffState>;
+  watch(signal: AbortSignal): AsyncIterable<SuspensionState>;
 }
 
-export interface CutoffState {
+export interface SuspensionState {
   /** Counts up with every change. */
   readonly sequence: number;
   /** False in a new or wiped store, until the controller has put back what is in force: then absence means nothing. */
   readonly complete: boolean;
   /** Sorted by uid. */
-  readonly cutoffs: readonly Cutoff[];
+  readonly suspensions: readonly Suspension[];
   /** Uids removed while not complete: these are known not to be in force. */
   readonly removed: readonly string[];
 }

@@ -1,23 +1,23 @@
-import type { Cutoff } from '@weir/model/data-plane';
+import type { Suspension } from '@weir/model/data-plane';
 
-const VERSION = 1;
+const FORMAT_VERSION = 1;
 
-export function encodeCutoff(cutoff: Cutoff): string {
-  return JSON.stringify({ v: VERSION, ...cutoff });
+export function encodeSuspension(cutoff: Suspension): string {
+  return JSON.stringify({ v: FORMAT_VERSION, ...cutoff });
 }
 
 /** Undefined: damaged, or written by a newer version. */
-export function decodeCutoff(text: string): Cutoff | undefined {
+export function decodeSuspension(text: string): Suspension | undefined {
   try {
     const { v, ...cutoff } = JSON.parse(text);
-    return v === VERSION && isCutoff(cutoff) ? cutoff : undefined;
+    return v === FORMAT_VERSION && isSuspension(cutoff) ? cutoff : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** Whether a value has what `cutoffFor` relies on. */
-export function isCutoff(value: unknown): value is Cutoff {
+export function isSuspension(value: unknown): value is Suspension {
   if (typeof value !== 'object' || value === null) return false;
   const { uid, name, message, until, target, origin } = value as Record<string, unknown>;
   return (

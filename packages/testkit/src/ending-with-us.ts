@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 
-const setpriv = '/usr/bin/setpriv';
+const SETPRIV = '/usr/bin/setpriv';
 
 /**
  * The command, such that Linux sends it the signal when we end, even by SIGKILL: nothing is left behind that runs on, or holds a
  * lock. The request survives exec, so that the pid is the program's own.
  */
-export function endingWithUs(
+export function withParentDeathSignal(
   signal: 'KILL' | 'TERM',
   command: string,
   args: readonly string[],
 ): [command: string, args: readonly string[]] {
-  return existsSync(setpriv) ? [setpriv, ['--pdeathsig', signal, command, ...args]] : [command, args];
+  return existsSync(SETPRIV) ? [SETPRIV, ['--pdeathsig', signal, command, ...args]] : [command, args];
 }

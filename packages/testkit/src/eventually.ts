@@ -12,12 +12,12 @@ export async function eventually<T>(assertion: () => T | Promise<T>, options: Ev
     try {
       return await assertion();
     } catch (error) {
-      if (performance.now() >= deadline) throw new Error(describe(error, timeoutMs), { cause: error });
+      if (performance.now() >= deadline) throw new Error(timeoutMessage(error, timeoutMs), { cause: error });
     }
     await new Promise((resolve) => setTimeout(resolve, intervalMs));
   }
 }
 
-function describe(error: unknown, timeoutMs: number): string {
+function timeoutMessage(error: unknown, timeoutMs: number): string {
   return `still so after ${timeoutMs} ms: ${error instanceof Error ? error.message : String(error)}`;
 }

@@ -9,8 +9,8 @@ import { diff } from 'node:util';
  * relative to the test file that is running. `UPDATE_GOLDEN=1` writes the file instead.
  */
 export function golden(name: string | URL, actual: unknown): void {
-  const path = pathFor(name);
-  const text = textFor(actual);
+  const path = goldenPath(name);
+  const text = goldenText(actual);
   if (process.env.UPDATE_GOLDEN === '1') {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
@@ -18,28 +18,27 @@ export function golden(name: string | URL, actual: unknown): void {
   }
   assert.ok(existsSync(path), `${path} does not exist; UPDATE_GOLDEN=1 writes it`);
   const expected = readFileSync(path, 'utf8');
-  if (text !== expected)
-    assert.fail(`${path} differs (UPDATE_GOLDEN=1 accepts it):\n${differenceBetween(expected, text)}`);
+  if (text !== expected) assert.fail(`${path} differs (UPDATE_GOLDEN=1 accepts it):\n${formatDiff(expected, text)}`);
 }
 
 /** node --test runs each test file as a process of its own, with the file as its script. */
-function pathFor(name: string | URL): string {
+function goldenPath(name: string | URL): string {
   return name instanceof URL ? fileURLToPath(name) : resolve(dirname(process.argv[1] ?? ''), name);
 }
 
-function textFor(actual: unknown): string {
+function goldenText(actual: unknown): string {
   const text = typeof actual === 'string' ? actual : JSON.stringify(actual, null, 2);
   return text.endsWith('\n') ? text : `${text}\n`;
 }
 
-const contextLines = 3;
-const longestDiff = 80;
+const CONTEXT_LINES = 3;
+const MAX_DIFF_LINES = 80;
 
 /** `-` is expected and not there, `+` is there and not expected; lines far from any difference are left out. */
-function differenceBetween(expected: string, actual: string): string {
+function formatDiff(expected: string, actual: string): string {
   const lines = diff(actual.split('\n'), expected.split('\n'));
   const changed = lines.flatMap(([operation], index) => (operation === 0 ? [] : [index]));
-  const near = (index: number): boolean => changed.some((each) => Math.abs(each - index) <= contextLines);
+  const near = (index: number): boolean => changed.some((each) => Math.abs(each - index) <= CONTEXT_LINES);
   const shown: string[] = [];
   let skipping = false;
   for (const [index, [operation, line]] of lines.entries()) {
@@ -51,7 +50,7 @@ function differenceBetween(expected: string, actual: string): string {
     skipping = false;
     shown.push(`${operation === 0 ? ' ' : operation === 1 ? '+' : '-'} ${line}`);
   }
-  if (shown.length > longestDiff)
-    shown.splice(longestDiff, shown.length, `  … and ${shown.length - longestDiff} lines more`);
+  if (shown.length > MAX_DIFF_LINES)
+    shown.splice(MAX_DIFF_LINES, shown.length, `  … and ${shown.length - MAX_DIFF_LINES} lines more`);
   return shown.join('\n');
 }

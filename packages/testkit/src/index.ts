@@ -4,13 +4,13 @@ export type { ClusterNode } from './cluster/node.ts';
 export { type Cluster, type ClusterOptions, startCluster } from './cluster/start-cluster.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
-export { type AggregatedApi, aggregatedApi } from './fixtures/aggregated-api.ts';
+export { type AggregatedApi, aggregatedApiManifest } from './fixtures/aggregated-api.ts';
 export {
-  type ApiProxy,
-  type Behaviour,
-  type ProxiedAnswer,
+  type ApiServerProxy,
+  type Interceptor,
   type ProxiedRequest,
-  startApiProxy,
+  type ProxiedResponse,
+  startApiServerProxy,
 } from './fixtures/api-proxy.ts';
 export type { AuditedRequest } from './fixtures/audit.ts';
 export {
@@ -27,19 +27,19 @@ export { startRedisSentinel } from './fixtures/redis-sentinel.ts';
 export { freePort } from './free-port.ts';
 export { golden } from './golden.ts';
 export { type WeirImages, weirImages } from './images/weir-images.ts';
-export { insideMachine, requireMachine } from './namespace/inside-machine.ts';
+export { insideSandbox, requireSandbox } from './namespace/inside-machine.ts';
 export { insideNamespace, type NamespaceOptions } from './namespace/inside-namespace.ts';
 export { findProgram } from './programs/find-program.ts';
-export type { Need } from './programs/needs.ts';
-export type { Program, ProgramName } from './programs/program.ts';
+export type { ProgramOrSet } from './programs/needs.ts';
+export type { ProgramLookup, ProgramName } from './programs/program.ts';
 export { type ProvideOptions, providePrograms } from './programs/provide-programs.ts';
-export { programPath, type Requirement, requireProgram } from './programs/require-program.ts';
-export type { ClosableServer } from './sockets/closable-server.ts';
-export { firstForeignByte, patternBytes } from './sockets/pattern.ts';
-export { connectRaw, type Ending, type RawClient, type RawClientOptions } from './sockets/raw-client.ts';
+export { programPath, requireProgram, type SkipOptions } from './programs/require-program.ts';
+export type { TestServer } from './sockets/closable-server.ts';
+export { firstMismatch, patternBytes } from './sockets/pattern.ts';
+export { type ConnectionEnd, connectClient, type TestClient, type TestClientOptions } from './sockets/raw-client.ts';
 export {
-  byteSink,
-  type CountingServer,
+  type ByteCountingServer,
+  discardServer,
   echoServer,
   type HttpBackend,
   httpBackend,

@@ -1,27 +1,27 @@
 import type { Readable } from 'node:stream';
 
 /** Of what a long-lived program writes only the end is kept. */
-const longest = 8 * 1024 * 1024;
+const MAX_OUTPUT_CHARACTERS = 8 * 1024 * 1024;
 
 /** What a process writes, as text, and who waits for something in it. */
 export class ProcessOutput {
-  #all = '';
+  #combined = '';
   #stdout = '';
-  #over: string | undefined;
+  #endReason: string | undefined;
   readonly #name: string;
-  readonly #watchers = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
 
   constructor(name: string, streams: { stdout: Readable; stderr: Readable }) {
     this.#name = name;
     streams.stdout.setEncoding('utf8').on('data', (text: string) => {
-      this.#stdout = (this.#stdout + text).slice(-longest);
-      this.add(text);
+      this.#stdout = (this.#stdout + text).slice(-MAX_OUTPUT_CHARACTERS);
+      this.append(text);
     });
-    streams.stderr.setEncoding('utf8').on('data', (text: string) => this.add(text));
+    streams.stderr.setEncoding('utf8').on('data', (text: string) => this.append(text));
   }
 
-  get all(): string {
-    return this.#all;
+  get combined(): string {
+    return this.#combined;
   }
 
   get stdout(): string {
@@ -29,36 +29,36 @@ export class ProcessOutput {
   }
 
   get tail(): string {
-    return this.#all.trimEnd().split('\n').slice(-30).join('\n');
+    return this.#combined.trimEnd().split('\n').slice(-30).join('\n');
   }
 
-  add(text: string): void {
-    this.#all = (this.#all + text).slice(-longest);
-    for (const check of this.#watchers) check();
+  append(text: string): void {
+    this.#combined = (this.#combined + text).slice(-MAX_OUTPUT_CHARACTERS);
+    for (const check of this.#listeners) check();
   }
 
   /** No more will come; `how` says why. Whoever still waits fails. */
   end(how: string): void {
-    this.#over = how;
-    for (const check of this.#watchers) check();
+    this.#endReason = how;
+    for (const check of this.#listeners) check();
   }
 
-  async shows(what: RegExp | ((output: string) => boolean), options: { timeoutMs?: number } = {}): Promise<void> {
+  async waitFor(what: RegExp | ((output: string) => boolean), options: { timeoutMs?: number } = {}): Promise<void> {
     const { timeoutMs = 30_000 } = options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const fail = (why: string): void => reject(new Error(`${this.#name} ${why}:\n${this.tail}`));
     const check = (): void => {
-      if (what instanceof RegExp ? what.test(this.#all) : what(this.#all)) resolve();
-      else if (this.#over !== undefined) fail(`ended before it showed ${what}, ${this.#over}`);
+      if (what instanceof RegExp ? what.test(this.#combined) : what(this.#combined)) resolve();
+      else if (this.#endReason !== undefined) fail(`ended before it showed ${what}, ${this.#endReason}`);
     };
     const timer = setTimeout(() => fail(`has not shown ${what} in ${timeoutMs} ms`), timeoutMs);
-    this.#watchers.add(check);
+    this.#listeners.add(check);
     check();
     try {
       await promise;
     } finally {
       clearTimeout(timer);
-      this.#watchers.delete(check);
+      this.#listeners.delete(check);
     }
   }
 }

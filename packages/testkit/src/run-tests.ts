@@ -12,31 +12,31 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { become } from './become.ts';
-import { announcement } from './programs/find-program.ts';
+import { replaceProcess } from './become.ts';
+import { FOUND_PROGRAMS_VARIABLE } from './programs/find-program.ts';
 import { providePrograms } from './programs/provide-programs.ts';
-import { parseArguments } from './test-run/arguments.ts';
-import { leftOut } from './test-run/left-out.ts';
-import { missingQuarters } from './test-run/missing-quarters.ts';
-import { needsOf, wantedPrograms } from './test-run/needs-of.ts';
-import { leftOutVariable } from './test-run/reporter.ts';
-import { testFiles } from './test-run/test-files.ts';
+import { parseTestArguments } from './test-run/arguments.ts';
+import { skipReasons } from './test-run/left-out.ts';
+import { unavailableIsolation } from './test-run/missing-quarters.ts';
+import { programsToProvide, requirementsOf } from './test-run/needs-of.ts';
+import { SKIP_REASONS_VARIABLE } from './test-run/reporter.ts';
+import { selectTestFiles } from './test-run/test-files.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const reporter = fileURLToPath(new URL('test-run/reporter.ts', import.meta.url));
 const deadline = new URL('test-run/deadline.ts', import.meta.url);
 
-const { suite, filters, flags } = parseArguments(process.argv.slice(2));
-const files = testFiles(root, { suite, filters });
+const { suite, filters, flags } = parseTestArguments(process.argv.slice(2));
+const files = selectTestFiles(root, { suite, filters });
 if (files.length === 0) {
   console.error(`weir: no test file matches ${[suite, ...filters].join(' ')}`);
   process.exit(1);
 }
 
-const needs = files.map((file) => needsOf(join(root, file)));
-const missing = missingQuarters(needs);
-const programs = await providePrograms(wantedPrograms(needs, new Set(missing.keys())));
-const notes = leftOut({ programs, quarters: [...missing.values()] });
+const needs = files.map((file) => requirementsOf(join(root, file)));
+const missing = unavailableIsolation(needs);
+const programs = await providePrograms(programsToProvide(needs, new Set(missing.keys())));
+const notes = skipReasons({ programs, quarters: [...missing.values()] });
 const required = process.env.WEIR_REQUIRE === 'all';
 for (const note of notes) console.error(`weir: ${required ? 'WEIR_REQUIRE=all, and' : 'left out, since'} ${note}`);
 
@@ -45,7 +45,7 @@ const ownReporter = flags.some((flag) => flag.startsWith('--test-reporter'))
   : [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
 process.chdir(root);
 // replaces this process: signals and the exit code are then node's own
-become(
+replaceProcess(
   [
     process.execPath,
     '--conditions=source',
@@ -59,7 +59,7 @@ become(
   ],
   {
     ...process.env,
-    [announcement]: JSON.stringify(Object.fromEntries(programs.map((program) => [program.name, program]))),
-    [leftOutVariable]: JSON.stringify(notes),
+    [FOUND_PROGRAMS_VARIABLE]: JSON.stringify(Object.fromEntries(programs.map((program) => [program.name, program]))),
+    [SKIP_REASONS_VARIABLE]: JSON.stringify(notes),
   },
 );

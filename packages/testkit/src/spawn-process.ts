@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { endingWithUs } from './ending-with-us.ts';
+import { withParentDeathSignal } from './ending-with-us.ts';
 import { ProcessOutput } from './process-output.ts';
 
 export type SpawnOptions = {
@@ -27,7 +27,7 @@ export type SpawnedProcess = AsyncDisposable & {
   /** Resolves when it has ended and its output is complete. */
   readonly exited: Promise<Exit>;
   /** Resolves when the output shows it. */
-  shows(what: RegExp | ((output: string) => boolean), options?: { timeoutMs?: number }): Promise<void>;
+  waitForOutput(what: RegExp | ((output: string) => boolean), options?: { timeoutMs?: number }): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** Sends the signal (default SIGTERM) and waits for the end; SIGKILL follows after 10 s. */
   stop(signal?: NodeJS.Signals): Promise<Exit>;
@@ -36,7 +36,7 @@ export type SpawnedProcess = AsyncDisposable & {
 
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const { command, args = [], name = command, readyWhen, readyTimeoutMs = 60_000 } = options;
-  const [program, programArguments] = endingWithUs('KILL', command, args);
+  const [program, programArguments] = withParentDeathSignal('KILL', command, args);
   const child = spawn(program, programArguments, {
     cwd: options.cwd,
     env: options.env ?? process.env,
@@ -58,18 +58,18 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   const finish = (exit: Exit): void => {
     if (ended) return;
     ended = exit;
-    output.end(describe(exit));
+    output.end(describeExit(exit));
     resolveExited(exit);
-    if (!mayEnd) throw new Error(`${name} ended by itself, ${describe(exit)}:\n${output.tail}`);
+    if (!mayEnd) throw new Error(`${name} ended by itself, ${describeExit(exit)}:\n${output.tail}`);
   };
   child.once('error', (error) => {
-    output.add(`${error.message}\n`);
+    output.append(`${error.message}\n`);
     if (child.pid === undefined) finish({ code: null, signal: null });
   });
   child.once('close', (code, signal) => finish({ code, signal }));
 
   const signal = (which: NodeJS.Signals): void => {
-    mayEnd ||= endingSignals.has(which);
+    mayEnd ||= TERMINATING_SIGNALS.has(which);
     child.kill(which);
   };
   const stop = async (which: NodeJS.Signals = 'SIGTERM'): Promise<Exit> => {
@@ -87,7 +87,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
 
   if (readyWhen) {
     try {
-      await output.shows(readyWhen, { timeoutMs: readyTimeoutMs });
+      await output.waitFor(readyWhen, { timeoutMs: readyTimeoutMs });
     } catch (error) {
       await stop('SIGKILL');
       throw error;
@@ -100,13 +100,13 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   const close = async (): Promise<void> => void (await stop());
   return {
     pid: child.pid ?? -1,
-    output: () => output.all,
+    output: () => output.combined,
     stdout: () => output.stdout,
     get exited() {
       hold();
       return exited;
     },
-    shows: (what, how) => output.shows(what, how),
+    waitForOutput: (what, how) => output.waitFor(what, how),
     signal,
     stop,
     close,
@@ -115,8 +115,14 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
 }
 
 /** Whoever sends one of these means it to end. */
-const endingSignals: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGQUIT', 'SIGABRT']);
+const TERMINATING_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
+  'SIGTERM',
+  'SIGINT',
+  'SIGKILL',
+  'SIGQUIT',
+  'SIGABRT',
+]);
 
-function describe({ code, signal }: Exit): string {
+function describeExit({ code, signal }: Exit): string {
   return signal ? `by ${signal}` : `exit code ${code}`;
 }

@@ -4,30 +4,30 @@ import { join } from 'node:path';
 
 export type TemporaryDirectory = AsyncDisposable & { readonly path: string; close(): Promise<void> };
 
-const open = new Set<string>();
+const openDirectories = new Set<string>();
 
 /** An empty folder of its own; `close` removes it with all that is in it, and so does the end of the process. */
 export function temporaryDirectory(label = 'test'): TemporaryDirectory {
-  if (open.size === 0) process.once('exit', removeAll);
+  if (openDirectories.size === 0) process.once('exit', removeOpenDirectories);
   const path = mkdtempSync(join(tmpdir(), `weir-${label}-`));
-  open.add(path);
+  openDirectories.add(path);
   const close = async (): Promise<void> => {
-    remove(path);
-    if (open.size === 0) process.off('exit', removeAll);
+    removeDirectory(path);
+    if (openDirectories.size === 0) process.off('exit', removeOpenDirectories);
   };
   return { path, close, [Symbol.asyncDispose]: close };
 }
 
 /** Those that a failing test did not come to close. A child that ends after us may still write into one: then some of it stays. */
-function removeAll(): void {
-  for (const path of open) {
+function removeOpenDirectories(): void {
+  for (const path of openDirectories) {
     try {
-      remove(path);
+      removeDirectory(path);
     } catch {}
   }
 }
 
-function remove(path: string): void {
+function removeDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
-  open.delete(path);
+  openDirectories.delete(path);
 }

@@ -4,12 +4,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type BillOfMaterials, billOfMaterials, type Contents } from '../src/images/bill-of-materials.ts';
+import { type BillOfMaterials, billOfMaterials, type ImageContents } from '../src/images/bill-of-materials.ts';
 import { temporaryDirectory } from '../src/index.ts';
 
-const EMPTY: Contents = { npm: [], debian: [], release: '12', node: { node: '26.1.0' } };
+const EMPTY: ImageContents = { npm: [], debian: [], release: '12', node: { node: '26.1.0' } };
 
-function componentsOf(contents: Partial<Contents>): BillOfMaterials['components'] {
+function componentsOf(contents: Partial<ImageContents>): BillOfMaterials['components'] {
   return billOfMaterials('image', { ...EMPTY, ...contents }).components;
 }
 

@@ -7,25 +7,27 @@ import { connect, createServer, type TLSSocket } from 'node:tls';
 import { type Certificate, makeCertificate } from '@weir/testkit';
 
 const root = makeCertificate({ name: 'root', isAuthority: true });
-const between = makeCertificate({ name: 'between', isAuthority: true, issuer: root });
+const intermediate = makeCertificate({ name: 'between', isAuthority: true, issuer: root });
 
 test('a server and its client know each other by certificates of one authority, the server by one in between', async () => {
-  const server = makeCertificate({ name: 'shop.example.com', issuer: between, usage: 'server' });
-  const client = makeCertificate({ name: 'a client', issuer: root, usage: 'client', key: 'rsa' });
-  assert.deepEqual(await met({ server, client }), { seenByServer: 'a client', seenByClient: 'shop.example.com' });
+  const server = makeCertificate({ name: 'shop.example.com', issuer: intermediate, usage: 'server' });
+  const client = makeCertificate({ name: 'a client', issuer: root, usage: 'client', keyType: 'rsa' });
+  assert.deepEqual(await handshake({ server, client }), { seenByServer: 'a client', seenByClient: 'shop.example.com' });
 });
 
 test('one of another authority of the same name is not believed', async () => {
   const imposter = makeCertificate({ name: 'root', isAuthority: true });
   const server = makeCertificate({ name: 'shop.example.com', issuer: imposter });
-  await assert.rejects(met({ server, client: server }), { code: /^(?:UNABLE_TO|CERT_|ERR_SSL|SELF_SIGNED|DEPTH)/ });
+  await assert.rejects(handshake({ server, client: server }), {
+    code: /^(?:UNABLE_TO|CERT_|ERR_SSL|SELF_SIGNED|DEPTH)/,
+  });
 });
 
 test('names, addresses, times and keys are those that were asked for', () => {
   const notBefore = new Date('2021-02-03T04:05:06Z');
   const notAfter = new Date('2051-12-31T23:59:59Z');
   const names = ['*.example.com', '192.0.2.7', '2001:db8::7'];
-  const made = makeCertificate({ name: 'x', names, notBefore, notAfter, key: 'rsa', bits: 1024 });
+  const made = makeCertificate({ name: 'x', names, notBefore, notAfter, keyType: 'rsa', rsaBits: 1024 });
   const certificate = new X509Certificate(made.certificate);
   assert.deepEqual([certificate.validFromDate, certificate.validToDate], [notBefore, notAfter]);
   assert.equal(certificate.checkHost('a.example.com'), '*.example.com');
@@ -35,15 +37,15 @@ test('names, addresses, times and keys are those that were asked for', () => {
   assert.ok(certificate.checkPrivateKey(made.privateKey));
   assert.equal(certificate.ca, false);
   assert.ok(certificate.verify(made.publicKey), 'signed by its own key');
-  assert.ok(new X509Certificate(between.certificate).checkIssued(new X509Certificate(root.certificate)));
+  assert.ok(new X509Certificate(intermediate.certificate).checkIssued(new X509Certificate(root.certificate)));
 });
 
-interface Meeting {
+interface Handshake {
   readonly server: Certificate;
   readonly client: Certificate;
 }
 
-async function met({ server, client }: Meeting): Promise<{ seenByServer: unknown; seenByClient: unknown }> {
+async function handshake({ server, client }: Handshake): Promise<{ seenByServer: unknown; seenByClient: unknown }> {
   const ca = root.certificate;
   const listener = createServer({ cert: server.chain, key: server.key, ca, requestCert: true });
   listener.on('tlsClientError', () => undefined);

@@ -45,7 +45,10 @@ describe('a control plane in a namespace of its own', { ...requireProgram('kuber
 
 describe('a control plane of two API servers', { ...requireProgram('kubernetes'), ...namespace }, () => {
   test('names both in the EndpointSlice that clients find them by, under one certificate', async () => {
-    await using cluster = await startControlPlane({ host: '10.250.0.1', certifiedFor: ['10.250.0.2', '127.0.0.1'] });
+    await using cluster = await startControlPlane({
+      host: '10.250.0.1',
+      certificateNames: ['10.250.0.2', '127.0.0.1'],
+    });
     const second = await cluster.addApiServer('10.250.0.2');
     await eventually(async () => {
       const slice = await cluster.kubectl('get', 'endpointslices', 'kubernetes', '-o', 'json');

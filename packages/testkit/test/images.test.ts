@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { contextFiles } from '../src/images/context.ts';
+import { buildContextFiles } from '../src/images/context.ts';
 import { imagesFingerprint } from '../src/images/fingerprint.ts';
-import { keepRecent } from '../src/images/keep-recent.ts';
+import { keepMostRecent } from '../src/images/keep-recent.ts';
 import { temporaryDirectory } from '../src/index.ts';
 
 test('images are made of sources and what builds them, not of tests', () => {
-  const files = contextFiles();
+  const files = buildContextFiles();
   for (const path of [
     'package-lock.json',
     'Dockerfile.proxy',
@@ -38,6 +38,6 @@ test('of what was built the most recently used are kept', async () => {
     mkdirSync(join(folder.path, name));
     utimesSync(join(folder.path, name), index + 1, index + 1);
   }
-  keepRecent(join(folder.path, 'older'), 3);
+  keepMostRecent(join(folder.path, 'older'), 3);
   assert.deepEqual(readdirSync(folder.path).sort(), ['newer', 'newest', 'older']);
 });

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { connectRaw, echoServer, insideNamespace, spawnProcess, temporaryDirectory } from '../src/index.ts';
+import { connectClient, echoServer, insideNamespace, spawnProcess, temporaryDirectory } from '../src/index.ts';
 
 const namespace = insideNamespace({
   addresses: ['10.250.0.1', '10.244.1.2'],
@@ -16,10 +16,10 @@ describe('a test file in a network namespace of its own', namespace, () => {
   test('has its addresses, and no way out', async () => {
     assert.deepEqual(Object.keys(networkInterfaces()), ['lo']);
     await using server = await echoServer({ host: '10.244.1.2' });
-    await using client = await connectRaw({ host: '10.244.1.2', port: server.port, localAddress: '10.250.0.1' });
+    await using client = await connectClient({ host: '10.244.1.2', port: server.port, localAddress: '10.250.0.1' });
     await client.send('hello');
     assert.equal(String(await client.take(5)), 'hello');
-    await assert.rejects(connectRaw({ host: '192.0.2.1', port: 80 }), /ENETUNREACH/);
+    await assert.rejects(connectClient({ host: '192.0.2.1', port: 80 }), /ENETUNREACH/);
   });
 
   test('has its sysctls, and they hold', async () => {

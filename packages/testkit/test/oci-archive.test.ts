@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ociArchive } from '../src/cluster/oci-archive.ts';
-import { type TarEntry, tar } from '../src/cluster/tar.ts';
+import { type TarEntry, tarArchive } from '../src/cluster/tar.ts';
 import { temporaryDirectory } from '../src/index.ts';
 
 const FILES: readonly TarEntry[] = [
@@ -16,7 +16,7 @@ const FILES: readonly TarEntry[] = [
 
 test('an archive is what tar(1) unpacks, with contents and modes', async () => {
   await using folder = temporaryDirectory('tar');
-  unpack(tar(FILES), folder.path);
+  unpack(tarArchive(FILES), folder.path);
   assert.equal(readFileSync(join(folder.path, 'program'), 'utf8'), 'x'.repeat(1000));
   assert.equal(readFileSync(join(folder.path, 'empty'), 'utf8'), '');
   assert.equal(statSync(join(folder.path, 'program')).mode & 0o777, 0o755);
@@ -39,7 +39,7 @@ test('images of one archive share their layer, and every digest is that of its b
     [['/one'], ['/two']],
   );
   assert.deepEqual(manifests[0]?.layers, manifests[1]?.layers);
-  assert.deepEqual(blob(manifests[0]?.layers[0]?.digest ?? ''), tar(FILES));
+  assert.deepEqual(blob(manifests[0]?.layers[0]?.digest ?? ''), tarArchive(FILES));
 });
 
 type Descriptor = { digest: string };

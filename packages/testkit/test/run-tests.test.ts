@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
-import { parseArguments } from '../src/test-run/arguments.ts';
-import { leftOutVariable } from '../src/test-run/reporter.ts';
-import { testFiles } from '../src/test-run/test-files.ts';
+import { parseTestArguments } from '../src/test-run/arguments.ts';
+import { SKIP_REASONS_VARIABLE } from '../src/test-run/reporter.ts';
+import { selectTestFiles } from '../src/test-run/test-files.ts';
 
 describe('the arguments of npm test', () => {
   test('choose the end-to-end tests by their first word alone', () => {
-    assert.deepEqual(parseArguments(['e2e']), { suite: 'e2e', filters: [], flags: [] });
-    assert.deepEqual(parseArguments(['store', 'e2e']), { suite: 'all', filters: ['store', 'e2e'], flags: [] });
+    assert.deepEqual(parseTestArguments(['e2e']), { suite: 'e2e', filters: [], flags: [] });
+    assert.deepEqual(parseTestArguments(['store', 'e2e']), { suite: 'all', filters: ['store', 'e2e'], flags: [] });
   });
 
   test('hand flags to node, with their value in either spelling', () => {
-    assert.deepEqual(parseArguments(['store', '--test-name-pattern', 'lua', '--test-only', '--test-shard=1/2']), {
+    assert.deepEqual(parseTestArguments(['store', '--test-name-pattern', 'lua', '--test-only', '--test-shard=1/2']), {
       suite: 'all',
       filters: ['store'],
       flags: ['--test-name-pattern=lua', '--test-only', '--test-shard=1/2'],
@@ -26,8 +26,8 @@ describe('the arguments of npm test', () => {
 test('tests on real nodes are for those who ask for end-to-end tests', () => {
   const root = fileURLToPath(new URL('../../../', import.meta.url));
   const onNodes = 'e2e/test/cluster/services.test.ts';
-  assert.ok(testFiles(root, { suite: 'e2e', filters: [] }).includes(onNodes));
-  assert.deepEqual(testFiles(root, { suite: 'all', filters: [onNodes] }), []);
+  assert.ok(selectTestFiles(root, { suite: 'e2e', filters: [] }).includes(onNodes));
+  assert.deepEqual(selectTestFiles(root, { suite: 'all', filters: [onNodes] }), []);
 });
 
 test('what was left out is said once more just before the summary, which is last', async () => {
@@ -39,7 +39,7 @@ test('what was left out is said once more just before the summary, which is last
   const runner = await spawnProcess({
     command: process.execPath,
     args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', file],
-    env: { ...env, [leftOutVariable]: JSON.stringify(['redis-server is missing']) },
+    env: { ...env, [SKIP_REASONS_VARIABLE]: JSON.stringify(['redis-server is missing']) },
     mayExit: true,
   });
   assert.equal((await runner.exited).code, 0);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { byteSink, connectRaw, echoServer, freePort, httpBackend, patternServer } from '../src/index.ts';
+import { connectClient, discardServer, echoServer, freePort, httpBackend, patternServer } from '../src/index.ts';
 
 const million = 1_000_000;
 
 describe('the raw client and the servers agree on every byte', () => {
   test('of a pattern that is echoed and checked on its way back', async () => {
     await using server = await echoServer();
-    await using client = await connectRaw({ port: server.port, expectPattern: 7 });
+    await using client = await connectClient({ port: server.port, expectPattern: 7 });
     await client.sendPattern({ bytes: million, seed: 7, chunk: 10_007 });
     await client.end();
     assert.deepEqual(await client.ended, { kind: 'end' });
@@ -16,8 +16,8 @@ describe('the raw client and the servers agree on every byte', () => {
   });
 
   test('of an upload that nobody answers', async () => {
-    await using server = await byteSink();
-    await using client = await connectRaw({ port: server.port });
+    await using server = await discardServer();
+    await using client = await connectClient({ port: server.port });
     await client.sendPattern({ bytes: million });
     await client.end();
     assert.deepEqual(await client.ended, { kind: 'end' });
@@ -26,7 +26,7 @@ describe('the raw client and the servers agree on every byte', () => {
 
   test('of a download that the client read slowly', async () => {
     await using server = await patternServer({ bytes: million, seed: 3 });
-    await using client = await connectRaw({ port: server.port, expectPattern: 3 });
+    await using client = await connectClient({ port: server.port, expectPattern: 3 });
     client.pause();
     await client.send('x');
     client.resume();
@@ -37,41 +37,41 @@ describe('the raw client and the servers agree on every byte', () => {
 
 test('a byte that is not of the pattern fails whoever waits, with its place', async () => {
   await using server = await patternServer({ bytes: 1_000, seed: 3 });
-  await using client = await connectRaw({ port: server.port, expectPattern: 4 });
-  await assert.rejects(client.receives(1_000), /byte 0 is not of pattern 4/);
+  await using client = await connectClient({ port: server.port, expectPattern: 4 });
+  await assert.rejects(client.waitForBytes(1_000), /byte 0 is not of pattern 4/);
 });
 
 test('a reset reaches the other side as a reset, not as an end', async () => {
   await using server = await echoServer();
-  await using client = await connectRaw({ port: server.port });
+  await using client = await connectClient({ port: server.port });
   await client.send('hello');
   assert.equal(String(await client.take(5)), 'hello');
-  const gone = server.drained();
+  const gone = server.waitUntilIdle();
   client.reset();
   await gone;
-  assert.equal(server.open, 0);
-  assert.equal(server.resets, 1);
+  assert.equal(server.openConnections, 0);
+  assert.equal(server.resetConnections, 1);
 });
 
 test('a server that closes ends its open connections, and then refuses new ones', async () => {
   const server = await echoServer();
-  await using client = await connectRaw({ port: server.port });
+  await using client = await connectClient({ port: server.port });
   await client.send('x');
   await client.take(1);
   await server.close();
   await client.ended;
-  await assert.rejects(connectRaw({ port: server.port }), /ECONNREFUSED/);
+  await assert.rejects(connectClient({ port: server.port }), /ECONNREFUSED/);
 });
 
 test('the client connects from the address that it was given', async () => {
   await using server = await echoServer({ host: '127.0.0.1' });
-  await using client = await connectRaw({ port: server.port, localAddress: '127.0.0.5' });
+  await using client = await connectClient({ port: server.port, localAddress: '127.0.0.5' });
   assert.equal(client.localAddress, '127.0.0.5');
 });
 
 test('take leaves in the buffer what comes after what it took', async () => {
   await using server = await echoServer();
-  await using client = await connectRaw({ port: server.port });
+  await using client = await connectClient({ port: server.port });
   await client.send('head\r\n\r\nbody');
   assert.equal(String(await client.take(/\r\n\r\n/)), 'head\r\n\r\n');
   assert.equal(String(await client.take(4)), 'body');
@@ -85,5 +85,5 @@ test('an HTTP backend answers its name and counts', async () => {
 });
 
 test('nobody listens on a free port', async () => {
-  await assert.rejects(connectRaw({ port: await freePort() }), /ECONNREFUSED/);
+  await assert.rejects(connectClient({ port: await freePort() }), /ECONNREFUSED/);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { temporaryDirectory } from '../src/index.ts';
 import { type FoundVersion, findVersion } from '../src/versions/find-version.ts';
-import { hasAll } from '../src/versions/modules-of.ts';
+import { hasAllPackages } from '../src/versions/modules-of.ts';
 import { linkModules } from '../src/versions/unpack.ts';
 
 const { path: folder, close } = temporaryDirectory('versions');
@@ -33,36 +33,36 @@ const found = (version: FoundVersion): string => (version.kind === 'found' ? ver
 describe('the version before this one', () => {
   test('is the last release in its history, by number and not its own', () => {
     const { path, of } = history('releases', ['begin', 'v0.9.0', 'v0.10.0-rc.1', 'v0.10.0', 'next']);
-    assert.deepEqual(findVersion(path, { unreleased: 'begin' }), {
+    assert.deepEqual(findVersion(path, { fallbackCommit: 'begin' }), {
       kind: 'found',
       name: 'v0.10.0',
       commit: of('v0.10.0'),
     });
     git(path, 'checkout', '--quiet', 'v0.10.0');
-    assert.equal(found(findVersion(path, { unreleased: 'begin' })), 'v0.10.0-rc.1');
+    assert.equal(found(findVersion(path, { fallbackCommit: 'begin' })), 'v0.10.0-rc.1');
     git(path, 'checkout', '--quiet', 'v0.10.0-rc.1');
-    assert.equal(found(findVersion(path, { unreleased: 'begin' })), 'v0.9.0');
+    assert.equal(found(findVersion(path, { fallbackCommit: 'begin' })), 'v0.9.0');
   });
 
   test('is the one that is named where nothing is released, and the wanted one in any case', () => {
     const { path, of } = history('unreleased', ['begin', 'next']);
-    assert.deepEqual(findVersion(path, { unreleased: of('begin') }), {
+    assert.deepEqual(findVersion(path, { fallbackCommit: of('begin') }), {
       kind: 'found',
       name: of('begin'),
       commit: of('begin'),
     });
     git(path, 'tag', 'v1.0.0', 'begin');
-    assert.equal(found(findVersion(path, { wanted: 'next', unreleased: 'begin' })), 'next');
+    assert.equal(found(findVersion(path, { requestedVersion: 'next', fallbackCommit: 'begin' })), 'next');
   });
 
   test('has to be fetched where the clone lacks it: the message says how', () => {
     const { path, of } = history('whole', ['begin', 'next']);
     git(folder, 'clone', '--quiet', '--depth=1', '--no-tags', `file://${path}`, 'shallow');
-    assert.throws(() => findVersion(join(folder, 'shallow'), { unreleased: of('begin') }), {
+    assert.throws(() => findVersion(join(folder, 'shallow'), { fallbackCommit: of('begin') }), {
       message: `the version before this one is ${of('begin')}, which this clone does not have (it is shallow); fetch it: git fetch --unshallow --tags`,
     });
     assert.throws(
-      () => findVersion(path, { wanted: 'gone', unreleased: 'begin' }),
+      () => findVersion(path, { requestedVersion: 'gone', fallbackCommit: 'begin' }),
       /is gone, .* not have; fetch it: git fetch origin gone$/,
     );
   });
@@ -72,9 +72,9 @@ describe('the version before this one', () => {
     const unpacked = join(path, 'unpacked');
     mkdirSync(unpacked);
     for (const sources of [folder, unpacked]) {
-      assert.match(found(findVersion(sources, { unreleased: 'v1.0.0' })), /is no clone of the repository/);
+      assert.match(found(findVersion(sources, { fallbackCommit: 'v1.0.0' })), /is no clone of the repository/);
       assert.throws(
-        () => findVersion(sources, { wanted: 'v1.0.0', unreleased: 'v1.0.0' }),
+        () => findVersion(sources, { requestedVersion: 'v1.0.0', fallbackCommit: 'v1.0.0' }),
         /WEIR_PREVIOUS is v1\.0\.0, and/,
       );
     }
@@ -91,9 +91,15 @@ describe('the modules of another version', () => {
 
   test('are ours when what it runs on is the same at the same place', () => {
     const runs = { '': {}, 'node_modules/a': { integrity: 'sha512-a' }, 'node_modules/@weir/x': { link: true } };
-    assert.equal(hasAll(ours, lock({ ...runs, 'node_modules/lint': { integrity: 'sha512-lint', dev: true } })), true);
-    assert.equal(hasAll(ours, lock({ ...runs, 'node_modules/b': { integrity: 'sha512-other' } })), false);
-    assert.equal(hasAll(ours, lock({ ...runs, 'packages/x/node_modules/a': { integrity: 'sha512-a' } })), false);
+    assert.equal(
+      hasAllPackages(ours, lock({ ...runs, 'node_modules/lint': { integrity: 'sha512-lint', dev: true } })),
+      true,
+    );
+    assert.equal(hasAllPackages(ours, lock({ ...runs, 'node_modules/b': { integrity: 'sha512-other' } })), false);
+    assert.equal(
+      hasAllPackages(ours, lock({ ...runs, 'packages/x/node_modules/a': { integrity: 'sha512-a' } })),
+      false,
+    );
   });
 
   test('are linked into its tree, in which its own packages stand for those of the other', () => {

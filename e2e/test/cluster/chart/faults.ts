@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 import { echoService } from '../../../src/cluster/echo-objects.ts';
-import { comesTo, staysAt } from '../../../src/cluster/expectations.ts';
-import { addressesIn, serviceStatus, statusWhen } from '../../../src/kubernetes-objects.ts';
+import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/expectations.ts';
+import { addressesIn, serviceStatus, waitForStatus } from '../../../src/kubernetes-objects.ts';
 import { SHOP, servedAt } from './tenants.ts';
 import { underLoad } from './upgrades.ts';
 
@@ -13,19 +13,19 @@ export function faults(fleet: () => ChartFleet): void {
   const renewed = async (...secrets: readonly string[]): Promise<void> => {
     const { kubectl, install } = fleet();
     const certificate = (): Promise<string> =>
-      kubectl('get', 'secret', 'weir-redis-tls', '-n', NAMESPACE, '-o=jsonpath={.data.tls\\.crt}');
+      kubectl('get', 'secret', 'weir-redis-tls', '-n', RELEASE_NAMESPACE, '-o=jsonpath={.data.tls\\.crt}');
     const before = await certificate();
-    await kubectl('delete', ...secrets.map((each) => `secret/weir-${each}`), '-n', NAMESPACE);
+    await kubectl('delete', ...secrets.map((each) => `secret/weir-${each}`), '-n', RELEASE_NAMESPACE);
     await install('weir', '--reuse-values');
     assert.notEqual(await certificate(), before);
   };
 
   describe('a fault', () => {
     test('of Redis stops no traffic, and what is applied meanwhile is served once it is back', async () => {
-      const { cluster, kubectl, apply, change } = fleet();
+      const { cluster, kubectl, apply, patchServiceSpec } = fleet();
       await underLoad(fleet(), async () => {
-        await kubectl('scale', 'statefulset/weir-redis', '-n', NAMESPACE, '--replicas=0');
-        await kubectl('wait', '--for=delete', 'pod/weir-redis-0', '-n', NAMESPACE, '--timeout=60s');
+        await kubectl('scale', 'statefulset/weir-redis', '-n', RELEASE_NAMESPACE, '--replicas=0');
+        await kubectl('wait', '--for=delete', 'pod/weir-redis-0', '-n', RELEASE_NAMESPACE, '--timeout=60s');
         await apply(
           echoService({
             namespace: 'shop',
@@ -35,11 +35,11 @@ export function faults(fleet: () => ChartFleet): void {
             ],
           }),
         );
-        await kubectl('scale', 'statefulset/weir-redis', '-n', NAMESPACE, '--replicas=1');
-        await comesTo(await servedAt(fleet()), { port: 7700 }, 'answered');
+        await kubectl('scale', 'statefulset/weir-redis', '-n', RELEASE_NAMESPACE, '--replicas=1');
+        await waitForProbeResult(await servedAt(fleet()), { port: 7700 }, 'answered');
       });
-      await change(SHOP.path, { ports: ports(SHOP.port) });
-      await statusWhen(
+      await patchServiceSpec(SHOP.path, { ports: ports(SHOP.port) });
+      await waitForStatus(
         cluster,
         SHOP.path,
         (now) => now.loadBalancer?.ingress?.every((each) => each.ports?.length === 1) === true,
@@ -56,12 +56,12 @@ export function faults(fleet: () => ChartFleet): void {
       const { addresses } = await servedAt(fleet());
       await underLoad(fleet(), async () => {
         await renewed('redis-tls', 'ca', 'proxy-tls', 'controller-tls', 'console-tls');
-        await fleet().change(SHOP.path, { ports: ports(SHOP.port, 7701) });
+        await fleet().patchServiceSpec(SHOP.path, { ports: ports(SHOP.port, 7701) });
         // Kubelets bring the new CA within a minute or two, and with it what is new at the proxies.
-        await eventually(async () => staysAt({ ...fleet(), addresses }, { port: 7701 }, 'answered'), {
+        await eventually(async () => assertProbeResult({ ...fleet(), addresses }, { port: 7701 }, 'answered'), {
           timeoutMs: 150_000,
         });
-        await fleet().change(SHOP.path, { ports: ports(SHOP.port) });
+        await fleet().patchServiceSpec(SHOP.path, { ports: ports(SHOP.port) });
         await eventually(async () => assert.deepEqual(await addressesNow(fleet()), addresses), { timeoutMs: 30_000 });
       });
     });
@@ -73,23 +73,23 @@ export function faults(fleet: () => ChartFleet): void {
       const lost = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
       assert.ok(lost);
       const left = addresses.filter((address) => address !== lost.address);
-      lost.plug('out');
+      lost.setLink('out');
       try {
         // Another leads first, if who led was there.
         await eventually(async () => assert.ok(!(await addressesNow(fleet())).includes(lost.address)), {
           timeoutMs: 90_000,
         });
         // Its pods are endpoints until Kubernetes gives it up; each proxy finds out by itself that they do not answer.
-        await eventually(() => staysAt({ ...fleet(), addresses: left }, { port: SHOP.port }, 'answered'), {
+        await eventually(() => assertProbeResult({ ...fleet(), addresses: left }, { port: SHOP.port }, 'answered'), {
           timeoutMs: 60_000,
         });
       } finally {
-        lost.plug('in');
+        lost.setLink('in');
       }
       await eventually(async () => assert.deepEqual(addressesIn(await serviceStatus(cluster, SHOP.path)), addresses), {
         timeoutMs: 60_000,
       });
-      await comesTo({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
+      await waitForProbeResult({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
     });
 
     test('a node that lost its power comes back, and serves as before', async () => {
@@ -103,7 +103,7 @@ export function faults(fleet: () => ChartFleet): void {
       await eventually(async () => assert.deepEqual(addressesIn(await serviceStatus(cluster, SHOP.path)), addresses), {
         timeoutMs: 90_000,
       });
-      await comesTo({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
+      await waitForProbeResult({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
     });
 
     test('a node that is no load balancer any more is left, and taken again', async () => {
@@ -112,14 +112,14 @@ export function faults(fleet: () => ChartFleet): void {
       const gone = cluster.nodes.find(({ address }) => addresses.includes(address));
       assert.ok(gone);
       await kubectl('label', 'node', gone.name, 'role-');
-      const status = await statusWhen(
+      const status = await waitForStatus(
         cluster,
         SHOP.path,
         (now) => addressesIn(now).length === 2 && !addressesIn(now).includes(gone.address),
       );
-      await comesTo({ ...fleet(), addresses: addressesIn(status) }, { port: SHOP.port }, 'answered');
+      await waitForProbeResult({ ...fleet(), addresses: addressesIn(status) }, { port: SHOP.port }, 'answered');
       await kubectl('label', 'node', gone.name, 'role=loadbalancer');
-      await kubectl('rollout', 'status', 'daemonset/weir-proxy', '-n', NAMESPACE, '--timeout=120s');
+      await kubectl('rollout', 'status', 'daemonset/weir-proxy', '-n', RELEASE_NAMESPACE, '--timeout=120s');
     });
 
     test('a node that is drained goes on serving, and what ran on it moves', async () => {
@@ -129,7 +129,7 @@ export function faults(fleet: () => ChartFleet): void {
         await kubectl('drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=90s');
         await kubectl('uncordon', node);
       });
-      await kubectl('rollout', 'status', 'deployment/weir-controller', '-n', NAMESPACE, '--timeout=120s');
+      await kubectl('rollout', 'status', 'deployment/weir-controller', '-n', RELEASE_NAMESPACE, '--timeout=120s');
     });
   });
 }
@@ -146,7 +146,7 @@ async function restartsOf({ kubectl }: ChartFleet, node: string): Promise<number
     `--field-selector=spec.nodeName=${node}`,
     `-o=jsonpath=${path}`,
   ];
-  const counts = (await kubectl('get', 'pods', '-n', NAMESPACE, ...args)).split(' ').map(Number);
+  const counts = (await kubectl('get', 'pods', '-n', RELEASE_NAMESPACE, ...args)).split(' ').map(Number);
   return Math.max(0, ...counts);
 }
 

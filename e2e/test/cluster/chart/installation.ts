@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askHttps } from '../../../src/cluster/ask-https.ts';
-import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { getHttps } from '../../../src/cluster/ask-https.ts';
+import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 
 interface Pods {
   readonly items: readonly {
@@ -18,7 +18,7 @@ export function installation(fleet: () => ChartFleet): void {
     test('is ready when helm says so, and tells what to do next', async () => {
       const notes = await orSaid(fleet(), fleet().install('weir', '--set=controller.classless=true'));
       assert.match(notes, /kubectl label node/);
-      const { items } = await fleet().get<Pods>('pods', '-n', NAMESPACE);
+      const { items } = await fleet().get<Pods>('pods', '-n', RELEASE_NAMESPACE);
       const counts = new Map<string, number>();
       for (const { metadata, status } of items) {
         const component = metadata.labels['app.kubernetes.io/component'] ?? '';
@@ -52,8 +52,8 @@ export function installation(fleet: () => ChartFleet): void {
       ];
       for (const address of addresses) {
         const of = { url: `https://${address}:8687/metrics`, ca, servername: 'weir-proxy' };
-        assert.equal((await askHttps(of)).status, 401);
-        const { status, body } = await askHttps({ ...of, token });
+        assert.equal((await getHttps(of)).status, 401);
+        const { status, body } = await getHttps({ ...of, token });
         assert.equal(status, 200);
         assert.match(body, /^weir_table_revision \d+$/m);
       }
@@ -73,17 +73,32 @@ export function installation(fleet: () => ChartFleet): void {
       const token = (await kubectl('create', 'token', 'viewer', '-n', 'default', '--audience=console.weir.dev')).trim();
       const ca = await secretOf(fleet(), 'weir-console-tls', 'ca\\.crt');
       const selector = '-l=app.kubernetes.io/component=console';
-      const ip = await kubectl('get', 'pods', '-n', NAMESPACE, selector, '-o=jsonpath={.items[0].status.podIP}');
-      const of = { url: `https://${ip}:8686/api/v1/proxies`, ca, servername: `weir-console.${NAMESPACE}.svc` };
-      assert.equal((await askHttps(of)).status, 401);
-      const { status, body } = await askHttps({ ...of, token });
+      const ip = await kubectl(
+        'get',
+        'pods',
+        '-n',
+        RELEASE_NAMESPACE,
+        selector,
+        '-o=jsonpath={.items[0].status.podIP}',
+      );
+      const of = { url: `https://${ip}:8686/api/v1/proxies`, ca, servername: `weir-console.${RELEASE_NAMESPACE}.svc` };
+      assert.equal((await getHttps(of)).status, 401);
+      const { status, body } = await getHttps({ ...of, token });
       assert.equal(status, 200, body);
       const { items } = JSON.parse(body) as { items: readonly { node: string }[] };
       assert.deepEqual(items.map(({ node }) => node).sort(), ['node-1', 'node-2', 'node-3']);
     });
 
     test('leaves a cluster that weir doctor finds well', async () => {
-      const said = await fleet().kubectl('exec', '-n', NAMESPACE, 'deployment/weir-controller', '--', 'weir', 'doctor');
+      const said = await fleet().kubectl(
+        'exec',
+        '-n',
+        RELEASE_NAMESPACE,
+        'deployment/weir-controller',
+        '--',
+        'weir',
+        'doctor',
+      );
       assert.match(said, / 0 error$/m);
       assert.doesNotMatch(said, /not checked/);
     });
@@ -100,11 +115,20 @@ async function orSaid<T>(fleet: ChartFleet, doing: Promise<T>): Promise<T> {
 }
 
 async function execIn({ kubectl }: ChartFleet, workload: string, expression: string): Promise<string> {
-  const said = await kubectl('exec', '-n', NAMESPACE, workload, '--', '/usr/local/bin/node', '--print', expression);
+  const said = await kubectl(
+    'exec',
+    '-n',
+    RELEASE_NAMESPACE,
+    workload,
+    '--',
+    '/usr/local/bin/node',
+    '--print',
+    expression,
+  );
   return said.trim();
 }
 
 async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Promise<string> {
-  const text = await kubectl('get', 'secret', name, '-n', NAMESPACE, `-o=jsonpath={.data.${key}}`);
+  const text = await kubectl('get', 'secret', name, '-n', RELEASE_NAMESPACE, `-o=jsonpath={.data.${key}}`);
   return Buffer.from(text, 'base64').toString();
 }

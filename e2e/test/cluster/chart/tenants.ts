@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connectRaw, eventually } from '@weir/testkit';
+import { connectClient, eventually } from '@weir/testkit';
 import type { ChartFleet } from '../../../src/cluster/chart-fleet.ts';
-import { echoPods, echoService, namespaceObject } from '../../../src/cluster/echo-objects.ts';
-import { comesTo } from '../../../src/cluster/expectations.ts';
-import { addressesIn, conditionIn, statusWhen } from '../../../src/kubernetes-objects.ts';
+import { echoPods, echoService, plainNamespace } from '../../../src/cluster/echo-objects.ts';
+import { waitForProbeResult } from '../../../src/cluster/expectations.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../../../src/kubernetes-objects.ts';
 
 /** Of the Service that goes through all parts. */
 export const SHOP = { path: 'shop/echo', port: 80 } as const;
@@ -13,7 +13,7 @@ export function tenants(fleet: () => ChartFleet): void {
   describe('a tenant', () => {
     test('applies a manifest that knows nothing of Weir, and is reached at ports below 1024', async () => {
       const { apply, kubectl } = fleet();
-      await apply(namespaceObject('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
+      await apply(plainNamespace('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
       const service = echoService({ namespace: 'shop', ports: [{ name: 'http', port: SHOP.port }] }) as {
         spec: Record<string, unknown>;
       };
@@ -21,17 +21,17 @@ export function tenants(fleet: () => ChartFleet): void {
       delete service.spec.allocateLoadBalancerNodePorts;
       await apply(service);
       // One that has confirmed is enough to be served; the other one follows.
-      const status = await statusWhen(fleet().cluster, SHOP.path, (now) => addressesIn(now).length === 2);
+      const status = await waitForStatus(fleet().cluster, SHOP.path, (now) => addressesIn(now).length === 2);
       assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
       const published = addressesIn(status);
       for (const host of published) assert.ok(fleet().addresses.includes(host));
-      await comesTo({ ...fleet(), addresses: published }, { port: SHOP.port }, 'answered');
+      await waitForProbeResult({ ...fleet(), addresses: published }, { port: SHOP.port }, 'answered');
       assert.equal(await kubectl('get', 'service', 'echo', '-n', 'shop', '-o=jsonpath={.spec.ports[*].nodePort}'), '');
     });
 
     test('is not caught by kube-proxy, which knows the cluster IP alone', async () => {
       for (const node of fleet().cluster.nodes) {
-        const rules = await node.packetRules();
+        const rules = await node.nftRuleset();
         for (const address of fleet().addresses) assert.ok(!rules.includes(`${address} . tcp . ${SHOP.port} `));
       }
     });
@@ -81,7 +81,7 @@ export function tenants(fleet: () => ChartFleet): void {
     test('is cut off by a Suspension, told so, and back when it is deleted', async () => {
       const { cluster, apply, kubectl } = fleet();
       const [host = ''] = (await servedAt(fleet())).addresses;
-      await using open = await connectRaw({ host, port: SHOP.port });
+      await using open = await connectClient({ host, port: SHOP.port });
       await open.take(/\n/);
       await apply({
         apiVersion: 'weir.dev/v1alpha1',
@@ -91,23 +91,23 @@ export function tenants(fleet: () => ChartFleet): void {
       });
       const ending = await open.ended;
       assert.equal(ending.kind === 'error' && ending.code, 'ECONNRESET');
-      const status = await statusWhen(cluster, SHOP.path, (now) => conditionIn(now, 'Suspended')?.status === 'True');
+      const status = await waitForStatus(cluster, SHOP.path, (now) => conditionIn(now, 'Suspended')?.status === 'True');
       assert.match(conditionIn(status, 'Suspended')?.message ?? '', /abuse, ask the platform team/);
-      await comesTo(await servedAt(fleet()), { port: SHOP.port }, 'refused');
+      await waitForProbeResult(await servedAt(fleet()), { port: SHOP.port }, 'refused');
       await kubectl('delete', 'suspension', 'abuse');
-      await comesTo(await servedAt(fleet()), { port: SHOP.port }, 'answered');
+      await waitForProbeResult(await servedAt(fleet()), { port: SHOP.port }, 'answered');
     });
 
     test('who insists on node ports is told that they bypass everything', async () => {
       const { apply, cluster, kubectl } = fleet();
-      await apply(namespaceObject('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
+      await apply(plainNamespace('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
       const service = echoService({ namespace: 'bypass', ports: [{ name: 'tcp', port: 7600 }] }) as {
         spec: { ports: { nodePort?: number }[]; allocateLoadBalancerNodePorts?: boolean };
       };
       delete service.spec.allocateLoadBalancerNodePorts;
       for (const port of service.spec.ports) port.nodePort = 31_600;
       await apply(service);
-      await statusWhen(cluster, 'bypass/echo', (now) => conditionIn(now, 'Degraded')?.reason === 'NodePortBypass');
+      await waitForStatus(cluster, 'bypass/echo', (now) => conditionIn(now, 'Degraded')?.reason === 'NodePortBypass');
       await kubectl('delete', 'namespace', 'bypass');
     });
   });
@@ -115,6 +115,6 @@ export function tenants(fleet: () => ChartFleet): void {
 
 /** The fleet with the addresses alone at which the shop is published. */
 export async function servedAt(fleet: ChartFleet): Promise<ChartFleet> {
-  const status = await statusWhen(fleet.cluster, SHOP.path, (now) => (now.loadBalancer?.ingress ?? []).length > 0);
+  const status = await waitForStatus(fleet.cluster, SHOP.path, (now) => (now.loadBalancer?.ingress ?? []).length > 0);
   return { ...fleet, addresses: (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip) };
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { rightFor, rightsOf } from '../../../src/chart/rights.ts';
-import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
-import { echoPods, echoService, namespaceObject } from '../../../src/cluster/echo-objects.ts';
+import { grantedPermissions, permissionText } from '../../../src/chart/rights.ts';
+import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { echoPods, echoService, plainNamespace } from '../../../src/cluster/echo-objects.ts';
 import { existingSecrets } from '../../../src/cluster/existing-secrets.ts';
-import { comesTo, staysAt } from '../../../src/cluster/expectations.ts';
+import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/expectations.ts';
 import {
   addressesIn,
   conditionIn,
   type ServiceStatus,
   serviceStatus,
-  statusWhen,
+  waitForStatus,
 } from '../../../src/kubernetes-objects.ts';
 import { SHOP, servedAt } from './tenants.ts';
 
@@ -56,22 +56,29 @@ export function uninstallation(fleet: () => ChartFleet): void {
       await install(
         'edge',
         `--set=controller.loadBalancerClass=${EDGE.class},proxy.nodeSelector.fleet=edge,crds.install=false`,
-        ...own.values,
+        ...own.helmArguments,
       );
-      const made = await kubectl('get', 'secrets', '-n', NAMESPACE, '-l=app.kubernetes.io/instance=edge', '-o=name');
+      const made = await kubectl(
+        'get',
+        'secrets',
+        '-n',
+        RELEASE_NAMESPACE,
+        '-l=app.kubernetes.io/instance=edge',
+        '-o=name',
+      );
       assert.equal(made.trim(), '');
       const service = echoService({
         namespace: 'edge',
         ports: [{ name: 'tcp', port: EDGE.port }],
         spec: { loadBalancerClass: EDGE.class },
       });
-      await apply(namespaceObject('edge'), echoPods({ namespace: 'edge', replicas: 1 }), service);
-      const status = await statusWhen(cluster, EDGE.path, (now) => addressesIn(now).length > 0);
+      await apply(plainNamespace('edge'), echoPods({ namespace: 'edge', replicas: 1 }), service);
+      const status = await waitForStatus(cluster, EDGE.path, (now) => addressesIn(now).length > 0);
       assert.deepEqual(addressesIn(status), [third.address]);
-      await comesTo({ ...fleet(), addresses: [third.address] }, { port: EDGE.port }, 'answered');
+      await waitForProbeResult({ ...fleet(), addresses: [third.address] }, { port: EDGE.port }, 'answered');
       const shop = await servedAt(fleet());
       assert.ok(!shop.addresses.includes(third.address));
-      await comesTo(shop, { port: SHOP.port }, 'answered');
+      await waitForProbeResult(shop, { port: SHOP.port }, 'answered');
     });
 
     test('takes back what it said, closes its ports, and leaves nothing but the custom resources', async () => {
@@ -81,7 +88,7 @@ export function uninstallation(fleet: () => ChartFleet): void {
       const status: ServiceStatus = await serviceStatus(cluster, SHOP.path);
       assert.deepEqual(addressesIn(status), []);
       for (const type of ['Accepted', 'Programmed', 'Degraded']) assert.equal(conditionIn(status, type), undefined);
-      await staysAt(shop, { port: SHOP.port }, 'refused');
+      await assertProbeResult(shop, { port: SHOP.port }, 'refused');
       await nothingLeftOf('weir');
       assert.equal((await kubectl('get', 'tenantusages', '-n', 'shop', '-o=name')).trim(), '');
       await kubectl('get', 'crd', 'tenantpolicies.weir.dev', 'suspensions.weir.dev', 'tenantusages.weir.dev');
@@ -90,7 +97,7 @@ export function uninstallation(fleet: () => ChartFleet): void {
 
     test('leaves the other one alone', async () => {
       const [, , third] = fleet().cluster.nodes;
-      await staysAt({ ...fleet(), addresses: [third?.address ?? ''] }, { port: EDGE.port }, 'answered');
+      await assertProbeResult({ ...fleet(), addresses: [third?.address ?? ''] }, { port: EDGE.port }, 'answered');
       await fleet().helm('uninstall', 'edge', '--wait', '--timeout=3m');
       await nothingLeftOf('edge');
     });
@@ -98,13 +105,13 @@ export function uninstallation(fleet: () => ChartFleet): void {
     for (const [component, elsewhere] of Object.entries(USED_ELSEWHERE)) {
       test(`has used each right that it gave to its ${component}, and no other`, () => {
         const requests = fleet().cluster.auditedRequests();
-        const used = new Set(requests.filter(({ account }) => account === `weir-${component}`).map(rightFor));
-        assert.deepEqual([...new Set([...used, ...elsewhere])].sort(), [...rightsOf(component)].sort());
+        const used = new Set(requests.filter(({ account }) => account === `weir-${component}`).map(permissionText));
+        assert.deepEqual([...new Set([...used, ...elsewhere])].sort(), [...grantedPermissions(component)].sort());
       });
     }
 
     test('keeps no namespace from being deleted', async () => {
-      await fleet().kubectl('delete', 'namespace', NAMESPACE, 'shop', 'edge', '--timeout=90s');
+      await fleet().kubectl('delete', 'namespace', RELEASE_NAMESPACE, 'shop', 'edge', '--timeout=90s');
     });
   });
 }

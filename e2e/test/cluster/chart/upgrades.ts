@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { type ChartFleet, NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 import { type SteadyConnections, steadyConnections } from '../../../src/cluster/steady-connections.ts';
 import { serviceStatus } from '../../../src/kubernetes-objects.ts';
 import { SHOP, servedAt } from './tenants.ts';
@@ -9,17 +9,18 @@ import { SHOP, servedAt } from './tenants.ts';
 export function upgrades(fleet: () => ChartFleet): void {
   describe('while clients connect again and again', () => {
     const restarted = async (...workloads: readonly string[]): Promise<void> => {
-      for (const each of workloads) await fleet().kubectl('rollout', 'restart', each, '-n', NAMESPACE);
-      for (const each of workloads) await fleet().kubectl('rollout', 'status', each, '-n', NAMESPACE, '--timeout=180s');
+      for (const each of workloads) await fleet().kubectl('rollout', 'restart', each, '-n', RELEASE_NAMESPACE);
+      for (const each of workloads)
+        await fleet().kubectl('rollout', 'status', each, '-n', RELEASE_NAMESPACE, '--timeout=180s');
     };
 
     test('every proxy is replaced, and not one connection fails', async () => {
-      const before = await proxiesOf(fleet());
+      const before = await proxyPods(fleet());
       await underLoad(fleet(), () => restarted('daemonset/weir-proxy'));
       // The last of the old ones may still wait for its connections.
       await eventually(
         async () => {
-          const after = await proxiesOf(fleet());
+          const after = await proxyPods(fleet());
           assert.equal(after.length, 3);
           assert.ok(!after.some((name) => before.includes(name)));
         },
@@ -42,11 +43,11 @@ export function upgrades(fleet: () => ChartFleet): void {
           '--reuse-values',
           '--set=proxy.workers=1,proxy.drainSeconds=5,controller.replicas=1',
         );
-        assert.equal(await drainOf(fleet()), '5s');
+        assert.equal(await drainSeconds(fleet()), '5s');
       });
       await underLoad(fleet(), async () => {
         await fleet().helm('rollback', 'weir', '1', '--wait', '--timeout=3m');
-        assert.equal(await drainOf(fleet()), '30s');
+        assert.equal(await drainSeconds(fleet()), '30s');
       });
     });
   });
@@ -57,21 +58,21 @@ export async function underLoad(fleet: ChartFleet, change: () => Promise<void>):
   const { addresses } = await servedAt(fleet);
   const clients: SteadyConnections = steadyConnections({ hosts: addresses, port: SHOP.port, clients: 4 });
   try {
-    await clients.atLeast(50);
+    await clients.waitForMore(50);
     await change();
-    await clients.atLeast(50);
+    await clients.waitForMore(50);
   } finally {
     await clients.stop();
   }
   assert.deepEqual(clients.failures, []);
 }
 
-async function proxiesOf({ kubectl }: ChartFleet): Promise<readonly string[]> {
-  const text = await kubectl('get', 'pods', '-n', NAMESPACE, '-l=app.kubernetes.io/component=proxy', '-o=name');
+async function proxyPods({ kubectl }: ChartFleet): Promise<readonly string[]> {
+  const text = await kubectl('get', 'pods', '-n', RELEASE_NAMESPACE, '-l=app.kubernetes.io/component=proxy', '-o=name');
   return text.trim().split('\n');
 }
 
-async function drainOf({ kubectl }: ChartFleet): Promise<string> {
+async function drainSeconds({ kubectl }: ChartFleet): Promise<string> {
   const path = '{.spec.template.spec.containers[0].env[?(@.name=="WEIR_DRAIN")].value}';
-  return kubectl('get', 'daemonset', 'weir-proxy', '-n', NAMESPACE, `-o=jsonpath=${path}`);
+  return kubectl('get', 'daemonset', 'weir-proxy', '-n', RELEASE_NAMESPACE, `-o=jsonpath=${path}`);
 }

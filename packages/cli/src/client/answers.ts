@@ -2,7 +2,7 @@
 import type { Explanation, Rate, SuspensionItem } from '@weir/console';
 import type { TenantView } from '@weir/model';
 
-export interface Items<T> {
+export interface ItemList<T> {
   readonly items: readonly T[];
 }
 

@@ -1,5 +1,5 @@
 import { errorMessage, WeirError } from '@weir/runtime';
-import type { Answer, Question, Way } from './way.ts';
+import type { ConsoleRequest, ConsoleResponse, Transport } from './way.ts';
 
 export type ConsoleErrorCode =
   /** Nobody answers at the address. */
@@ -26,15 +26,15 @@ export class ConsoleError extends WeirError<ConsoleErrorCode> {
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-const TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /** The console's API as the client commands use it. */
 export class ConsoleClient {
-  readonly #find: () => Promise<Way>;
-  #way: Promise<Way> | undefined;
+  readonly #findTransport: () => Promise<Transport>;
+  #transport: Promise<Transport> | undefined;
 
-  constructor(find: () => Promise<Way>) {
-    this.#find = find;
+  constructor(find: () => Promise<Transport>) {
+    this.#findTransport = find;
   }
 
   get<T>(path: string, query: Query = {}): Promise<T> {
@@ -51,46 +51,46 @@ export class ConsoleClient {
 
   /** The chunks of a stream that never ends by itself. */
   async stream(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const way = await this.#found();
+    const way = await this.#getTransport();
     const answer = await send(way, { method: 'GET', path, isStream: true, signal });
-    if (answer.status !== 200) throw refusal(way, answer.status, await jsonOf(answer));
+    if (answer.status !== 200) throw refusalError(way, answer.status, await readJson(answer));
     return answer.body;
   }
 
   async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const way = await this.#found();
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const way = await this.#getTransport();
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     const answer = await send(way, { method, path, body, isStream: false, signal });
-    const json = await jsonOf(answer);
-    if (answer.status < 200 || answer.status > 299) throw refusal(way, answer.status, json);
-    if (json === undefined) throw notAConsole(way, 'the answer is no JSON');
+    const json = await readJson(answer);
+    if (answer.status < 200 || answer.status > 299) throw refusalError(way, answer.status, json);
+    if (json === undefined) throw notAConsoleError(way, 'the answer is no JSON');
     return json as T;
   }
 
-  #found(): Promise<Way> {
-    this.#way ??= this.#find();
-    return this.#way;
+  #getTransport(): Promise<Transport> {
+    this.#transport ??= this.#findTransport();
+    return this.#transport;
   }
 }
 
-async function send(way: Way, question: Question): Promise<Answer> {
+async function send(way: Transport, question: ConsoleRequest): Promise<ConsoleResponse> {
   try {
     return await way.send(question);
   } catch (error) {
     if (question.signal.aborted && question.signal.reason?.name !== 'TimeoutError') throw error;
-    const what = `no console answers at ${way.where} (${errorMessage(error)})`;
-    const todo = isUntrusted(error) ? way.advice.untrusted : way.advice.nobody;
+    const what = `no console answers at ${way.baseUrl} (${errorMessage(error)})`;
+    const todo = isUntrustedCertificate(error) ? way.hints.untrusted : way.hints.unreachable;
     throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
   }
 }
 
 /** What Node calls a certificate that it does not believe; those of the name that it is for are not among them. */
-function isUntrusted(error: unknown): boolean {
+function isUntrustedCertificate(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code);
 }
 
-async function jsonOf({ body }: Answer): Promise<unknown> {
+async function readJson({ body }: ConsoleResponse): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   try {
     for await (const chunk of body) chunks.push(chunk);
@@ -100,16 +100,19 @@ async function jsonOf({ body }: Answer): Promise<unknown> {
   }
 }
 
-function refusal(way: Way, status: number, json: unknown): ConsoleError {
-  const { code: reason, message } = readError(json) ?? {};
+function refusalError(way: Transport, status: number, json: unknown): ConsoleError {
+  const { code: reason, message } = parseApiError(json) ?? {};
   if (reason !== undefined && message !== undefined) {
     return new ConsoleError(status === 404 ? 'NOT_FOUND' : 'REFUSED', message, { reason });
   }
-  return notAConsole(way, readStatus(json) ?? `HTTP ${status}`);
+  return notAConsoleError(way, parseKubernetesStatus(json) ?? `HTTP ${status}`);
 }
 
-function notAConsole({ where, advice }: Way, why: string): ConsoleError {
-  return new ConsoleError('REFUSED', `what answers at ${where} is not a console of Weir (${why}); ${advice.another}`);
+function notAConsoleError({ baseUrl, hints }: Transport, why: string): ConsoleError {
+  return new ConsoleError(
+    'REFUSED',
+    `what answers at ${baseUrl} is not a console of Weir (${why}); ${hints.notAConsole}`,
+  );
 }
 
 function withQuery(path: string, query: Query): string {
@@ -119,12 +122,12 @@ function withQuery(path: string, query: Query): string {
 }
 
 /** What an API server says itself. */
-function readStatus(body: unknown): string | undefined {
+function parseKubernetesStatus(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('kind' in body) || body.kind !== 'Status') return undefined;
   return 'message' in body ? String(body.message) : undefined;
 }
 
-function readError(body: unknown): { code: string; message: string } | undefined {
+function parseApiError(body: unknown): { code: string; message: string } | undefined {
   if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
   const { error } = body;
   if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) return undefined;

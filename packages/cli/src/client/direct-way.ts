@@ -1,41 +1,41 @@
 import { readFileSync } from 'node:fs';
 import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
-import { sendTo, type Way } from './way.ts';
+import { sendRequest, type Transport } from './way.ts';
 
-export interface DirectOptions {
+export interface DirectTransportOptions {
   readonly server: string;
   readonly token?: string | undefined;
   /** Path of a PEM file: the authority of the server's certificate. */
   readonly caFile?: string | undefined;
   /** The token may go over http to another machine. */
-  readonly plainHttp?: boolean | undefined;
+  readonly allowPlainHttp?: boolean | undefined;
 }
 
-const ADVICE = {
-  nobody: 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER',
-  another: 'check --server or WEIR_SERVER',
+const DIRECT_HINTS = {
+  unreachable: 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER',
+  notAConsole: 'check --server or WEIR_SERVER',
   untrusted: 'name the authority of its certificate by --ca-file',
 };
 
 /** To a console by its URL. */
-export function directWay({ server, token, caFile, plainHttp = false }: DirectOptions): Way {
-  const base = parseServer(server);
-  const ca = caFile === undefined ? undefined : readNamed('--ca-file', caFile);
+export function directTransport({ server, token, caFile, allowPlainHttp = false }: DirectTransportOptions): Transport {
+  const base = parseServerUrl(server);
+  const ca = caFile === undefined ? undefined : readOptionFile('--ca-file', caFile);
   if (ca !== undefined && base.protocol === 'http:') {
     throw new UsageError(`--ca-file is for https, and --server (or WEIR_SERVER) is ${base.href}`);
   }
-  if (token !== undefined && !plainHttp && base.protocol === 'http:' && !isLoopback(hostOf(base))) {
+  if (token !== undefined && !allowPlainHttp && base.protocol === 'http:' && !isLoopback(hostWithoutBrackets(base))) {
     throw new UsageError(
       `--server (or WEIR_SERVER) is ${base.href}, and the token would go there in the clear; use https, reach the console through loopback (kubectl port-forward), or say --plain-http`,
     );
   }
   return {
-    where: base.href,
-    advice: ADVICE,
-    send: (question) =>
-      sendTo({
-        url: new URL(question.path.replace(/^\//, ''), base),
-        question,
+    baseUrl: base.href,
+    hints: DIRECT_HINTS,
+    send: (request) =>
+      sendRequest({
+        url: new URL(request.path.replace(/^\//, ''), base),
+        request,
         agent: false,
         ...(ca === undefined ? {} : { ca }),
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
@@ -43,7 +43,7 @@ export function directWay({ server, token, caFile, plainHttp = false }: DirectOp
   };
 }
 
-export function readNamed(option: string, path: string): string {
+export function readOptionFile(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
@@ -52,11 +52,11 @@ export function readNamed(option: string, path: string): string {
 }
 
 /** Without the brackets of an IPv6 address. */
-function hostOf({ hostname }: URL): string {
+function hostWithoutBrackets({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-function parseServer(text: string): URL {
+function parseServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && url.username + url.password !== '') {
     throw new UsageError(

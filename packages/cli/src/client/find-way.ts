@@ -4,14 +4,14 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@weir/runtime';
 import type { Terminal } from '../terminal.ts';
-import { clusterWay } from './cluster-way.ts';
-import { directWay, readNamed } from './direct-way.ts';
-import type { Way } from './way.ts';
+import { clusterTransport } from './cluster-way.ts';
+import { directTransport, readOptionFile } from './direct-way.ts';
+import type { Transport } from './way.ts';
 
 export const DEFAULT_SERVER = 'http://127.0.0.1:8686';
-const ANSWERS_WITHIN_MS = 1_000;
+const PROBE_TIMEOUT_MS = 1_000;
 
-export interface WayOptions {
+export interface TransportOptions {
   readonly server?: string;
   readonly token?: string;
   readonly tokenFile?: string;
@@ -21,41 +21,46 @@ export interface WayOptions {
 }
 
 /** A URL that was named; else a console on this machine, such as that of `weir standalone`; else the one of the kubeconfig's cluster. */
-export async function findWay({ env }: Pick<Terminal, 'env'>, options: WayOptions): Promise<Way> {
-  const { kubeconfig, caFile, token, tokenFile, plainHttp } = options;
+export async function findTransport({ env }: Pick<Terminal, 'env'>, options: TransportOptions): Promise<Transport> {
+  const { kubeconfig, caFile, token, tokenFile, plainHttp: allowPlainHttp } = options;
   const named = options.server ?? (env.WEIR_SERVER || undefined);
   if (kubeconfig !== undefined) {
     if (options.server !== undefined)
       throw new UsageError('--server and --kubeconfig name two ways to a console; use one');
-    if ([token, tokenFile, caFile].some((each) => each !== undefined)) throw new UsageError(KUBECONFIG_SIGNS_IN);
-    return clusterWay(kubeconfig);
+    if ([token, tokenFile, caFile].some((each) => each !== undefined)) throw new UsageError(CONFLICTING_SIGN_IN);
+    return clusterTransport(kubeconfig);
   }
   const isMeant = named !== undefined || [token, tokenFile, caFile].some((each) => each !== undefined);
   // A token of the environment goes to a server that was named, not to whoever listens on this machine.
-  const direct = (): Way =>
-    directWay({ server: named ?? DEFAULT_SERVER, token: tokenOf(options, isMeant ? env : {}), caFile, plainHttp });
+  const direct = (): Transport =>
+    directTransport({
+      server: named ?? DEFAULT_SERVER,
+      token: tokenFrom(options, isMeant ? env : {}),
+      caFile,
+      allowPlainHttp,
+    });
   if (isMeant) return direct();
-  if (!hasKubeconfig(env) || (await isAnswering())) return direct();
-  return clusterWay(undefined);
+  if (!hasKubeconfig(env) || (await isLocalConsoleListening())) return direct();
+  return clusterTransport(undefined);
 }
 
-const KUBECONFIG_SIGNS_IN =
+const CONFLICTING_SIGN_IN =
   '--token, --token-file and --ca-file are for --server; a kubeconfig has a user and an authority of its own: leave them out';
 
 /** RFC 6750, section 2.1. */
-const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
+const TOKEN_PATTERN = /^[A-Za-z0-9._~+/-]+=*$/;
 
-function tokenOf({ token, tokenFile }: WayOptions, env: Terminal['env']): string | undefined {
+function tokenFrom({ token, tokenFile }: TransportOptions, env: Terminal['env']): string | undefined {
   if (token !== undefined && tokenFile !== undefined)
     throw new UsageError('--token and --token-file are both given; use one');
   const [name, text] =
     token !== undefined
       ? ['--token', token]
       : tokenFile !== undefined
-        ? ['--token-file', readNamed('--token-file', tokenFile)]
+        ? ['--token-file', readOptionFile('--token-file', tokenFile)]
         : ['WEIR_TOKEN', env.WEIR_TOKEN || undefined];
   const trimmed = text?.trim();
-  if (trimmed !== undefined && !TOKEN.test(trimmed))
+  if (trimmed !== undefined && !TOKEN_PATTERN.test(trimmed))
     throw new UsageError(`${name} holds no token: it has other characters, or none`);
   return trimmed;
 }
@@ -66,9 +71,9 @@ function hasKubeconfig({ KUBECONFIG, KUBERNETES_SERVICE_HOST, HOME }: Terminal['
 }
 
 /** Whether HTTP is spoken there. A console that speaks TLS is one of a cluster, in whose pod we are: it wants a token. */
-function isAnswering(): Promise<boolean> {
+function isLocalConsoleListening(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const asking = get(`${DEFAULT_SERVER}/healthz`, { agent: false, timeout: ANSWERS_WITHIN_MS }, () => resolve(true));
+  const asking = get(`${DEFAULT_SERVER}/healthz`, { agent: false, timeout: PROBE_TIMEOUT_MS }, () => resolve(true));
   asking.once('timeout', () => resolve(false));
   asking.once('error', () => resolve(false));
   return promise.finally(() => asking.destroy());

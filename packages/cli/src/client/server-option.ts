@@ -1,15 +1,15 @@
 import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { ConsoleClient } from './console-client.ts';
-import { DEFAULT_SERVER, findWay, type WayOptions } from './find-way.ts';
+import { DEFAULT_SERVER, findTransport, type TransportOptions } from './find-way.ts';
 
-export type ServerOption = WayOptions;
+export type ServerOptions = TransportOptions;
 
-const SERVER = '--server';
+const SERVER_FLAG = '--server';
 
 export function serverOption(): Option {
   return new Option(
-    `${SERVER} <url>`,
+    `${SERVER_FLAG} <url>`,
     `where the console is (WEIR_SERVER; default ${DEFAULT_SERVER} when one answers there, else the one of the kubeconfig's cluster)`,
   );
 }
@@ -17,7 +17,7 @@ export function serverOption(): Option {
 /** To every command that asks a console; after what is its own. */
 export function addSignInOptions(program: Command): void {
   for (const command of program.commands) {
-    if (!command.options.some(({ long }) => long === SERVER)) continue;
+    if (!command.options.some(({ long }) => long === SERVER_FLAG)) continue;
     command
       .option('--token <token>', 'a Kubernetes token for --server; others on this machine may see it (WEIR_TOKEN)')
       .option('--token-file <file>', 'a file that holds one')
@@ -27,6 +27,6 @@ export function addSignInOptions(program: Command): void {
   }
 }
 
-export function clientFor(terminal: Terminal, options: ServerOption): ConsoleClient {
-  return new ConsoleClient(() => findWay(terminal, options));
+export function clientFor(terminal: Terminal, options: ServerOptions): ConsoleClient {
+  return new ConsoleClient(() => findTransport(terminal, options));
 }

@@ -1,12 +1,12 @@
 import { UsageError } from '@weir/runtime';
 
 /** A target as the API writes it. */
-export type Target =
+export type SuspensionTargetJson =
   | { readonly type: 'Tenant'; readonly tenant: string }
   | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
 
 /** Reads `TENANT` or `NAMESPACE/SERVICE`. */
-export function parseTarget(text: string): Target {
+export function parseTarget(text: string): SuspensionTargetJson {
   const parts = text.split('/');
   const [first = '', second] = parts;
   if (parts.length > 2 || first === '' || second === '') {
@@ -23,11 +23,11 @@ export function parseServiceName(text: string): { readonly namespace: string; re
   return { namespace: target.namespace, name: target.service };
 }
 
-export function targetText(target: Target): string {
+export function targetText(target: SuspensionTargetJson): string {
   return target.type === 'Tenant' ? `tenant ${target.tenant}` : `Service ${target.namespace}/${target.service}`;
 }
 
-export function isSameTarget(a: Target, b: Readonly<Record<string, unknown>>): boolean {
+export function isSameTarget(a: SuspensionTargetJson, b: Readonly<Record<string, unknown>>): boolean {
   if (a.type === 'Tenant') return b.type === 'Tenant' && b.tenant === a.tenant;
   return b.type === 'Service' && b.namespace === a.namespace && b.service === a.service;
 }

@@ -2,7 +2,7 @@
 import http from 'node:http';
 import type { RequestOptions } from 'node:https';
 
-export interface Question {
+export interface ConsoleRequest {
   readonly method: string;
   /** With the query: `/api/v1/services?tenant=shop`. */
   readonly path: string;
@@ -11,35 +11,40 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-export interface Answer {
+export interface ConsoleResponse {
   readonly status: number;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-export interface Way {
+export interface Transport {
   /** The URL below which it is, for messages. */
-  readonly where: string;
-  readonly advice: Advice;
-  send(question: Question): Promise<Answer>;
+  readonly baseUrl: string;
+  readonly hints: ErrorHints;
+  send(question: ConsoleRequest): Promise<ConsoleResponse>;
 }
 
 /** What to do. */
-export interface Advice {
+export interface ErrorHints {
   /** Nobody answers there. */
-  readonly nobody: string;
+  readonly unreachable: string;
   /** Something else does. */
-  readonly another: string;
+  readonly notAConsole: string;
   /** Nothing says that the certificate there may be believed. */
   readonly untrusted: string;
 }
 
 export interface SendOptions extends RequestOptions {
   readonly url: URL;
-  readonly question: Question;
+  readonly request: ConsoleRequest;
 }
 
 /** Rejects when nobody answers, or the signal aborts; any answer is one. */
-export async function sendTo({ url, question, headers, ...options }: SendOptions): Promise<Answer> {
+export async function sendRequest({
+  url,
+  request: question,
+  headers,
+  ...options
+}: SendOptions): Promise<ConsoleResponse> {
   const { method, body, signal, isStream } = question;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const { request } = url.protocol === 'https:' ? await import('node:https') : http;

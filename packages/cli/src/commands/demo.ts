@@ -10,7 +10,7 @@ Examples:
 
 It listens on loopback addresses only: 127.0.0.31 to 127.0.0.44, ports 17777 to 19001.`;
 
-interface Options {
+interface DemoCommandOptions {
   readonly once?: boolean;
   readonly network: string;
   readonly console?: HostPort;
@@ -26,10 +26,10 @@ export function addDemo(program: Command, { terminal, finish }: CommandContext):
       new Option(
         '--console <host:port>',
         'where the console listens (default: 127.0.0.1:8686; with --once any free port)',
-      ).argParser(parsePlace),
+      ).argParser(parseConsoleAddress),
     )
     .addHelpText('after', EXAMPLES)
-    .action(async ({ once = false, network, console: place }: Options) => {
+    .action(async ({ once = false, network, console: place }: DemoCommandOptions) => {
       const options = {
         once,
         network: parseNetwork(network),
@@ -40,7 +40,7 @@ export function addDemo(program: Command, { terminal, finish }: CommandContext):
     });
 }
 
-function parsePlace(text: string): HostPort {
+function parseConsoleAddress(text: string): HostPort {
   const place = parseHostPort(text);
   if (place === undefined) throw new InvalidArgumentError('Use HOST:PORT, such as 127.0.0.1:8686.');
   return place;

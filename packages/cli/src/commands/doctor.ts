@@ -2,9 +2,9 @@ import type { RedisAccess } from '@weir/store';
 import type { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { diagnose } from '../doctor/diagnose.ts';
-import { FINE, PROBLEM } from '../exit-code.ts';
+import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
 import { findingsText } from '../output/findings-text.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import type { Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 
@@ -19,11 +19,11 @@ run it; a check that cannot be made says why. WEIR_LOAD_BALANCER_CLASS, WEIR_SER
 are honoured, as the controller has them: in its container it checks that fleet with its rights.
 Exit code 1 when a check found an error. Warnings do not count.`;
 
-interface Options {
+interface DoctorCommandOptions {
   readonly kubeconfig?: string;
   readonly redis?: string;
   readonly fleet?: string;
-  readonly output: Format;
+  readonly output: OutputFormat;
 }
 
 export function addDoctor(program: Command, { terminal, finish }: CommandContext): void {
@@ -35,18 +35,22 @@ export function addDoctor(program: Command, { terminal, finish }: CommandContext
     .option('--fleet <name>', 'the name of the fleet (WEIR_FLEET; default weir)')
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (options: Options) => {
+    .action(async (options: DoctorCommandOptions) => {
       // Loaded here: commands that only ask a console need none of it, and begin at once.
       const { collectFacts } = await import('../doctor/collect/collect-facts.ts');
       const { redisAccessFrom } = await import('@weir/store');
       const redis = redisAccessFrom(terminal.env, options.redis);
-      const items = diagnose(await collectFacts(whomFor(options, terminal, redis)));
-      print(terminal, options.output, { data: { items }, table: () => findingsText(items, terminal.colour) });
-      finish(items.some(({ severity }) => severity === 'error') ? PROBLEM : FINE);
+      const items = diagnose(await collectFacts(collectOptionsFor(options, terminal, redis)));
+      printResult(terminal, options.output, { data: { items }, table: () => findingsText(items, terminal.colour) });
+      finish(items.some(({ severity }) => severity === 'error') ? EXIT_PROBLEM : EXIT_OK);
     });
 }
 
-function whomFor({ kubeconfig, fleet }: Options, { env, signal }: Terminal, redis: RedisAccess | undefined) {
+function collectOptionsFor(
+  { kubeconfig, fleet }: DoctorCommandOptions,
+  { env, signal }: Terminal,
+  redis: RedisAccess | undefined,
+) {
   return {
     kubeconfig,
     redis,

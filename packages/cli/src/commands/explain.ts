@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { ServiceExplanation } from '../client/answers.ts';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import { parseServiceName } from '../client/target.ts';
 import type { CommandContext } from '../command-context.ts';
-import { FINE, PROBLEM } from '../exit-code.ts';
+import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
 import { explanationText } from '../output/explanation-text.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 
 const EXAMPLES = `
 Examples:
@@ -22,11 +22,11 @@ export function addExplain(program: Command, { terminal, finish }: CommandContex
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (text: string, options: ServerOption & { output: Format }) => {
+    .action(async (text: string, options: ServerOptions & { output: OutputFormat }) => {
       const { namespace, name } = parseServiceName(text);
       const path = `/api/v1/services/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
       const data = await clientFor(terminal, options).get<ServiceExplanation>(path);
-      print(terminal, options.output, { data, table: () => explanationText(data, terminal.colour) });
-      finish(data.state === 'Programmed' ? FINE : PROBLEM);
+      printResult(terminal, options.output, { data, table: () => explanationText(data, terminal.colour) });
+      finish(data.state === 'Programmed' ? EXIT_OK : EXIT_PROBLEM);
     });
 }

@@ -1,13 +1,13 @@
 import type { FleetProblem } from '@weir/console';
 import type { ProxyView, ServiceView } from '@weir/model';
 import { Argument, type Command } from 'commander';
-import type { Items, TenantItem } from '../client/answers.ts';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import type { ItemList, TenantItem } from '../client/answers.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import type { CommandContext } from '../command-context.ts';
-import { FINE, PROBLEM } from '../exit-code.ts';
+import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
 import { bytesText, countText } from '../output/amounts.ts';
-import { type Paint, paintFor, stateText } from '../output/colour.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { type Colourize, colourizeFor, stateText } from '../output/colour.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { problemsText } from '../output/problem-text.ts';
 import { type Column, tableText } from '../output/table.ts';
 
@@ -28,11 +28,11 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (kind: Kind, options: ServerOption & { output: Format }) => {
-      const data = await clientFor(terminal, options).get<Items<unknown>>(`/api/v1/${kind}`);
-      const text = (): string => textFor(kind, data.items, paintFor(terminal.colour));
-      print(terminal, options.output, { data, table: text });
-      if (kind === 'problems') finish(hasError(data.items as readonly FleetProblem[]) ? PROBLEM : FINE);
+    .action(async (kind: Kind, options: ServerOptions & { output: OutputFormat }) => {
+      const data = await clientFor(terminal, options).get<ItemList<unknown>>(`/api/v1/${kind}`);
+      const text = (): string => textFor(kind, data.items, colourizeFor(terminal.colour));
+      printResult(terminal, options.output, { data, table: text });
+      if (kind === 'problems') finish(hasError(data.items as readonly FleetProblem[]) ? EXIT_PROBLEM : EXIT_OK);
     });
 }
 
@@ -40,7 +40,7 @@ function hasError(problems: readonly FleetProblem[]): boolean {
   return problems.some((problem) => problem.severity === 'error');
 }
 
-function textFor(kind: Kind, items: readonly unknown[], paint: Paint): string {
+function textFor(kind: Kind, items: readonly unknown[], paint: Colourize): string {
   switch (kind) {
     case 'tenants':
       return tableText(TENANT_COLUMNS(paint), items as readonly TenantItem[]);
@@ -53,12 +53,12 @@ function textFor(kind: Kind, items: readonly unknown[], paint: Paint): string {
   }
 }
 
-const TENANT_COLUMNS = (paint: Paint): readonly Column<TenantItem>[] => [
+const TENANT_COLUMNS = (paint: Colourize): readonly Column<TenantItem>[] => [
   { title: 'TENANT', value: (tenant) => tenant.name },
   { title: 'STATE', value: (tenant) => (tenant.suspension === null ? '-' : stateText(paint, 'Suspended')) },
   { title: 'POLICY', value: (tenant) => tenant.policy ?? '-' },
-  { title: 'SERVICES', value: ({ used, limits }) => ofLimit(used.services, limits.services), align: 'right' },
-  { title: 'PORTS', value: ({ used, limits }) => ofLimit(used.ports, limits.ports), align: 'right' },
+  { title: 'SERVICES', value: ({ used, limits }) => usedOfLimit(used.services, limits.services), align: 'right' },
+  { title: 'PORTS', value: ({ used, limits }) => usedOfLimit(used.ports, limits.ports), align: 'right' },
   { title: 'REFUSED', value: ({ services }) => String(services.Refused), align: 'right' },
   {
     title: 'THIS MONTH',
@@ -71,7 +71,7 @@ const TENANT_COLUMNS = (paint: Paint): readonly Column<TenantItem>[] => [
   { title: 'NAMESPACES', value: (tenant) => tenant.namespaces.join(',') || '-' },
 ];
 
-const SERVICE_COLUMNS = (paint: Paint): readonly Column<ServiceView>[] => [
+const SERVICE_COLUMNS = (paint: Colourize): readonly Column<ServiceView>[] => [
   { title: 'NAMESPACE', value: (service) => service.namespace },
   { title: 'NAME', value: (service) => service.name },
   { title: 'TENANT', value: (service) => service.tenant ?? '-' },
@@ -82,7 +82,7 @@ const SERVICE_COLUMNS = (paint: Paint): readonly Column<ServiceView>[] => [
   { title: 'REASON', value: reasonText },
 ];
 
-const PROXY_COLUMNS = (paint: Paint): readonly Column<ProxyView>[] => [
+const PROXY_COLUMNS = (paint: Colourize): readonly Column<ProxyView>[] => [
   { title: 'NODE', value: (proxy) => proxy.node },
   { title: 'LIFE', value: (proxy) => (proxy.life === null ? '-' : String(proxy.life)), align: 'right' },
   { title: 'STATE', value: (proxy) => stateText(paint, proxy.state) },
@@ -114,6 +114,6 @@ function reasonText({ state, reason, message, conditions }: ServiceView): string
   return others.map((condition) => `${condition.reason}: ${condition.message}`).join('; ') || '-';
 }
 
-function ofLimit(used: number, limit: number | undefined): string {
+function usedOfLimit(used: number, limit: number | undefined): string {
   return limit === undefined ? String(used) : `${used}/${limit}`;
 }

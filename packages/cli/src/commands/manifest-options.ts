@@ -1,52 +1,52 @@
 import { isIP } from 'node:net';
-import type { GivenNode } from '@weir/controller';
-import { PORT_RANGE_ALLOWED, type PortRange, parsePortRange, parseSharedPort, SHARED_PORT_ALLOWED } from '@weir/model';
+import type { CommandLineNode } from '@weir/controller';
+import { PORT_RANGE_FORMAT, type PortRange, parsePortRange, parseSharedPort, SHARED_PORT_FORMAT } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { FleetOptions } from '../standalone/directory-settings.ts';
 
 /** `-f`, `--node`, `--classless` and the lists of ports: the same for `translate`, which tries, and `standalone`, which does. */
 export interface ManifestOptions extends Partial<FleetOptions> {
   readonly filename: readonly string[];
-  readonly node?: readonly GivenNode[];
+  readonly node?: readonly CommandLineNode[];
 }
 
 export function addManifestOptions(command: Command): Command {
   return command
     .addOption(
       new Option('-f, --filename <path>', 'directory or file of manifests (repeatable)')
-        .argParser(collect)
+        .argParser(appendPath)
         .makeOptionMandatory(),
     )
     .addOption(
       new Option(
         '--node <name=address>',
         'a node of the fleet (repeatable; default: the Nodes of the manifests, else local=127.0.0.1)',
-      ).argParser(collectNodes),
+      ).argParser(appendNode),
     )
     .option('--classless', 'take Services that name no loadBalancerClass, too')
     .addOption(
       new Option(
         '--shared-ports <ports>',
         'TCP ports that Services share by their host names, such as 443,8443 (default: none)',
-      ).argParser(sharedPortsOf),
+      ).argParser(parseSharedPorts),
     )
     .addOption(
       new Option(
         '--reserved-ports <ports>',
         'ports that no Service may have, beside those of Kubernetes and Weir, such as 9100,4000-4010 (default: none)',
-      ).argParser(reservedPortsOf),
+      ).argParser(parseReservedPorts),
     );
 }
 
-function sharedPortsOf(value: string): readonly number[] {
-  return [...new Set(itemsOf(value, parseSharedPort, SHARED_PORT_ALLOWED))];
+function parseSharedPorts(value: string): readonly number[] {
+  return [...new Set(parseList(value, parseSharedPort, SHARED_PORT_FORMAT))];
 }
 
-function reservedPortsOf(value: string): readonly PortRange[] {
-  return itemsOf(value, parsePortRange, PORT_RANGE_ALLOWED);
+function parseReservedPorts(value: string): readonly PortRange[] {
+  return parseList(value, parsePortRange, PORT_RANGE_FORMAT);
 }
 
-function itemsOf<T>(value: string, parse: (text: string) => T | undefined, allowed: string): readonly T[] {
+function parseList<T>(value: string, parse: (text: string) => T | undefined, allowed: string): readonly T[] {
   const items = value.split(',').map((text) => parse(text.trim()));
   if (!items.every((item) => item !== undefined)) {
     throw new InvalidArgumentError(`Use a comma-separated list; each item: ${allowed}.`);
@@ -54,17 +54,17 @@ function itemsOf<T>(value: string, parse: (text: string) => T | undefined, allow
   return items;
 }
 
-function collect(value: string, before: readonly string[] = []): readonly string[] {
+function appendPath(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
-const NODE_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+const NODE_NAME_PATTERN = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-function collectNodes(value: string, before: readonly GivenNode[] = []): readonly GivenNode[] {
+function appendNode(value: string, before: readonly CommandLineNode[] = []): readonly CommandLineNode[] {
   const at = value.indexOf('=');
   const name = value.slice(0, at);
   const address = value.slice(at + 1);
-  if (at < 1 || !NODE_NAME.test(name) || isIP(address) === 0) {
+  if (at < 1 || !NODE_NAME_PATTERN.test(name) || isIP(address) === 0) {
     throw new InvalidArgumentError('Use NAME=ADDRESS, such as edge-1=192.0.2.10.');
   }
   if (before.some((node) => node.name === name)) throw new InvalidArgumentError(`Node "${name}" is given twice.`);

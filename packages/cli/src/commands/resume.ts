@@ -1,14 +1,14 @@
 import type { SuspensionItem } from '@weir/console';
 import type { Command } from 'commander';
-import type { Items } from '../client/answers.ts';
+import type { ItemList } from '../client/answers.ts';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import { isSameTarget, parseTarget, targetText } from '../client/target.ts';
 import type { CommandContext } from '../command-context.ts';
-import { type ExitCode, FINE, PROBLEM } from '../exit-code.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../exit-code.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 
-const EXAMPLES = `
+const RESUME_EXAMPLES = `
 Examples:
   weir resume uploader
   weir resume shop/web
@@ -22,34 +22,34 @@ export function addResume(program: Command, { terminal, finish }: CommandContext
     .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
     .addOption(outputOption())
     .addOption(serverOption())
-    .addHelpText('after', EXAMPLES)
-    .action(async (text: string, options: ServerOption & { output: Format }) => {
+    .addHelpText('after', RESUME_EXAMPLES)
+    .action(async (text: string, options: ServerOptions & { output: OutputFormat }) => {
       const target = parseTarget(text);
       const client = clientFor(terminal, options);
-      const { items } = await client.get<Items<SuspensionItem>>('/api/v1/suspensions');
+      const { items } = await client.get<ItemList<SuspensionItem>>('/api/v1/suspensions');
       const own = items.filter((item) => isSameTarget(target, { ...item.target }));
       if (own.length === 0) {
         terminal.err(`weir: ${targetText(target)} has no Suspension\n`);
-        return finish(PROBLEM);
+        return finish(EXIT_PROBLEM);
       }
-      const { lifted, refusals } = await liftAll(client, own);
+      const { lifted, refusals } = await resumeAll(client, own);
       for (const refusal of refusals) terminal.err(`weir: ${refusal}\n`);
       const line = lifted.length === 0 ? '' : `${targetText(target)} is no longer suspended\n`;
-      print(terminal, options.output, {
+      printResult(terminal, options.output, {
         data: { items: lifted },
         table: () => (refusals.length === 0 ? line : ''),
       });
-      finish(codeFor(refusals));
+      finish(exitCodeFor(refusals));
     });
 }
 
-interface Lifted {
+interface ResumeResult {
   readonly lifted: readonly SuspensionItem[];
   readonly refusals: readonly string[];
 }
 
 /** All that can be lifted, also when one of them cannot. */
-async function liftAll(client: ConsoleClient, items: readonly SuspensionItem[]): Promise<Lifted> {
+async function resumeAll(client: ConsoleClient, items: readonly SuspensionItem[]): Promise<ResumeResult> {
   const lifted: SuspensionItem[] = [];
   const refusals: string[] = [];
   for (const item of items) {
@@ -63,6 +63,6 @@ async function liftAll(client: ConsoleClient, items: readonly SuspensionItem[]):
   return { lifted, refusals };
 }
 
-function codeFor(refusals: readonly string[]): ExitCode {
-  return refusals.length === 0 ? FINE : PROBLEM;
+function exitCodeFor(refusals: readonly string[]): ExitCode {
+  return refusals.length === 0 ? EXIT_OK : EXIT_PROBLEM;
 }

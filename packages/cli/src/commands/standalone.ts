@@ -10,10 +10,10 @@ import {
 } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
-import { FINE } from '../exit-code.ts';
-import { paintFor } from '../output/colour.ts';
-import { goneText, problemText } from '../output/problem-text.ts';
-import { aborted } from '../standalone/aborted.ts';
+import { EXIT_OK } from '../exit-code.ts';
+import { colourizeFor } from '../output/colour.ts';
+import { problemText, resolvedProblemText } from '../output/problem-text.ts';
+import { untilAborted } from '../standalone/aborted.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
@@ -32,7 +32,7 @@ A directory may hold EndpointSlices with loopback addresses. Files are watched: 
 When everything listens, a line "ready" with the console's URL stands on stderr. SIGTERM and SIGINT end it in
 good order; a second one at once.`;
 
-interface Options extends ManifestOptions {
+interface StandaloneCommandOptions extends ManifestOptions {
   readonly console: HostPort | 'off';
   readonly workers?: number;
   readonly state?: string;
@@ -46,7 +46,7 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
     .description('controller, proxies and console in one process, without cluster or Redis')
     .addOption(
       new Option('--console <host:port>', 'where the console listens, or off')
-        .argParser(parseConsole)
+        .argParser(parseConsoleAddress)
         .default({ host: '127.0.0.1', port: 8686 }, '127.0.0.1:8686'),
     )
     .addOption(
@@ -61,22 +61,22 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
       new Option(
         '--trust-proxy-protocol <cidr>',
         'load balancers in front: what connects from there must begin with a PROXY header (repeatable)',
-      ).argParser(collectCidrs),
+      ).argParser(appendCidr),
     )
     .option(
       '--kubeconfig <file>',
       'an API server: EndpointSlices that it has for the Services of the manifests replace theirs (default: none)',
     )
     .addHelpText('after', EXAMPLES)
-    .action(async (options: Options) => {
-      await serve(options, terminal);
-      finish(FINE);
+    .action(async (options: StandaloneCommandOptions) => {
+      await runUntilStopped(options, terminal);
+      finish(EXIT_OK);
     });
 }
 
 /** Until somebody asks for the end. */
-async function serve(options: Options, terminal: Terminal): Promise<void> {
-  const paint = paintFor(terminal.colour);
+async function runUntilStopped(options: StandaloneCommandOptions, terminal: Terminal): Promise<void> {
+  const paint = colourizeFor(terminal.colour);
   // Loaded here: commands that only ask a console need none of it, and begin at once.
   const { redisAccessFrom } = await import('@weir/store');
   const { startStandalone } = await import('../standalone/start-standalone.ts');
@@ -86,15 +86,15 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
     fleetSecret: terminal.env.WEIR_FLEET_SECRET,
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,
-    onProblems({ come, gone }) {
-      for (const problem of gone) terminal.err(`${goneText(problem, paint)}\n`);
-      for (const problem of come) terminal.err(`${problemText(problem, paint)}\n`);
+    onProblemChanges({ appeared, resolved }) {
+      for (const problem of resolved) terminal.err(`${resolvedProblemText(problem, paint)}\n`);
+      for (const problem of appeared) terminal.err(`${problemText(problem, paint)}\n`);
     },
-    onAdvice: (advice) => terminal.err(`${paint('yellow', 'warning')}: ${advice}\n`),
+    onWarning: (advice) => terminal.err(`${paint('yellow', 'warning')}: ${advice}\n`),
   });
   try {
     terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);
-    await Promise.race([running.failed, running.drained, aborted(terminal.signal)]);
+    await Promise.race([running.failed, running.drained, untilAborted(terminal.signal)]);
   } finally {
     await running.close();
   }
@@ -109,7 +109,7 @@ function logLevelFrom({ WEIR_LOG_LEVEL }: Terminal['env']): LogLevel {
   return level;
 }
 
-function parseConsole(text: string): HostPort | 'off' {
+function parseConsoleAddress(text: string): HostPort | 'off' {
   if (text === 'off') return 'off';
   const place = parseHostPort(text);
   if (place === undefined) {
@@ -121,16 +121,15 @@ function parseConsole(text: string): HostPort | 'off' {
 }
 
 /** More threads than this only wait for each other. */
-const MOST_WORKERS = 128;
+const MAX_WORKERS = 128;
 
 function parseWorkers(text: string): number {
   const workers = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (workers < 1 || workers > MOST_WORKERS)
-    throw new InvalidArgumentError(`Use an integer from 1 to ${MOST_WORKERS}.`);
+  if (workers < 1 || workers > MAX_WORKERS) throw new InvalidArgumentError(`Use an integer from 1 to ${MAX_WORKERS}.`);
   return workers;
 }
 
-function collectCidrs(value: string, before: readonly string[] = []): readonly string[] {
+function appendCidr(value: string, before: readonly string[] = []): readonly string[] {
   const cidr = parseCidr(value);
   if (cidr === undefined) throw new InvalidArgumentError('Use a network such as 192.0.2.0/24 or 2001:db8::/32.');
   return [...before, cidr.text];

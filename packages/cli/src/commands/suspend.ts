@@ -1,12 +1,12 @@
 import type { SuspensionItem } from '@weir/console';
 import { parseDuration } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import { parseTarget, targetText } from '../client/target.ts';
 import type { CommandContext } from '../command-context.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 
-const EXAMPLES = `
+const SUSPEND_EXAMPLES = `
 Examples:
   weir suspend uploader --message "You fill the link; call the platform team."
   weir suspend shop/web --message "Under attack" --for 10m
@@ -16,11 +16,11 @@ New connections are refused and open ones reset, on every proxy. Nobody else is 
 By asking again you change message and end of what is yours. What somebody else
 made, or what lasts longer, stays unless you --replace it.`;
 
-interface SuspendOptions extends ServerOption {
+interface SuspendOptions extends ServerOptions {
   readonly message: string;
   readonly for?: number;
   readonly replace?: true;
-  readonly output: Format;
+  readonly output: OutputFormat;
 }
 
 export function addSuspend(program: Command, { terminal }: CommandContext): void {
@@ -29,11 +29,15 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
     .description('cut off a tenant or a Service at once')
     .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
     .requiredOption('--message <text>', 'what the tenant will read')
-    .addOption(new Option('--for <duration>', 'how long, such as 10m (default: until resumed)').argParser(parseFor))
+    .addOption(
+      new Option('--for <duration>', 'how long, such as 10m (default: until resumed)').argParser(
+        parseSuspensionDuration,
+      ),
+    )
     .option('--replace', 'also in place of one that somebody else made, or that lasts longer')
     .addOption(outputOption())
     .addOption(serverOption())
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', SUSPEND_EXAMPLES)
     .action(async (text: string, options: SuspendOptions) => {
       const target = parseTarget(text);
       const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
@@ -42,11 +46,11 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
       const data = await clientFor(terminal, options).post<SuspensionItem>(path, body);
       const end = data.until === null ? 'until resumed' : `until ${data.until}`;
       const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` lifts it\n`;
-      print(terminal, options.output, { data, table: () => line });
+      printResult(terminal, options.output, { data, table: () => line });
     });
 }
 
-function parseFor(text: string): number {
+function parseSuspensionDuration(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Use a duration such as 30s, 10m or 2h.');
   return ms;

@@ -2,10 +2,10 @@ import type { LiveFrame } from '@weir/console';
 import { type Command, Option } from 'commander';
 import { ConsoleError } from '../client/console-client.ts';
 import { liveFrames } from '../client/live.ts';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import type { CommandContext } from '../command-context.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
-import { SORTS, type Sort, sortedFrame, topText } from '../output/top-text.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/top-text.ts';
 
 const EXAMPLES = `
 Examples:
@@ -13,11 +13,11 @@ Examples:
   weir top --tenant shop --sort in
   weir top --once -o json                one frame, for scripts`;
 
-interface TopOptions extends ServerOption {
+interface TopOptions extends ServerOptions {
   readonly tenant?: string;
-  readonly sort: Sort;
+  readonly sort: SortColumn;
   readonly once: boolean;
-  readonly output: Format;
+  readonly output: OutputFormat;
 }
 
 /** Cursor home and erase what is below: the frame is drawn over the one before, without flicker. */
@@ -29,7 +29,7 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
     .command('top')
     .description('live bandwidth, connections and requests, per tenant and Service')
     .option('--tenant <name>', 'only this tenant')
-    .addOption(new Option('--sort <column>', 'what comes first').choices(SORTS).default('out'))
+    .addOption(new Option('--sort <column>', 'what comes first').choices(SORT_COLUMNS).default('out'))
     .option('--once', 'one frame, then end (also when this is no terminal)', false)
     .addOption(outputOption())
     .addOption(serverOption())
@@ -46,7 +46,7 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
           );
         }
         const text = (): string => topText(shown, terminal.colour);
-        if (!live) return print(terminal, options.output, { data: shown, table: text });
+        if (!live) return printResult(terminal, options.output, { data: shown, table: text });
         terminal.out(REDRAW + cut(text()));
       }
     });

@@ -1,11 +1,11 @@
-import { NOTHING_HELD, type Problem, tableToJson, translate, validityFor } from '@weir/model';
+import { certificateValidityFor, NO_ALLOCATIONS, type Problem, tableToJson, translate } from '@weir/model';
 import { systemClock } from '@weir/runtime';
 import type { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
-import { FINE, PROBLEM } from '../exit-code.ts';
+import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
 import { type DryRun, dryRunText } from '../output/dry-run.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
-import { directorySettings, fleetOptionsOf } from '../standalone/directory-settings.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { fleetSettingsFor, resolveFleetOptions } from '../standalone/directory-settings.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
 const EXAMPLES = `
@@ -21,31 +21,31 @@ export function addTranslate(program: Command, { terminal, finish }: CommandCont
     .description('dry run: the routing table that manifests become, and every problem')
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (options: ManifestOptions & { output: Format }) => {
+    .action(async (options: ManifestOptions & { output: OutputFormat }) => {
       const run = await dryRun(options);
-      print(terminal, options.output, { data: run, table: () => dryRunText(run, terminal.colour) });
-      finish(isRefused(run.problems) ? PROBLEM : FINE);
+      printResult(terminal, options.output, { data: run, table: () => dryRunText(run, terminal.colour) });
+      finish(hasError(run.problems) ? EXIT_PROBLEM : EXIT_OK);
     });
 }
 
 async function dryRun(options: ManifestOptions): Promise<DryRun> {
   const { filename, node = [] } = options;
-  const fleet = fleetOptionsOf(options);
+  const fleet = resolveFleetOptions(options);
   const { openDirectorySource } = await import('@weir/controller');
   const { randomSecret } = await import('../standalone/fleet-secret.ts');
   const once = { clock: systemClock, watched: false, fleetSecret: randomSecret() };
   const source = await openDirectorySource({ paths: filename, nodes: node, ...once });
   try {
     const snapshot = source.snapshot();
-    const settings = directorySettings(snapshot.nodes, { ...fleet, secretAccess: { kind: 'cluster' } });
-    const { validity } = validityFor(snapshot.secrets ?? [], systemClock.now());
-    const { table, statuses, problems } = translate({ ...snapshot, settings, validity }, NOTHING_HELD);
-    return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignored()) };
+    const settings = fleetSettingsFor(snapshot.nodes, { ...fleet, secretAccess: { kind: 'cluster' } });
+    const { validity } = certificateValidityFor(snapshot.secrets ?? [], systemClock.now());
+    const { table, statuses, problems } = translate({ ...snapshot, settings, validity }, NO_ALLOCATIONS);
+    return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignoredKinds()) };
   } finally {
     await source.close();
   }
 }
 
-function isRefused(problems: readonly Problem[]): boolean {
+function hasError(problems: readonly Problem[]): boolean {
   return problems.some((problem) => problem.severity === 'error');
 }

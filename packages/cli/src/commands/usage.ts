@@ -1,10 +1,10 @@
 import type { UsageItem } from '@weir/console';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Items } from '../client/answers.ts';
-import { clientFor, type ServerOption, serverOption } from '../client/server-option.ts';
+import type { ItemList } from '../client/answers.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
 import type { CommandContext } from '../command-context.ts';
-import { bytesText, countText, shareText } from '../output/amounts.ts';
-import { type Format, outputOption, print } from '../output/format.ts';
+import { bytesText, countText, percentText } from '../output/amounts.ts';
+import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { tableText } from '../output/table.ts';
 
 const EXAMPLES = `
@@ -15,9 +15,9 @@ Examples:
 
 in = received = what clients sent; out = sent = what clients got.`;
 
-interface UsageOptions extends ServerOption {
+interface UsageOptions extends ServerOptions {
   readonly month?: string;
-  readonly output: Format;
+  readonly output: OutputFormat;
 }
 
 export function addUsage(program: Command, { terminal }: CommandContext): void {
@@ -31,8 +31,8 @@ export function addUsage(program: Command, { terminal }: CommandContext): void {
     .addHelpText('after', EXAMPLES)
     .action(async (tenant: string | undefined, options: UsageOptions) => {
       const client = clientFor(terminal, options);
-      const data = await client.get<Items<UsageItem>>('/api/v1/usage', { tenant, month: options.month });
-      print(terminal, options.output, { data, table: () => usageText(data.items) });
+      const data = await client.get<ItemList<UsageItem>>('/api/v1/usage', { tenant, month: options.month });
+      printResult(terminal, options.output, { data, table: () => usageText(data.items) });
     });
 }
 
@@ -41,14 +41,14 @@ function parseMonth(text: string): string {
   return text;
 }
 
-interface Line {
+interface UsageLine {
   readonly name: string;
   readonly item: Omit<UsageItem, 'tenant' | 'month' | 'services' | 'trafficPerMonth'>;
   readonly limit: number | null;
 }
 
 function usageText(items: readonly UsageItem[]): string {
-  const lines = items.flatMap((item): Line[] => [
+  const lines = items.flatMap((item): UsageLine[] => [
     { name: item.tenant, item, limit: item.trafficPerMonth },
     ...item.services.map((service) => ({
       name: `  ${service.namespace}/${service.name}`,
@@ -56,7 +56,7 @@ function usageText(items: readonly UsageItem[]): string {
       limit: null,
     })),
   ]);
-  return tableText<Line>(
+  return tableText<UsageLine>(
     [
       { title: 'TENANT / SERVICE', value: (line) => line.name },
       { title: 'IN', value: ({ item }) => bytesText(item.receivedBytes), align: 'right' },
@@ -70,7 +70,7 @@ function usageText(items: readonly UsageItem[]): string {
   );
 }
 
-function limitText({ item, limit }: Line): string {
+function limitText({ item, limit }: UsageLine): string {
   if (limit === null) return '-';
-  return `${bytesText(limit)} (${shareText(item.receivedBytes + item.sentBytes, limit)})`;
+  return `${bytesText(limit)} (${percentText(item.receivedBytes + item.sentBytes, limit)})`;
 }

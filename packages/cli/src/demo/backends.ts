@@ -7,11 +7,11 @@ import { addressIn, type DemoNetwork } from './demo-network.ts';
 
 export interface Backends {
   /** Bytes that the intake of the uploader took so far. */
-  takenIn(): number;
+  receivedUploadBytes(): number;
   close(): Promise<void>;
 }
 
-interface Place {
+interface BackendServer {
   readonly server: Server;
   readonly host: string;
   readonly port: number;
@@ -23,12 +23,16 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
   const count = (bytes: number): void => {
     taken += bytes;
   };
-  const at = (last: number, port: number, server: Server): Place => ({ server, host: addressIn(network, last), port });
+  const at = (last: number, port: number, server: Server): BackendServer => ({
+    server,
+    host: addressIn(network, last),
+    port,
+  });
   const places = [
-    at(41, 18_081, shop()),
-    at(42, 18_081, shop()),
-    at(43, 17_778, game()),
-    at(44, 19_001, intake(count)),
+    at(41, 18_081, shopServer()),
+    at(42, 18_081, shopServer()),
+    at(43, 17_778, gameServer()),
+    at(44, 19_001, uploadServer(count)),
   ];
   const sockets = new Set<Socket>();
   const close = async (): Promise<void> => {
@@ -47,10 +51,10 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
     await close();
     throw error;
   }
-  return { takenIn: () => taken, close };
+  return { receivedUploadBytes: () => taken, close };
 }
 
-async function listen({ server, host, port }: Place): Promise<void> {
+async function listen({ server, host, port }: BackendServer): Promise<void> {
   try {
     server.listen({ host, port });
     await once(server, 'listening');
@@ -64,7 +68,7 @@ async function listen({ server, host, port }: Place): Promise<void> {
 /** Pages of the shop are of this size. */
 export const PAGE_BYTES = 30_000;
 
-function shop(): Server {
+function shopServer(): Server {
   const page = Buffer.alloc(PAGE_BYTES, 'fresh fish, today from the weir\n');
   return createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain', 'content-length': page.length, connection: 'close' });
@@ -73,7 +77,7 @@ function shop(): Server {
 }
 
 /** Every move comes back to the player. */
-function game(): Server {
+function gameServer(): Server {
   return createServer((socket) => {
     socket.setNoDelay(true);
     socket.on('error', () => socket.destroy());
@@ -82,7 +86,7 @@ function game(): Server {
 }
 
 /** Takes everything and says nothing. */
-function intake(onBytes: (bytes: number) => void): Server {
+function uploadServer(onBytes: (bytes: number) => void): Server {
   return createServer((socket) => {
     socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => onBytes(chunk.length));

@@ -5,7 +5,7 @@ import type { Traffic } from './traffic.ts';
 import { startUploadTraffic, type UploadTraffic } from './upload-traffic.ts';
 
 /** The clients of all tenants. */
-export interface Clients {
+export interface DemoClients {
   readonly shop: Traffic;
   readonly game: Traffic;
   readonly uploader: UploadTraffic;
@@ -13,7 +13,7 @@ export interface Clients {
 }
 
 /** They go to the addresses that the Services were given, as DNS would send them. */
-export function startClients(services: readonly ServiceView[]): Clients {
+export function startDemoClients(services: readonly ServiceView[]): DemoClients {
   const targetOf = (namespace: string, port: number) => {
     const service = services.find((each) => each.namespace === namespace && each.addresses.length > 0);
     return { addresses: service?.addresses ?? [], port };

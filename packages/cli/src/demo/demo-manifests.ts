@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type DemoNetwork, movedTo } from './demo-network.ts';
+import { type DemoNetwork, rewriteAddresses } from './demo-network.ts';
 
-const MANIFESTS = fileURLToPath(
+const MANIFEST_DIRECTORY = fileURLToPath(
   new URL(import.meta.url.includes('/dist/') ? '../../../demo/' : '../../demo/', import.meta.url),
 );
 
@@ -14,12 +14,12 @@ export interface DemoManifests {
 }
 
 /** A copy that whoever watches may edit; it goes away with the demo. */
-export async function copyManifests(network: DemoNetwork): Promise<DemoManifests> {
+export async function copyDemoManifests(network: DemoNetwork): Promise<DemoManifests> {
   const directory = await mkdtemp(join(tmpdir(), 'weir-demo-'));
-  for (const name of await readdir(MANIFESTS)) {
+  for (const name of await readdir(MANIFEST_DIRECTORY)) {
     if (!name.endsWith('.yaml')) continue;
-    const manifest = await readFile(join(MANIFESTS, name), 'utf8');
-    await writeFile(join(directory, name), movedTo(network, manifest));
+    const manifest = await readFile(join(MANIFEST_DIRECTORY, name), 'utf8');
+    await writeFile(join(directory, name), rewriteAddresses(network, manifest));
   }
   return { directory, close: () => rm(directory, { recursive: true, force: true }) };
 }

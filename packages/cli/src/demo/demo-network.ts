@@ -1,7 +1,7 @@
 import { UsageError } from '@weir/runtime';
 
 /** What the addresses in the manifests begin with. */
-const WRITTEN = '127.0.0.';
+const MANIFEST_ADDRESS_PREFIX = '127.0.0.';
 
 /** Where the demo happens: the first three numbers of a loopback network. */
 export interface DemoNetwork {
@@ -22,6 +22,6 @@ export function addressIn({ prefix }: DemoNetwork, last: number): string {
 }
 
 /** A manifest with its addresses moved to the network. */
-export function movedTo({ prefix }: DemoNetwork, manifest: string): string {
-  return manifest.replaceAll(WRITTEN, prefix);
+export function rewriteAddresses({ prefix }: DemoNetwork, manifest: string): string {
+  return manifest.replaceAll(MANIFEST_ADDRESS_PREFIX, prefix);
 }

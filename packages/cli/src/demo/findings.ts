@@ -1,26 +1,26 @@
-import { type Paint, paintFor } from '../output/colour.ts';
+import { type Colourize, colourizeFor } from '../output/colour.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Tells the story of the demo, and keeps what was not as it said. */
-export class Findings {
+export class DemoReport {
   readonly #terminal: Terminal;
-  readonly #paint: Paint;
-  readonly #wrong: string[] = [];
+  readonly #paint: Colourize;
+  readonly #failures: string[] = [];
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
-    this.#paint = paintFor(terminal.colour);
+    this.#paint = colourizeFor(terminal.colour);
   }
 
-  get wrong(): readonly string[] {
-    return this.#wrong;
+  get failures(): readonly string[] {
+    return this.#failures;
   }
 
   title(text: string): void {
     this.#terminal.out(`\n${this.#paint('bold', text)}\n`);
   }
 
-  tell(text: string): void {
+  info(text: string): void {
     this.#terminal.out(`${text.replace(/^/gm, '  ')}\n`);
   }
 
@@ -28,6 +28,6 @@ export class Findings {
   check(said: string, isSo: boolean, seen = ''): void {
     const mark = isSo ? this.#paint('green', 'ok ') : this.#paint('red', 'NOT');
     this.#terminal.out(`  ${mark} ${said}${seen === '' ? '' : `: ${seen}`}\n`);
-    if (!isSo) this.#wrong.push(said);
+    if (!isSo) this.#failures.push(said);
   }
 }

@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net';
-import { addressesInTurn, closed, type Traffic, type TrafficTarget } from './traffic.ts';
+import { roundRobin, type Traffic, type TrafficTarget, untilClosed } from './traffic.ts';
 
 const PLAYERS = 6;
-const MOVE_EVERY_MS = 50;
+const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
 /** A move that is not answered by then is a failure, as a player would call it. */
-const PATIENCE_MOVES = 40;
+const MAX_UNANSWERED_MOVES = 40;
 
 /** Players who stay connected from the beginning to the end, move 20 times a second, and get every move back. */
 export function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
-  const address = addressesInTurn(addresses);
+  const address = roundRobin(addresses);
   const failures: string[] = [];
   const players = Array.from({ length: PLAYERS }, () => new Player({ host: address(), port }, failures));
   const timer = setInterval(() => {
     for (const player of players) player.move();
-  }, MOVE_EVERY_MS);
+  }, MOVE_INTERVAL_MS);
   return {
     count: () => ({
       sentBytes: players.reduce((sum, player) => sum + player.socket.bytesWritten, 0),
-      gotBytes: players.reduce((sum, player) => sum + player.socket.bytesRead, 0),
+      receivedBytes: players.reduce((sum, player) => sum + player.socket.bytesRead, 0),
       connections: players.length,
       failures,
     }),
@@ -49,7 +49,7 @@ class Player {
     if (this.socket.destroyed) return;
     this.socket.write(MOVE);
     this.#moved += MOVE.length;
-    if (this.#moved - this.socket.bytesRead > PATIENCE_MOVES * MOVE.length)
+    if (this.#moved - this.socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
       this.#fail('a move was not answered in 2 s');
   }
 
@@ -57,7 +57,7 @@ class Player {
   async leave(): Promise<void> {
     this.#isLeaving = true;
     if (this.socket.destroyed) return;
-    const end = closed(this.socket);
+    const end = untilClosed(this.socket);
     this.socket.end();
     await end;
   }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 export interface TrafficCount {
   /** Bytes that the clients sent, and got. */
   readonly sentBytes: number;
-  readonly gotBytes: number;
+  readonly receivedBytes: number;
   readonly connections: number;
   /** What was tried and did not end as it should. */
   readonly failures: readonly string[];
@@ -23,7 +23,7 @@ export interface TrafficTarget {
 }
 
 /** The addresses in turn, as DNS would give them. */
-export function addressesInTurn(addresses: readonly string[]): () => string {
+export function roundRobin(addresses: readonly string[]): () => string {
   let next = 0;
   return () => {
     const address = addresses[next % addresses.length] ?? '';
@@ -33,7 +33,7 @@ export function addressesInTurn(addresses: readonly string[]): () => string {
 }
 
 /** Resolves at the end of a connection, however it ends. */
-export function closed(socket: Socket): Promise<void> {
+export function untilClosed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
   });

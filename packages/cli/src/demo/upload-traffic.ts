@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net';
-import { addressesInTurn, closed, type Traffic, type TrafficTarget } from './traffic.ts';
+import { roundRobin, type Traffic, type TrafficTarget, untilClosed } from './traffic.ts';
 
-const UPLOADS = 4;
+const PARALLEL_UPLOADS = 4;
 /** 4 × 16 KiB every 10 ms: some 50 Mbit/s, far more than the other tenants together, and no strain on the machine. */
 const CHUNK = Buffer.alloc(16_384, 'more ');
-const CHUNK_EVERY_MS = 10;
-const TRY_AGAIN_MS = 100;
+const CHUNK_INTERVAL_MS = 10;
+const UPLOAD_RETRY_DELAY_MS = 100;
 
 export interface UploadTraffic extends Traffic {
   /** Connections open now. */
-  open(): number;
+  openConnections(): number;
   /** Resolves when all that are open now have ended, whoever ended them. */
-  severed(): Promise<void>;
+  allClosed(): Promise<void>;
   /** Attempts that were refused so far. */
-  refused(): number;
+  refusedConnections(): number;
 }
 
 /** Somebody who uploads in a loop and, thrown out, comes back at once. Being cut off is no failure of the demo here. */
 export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
-  const address = addressesInTurn(addresses);
+  const address = roundRobin(addresses);
   const open = new Set<Socket>();
   const retries = new Set<NodeJS.Timeout>();
   let isStopping = false;
@@ -42,33 +42,33 @@ export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTr
       const retry = setTimeout(() => {
         retries.delete(retry);
         upload();
-      }, TRY_AGAIN_MS);
+      }, UPLOAD_RETRY_DELAY_MS);
       retries.add(retry);
     });
     socket.resume();
   };
-  for (let index = 0; index < UPLOADS; index += 1) upload();
+  for (let index = 0; index < PARALLEL_UPLOADS; index += 1) upload();
   const timer = setInterval(() => {
     for (const socket of open) if (!socket.writableNeedDrain && socket.writable) socket.write(CHUNK);
-  }, CHUNK_EVERY_MS);
+  }, CHUNK_INTERVAL_MS);
 
   return {
     count: () => ({
       sentBytes: [...open].reduce((sum, socket) => sum + socket.bytesWritten, sentBefore),
-      gotBytes: 0,
+      receivedBytes: 0,
       connections,
       failures: [],
     }),
-    open: () => open.size,
-    refused: () => refused,
-    async severed() {
-      await Promise.all([...open].map(closed));
+    openConnections: () => open.size,
+    refusedConnections: () => refused,
+    async allClosed() {
+      await Promise.all([...open].map(untilClosed));
     },
     async stop() {
       isStopping = true;
       clearInterval(timer);
       for (const retry of retries) clearTimeout(retry);
-      const ends = [...open].map(closed);
+      const ends = [...open].map(untilClosed);
       for (const socket of open) socket.end();
       await Promise.all(ends);
     },

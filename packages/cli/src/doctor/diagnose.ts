@@ -5,51 +5,52 @@ import * as proxies from './checks/proxies.ts';
 import * as redis from './checks/redis.ts';
 import * as services from './checks/services.ts';
 import type { Facts } from './facts.ts';
-import { CHECK_CODES, type CheckCode, type Finding, type Verdict } from './finding.ts';
+import { CHECK_CODES, type CheckCode, type CheckResult, type Finding } from './finding.ts';
 
 /** Takes what was seen, returns what is to be said of it: one finding of each check, in the order of `CHECK_CODES`. */
 export function diagnose(facts: Facts): readonly Finding[] {
   return CHECK_CODES.map((code) => {
-    const { subject, judge } = CHECKS[code];
-    return { code, subject: subject(facts), ...judge(facts) };
+    const { subject, run } = CHECKS[code];
+    return { code, subject: subject(facts), ...run(facts) };
   });
 }
 
 interface Check {
   subject(facts: Facts): string;
-  judge(facts: Facts): Verdict;
+  run(facts: Facts): CheckResult;
 }
 
-const API_SERVER = ({ server }: Facts): string =>
+const apiServerSubject = ({ server }: Facts): string =>
   server.kind === 'known' ? `API server ${server.value.server}` : 'API server';
-const REDIS = ({ redis: seen }: Facts): string => (seen.kind === 'known' ? `Redis ${seen.value.where}` : 'Redis');
-const NODES = (): string => 'Nodes';
-const SERVICES = (): string => 'Services';
-const PROXIES = (): string => 'Proxies';
+const redisSubject = ({ redis: seen }: Facts): string =>
+  seen.kind === 'known' ? `Redis ${seen.value.where}` : 'Redis';
+const nodesSubject = (): string => 'Nodes';
+const servicesSubject = (): string => 'Services';
+const proxiesSubject = (): string => 'Proxies';
 
 const CHECKS: Readonly<Record<CheckCode, Check>> = {
-  KubernetesVersion: { subject: API_SERVER, judge: cluster.kubernetesVersion },
-  CustomResources: { subject: () => 'weir.dev/v1alpha1', judge: cluster.customResources },
-  ServiceRanges: { subject: () => 'Cluster IPs', judge: cluster.serviceRanges },
-  ControllerLeader: { subject: ({ fleet }) => `Fleet ${fleet}`, judge: cluster.controllerLeader },
-  LoadBalancingNodes: { subject: NODES, judge: nodes.loadBalancingNodes },
-  NodesLeftOut: { subject: NODES, judge: nodes.nodesLeftOut },
-  NodeAddresses: { subject: NODES, judge: nodes.nodeAddresses },
-  NodePools: { subject: NODES, judge: nodes.nodePools },
-  ProxySourceAddresses: { subject: NODES, judge: nodes.proxySourceAddresses },
-  PublishedAddresses: { subject: SERVICES, judge: services.publishedAddresses },
-  NodePorts: { subject: SERVICES, judge: services.nodePorts },
-  EphemeralPorts: { subject: SERVICES, judge: services.ephemeralPorts },
-  UntakenServices: { subject: SERVICES, judge: services.untakenServices },
-  ApiServerClock: { subject: API_SERVER, judge: clocks.apiServerClock },
-  RedisReachable: { subject: REDIS, judge: redis.redisReachable },
-  RedisVersion: { subject: REDIS, judge: redis.redisVersion },
-  RedisEviction: { subject: REDIS, judge: redis.redisEviction },
-  RedisPersistence: { subject: REDIS, judge: redis.redisPersistence },
-  RedisClock: { subject: REDIS, judge: clocks.redisClock },
-  ProxiesAlive: { subject: PROXIES, judge: proxies.proxiesAlive },
-  ProxyVersions: { subject: PROXIES, judge: proxies.proxyVersions },
-  ProxyPorts: { subject: PROXIES, judge: proxies.proxyPorts },
-  ProxyClocks: { subject: PROXIES, judge: clocks.proxyClocks },
-  KernelSettings: { subject: NODES, judge: proxies.kernelSettings },
+  KubernetesVersion: { subject: apiServerSubject, run: cluster.kubernetesVersion },
+  CustomResources: { subject: () => 'weir.dev/v1alpha1', run: cluster.customResources },
+  ServiceRanges: { subject: () => 'Cluster IPs', run: cluster.serviceRanges },
+  ControllerLeader: { subject: ({ fleet }) => `Fleet ${fleet}`, run: cluster.controllerLeader },
+  LoadBalancingNodes: { subject: nodesSubject, run: nodes.loadBalancingNodes },
+  NodesLeftOut: { subject: nodesSubject, run: nodes.nodesLeftOut },
+  NodeAddresses: { subject: nodesSubject, run: nodes.nodeAddresses },
+  NodePools: { subject: nodesSubject, run: nodes.nodePools },
+  ProxySourceAddresses: { subject: nodesSubject, run: nodes.proxySourceAddresses },
+  PublishedAddresses: { subject: servicesSubject, run: services.publishedAddresses },
+  NodePorts: { subject: servicesSubject, run: services.nodePorts },
+  EphemeralPorts: { subject: servicesSubject, run: services.ephemeralPorts },
+  UntakenServices: { subject: servicesSubject, run: services.untakenServices },
+  ApiServerClock: { subject: apiServerSubject, run: clocks.apiServerClock },
+  RedisReachable: { subject: redisSubject, run: redis.redisReachable },
+  RedisVersion: { subject: redisSubject, run: redis.redisVersion },
+  RedisEviction: { subject: redisSubject, run: redis.redisEviction },
+  RedisPersistence: { subject: redisSubject, run: redis.redisPersistence },
+  RedisClock: { subject: redisSubject, run: clocks.redisClock },
+  ProxiesAlive: { subject: proxiesSubject, run: proxies.proxiesAlive },
+  ProxyVersions: { subject: proxiesSubject, run: proxies.proxyVersions },
+  ProxyPorts: { subject: proxiesSubject, run: proxies.proxyPorts },
+  ProxyClocks: { subject: proxiesSubject, run: clocks.proxyClocks },
+  KernelSettings: { subject: nodesSubject, run: proxies.kernelSettings },
 };

@@ -1,23 +1,23 @@
 /** Something that was looked at, or why it could not be. */
-export type Fact<T> = Known<T> | Unknown;
+export type Fact<T> = KnownFact<T> | UnknownFact;
 
-interface Known<T> {
+interface KnownFact<T> {
   readonly kind: 'known';
   readonly value: T;
 }
 
 /** `failed`: it was asked for and did not answer as it should; `not-asked`: nobody said where it is. */
-export interface Unknown {
+export interface UnknownFact {
   readonly kind: 'unknown';
   readonly cause: 'failed' | 'not-asked';
   /** A sentence without its full stop, with what to do. */
-  readonly why: string;
+  readonly message: string;
 }
 
-export function known<T>(value: T): Known<T> {
+export function knownFact<T>(value: T): KnownFact<T> {
   return { kind: 'known', value };
 }
 
-export function unknown(cause: Unknown['cause'], why: string): Unknown {
-  return { kind: 'unknown', cause, why };
+export function unknownFact(cause: UnknownFact['cause'], message: string): UnknownFact {
+  return { kind: 'unknown', cause, message };
 }

@@ -82,5 +82,5 @@ export interface PolicyFact {
 export interface HostFact {
   readonly addresses: readonly string[];
   /** What of its kernel's settings will cost clients something; undefined: it was not looked at. */
-  readonly kernelAdvice: readonly string[] | undefined;
+  readonly kernelWarnings: readonly string[] | undefined;
 }

@@ -1,4 +1,4 @@
-import { type Unknown, unknown } from './fact.ts';
+import { type UnknownFact, unknownFact } from './fact.ts';
 
 /** What one check found; also when all is well. */
 export interface Finding {
@@ -42,25 +42,28 @@ export const CHECK_CODES = [
 export type CheckCode = (typeof CHECK_CODES)[number];
 
 /** The verdict of a check, without what is the same in all of them. */
-export type Verdict = Pick<Finding, 'severity' | 'message'>;
+export type CheckResult = Pick<Finding, 'severity' | 'message'>;
 
-export function ok(message: string): Verdict {
+export function ok(message: string): CheckResult {
   return { severity: 'ok', message };
 }
 
-export function warning(message: string): Verdict {
+export function warning(message: string): CheckResult {
   return { severity: 'warning', message };
 }
 
-export function error(message: string): Verdict {
+export function error(message: string): CheckResult {
   return { severity: 'error', message };
 }
 
 /** What is not known is no error of its own: the check that stands for what does not answer says that. */
-export function unchecked({ why }: Unknown): Verdict {
-  return warning(`not checked: ${why}`);
+export function notChecked({ message }: UnknownFact): CheckResult {
+  return warning(`not checked: ${message}`);
 }
 
 /** That somebody does not answer is told once, by the check that stands for it. */
-export const API_SERVER_UNASKED: Unknown = unknown('failed', 'the API server cannot be asked (KubernetesVersion)');
-export const REDIS_UNASKED: Unknown = unknown('failed', 'Redis cannot be asked (RedisReachable)');
+export const API_SERVER_UNAVAILABLE: UnknownFact = unknownFact(
+  'failed',
+  'the API server cannot be asked (KubernetesVersion)',
+);
+export const REDIS_UNAVAILABLE: UnknownFact = unknownFact('failed', 'Redis cannot be asked (RedisReachable)');

@@ -4,7 +4,7 @@ import type { Facts, ServiceFact } from './facts.ts';
  * Services that Weir takes: those of its class, and those of which it has said something, as it does of Services without class
  * when the controller is classless.
  */
-export function ourServices(
+export function managedServices(
   services: readonly ServiceFact[],
   { loadBalancerClass }: Pick<Facts, 'loadBalancerClass'>,
 ): readonly ServiceFact[] {
@@ -13,6 +13,6 @@ export function ourServices(
   );
 }
 
-export function nameOf({ namespace, name }: ServiceFact): string {
+export function serviceName({ namespace, name }: ServiceFact): string {
   return `${namespace}/${name}`;
 }

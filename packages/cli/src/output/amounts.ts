@@ -20,7 +20,7 @@ export function countText(count: number): string {
 }
 
 /** Part of a limit, `37 %`; a limit of 0 is always used up. */
-export function shareText(used: number, limit: number): string {
+export function percentText(used: number, limit: number): string {
   return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
 }
 

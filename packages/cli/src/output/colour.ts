@@ -3,9 +3,9 @@ import { styleText } from 'node:util';
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'magenta';
 
 /** Colours a text, or leaves it as it is. */
-export type Paint = (style: Style, text: string) => string;
+export type Colourize = (style: Style, text: string) => string;
 
-export function paintFor(colour: boolean): Paint {
+export function colourizeFor(colour: boolean): Colourize {
   return colour ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
 }
 
@@ -20,7 +20,7 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
   Suspended: 'magenta',
 };
 
-export function stateText(paint: Paint, state: string): string {
+export function stateText(paint: Colourize, state: string): string {
   const style = STATE_STYLES[state];
   return style === undefined ? state : paint(style, state);
 }

@@ -1,6 +1,6 @@
 import type { Problem, ServiceStatus, tableToJson } from '@weir/model';
-import { type Paint, paintFor } from './colour.ts';
-import { onOneLine } from './printable.ts';
+import { type Colourize, colourizeFor } from './colour.ts';
+import { toSingleLine } from './printable.ts';
 import { problemsText } from './problem-text.ts';
 import { tableText } from './table.ts';
 
@@ -14,12 +14,12 @@ export interface DryRun {
 }
 
 export function dryRunText(run: DryRun, colour: boolean): string {
-  const paint = paintFor(colour);
+  const paint = colourizeFor(colour);
   const parts = [servicesText(run, paint), problemsText(run.problems, paint), ignoredText(run.ignored)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function servicesText({ table, statuses }: DryRun, paint: Paint): string {
+function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
   if (statuses.length === 0) return '';
   const ready = (uid: string): number =>
     Math.max(0, ...endpointCounts(table.endpoints.filter((chunk) => chunk.service === uid)));
@@ -51,5 +51,5 @@ function endpointCounts(chunks: DryRun['table']['endpoints']): number[] {
 function ignoredText(ignored: DryRun['ignored']): string {
   const kinds = Object.entries(ignored).sort(([a], [b]) => (a < b ? -1 : 1));
   if (kinds.length === 0) return '';
-  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${onOneLine(kind)}`).join(', ')}\n`;
+  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${toSingleLine(kind)}`).join(', ')}\n`;
 }

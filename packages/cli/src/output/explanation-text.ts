@@ -1,19 +1,19 @@
-import { checkName, type HealthCheck, type ServiceLimits, type TlsTermination } from '@weir/model';
+import { type HealthCheck, healthCheckName, type ServiceLimits, type TlsTermination } from '@weir/model';
 import { formatDuration } from '@weir/runtime';
 import type { ServiceExplanation } from '../client/answers.ts';
 import { bitRateText, bytesText, countText } from './amounts.ts';
-import { paintFor, stateText } from './colour.ts';
-import { onOneLine } from './printable.ts';
+import { colourizeFor, stateText } from './colour.ts';
+import { toSingleLine } from './printable.ts';
 import { tableText } from './table.ts';
 
 /** A Service from the verdict down to the figures. */
 export function explanationText(service: ServiceExplanation, colour: boolean): string {
-  const paint = paintFor(colour);
+  const paint = colourizeFor(colour);
   const { namespace, name, tenant, policy, state, message, reason } = service;
   const by = policy === null ? 'the default policy' : `TenantPolicy ${policy}`;
   const lines = [
     `${paint('bold', `Service ${namespace}/${name}`)}: ${stateText(paint, state)} (${reason})`,
-    `  ${onOneLine(message)}`,
+    `  ${toSingleLine(message)}`,
     tenant === null ? '  tenant in dispute' : `  tenant ${tenant}, ${by}`,
     ...section(
       'Cut off by',
@@ -29,14 +29,14 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ...section('Endpoints that do not work', unhealthyLines(service)),
     ...section('Settings', settingLines(service)),
     ...section('Limits of the tenant', limitLines(service)),
-    ...section('Limits of the Service', flowLimitLines(service.settings?.limits ?? {})),
+    ...section('Limits of the Service', perProxyLimitLines(service.settings?.limits ?? {})),
     ...section('Traffic', trafficLines(service)),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${onOneLine(line)}`)];
+  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${toSingleLine(line)}`)];
 }
 
 function suspensionText({ name, message, until, origin }: ServiceExplanation['suspensions'][number]): string {
@@ -67,25 +67,25 @@ function portLines({ ports }: ServiceExplanation): string[] {
 }
 
 /** Of a list that may be thousands long; the whole of it is in `-o json`. */
-const SHOWN = 10;
+const MAX_LISTED_ITEMS = 10;
 
 function endpointLines({ endpointList }: ServiceExplanation): string[] {
   return endpointList.map(({ port, protocol, ready, terminating = [], unready }) => {
     const leaving =
-      terminating.length > 0 ? `; ${terminating.length} in use while terminating${listText(terminating)}` : '';
+      terminating.length > 0 ? `; ${terminating.length} in use while terminating${endpointListText(terminating)}` : '';
     const waiting = unready > 0 ? `; ${unready} not ready` : '';
-    return `${port}/${protocol}: ${ready.length} ready${listText(ready)}${leaving}${waiting}`;
+    return `${port}/${protocol}: ${ready.length} ready${endpointListText(ready)}${leaving}${waiting}`;
   });
 }
 
 /** ` (10.0.0.1:8080)`; nothing of none. */
-function listText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
-  return endpoints.length > 0 ? ` (${listed(endpoints.map(({ address, port }) => `${address}:${port}`))})` : '';
+function endpointListText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
+  return endpoints.length > 0 ? ` (${joinList(endpoints.map(({ address, port }) => `${address}:${port}`))})` : '';
 }
 
-function listed(items: readonly string[]): string {
-  const more = items.length - SHOWN;
-  return more > 0 ? `${items.slice(0, SHOWN).join(', ')} and ${more} more` : items.join(', ');
+function joinList(items: readonly string[]): string {
+  const more = items.length - MAX_LISTED_ITEMS;
+  return more > 0 ? `${items.slice(0, MAX_LISTED_ITEMS).join(', ')} and ${more} more` : items.join(', ');
 }
 
 function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
@@ -93,14 +93,14 @@ function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
     const fate = used ? 'used all the same, as too few others work' : 'not used';
     return `${endpoint.address}:${endpoint.port} for ${port}/${protocol}, seen by ${node}: ${why}; ${fate}`;
   });
-  const more = lines.length - SHOWN;
-  return more > 0 ? [...lines.slice(0, SHOWN), `and ${more} more`] : lines;
+  const more = lines.length - MAX_LISTED_ITEMS;
+  return more > 0 ? [...lines.slice(0, MAX_LISTED_ITEMS), `and ${more} more`] : lines;
 }
 
-function healthText(check: HealthCheck): string[] {
+function healthCheckLines(check: HealthCheck): string[] {
   if (check.kind === 'off') return [];
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold, drainTimeoutMs } = check;
-  const what = check.kind === 'http' ? `${checkName(check)} ${check.path}` : check.kind;
+  const what = check.kind === 'http' ? `${healthCheckName(check)} ${check.path}` : check.kind;
   return [
     `health-check ${what} each ${formatDuration(intervalMs)} for at most ${formatDuration(timeoutMs)}; out after ${unhealthyThreshold} bad, back after ${healthyThreshold} good`,
     ...(drainTimeoutMs === undefined
@@ -118,9 +118,9 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
-    ...healthText(healthCheck),
-    `clients from ${sourceRanges.length === 0 ? 'everywhere' : listed(sourceRanges)}`,
-    ...(hosts.length > 0 ? [`clients that ask for ${listed(hosts)}`] : []),
+    ...healthCheckLines(healthCheck),
+    `clients from ${sourceRanges.length === 0 ? 'everywhere' : joinList(sourceRanges)}`,
+    ...(hosts.length > 0 ? [`clients that ask for ${joinList(hosts)}`] : []),
     ...(tlsPassthrough ? ['TLS is passed on as it comes, by the server name that the client asks for'] : []),
     ...(tls === undefined ? [] : tlsLines(tls)),
     ...(proxyProtocol === null ? [] : [`endpoints are told the client by the PROXY protocol ${proxyProtocol}`]),
@@ -137,7 +137,7 @@ function tlsLines({ secret, ports, clientCaSecret }: TlsTermination): string[] {
   ];
 }
 
-const NOT_KNOWN = 'not known while the store is away';
+const UNKNOWN_WHILE_STORE_AWAY = 'not known while the store is away';
 
 function limitLines({ limits, used }: ServiceExplanation): string[] {
   const of = (limit: number | undefined, text: (amount: number) => string): string =>
@@ -145,15 +145,15 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
   return [
     `services ${used.services}${of(limits.services, countText)}`,
     `ports ${used.ports}${of(limits.ports, countText)}`,
-    `traffic this month ${used.trafficThisMonth === null ? NOT_KNOWN : bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
-    ...flowLimitLines(limits),
+    `traffic this month ${used.trafficThisMonth === null ? UNKNOWN_WHILE_STORE_AWAY : bytesText(used.trafficThisMonth)}${of(limits.trafficPerMonth, bytesText)}`,
+    ...perProxyLimitLines(limits),
   ];
 }
 
-type FlowLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
+type PerProxyLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
 
 /** What holds on each proxy, of a tenant or a Service; what is not limited is not said. */
-function flowLimitLines(limits: FlowLimits): string[] {
+function perProxyLimitLines(limits: PerProxyLimits): string[] {
   const line = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
     limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];
   return [
@@ -168,7 +168,7 @@ function flowLimitLines(limits: FlowLimits): string[] {
 function trafficLines({ month, rate }: ServiceExplanation): string[] {
   const sum =
     month === null
-      ? NOT_KNOWN
+      ? UNKNOWN_WHILE_STORE_AWAY
       : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`;
   return [
     `this month: ${sum}`,

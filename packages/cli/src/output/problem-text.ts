@@ -1,8 +1,8 @@
-import type { Paint } from './colour.ts';
-import { onOneLine } from './printable.ts';
+import type { Colourize } from './colour.ts';
+import { toSingleLine } from './printable.ts';
 
 /** As much of a problem as is printed. */
-export interface PrintedProblem {
+export interface PrintableProblem {
   readonly code: string;
   readonly subject: string;
   readonly severity: 'error' | 'warning';
@@ -11,15 +11,18 @@ export interface PrintedProblem {
 }
 
 /** One line per problem: a message is as long as it must be, so it does not stand in a column. */
-export function problemsText(problems: readonly PrintedProblem[], paint: Paint): string {
+export function problemsText(problems: readonly PrintableProblem[], paint: Colourize): string {
   return problems.map((problem) => `${problemText(problem, paint)}\n`).join('');
 }
 
-export function problemText({ code, subject, severity, message }: PrintedProblem, paint: Paint): string {
+export function problemText({ code, subject, severity, message }: PrintableProblem, paint: Colourize): string {
   const word = paint(severity === 'error' ? 'red' : 'yellow', severity);
-  return `${word}: ${paint('bold', onOneLine(subject))}: ${code}: ${onOneLine(message)}`;
+  return `${word}: ${paint('bold', toSingleLine(subject))}: ${code}: ${toSingleLine(message)}`;
 }
 
-export function goneText({ code, subject }: Pick<PrintedProblem, 'code' | 'subject'>, paint: Paint): string {
-  return `${paint('green', 'gone')}: ${onOneLine(subject)}: ${code}`;
+export function resolvedProblemText(
+  { code, subject }: Pick<PrintableProblem, 'code' | 'subject'>,
+  paint: Colourize,
+): string {
+  return `${paint('green', 'gone')}: ${toSingleLine(subject)}: ${code}`;
 }

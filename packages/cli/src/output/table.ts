@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { onOneLine } from './printable.ts';
+import { toSingleLine } from './printable.ts';
 
 export interface Column<Row> {
   readonly title: string;
@@ -13,7 +13,7 @@ const GAP = '   ';
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [
     columns.map((column) => column.title),
-    ...rows.map((row) => columns.map(({ value }) => onOneLine(value(row)))),
+    ...rows.map((row) => columns.map(({ value }) => toSingleLine(value(row)))),
   ];
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => widthOf(line[index] ?? ''))));
   const lines = cells.map((line) =>

@@ -1,27 +1,27 @@
 import type { LiveFrame, Rate } from '@weir/console';
 import { bitRateText, countText } from './amounts.ts';
-import { paintFor } from './colour.ts';
+import { colourizeFor } from './colour.ts';
 import { tableText } from './table.ts';
 
-export const SORTS = ['out', 'in', 'connections', 'requests', 'name'] as const;
-export type Sort = (typeof SORTS)[number];
+export const SORT_COLUMNS = ['out', 'in', 'connections', 'requests', 'name'] as const;
+export type SortColumn = (typeof SORT_COLUMNS)[number];
 
-const FIGURE: Readonly<Record<Exclude<Sort, 'name'>, keyof Rate>> = {
+const RATE_FIELD_BY_COLUMN: Readonly<Record<Exclude<SortColumn, 'name'>, keyof Rate>> = {
   out: 'outBitsPerSecond',
   in: 'inBitsPerSecond',
   connections: 'newConnectionsPerSecond',
   requests: 'requestsPerSecond',
 };
 
-export interface TopChoice {
+export interface FrameFilter {
   readonly tenant?: string;
-  readonly sort: Sort;
+  readonly sort: SortColumn;
 }
 
 /** The frame of one tenant or of all, in the order that was asked for. */
-export function sortedFrame(frame: LiveFrame, { tenant, sort }: TopChoice): LiveFrame {
+export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
   const byChoice = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
-    (sort === 'name' ? 0 : b[FIGURE[sort]] - a[FIGURE[sort]]) || (a.name < b.name ? -1 : 1);
+    (sort === 'name' ? 0 : b[RATE_FIELD_BY_COLUMN[sort]] - a[RATE_FIELD_BY_COLUMN[sort]]) || (a.name < b.name ? -1 : 1);
   return {
     at: frame.at,
     tenants: frame.tenants.filter(({ name }) => tenant === undefined || name === tenant).sort(byChoice),
@@ -29,20 +29,20 @@ export function sortedFrame(frame: LiveFrame, { tenant, sort }: TopChoice): Live
   };
 }
 
-interface Line {
+interface RateLine {
   readonly name: string;
   readonly rate: Rate;
 }
 
 export function topText({ at, tenants, services }: LiveFrame, colour: boolean): string {
-  const paint = paintFor(colour);
-  const lines = tenants.flatMap((tenant): Line[] => [
+  const paint = colourizeFor(colour);
+  const lines = tenants.flatMap((tenant): RateLine[] => [
     { name: paint('bold', tenant.name), rate: tenant },
     ...services
       .filter((service) => service.tenant === tenant.name)
       .map((service) => ({ name: `  ${service.namespace}/${service.name}`, rate: service })),
   ]);
-  const table = tableText<Line>(
+  const table = tableText<RateLine>(
     [
       { title: 'TENANT / SERVICE', value: (line) => line.name },
       { title: 'IN', value: ({ rate }) => bitRateText(rate.inBitsPerSecond), align: 'right' },

@@ -13,25 +13,25 @@ export interface FleetProxiesOptions {
 export class FleetProxies {
   readonly #options: FleetProxiesOptions;
   readonly #closing = new AbortController();
-  readonly #failing: PromiseWithResolvers<never> = Promise.withResolvers<never>();
+  readonly #failure: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   readonly #proxies = new Map<string, Promise<RunningProxy | undefined>>();
   /** Of nodes that went away: they may drain for long. */
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #stopping = new Set<Promise<void>>();
   readonly #following: Promise<void>;
 
   constructor(options: FleetProxiesOptions) {
     this.#options = options;
-    this.#failing.promise.catch(() => {});
+    this.#failure.promise.catch(() => {});
     this.#following = followTable(options.store.table, {
       signal: this.#closing.signal,
-      onTable: (table) => this.#keep(table),
-      onChanges: (_changes, table) => this.#keep(table),
-    }).catch((error) => this.#failing.reject(error));
+      onTable: (table) => this.#reconcile(table),
+      onChanges: (_changes, table) => this.#reconcile(table),
+    }).catch((error) => this.#failure.reject(error));
   }
 
   /** Rejects when a proxy could not start, or cannot go on. */
   get failed(): Promise<never> {
-    return this.#failing.promise;
+    return this.#failure.promise;
   }
 
   /** Drains all of them at once, and waits for all, also when one fails to close; then it rejects. */
@@ -39,19 +39,19 @@ export class FleetProxies {
     this.#closing.abort();
     await this.#following;
     const closed = await Promise.allSettled([...this.#proxies.keys()].map((name) => this.#stop(name)));
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#stopping);
     for (const each of closed) if (each.status === 'rejected') throw each.reason;
   }
 
-  #keep(table: RoutingTable): void {
+  #reconcile(table: RoutingTable): void {
     const nodes = new Map(entriesOf(table, 'node').map((node) => [node.name, node]));
-    for (const name of this.#proxies.keys()) if (!nodes.has(name)) this.#leave(name);
+    for (const name of this.#proxies.keys()) if (!nodes.has(name)) this.#stopInBackground(name);
     for (const node of nodes.values()) if (!this.#proxies.has(node.name)) this.#start(node);
   }
 
   #start(node: NodeEntry): void {
     const fail = (error: unknown): undefined => {
-      this.#failing.reject(error);
+      this.#failure.reject(error);
     };
     const starting = this.#options.start(node).then((proxy) => {
       proxy.failed.catch(fail);
@@ -61,12 +61,12 @@ export class FleetProxies {
   }
 
   /** That one node does not end well is no reason to end the others. */
-  #leave(node: string): void {
+  #stopInBackground(node: string): void {
     const leaving = this.#stop(node).catch((error) => {
       this.#options.log.error({ err: error, node }, 'the proxy of a node that is gone failed to close');
     });
-    this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
+    this.#stopping.add(leaving);
+    void leaving.then(() => this.#stopping.delete(leaving));
   }
 
   async #stop(name: string): Promise<void> {

@@ -8,7 +8,7 @@ import {
   StoreError,
 } from '@weir/store';
 
-export interface StoreChoice {
+export interface StoreOptions {
   /** A real Redis as the bus. */
   readonly redis?: RedisAccess | undefined;
   /** Where memory survives a restart. */
@@ -20,7 +20,7 @@ export interface StoreChoice {
 export const STANDALONE_FLEET = 'standalone';
 
 /** The bus of this process. What keeps it from beginning is a `UsageError`. */
-export async function openStore({ redis, state, log }: StoreChoice): Promise<Store> {
+export async function openStore({ redis, state, log }: StoreOptions): Promise<Store> {
   const own = log.child({ part: 'store' });
   try {
     if (redis !== undefined) return await openRedis(redis, own);
@@ -35,7 +35,7 @@ export async function openStore({ redis, state, log }: StoreChoice): Promise<Sto
 async function openRedis(access: RedisAccess, log: Logger): Promise<Store> {
   const store = await openRedisStore({ ...access, fleet: STANDALONE_FLEET, log });
   if (store.connection === 'ready') return store;
-  const { problem } = store;
+  const { connectionError } = store;
   await store.close();
-  throw problem ?? new StoreError('AWAY', 'Redis does not answer');
+  throw connectionError ?? new StoreError('AWAY', 'Redis does not answer');
 }

@@ -1,30 +1,36 @@
 // Controller, proxies and console over one store in one process: the same parts as in a cluster, composed here.
 import { pid } from 'node:process';
-import { type ProblemNews, type RunningConsole, startConsole, storeSuspensions, watchProblems } from '@weir/console';
 import {
+  type ProblemChangeSet,
+  type RunningConsole,
+  startConsole,
+  storeSuspensionWriter,
+  watchProblems,
+} from '@weir/console';
+import {
+  type CommandLineNode,
   type Controller,
   type DirectorySource,
-  type GivenNode,
   openDirectorySource,
   type Source,
   startController,
 } from '@weir/controller';
-import { kernelAdvice, trustAdvice } from '@weir/proxy';
+import { kernelWarnings, trustedProxyWarnings } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
-import { aborted } from './aborted.ts';
-import { directorySettings, type FleetOptions, fleetOptionsOf } from './directory-settings.ts';
+import { untilAborted } from './aborted.ts';
+import { type FleetOptions, fleetSettingsFor, resolveFleetOptions } from './directory-settings.ts';
 import { FleetProxies } from './fleet-proxies.ts';
-import { fleetSecretFor } from './fleet-secret.ts';
+import { resolveFleetSecret } from './fleet-secret.ts';
 import { openSource } from './open-source.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { startNodeProxy } from './start-node-proxy.ts';
-import { whenServing } from './when-serving.ts';
+import { waitUntilServing } from './when-serving.ts';
 
 export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
-  readonly node?: readonly GivenNode[];
+  readonly node?: readonly CommandLineNode[];
   readonly console: HostPort | 'off';
   /** Threads of each proxy. */
   readonly workers?: number;
@@ -39,9 +45,9 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly log: Logger;
   /** Aborted while it starts: it gives up. */
   readonly signal: AbortSignal;
-  readonly onProblems: (news: ProblemNews) => void;
+  readonly onProblemChanges: (news: ProblemChangeSet) => void;
   /** What of this host, or of whom it trusts, will cost somebody something; absent: nobody wants to know. */
-  readonly onAdvice?: (advice: string) => void;
+  readonly onWarning?: (advice: string) => void;
 }
 
 export interface RunningStandalone {
@@ -56,7 +62,7 @@ export interface RunningStandalone {
 /** Resolves when everything that the manifests ask for is served, or is a problem that was told. */
 export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
   const draining = Promise.withResolvers<void>();
-  const made = { onDrain: draining.resolve } as Made;
+  const made = { onDrain: draining.resolve } as StartedParts;
   const running = await startParts(partsFor(options, made), options);
   return {
     consoleUrl: made.console?.url,
@@ -67,7 +73,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
 }
 
 /** The parts, each from its start on. */
-interface Made {
+interface StartedParts {
   readonly onDrain: () => void;
   /** Undefined: Secrets are not read. */
   fleetSecret: Secret | undefined;
@@ -80,20 +86,20 @@ interface Made {
   problems: { close(): Promise<void> };
 }
 
-function partsFor(options: StandaloneOptions, made: Made): Part[] {
-  const { filename, node = [], log, onProblems, onAdvice } = options;
-  const fleet = fleetOptionsOf(options);
+function partsFor(options: StandaloneOptions, made: StartedParts): Part[] {
+  const { filename, node = [], log, onProblemChanges, onWarning } = options;
+  const fleet = resolveFleetOptions(options);
   return [
     {
       name: 'source',
       async start() {
         const { fleetSecret: given, redis, state } = options;
-        const { secret: fleetSecret, opensNothingKept } = await fleetSecretFor({ given, redis, state });
+        const { secret: fleetSecret, cannotOpenState } = await resolveFleetSecret({ given, redis, state });
         made.fleetSecret = fleetSecret;
-        if (opensNothingKept) onAdvice?.(KEYS_NOT_OPENED);
+        if (cannotOpenState) onWarning?.(NEW_FLEET_SECRET_WARNING);
         made.files = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
         made.source = await openSource(made.files, options);
-        if (made.files.ignored().has('Secret')) onAdvice?.(SECRETS_NOT_READ);
+        if (made.files.ignoredKinds().has('Secret')) onWarning?.(SECRETS_NOT_READ_WARNING);
       },
       close: () => made.source.close(),
     },
@@ -105,15 +111,15 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       close: () => made.store.close(),
     },
     // Before anything is served: a port that is taken is a mistake of the command line.
-    consolePart(options, made),
+    consolePartFor(options, made),
     {
       name: 'controller',
       async start(signal) {
         const { source, store, fleetSecret } = made;
         const secretAccess = { kind: fleetSecret === undefined ? 'none' : 'cluster' } as const;
-        const settings = directorySettings(source.snapshot().nodes, { ...fleet, secretAccess });
+        const settings = fleetSettingsFor(source.snapshot().nodes, { ...fleet, secretAccess });
         made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
-        await orClosed(made.controller, Promise.race([made.controller.idle(), aborted(signal)]));
+        await closeOnFailure(made.controller, Promise.race([made.controller.idle(), untilAborted(signal)]));
       },
       close: () => made.controller.close(),
     },
@@ -122,7 +128,8 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
       async start(signal) {
         const { store, onDrain, fleetSecret } = made;
         const { workers, trustProxyProtocol, state } = options;
-        for (const advice of [...trustAdvice(trustProxyProtocol), ...(await kernelAdvice())]) onAdvice?.(advice);
+        for (const advice of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings())])
+          onWarning?.(advice);
         const of = { fleet: fleetNameFor(options), store, fleetSecret };
         const each = { ...of, workers, trustProxyProtocol, state, onDrain, log, clock };
         made.proxies = new FleetProxies({
@@ -130,29 +137,29 @@ function partsFor(options: StandaloneOptions, made: Made): Part[] {
           log: log.child({ part: 'proxies' }),
           start: ({ name }) => startNodeProxy({ ...each, node: name }),
         });
-        const serving = Promise.race([whenServing(store, signal), made.proxies.failed, aborted(signal)]);
-        await orClosed(made.proxies, serving);
+        const serving = Promise.race([waitUntilServing(store, signal), made.proxies.failed, untilAborted(signal)]);
+        await closeOnFailure(made.proxies, serving);
       },
       close: () => made.proxies.close(),
     },
     {
       name: 'problems',
       async start(signal) {
-        made.problems = watchProblems({ store: made.store, clock, log, onNews: onProblems });
-        await orClosed(made.problems, Promise.race([made.console?.refresh(), aborted(signal)]));
+        made.problems = watchProblems({ store: made.store, clock, log, onChangeSet: onProblemChanges });
+        await closeOnFailure(made.problems, Promise.race([made.console?.refresh(), untilAborted(signal)]));
       },
       close: () => made.problems.close(),
     },
   ];
 }
 
-const KEYS_NOT_OPENED =
+const NEW_FLEET_SECRET_WARNING =
   'the fleet-secret of --state was not there, and another was made: certificates that are kept there are not shown before their Secrets are read again';
-const SECRETS_NOT_READ =
+const SECRETS_NOT_READ_WARNING =
   'Secrets are not read: with --redis the keys in them lie there sealed, and WEIR_FLEET_SECRET is not set, which they are sealed with; set it to the same secret of at least 32 characters for all processes of the fleet';
 
 /** A part whose start fails has cleaned up after itself. */
-async function orClosed(begun: { close(): Promise<void> }, settled: Promise<unknown>): Promise<void> {
+async function closeOnFailure(begun: { close(): Promise<void> }, settled: Promise<unknown>): Promise<void> {
   try {
     await settled;
   } catch (error) {
@@ -161,7 +168,7 @@ async function orClosed(begun: { close(): Promise<void> }, settled: Promise<unkn
   }
 }
 
-function consolePart({ console: place, log }: StandaloneOptions, made: Made): Part {
+function consolePartFor({ console: place, log }: StandaloneOptions, made: StartedParts): Part {
   return {
     name: 'console',
     async start() {
@@ -171,7 +178,7 @@ function consolePart({ console: place, log }: StandaloneOptions, made: Made): Pa
         store,
         fleet: STANDALONE_FLEET,
         ...place,
-        suspensions: storeSuspensions({ cutoffs: store.cutoffs, clock }),
+        suspensions: storeSuspensionWriter({ cutoffs: store.suspensions, clock }),
         auth: { kind: 'none' },
         clock,
         log: log.child({ part: 'console' }),

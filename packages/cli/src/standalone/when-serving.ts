@@ -2,20 +2,20 @@ import { entriesOf } from '@weir/model';
 import { systemClock, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
 
-const LOOK_EVERY_MS = 20;
+const SERVING_POLL_INTERVAL_MS = 20;
 /** Then it is ready with what it has: a node whose address is not here never answers. */
-const PATIENCE_MS = 5_000;
+const MAX_SERVING_WAIT_MS = 5_000;
 
 /** Resolves once every node's proxy has the table and has said of each of its listeners whether it could be bound. */
-export async function whenServing(store: Store, signal: AbortSignal): Promise<void> {
-  const until = systemClock.monotonic() + PATIENCE_MS;
+export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<void> {
+  const until = systemClock.monotonic() + MAX_SERVING_WAIT_MS;
   while (!signal.aborted && systemClock.monotonic() < until) {
-    if (await isServing(store)) return;
-    await wait(systemClock, LOOK_EVERY_MS, signal).catch(() => {});
+    if (await areAllListenersReported(store)) return;
+    await wait(systemClock, SERVING_POLL_INTERVAL_MS, signal).catch(() => {});
   }
 }
 
-async function isServing(store: Store): Promise<boolean> {
+async function areAllListenersReported(store: Store): Promise<boolean> {
   const [copy, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
   if (copy === undefined) return false;
   const byNode = new Map(heartbeats.map((heartbeat) => [heartbeat.node, heartbeat]));

@@ -1,48 +1,52 @@
 import type { Heartbeat } from '@weir/model';
 import { diagnose } from '../../src/doctor/diagnose.ts';
-import { type Fact, known, unknown } from '../../src/doctor/fact.ts';
+import { type Fact, knownFact, unknownFact } from '../../src/doctor/fact.ts';
 import type { Facts, NodeFact, ServiceFact } from '../../src/doctor/facts.ts';
 import type { CheckCode, Finding } from '../../src/doctor/finding.ts';
 
 export const NOW: number = Date.parse('2026-07-01T12:00:00Z');
-const TIMES = { askedAt: NOW - 10, answeredAt: NOW };
+const REQUEST_TIMES = { askedAt: NOW - 10, answeredAt: NOW };
 
 /** A cluster in which all is well, but for what a test changes. */
-export function facts(change: Partial<Facts> = {}): Facts {
+export function healthyFacts(change: Partial<Facts> = {}): Facts {
   return {
     now: NOW,
     fleet: 'weir',
     loadBalancerClass: 'weir.dev/weir',
     version: '1.2.3',
     server: server('v1.36.2'),
-    customResources: known(['suspensions', 'suspensions/status', 'tenantpolicies', 'tenantusages']),
-    serviceRanges: known(['10.96.0.0/16']),
+    customResources: knownFact(['suspensions', 'suspensions/status', 'tenantpolicies', 'tenantusages']),
+    serviceRanges: knownFact(['10.96.0.0/16']),
     serviceCidrs: undefined,
-    leases: known([lease()]),
-    nodes: known([node('edge-1', '10.0.0.1'), node('edge-2', '10.0.0.2'), node('worker', '10.0.0.9', { labels: {} })]),
-    services: known([service('web')]),
-    policies: known([{ name: 'shop', pools: [] }]),
+    leases: knownFact([lease()]),
+    nodes: knownFact([
+      node('edge-1', '10.0.0.1'),
+      node('edge-2', '10.0.0.2'),
+      node('worker', '10.0.0.9', { labels: {} }),
+    ]),
+    services: knownFact([service('web')]),
+    policies: knownFact([{ name: 'shop', pools: [] }]),
     redis: redis(),
-    heartbeats: heard(beat('edge-1'), beat('edge-2')),
-    host: { addresses: ['127.0.0.1'], kernelAdvice: [] },
+    heartbeats: heartbeats(heartbeat('edge-1'), heartbeat('edge-2')),
+    host: { addresses: ['127.0.0.1'], kernelWarnings: [] },
     ...change,
   };
 }
 
 /** What one check says of them. */
-export function found(code: CheckCode, change: Partial<Facts> = {}): Finding {
-  const finding = diagnose(facts(change)).find((each) => each.code === code);
+export function findingFor(code: CheckCode, change: Partial<Facts> = {}): Finding {
+  const finding = diagnose(healthyFacts(change)).find((each) => each.code === code);
   if (finding === undefined) throw new Error(`no finding of ${code}`);
   return finding;
 }
 
-type Of<K extends keyof Facts> = Facts[K] extends Fact<infer T> ? T : never;
+type KnownValue<K extends keyof Facts> = Facts[K] extends Fact<infer T> ? T : never;
 
 export function server(version: string, date: number | null = NOW - 1_000): Facts['server'] {
-  return known({ server: 'https://10.0.0.1:6443', version, date: date ?? undefined, ...TIMES });
+  return knownFact({ server: 'https://10.0.0.1:6443', version, date: date ?? undefined, ...REQUEST_TIMES });
 }
 
-export function lease(change: Partial<Of<'leases'>[number]> = {}): Of<'leases'>[number] {
+export function lease(change: Partial<KnownValue<'leases'>[number]> = {}): KnownValue<'leases'>[number] {
   return {
     namespace: 'weir-system',
     name: 'weir-controller-weir',
@@ -84,8 +88,8 @@ export function service(name: string, change: Partial<ServiceFact> = {}): Servic
   };
 }
 
-export function redis(change: Partial<Of<'redis'>> = {}): Facts['redis'] {
-  return known({
+export function redis(change: Partial<KnownValue<'redis'>> = {}): Facts['redis'] {
+  return knownFact({
     where: '10.0.0.5:6379',
     version: '7.2.4',
     role: 'primary',
@@ -95,16 +99,16 @@ export function redis(change: Partial<Of<'redis'>> = {}): Facts['redis'] {
     snapshots: true,
     isFailingToPersist: false,
     now: NOW - 5,
-    ...TIMES,
+    ...REQUEST_TIMES,
     ...change,
   });
 }
 
-export function heard(...items: readonly Heartbeat[]): Facts['heartbeats'] {
-  return known({ items, ...TIMES });
+export function heartbeats(...items: readonly Heartbeat[]): Facts['heartbeats'] {
+  return knownFact({ items, ...REQUEST_TIMES });
 }
 
-export function beat(node: string, change: Partial<Heartbeat> = {}): Heartbeat {
+export function heartbeat(node: string, change: Partial<Heartbeat> = {}): Heartbeat {
   return {
     node,
     life: 1,
@@ -123,5 +127,5 @@ export function beat(node: string, change: Partial<Heartbeat> = {}): Heartbeat {
   };
 }
 
-export const FAILED: Fact<never> = unknown('failed', 'it does not answer');
-export const NOT_ASKED: Fact<never> = unknown('not-asked', 'nobody said where it is');
+export const FAILED: Fact<never> = unknownFact('failed', 'it does not answer');
+export const NOT_ASKED: Fact<never> = unknownFact('not-asked', 'nobody said where it is');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type TemporaryDirectory, temporaryDirectory } from '@weir/testkit';
 import { stringify } from 'yaml';
 
-export interface Manifests extends TemporaryDirectory {
+export interface ManifestDirectory extends TemporaryDirectory {
   write(name: string, ...objects: readonly unknown[]): void;
   /** As it stands: for mistakes. */
   writeText(name: string, text: string): void;
@@ -11,7 +11,7 @@ export interface Manifests extends TemporaryDirectory {
 }
 
 /** A directory of manifests that a test writes into. */
-export function manifests(): Manifests {
+export function manifestDirectory(): ManifestDirectory {
   const directory = temporaryDirectory('manifests');
   const at = (name: string): string => join(directory.path, name);
   const writeText = (name: string, text: string): void => {
@@ -50,7 +50,11 @@ export function service(name: string, options: ServiceOptions = {}): unknown {
 }
 
 /** The endpoints of a Service, by hand. */
-export function slice(name: string, port: number, options: { namespace?: string; addresses?: string[] } = {}): unknown {
+export function endpointSlice(
+  name: string,
+  port: number,
+  options: { namespace?: string; addresses?: string[] } = {},
+): unknown {
   const { namespace = 'shop', addresses = ['127.0.0.1'] } = options;
   return {
     apiVersion: 'discovery.k8s.io/v1',
@@ -63,7 +67,7 @@ export function slice(name: string, port: number, options: { namespace?: string;
 }
 
 /** One tenant per namespace, with limits. */
-export function policy(name: string, limits: Readonly<Record<string, unknown>>): unknown {
+export function tenantPolicy(name: string, limits: Readonly<Record<string, unknown>>): unknown {
   return {
     apiVersion: 'weir.dev/v1alpha1',
     kind: 'TenantPolicy',

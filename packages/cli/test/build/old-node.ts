@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** A Node on the PATH that is older than what Weir needs; undefined where there is none. */
-export function oldNode(): string | undefined {
+export function findOldNode(): string | undefined {
   const candidates = (process.env.PATH ?? '').split(delimiter).map((directory) => join(directory, 'node'));
   return candidates.find((path) => existsSync(path) && isOld(path));
 }

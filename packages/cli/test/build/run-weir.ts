@@ -3,7 +3,7 @@ import { type SpawnedProcess, spawnProcess } from '@weir/testkit';
 
 const BIN = fileURLToPath(new URL('../../bin/weir.js', import.meta.url));
 
-export interface Ran {
+export interface ProcessResult {
   readonly code: number | null;
   readonly stdout: string;
   /** Both streams, as they came. */
@@ -15,8 +15,8 @@ export interface Ran {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs the real command to its end. */
-export async function weir(args: readonly string[], env: Environment = {}): Promise<Ran> {
-  await using command = await startWeir(args, { env });
+export async function runWeirProcess(args: readonly string[], env: Environment = {}): Promise<ProcessResult> {
+  await using command = await startWeirProcess(args, { env });
   const { code } = await command.exited;
   const stdout = command.stdout();
   return {
@@ -37,7 +37,7 @@ interface StartOptions {
   readonly shell?: string;
 }
 
-export function startWeir(
+export function startWeirProcess(
   args: readonly string[],
   { env = {}, readyWhen, node = process.execPath, shell }: StartOptions = {},
 ): Promise<SpawnedProcess> {

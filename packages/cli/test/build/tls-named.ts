@@ -6,12 +6,12 @@ import { connect, createServer, type TLSSocket } from 'node:tls';
 const PSK = { ciphers: 'PSK-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' } as const;
 const KEY = Buffer.alloc(16, 7);
 
-export interface TlsNamed extends AsyncDisposable {
+export interface TlsEchoServer extends AsyncDisposable {
   readonly port: number;
 }
 
 /** Ends TLS, says its name to whoever comes, and then whatever it is told. */
-export async function tlsNamed(name: string): Promise<TlsNamed> {
+export async function startTlsEchoServer(name: string): Promise<TlsEchoServer> {
   const sockets = new Set<TLSSocket>();
   const server = createServer({ ...PSK, pskCallback: () => KEY }, (socket) => {
     sockets.add(socket);
@@ -67,7 +67,7 @@ export async function connectTls({ host = '127.0.0.1', port, servername }: TlsAd
   };
 }
 
-export async function whoAnswers(at: TlsAddress): Promise<string> {
+export async function greetingFrom(at: TlsAddress): Promise<string> {
   await using client = await connectTls(at);
   return client.greeting;
 }

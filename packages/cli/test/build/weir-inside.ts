@@ -1,12 +1,12 @@
 import { runWeir, type Terminal } from '../../src/index.ts';
 
-export interface Said {
+export interface InProcessResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Screen {
+export interface TestTerminalOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly columns?: number;
   readonly colour?: boolean;
@@ -14,12 +14,18 @@ export interface Screen {
 }
 
 /** A command in this process, without the second that a process takes to start. */
-export async function weirInside(args: readonly string[], env: Screen['env'] = {}): Promise<Said> {
-  return weirOn({ env }, args);
+export async function runWeirInProcess(
+  args: readonly string[],
+  env: TestTerminalOptions['env'] = {},
+): Promise<InProcessResult> {
+  return runWeirOnTerminal({ env }, args);
 }
 
 /** On a screen of its own. */
-export async function weirOn(screen: Screen, args: readonly string[]): Promise<Said> {
+export async function runWeirOnTerminal(
+  screen: TestTerminalOptions,
+  args: readonly string[],
+): Promise<InProcessResult> {
   let stdout = '';
   let stderr = '';
   const terminal: Terminal = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leastSkew } from '../../src/doctor/skew.ts';
-import { beat, found, heard, NOW, redis, server } from '../build/facts.ts';
+import { minSkewMs } from '../../src/doctor/skew.ts';
+import { findingFor, heartbeat, heartbeats, NOW, redis, server } from '../build/facts.ts';
 
 test('only what a reading does not leave open counts as skew', () => {
   const askedAt = 1_000;
@@ -11,12 +11,12 @@ test('only what a reading does not leave open counts as skew', () => {
     { from: 1_200, to: 1_300 },
     { from: 5_000, to: 6_000 },
     { from: 0, to: 400 },
-  ].map((reading) => leastSkew({ ...reading, askedAt, answeredAt }));
+  ].map((reading) => minSkewMs({ ...reading, askedAt, answeredAt }));
   assert.deepEqual(skews, [0, 0, 3_800, -600]);
 });
 
 test('ApiServerClock: a second of the header is no skew, seconds are a warning, minutes an error', () => {
-  const of = (ahead: number) => found('ApiServerClock', { server: server('v1.36.0', NOW + ahead) });
+  const of = (ahead: number) => findingFor('ApiServerClock', { server: server('v1.36.0', NOW + ahead) });
   assert.deepEqual(
     [-2_500, 0, 1_900, -30_000, 30_000, 120_000].map((ahead) => of(ahead).severity),
     ['ok', 'ok', 'ok', 'warning', 'warning', 'error'],
@@ -26,29 +26,29 @@ test('ApiServerClock: a second of the header is no skew, seconds are a warning, 
 });
 
 test('ApiServerClock: without a Date header it is not checked', () => {
-  const { severity, message } = found('ApiServerClock', { server: server('v1.36.0', null) });
+  const { severity, message } = findingFor('ApiServerClock', { server: server('v1.36.0', null) });
   assert.deepEqual([severity, message], ['warning', 'not checked: its answer has no Date header']);
 });
 
 test('RedisClock: is compared exactly', () => {
-  assert.equal(found('RedisClock', { redis: redis({ now: NOW + 1_900 }) }).severity, 'ok');
-  assert.match(found('RedisClock', { redis: redis({ now: NOW - 12_345 }) }).message, /it is 12 s behind/);
+  assert.equal(findingFor('RedisClock', { redis: redis({ now: NOW + 1_900 }) }).severity, 'ok');
+  assert.match(findingFor('RedisClock', { redis: redis({ now: NOW - 12_345 }) }).message, /it is 12 s behind/);
 });
 
 test('ProxyClocks: a heartbeat may be 3 s old; more is skew, and the node is named', () => {
-  const fine = heard(beat('edge-1', { sentAt: NOW - 2_900 }), beat('edge-2'));
-  assert.equal(found('ProxyClocks', { heartbeats: fine }).severity, 'ok');
-  const off = heard(beat('edge-1', { sentAt: NOW - 9_000 }), beat('edge-2', { sentAt: NOW + 90_000 }));
-  const { severity, message } = found('ProxyClocks', { heartbeats: off });
+  const fine = heartbeats(heartbeat('edge-1', { sentAt: NOW - 2_900 }), heartbeat('edge-2'));
+  assert.equal(findingFor('ProxyClocks', { heartbeats: fine }).severity, 'ok');
+  const off = heartbeats(heartbeat('edge-1', { sentAt: NOW - 9_000 }), heartbeat('edge-2', { sentAt: NOW + 90_000 }));
+  const { severity, message } = findingFor('ProxyClocks', { heartbeats: off });
   assert.equal(severity, 'error');
   assert.match(message, /edge-1 is 6\.0 s behind, edge-2 is 90 s ahead/);
 });
 
 test('ProxyClocks: of a proxy that does not tell its time, a start in the future is seen; else it is not checked', () => {
-  const { sentAt: _untold, ...old } = beat('edge-1');
-  const unknown = found('ProxyClocks', { heartbeats: heard(old) });
+  const { sentAt: _untold, ...old } = heartbeat('edge-1');
+  const unknown = findingFor('ProxyClocks', { heartbeats: heartbeats(old) });
   assert.equal(unknown.severity, 'warning');
   assert.match(unknown.message, /^not checked: the proxies of edge-1/);
-  const ahead = found('ProxyClocks', { heartbeats: heard({ ...old, startedAt: NOW + 10_000 }) });
+  const ahead = findingFor('ProxyClocks', { heartbeats: heartbeats({ ...old, startedAt: NOW + 10_000 }) });
   assert.match(ahead.message, /edge-1 is 10 s ahead/);
 });

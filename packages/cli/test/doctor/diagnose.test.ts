@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { diagnose } from '../../src/doctor/diagnose.ts';
 import { CHECK_CODES } from '../../src/doctor/finding.ts';
 import { findingsText } from '../../src/output/findings-text.ts';
-import { FAILED, facts, NOT_ASKED, node } from '../build/facts.ts';
+import { FAILED, healthyFacts, NOT_ASKED, node } from '../build/facts.ts';
 
 test('where all is well, every check says so', () => {
-  const findings = diagnose(facts());
+  const findings = diagnose(healthyFacts());
   assert.deepEqual(
     findings.map(({ code }) => code),
     CHECK_CODES,
@@ -29,7 +29,7 @@ const NOTHING = {
 };
 
 test('an API server that does not answer is one error; every check that needs it says that it was not made', () => {
-  const findings = diagnose(facts({ server: FAILED, ...NOTHING }));
+  const findings = diagnose(healthyFacts({ server: FAILED, ...NOTHING }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`),
     ['KubernetesVersion: not checked: it does not answer'],
@@ -39,7 +39,7 @@ test('an API server that does not answer is one error; every check that needs it
 });
 
 test('a Redis that does not answer is one error; the cluster is checked all the same', () => {
-  const findings = diagnose(facts({ redis: FAILED, heartbeats: FAILED }));
+  const findings = diagnose(healthyFacts({ redis: FAILED, heartbeats: FAILED }));
   const errors = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
   assert.deepEqual(errors, ['RedisReachable']);
   const fine = findings.filter(({ severity }) => severity === 'ok').map(({ code }) => code);
@@ -47,7 +47,7 @@ test('a Redis that does not answer is one error; the cluster is checked all the 
 });
 
 test('what nobody asked for is no error, but said', () => {
-  const findings = diagnose(facts({ redis: NOT_ASKED, heartbeats: NOT_ASKED }));
+  const findings = diagnose(healthyFacts({ redis: NOT_ASKED, heartbeats: NOT_ASKED }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
     [],
@@ -57,7 +57,7 @@ test('what nobody asked for is no error, but said', () => {
 
 test('the list for people has a line of each check, without what names could do to a terminal, and a sum', () => {
   const nodes = { kind: 'known', value: [node('evil\u001b[2J\nnode', '10.0.0.1')] } as const;
-  const text = findingsText(diagnose(facts({ nodes })), false);
+  const text = findingsText(diagnose(healthyFacts({ nodes })), false);
   const lines = text.trimEnd().split('\n');
   assert.equal(lines.length, CHECK_CODES.length + 2);
   assert.match(lines[0] ?? '', /^ok {7}KubernetesVersion {5}API server https:\/\/10\.0\.0\.1:6443: v1\.36\.2 is/);

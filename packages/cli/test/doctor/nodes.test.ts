@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { known } from '../../src/doctor/fact.ts';
-import { found, node, service } from '../build/facts.ts';
+import { knownFact } from '../../src/doctor/fact.ts';
+import { findingFor, node, service } from '../build/facts.ts';
 
 const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const a = node('a', '10.0.0.1');
 const b = node('b', '10.0.0.2');
 
 test('LoadBalancingNodes: none is an error, one is a warning', () => {
-  const none = found('LoadBalancingNodes', { nodes: known([node('w', '10.0.0.1', { labels: {} })]) });
+  const none = findingFor('LoadBalancingNodes', { nodes: knownFact([node('w', '10.0.0.1', { labels: {} })]) });
   assert.equal(none.severity, 'error');
   assert.match(none.message, /^none of 1 node carries the label role=loadbalancer.*kubectl label node NAME/);
-  const one = found('LoadBalancingNodes', { nodes: known([a, { ...b, isCordoned: true }]) });
+  const one = findingFor('LoadBalancingNodes', { nodes: knownFact([a, { ...b, isCordoned: true }]) });
   assert.equal(one.severity, 'warning');
   assert.match(one.message, /^only a carries load balancers/);
-  const unusable = found('LoadBalancingNodes', { nodes: known([{ ...b, isCordoned: true }]) });
+  const unusable = findingFor('LoadBalancingNodes', { nodes: knownFact([{ ...b, isCordoned: true }]) });
   assert.equal(unusable.severity, 'error');
   assert.match(unusable.message, /^none of the labelled nodes can be used/);
 });
 
 test('NodesLeftOut: excluded, cordoned, deleted and unready ones are told, with the way back', () => {
   const excluded = node('x', '10.0.0.3', { labels: { role: 'loadbalancer', [EXCLUDED]: '' } });
-  const nodes = known([
+  const nodes = knownFact([
     a,
     excluded,
     { ...b, isCordoned: true },
@@ -29,7 +29,7 @@ test('NodesLeftOut: excluded, cordoned, deleted and unready ones are told, with 
     node('n', '10.0.0.5', { isReady: false }),
     node('w', '10.0.0.6', { labels: {}, isReady: false }),
   ]);
-  const { severity, message } = found('NodesLeftOut', { nodes });
+  const { severity, message } = findingFor('NodesLeftOut', { nodes });
   assert.equal(severity, 'warning');
   for (const part of [
     `kubectl label node x ${EXCLUDED}-`,
@@ -43,22 +43,22 @@ test('NodesLeftOut: excluded, cordoned, deleted and unready ones are told, with 
 });
 
 test('NodeAddresses: no InternalIP is a warning, an annotation that is no address an error', () => {
-  const bare = found('NodeAddresses', { nodes: known([a, { ...b, internalIPs: [] }]) });
+  const bare = findingFor('NodeAddresses', { nodes: knownFact([a, { ...b, internalIPs: [] }]) });
   assert.equal(bare.severity, 'warning');
   assert.match(bare.message, /^b has no InternalIP/);
   const annotations = { 'weir.dev/addresses': '192.0.2.1, 192.0.2.300,2001:db8::1' };
-  const wrong = found('NodeAddresses', { nodes: known([{ ...a, annotations }]) });
+  const wrong = findingFor('NodeAddresses', { nodes: knownFact([{ ...a, annotations }]) });
   assert.equal(wrong.severity, 'error');
   assert.equal(wrong.message, 'a: annotation weir.dev/addresses: "192.0.2.300" is not an IP address');
 });
 
 test('NodePools: a pool that a policy or a Service names needs a node that can be used', () => {
   const pooled = { ...b, labels: { role: 'loadbalancer', 'weir.dev/pool': 'dmz' } };
-  const policies = known([{ name: 'shop', pools: ['default', 'dmz'] }]);
-  const fine = found('NodePools', { nodes: known([a, pooled]), policies });
+  const policies = knownFact([{ name: 'shop', pools: ['default', 'dmz'] }]);
+  const fine = findingFor('NodePools', { nodes: knownFact([a, pooled]), policies });
   assert.deepEqual([fine.severity, fine.message], ['ok', 'default: a; dmz: b']);
-  const services = known([service('web', { pool: 'dmz' }), service('own', { pool: 'x', ignored: true })]);
-  const empty = found('NodePools', { nodes: known([a, { ...pooled, isCordoned: true }]), policies, services });
+  const services = knownFact([service('web', { pool: 'dmz' }), service('own', { pool: 'x', ignored: true })]);
+  const empty = findingFor('NodePools', { nodes: knownFact([a, { ...pooled, isCordoned: true }]), policies, services });
   assert.equal(empty.severity, 'warning');
   assert.match(empty.message, /^no usable node is in the pool "dmz" \(TenantPolicy shop, Service shop\/web\); kubectl/);
 });
@@ -67,7 +67,7 @@ test('ProxySourceAddresses: what NetworkPolicies have to let in, through overlay
   const calico = { ...a, annotations: { 'projectcalico.org/IPv4VXLANTunnelAddr': '10.244.1.0' } };
   const annotations = { 'flannel.alpha.coreos.com/backend-type': 'vxlan' };
   const flannel = { ...b, annotations, podCIDRs: ['10.244.2.0/24', 'fd00:2::/64'] };
-  const { severity, message } = found('ProxySourceAddresses', { nodes: known([calico, flannel]) });
+  const { severity, message } = findingFor('ProxySourceAddresses', { nodes: knownFact([calico, flannel]) });
   assert.equal(severity, 'ok');
   assert.match(message, /: 10\.0\.0\.1, 10\.244\.1\.0, 10\.0\.0\.2, 10\.244\.2\.0, fd00:2::$/);
 });
@@ -79,8 +79,8 @@ test('a node counts as translation has it: addresses may come from the annotatio
     annotations,
     labels: { role: 'loadbalancer', 'weir.dev/pool': '' },
   });
-  const nodes = known([a, annotated]);
-  assert.deepEqual(found('NodeAddresses', { nodes }).severity, 'ok');
-  assert.deepEqual(found('LoadBalancingNodes', { nodes }).message, '2 nodes: a, x');
-  assert.deepEqual(found('NodePools', { nodes }).message, 'default: a, x');
+  const nodes = knownFact([a, annotated]);
+  assert.deepEqual(findingFor('NodeAddresses', { nodes }).severity, 'ok');
+  assert.deepEqual(findingFor('LoadBalancingNodes', { nodes }).message, '2 nodes: a, x');
+  assert.deepEqual(findingFor('NodePools', { nodes }).message, 'default: a, x');
 });

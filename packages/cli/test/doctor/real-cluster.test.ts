@@ -15,8 +15,8 @@ import {
   temporaryDirectory,
 } from '@weir/testkit';
 import type { Finding } from '../../src/doctor/finding.ts';
-import { beat } from '../build/facts.ts';
-import { type Said, weirInside, weirOn } from '../build/weir-inside.ts';
+import { heartbeat } from '../build/facts.ts';
+import { type InProcessResult, runWeirInProcess, runWeirOnTerminal } from '../build/weir-inside.ts';
 
 const CRDS = fileURLToPath(new URL('../../../../charts/weir-crds/definitions', import.meta.url));
 const LONG_AGO = '2020-01-01T00:00:00.000000Z';
@@ -26,8 +26,8 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
   const apply = (...objects: readonly object[]): Promise<void> => plane.apply(...objects);
   const patchStatus = (kind: string, name: string, body: object): Promise<string> =>
     plane.kubectl('patch', kind, name, '--subresource=status', '--type=merge', '-p', JSON.stringify(body));
-  const doctor = (...args: readonly string[]): Promise<Said> =>
-    weirInside(['doctor', '--kubeconfig', plane.kubeconfig, ...args]);
+  const doctor = (...args: readonly string[]): Promise<InProcessResult> =>
+    runWeirInProcess(['doctor', '--kubeconfig', plane.kubeconfig, ...args]);
 
   before(async () => {
     plane = await startControlPlane();
@@ -93,8 +93,8 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     const store = await openRedisStore({ url: redis.url, fleet: 'blue', log: silentLogger() });
     try {
       const now = Date.now();
-      await store.heartbeats.beat(beat('edge-1', { sentAt: now, startedAt: now, hostAdvice: ['set x=1'] }));
-      await store.heartbeats.beat(beat('stranger', { sentAt: now + 100_000, startedAt: now }));
+      await store.heartbeats.record(heartbeat('edge-1', { sentAt: now, startedAt: now, hostAdvice: ['set x=1'] }));
+      await store.heartbeats.record(heartbeat('stranger', { sentAt: now + 100_000, startedAt: now }));
       const { stdout } = await doctor('--redis', redis.url, '--fleet', 'blue', '-o', 'json');
       const findings = byCode(stdout);
       const verdict = (check: string): string => `${findings[check]?.severity}: ${findings[check]?.message}`;
@@ -129,7 +129,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     await using directory = temporaryDirectory('doctor');
     const kubeconfig = join(directory.path, 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(config));
-    const { stdout } = await weirInside(['doctor', '--kubeconfig', kubeconfig, '-o', 'json']);
+    const { stdout } = await runWeirInProcess(['doctor', '--kubeconfig', kubeconfig, '-o', 'json']);
     const { LoadBalancingNodes, PublishedAddresses, CustomResources } = byCode(stdout);
     assert.equal(LoadBalancingNodes?.severity, 'warning');
     assert.match(LoadBalancingNodes?.message ?? '', /^not checked: GET \/api\/v1\/nodes: nodes is forbidden/);
@@ -142,7 +142,7 @@ test('neither API server nor Redis answers: that is two errors, not a failure of
   await using directory = temporaryDirectory('doctor');
   const kubeconfig = kubeconfigOf(directory.path, await freePort());
   const redis = `redis://:secret@127.0.0.1:${await freePort()}`;
-  const { code, stdout, stderr } = await weirInside(['doctor', '--kubeconfig', kubeconfig, '--redis', redis]);
+  const { code, stdout, stderr } = await runWeirInProcess(['doctor', '--kubeconfig', kubeconfig, '--redis', redis]);
   assert.deepEqual([code, stderr], [1, '']);
   assert.match(
     stdout,
@@ -165,7 +165,7 @@ test('an API server that takes the connection and says nothing keeps nobody who 
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
   const kubeconfig = kubeconfigOf(directory.path, (server.address() as AddressInfo).port);
   const leaving = new AbortController();
-  const said = weirOn({ signal: leaving.signal }, ['doctor', '--kubeconfig', kubeconfig]);
+  const said = runWeirOnTerminal({ signal: leaving.signal }, ['doctor', '--kubeconfig', kubeconfig]);
   const socket = await asked.promise;
   socket.on('error', () => undefined);
   leaving.abort();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { known } from '../../src/doctor/fact.ts';
-import { found, NOW, service } from '../build/facts.ts';
+import { knownFact } from '../../src/doctor/fact.ts';
+import { findingFor, NOW, service } from '../build/facts.ts';
 
 test('PublishedAddresses: an address of ours without ipMode: Proxy is an error; a host name has none', () => {
-  const services = known([
+  const services = knownFact([
     service('vip', { ingress: [{ ip: '10.0.0.1', ipMode: 'VIP' }] }),
     service('old', { ingress: [{ ip: '10.0.0.1', ipMode: null }] }),
     service('name', { ingress: [{ ip: null, ipMode: null }] }),
@@ -14,19 +14,19 @@ test('PublishedAddresses: an address of ours without ipMode: Proxy is an error; 
       ingress: [{ ip: '10.9.0.1', ipMode: 'VIP' }],
     }),
   ]);
-  const { severity, message } = found('PublishedAddresses', { services });
+  const { severity, message } = findingFor('PublishedAddresses', { services });
   assert.equal(severity, 'error');
   assert.match(message, /^shop\/vip, shop\/old: an address is published without ipMode: Proxy/);
 });
 
 test('NodePorts: those of Services that Weir takes, without class too, bypass the quota', () => {
-  const services = known([
+  const services = knownFact([
     service('web', { nodePorts: [30_080, 30_443] }),
     service('plain', { loadBalancerClass: null, nodePorts: [31_000] }),
     service('theirs', { loadBalancerClass: null, hasWeirCondition: false, nodePorts: [31_001] }),
     service('ignored', { ignored: true, nodePorts: [31_002] }),
   ]);
-  const { severity, message } = found('NodePorts', { services });
+  const { severity, message } = findingFor('NodePorts', { services });
   assert.equal(severity, 'warning');
   assert.match(
     message,
@@ -37,58 +37,58 @@ test('NodePorts: those of Services that Weir takes, without class too, bypass th
 const WAITING = { hasWeirCondition: false, ingress: [] };
 
 test('UntakenServices: of our class and nothing said is an error of the controller', () => {
-  const { severity, message } = found('UntakenServices', { services: known([service('web', WAITING)]) });
+  const { severity, message } = findingFor('UntakenServices', { services: knownFact([service('web', WAITING)]) });
   assert.equal(severity, 'error');
   assert.match(message, /^nobody takes 1 Service .*of class weir\.dev\/weir, but no controller.*: shop\/web$/);
 });
 
 test('UntakenServices: without class, or of a class that nobody serves, is a warning that says how to get one', () => {
-  const services = known([
+  const services = knownFact([
     service('plain', { ...WAITING, loadBalancerClass: null }),
     service('foreign', { ...WAITING, loadBalancerClass: 'other/class' }),
   ]);
-  const { severity, message } = found('UntakenServices', { services });
+  const { severity, message } = findingFor('UntakenServices', { services });
   assert.equal(severity, 'warning');
   assert.match(message, /WEIR_CLASSLESS=true takes them: shop\/plain; .*: shop\/foreign \(other\/class\)$/);
 });
 
 test('UntakenServices: who is young, goes, asks to be left alone or has an address is not missed', () => {
-  const services = known([
+  const services = knownFact([
     service('young', { ...WAITING, createdAt: NOW - 5_000 }),
     service('going', { ...WAITING, isDeleting: true }),
     service('ignored', { ...WAITING, ignored: true }),
     service('served', { ...WAITING, loadBalancerClass: 'other/class', ingress: [{ ip: '10.9.0.1', ipMode: 'VIP' }] }),
   ]);
-  assert.equal(found('UntakenServices', { services }).severity, 'ok');
+  assert.equal(findingFor('UntakenServices', { services }).severity, 'ok');
 });
 
 test('a class of its own is honoured', () => {
-  const services = known([
+  const services = knownFact([
     service('web', { loadBalancerClass: 'blue/weir', hasWeirCondition: false, nodePorts: [30_000] }),
   ]);
-  assert.equal(found('NodePorts', { services }).severity, 'ok');
-  assert.equal(found('NodePorts', { services, loadBalancerClass: 'blue/weir' }).severity, 'warning');
+  assert.equal(findingFor('NodePorts', { services }).severity, 'ok');
+  assert.equal(findingFor('NodePorts', { services, loadBalancerClass: 'blue/weir' }).severity, 'warning');
 });
 
 test('of many Services some are named and the rest counted', () => {
   const many = Array.from({ length: 40 }, (_, index) => service(`s${index}`, { nodePorts: [30_000] }));
   assert.match(
-    found('NodePorts', { services: known(many) }).message,
+    findingFor('NodePorts', { services: knownFact(many) }).message,
     /^40 Services .* shop\/s9 \(30000\) and 30 more;/,
   );
 });
 
 test('EphemeralPorts: ports that Linux gives to outgoing connections are told with what keeps them free', () => {
-  const services = known([
+  const services = knownFact([
     service('below', { ports: [80, 32_767] }),
     service('first', { ports: [80, 32_768] }),
     service('last', { ports: [60_999] }),
     service('above', { ports: [61_000] }),
     service('theirs', { ports: [40_000], loadBalancerClass: 'other/class', hasWeirCondition: false }),
   ]);
-  const { severity, message } = found('EphemeralPorts', { services });
+  const { severity, message } = findingFor('EphemeralPorts', { services });
   assert.equal(severity, 'warning');
   assert.match(message, /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); keep/);
   assert.match(message, /net\.ipv4\.ip_local_reserved_ports/);
-  assert.equal(found('EphemeralPorts').severity, 'ok');
+  assert.equal(findingFor('EphemeralPorts').severity, 'ok');
 });

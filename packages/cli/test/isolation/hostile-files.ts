@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 
 /** What it may want to hit. */
-export interface Targets {
+export interface AttackTargets {
   /** Where another tenant is served, and by whom. */
   readonly listeners: readonly string[];
   readonly tcpPort: number;
@@ -13,29 +13,32 @@ export interface Targets {
 }
 
 /** By name, the text of each file; of a name that is left out there is none. */
-export type Files = Readonly<Record<string, string>>;
+export type ManifestFiles = Readonly<Record<string, string>>;
 
-export function hostileFiles(targets: Targets): fc.Arbitrary<Files> {
-  const of = (pick: Pick): fc.Arbitrary<unknown>[] => [
+export function hostileManifests(targets: AttackTargets): fc.Arbitrary<ManifestFiles> {
+  const of = (pick: ValueChooser): fc.Arbitrary<unknown>[] => [
     serviceOf(targets, pick),
-    claimantOf(targets, pick),
+    sharedPortServiceOf(targets, pick),
     sliceOf(targets, pick),
   ];
-  const right = fc.array(fc.oneof(...of(careful)), { minLength: 1, maxLength: 6 });
-  const wrong = fc.array(fc.oneof(...of(careful), ...of(careless), namespaces, fc.jsonValue({ maxDepth: 3 })), {
-    maxLength: 8,
-  });
+  const right = fc.array(fc.oneof(...of(validValues)), { minLength: 1, maxLength: 6 });
+  const wrong = fc.array(
+    fc.oneof(...of(validValues), ...of(mostlyValidValues), namespaces, fc.jsonValue({ maxDepth: 3 })),
+    {
+      maxLength: 8,
+    },
+  );
   const text = fc.oneof(right, wrong).map((all) => all.map((each) => JSON.stringify(each)).join('\n---\n'));
   const nonsense = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constant('a: [1\n---\nb: {'));
   const file = fc.oneof({ arbitrary: text, weight: 8 }, { arbitrary: nonsense, weight: 1 });
-  return fc.record({ 'one.yaml': file, 'two.yaml': file }, { requiredKeys: [] }) as fc.Arbitrary<Files>;
+  return fc.record({ 'one.yaml': file, 'two.yaml': file }, { requiredKeys: [] }) as fc.Arbitrary<ManifestFiles>;
 }
 
 /** A value that the API server would take, or one that it would not. */
-type Pick = (right: readonly unknown[], wrong: readonly unknown[]) => fc.Arbitrary<unknown>;
+type ValueChooser = (right: readonly unknown[], wrong: readonly unknown[]) => fc.Arbitrary<unknown>;
 
-const careful: Pick = (right) => fc.constantFrom(...right);
-const careless: Pick = (right, wrong) =>
+const validValues: ValueChooser = (right) => fc.constantFrom(...right);
+const mostlyValidValues: ValueChooser = (right, wrong) =>
   fc.oneof({ arbitrary: fc.constantFrom(...right), weight: 4 }, { arbitrary: fc.constantFrom(...wrong), weight: 1 });
 
 const names = fc.constantFrom('web', 'api', 'db');
@@ -43,7 +46,7 @@ const metadata = <T>(more: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
   fc.tuple(names, more).map(([name, rest]) => ({ namespace: 'a', name, ...rest }));
 
 /** Also what the API server takes and Weir refuses, though rarely: few Services ask for anything. */
-const annotationsOf = (pick: Pick): fc.Arbitrary<object> =>
+const annotationsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc.oneof(
     { arbitrary: fc.constant({}), weight: 3 },
     fc.record(
@@ -62,7 +65,7 @@ const annotationsOf = (pick: Pick): fc.Arbitrary<object> =>
   );
 
 /** Of hosts: its own, those of b, and whatever stands above or below these. */
-const claimOf = (pick: Pick): fc.Arbitrary<object> =>
+const hostClaimsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc
     .uniqueArray(
       pick(
@@ -82,12 +85,12 @@ const claimOf = (pick: Pick): fc.Arbitrary<object> =>
     .chain((hosts) =>
       fc.record(
         { 'weir.dev/hosts': fc.constant(hosts.join()), 'weir.dev/tls-passthrough': pick(['true'], ['yes', 'false']) },
-        { requiredKeys: pick === careful ? ['weir.dev/hosts', 'weir.dev/tls-passthrough'] : ['weir.dev/hosts'] },
+        { requiredKeys: pick === validValues ? ['weir.dev/hosts', 'weir.dev/tls-passthrough'] : ['weir.dev/hosts'] },
       ),
     );
 
 /** What b has, ports that are free, and one that nobody may have. */
-function portsOf({ tcpPort, udpPort, sharedPort }: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function portsOf({ tcpPort, udpPort, sharedPort }: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const port = fc.record(
     {
       name: fc.constantFrom('main', 'more', 'voice'),
@@ -95,16 +98,16 @@ function portsOf({ tcpPort, udpPort, sharedPort }: Targets, pick: Pick): fc.Arbi
       protocol: pick(['TCP', 'TCP', 'UDP'], ['SCTP', 'tcp']),
       nodePort: pick([null, 31_000], [-1]),
     },
-    { requiredKeys: pick === careful ? ['name', 'port', 'protocol'] : ['port'] },
+    { requiredKeys: pick === validValues ? ['name', 'port', 'protocol'] : ['port'] },
   );
-  return pick === careful
+  return pick === validValues
     ? fc.uniqueArray(port, { minLength: 1, maxLength: 2, selector: ({ name }) => name })
     : fc.array(port, { maxLength: 3 });
 }
 
 function serviceOf(
-  targets: Targets,
-  pick: Pick,
+  targets: AttackTargets,
+  pick: ValueChooser,
   { annotations = annotationsOf(pick), ports = portsOf(targets, pick) } = {},
 ): fc.Arbitrary<unknown> {
   const spec = fc.record(
@@ -125,13 +128,16 @@ function serviceOf(
 }
 
 /** On the port of the fleet, for hosts. */
-function claimantOf(targets: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function sharedPortServiceOf(targets: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const ports = fc.constant([{ name: 'main', port: targets.sharedPort, protocol: 'TCP' }]);
-  return serviceOf(targets, pick, { annotations: claimOf(pick), ports });
+  return serviceOf(targets, pick, { annotations: hostClaimsOf(pick), ports });
 }
 
 /** Of its own Services, and as if it were of those of the other tenant; to the endpoints and the listeners of that one. */
-function sliceOf({ listeners, tcpPort, sharedPort, backends }: Targets, pick: Pick): fc.Arbitrary<unknown> {
+function sliceOf(
+  { listeners, tcpPort, sharedPort, backends }: AttackTargets,
+  pick: ValueChooser,
+): fc.Arbitrary<unknown> {
   const labels = fc
     .constantFrom('web', 'api', 'db', 'echo', 'voice', 'secure')
     .map((service) => ({ labels: { 'kubernetes.io/service-name': service } }));

@@ -5,57 +5,57 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDirectorySource, startController } from '@weir/controller';
-import { DEFAULT_SETTINGS, type Entry, type RoutingTable, type ServiceView, serviceViewsFor } from '@weir/model';
+import { DEFAULT_FLEET_SETTINGS, type Entry, type RoutingTable, type ServiceView, serviceViewsFor } from '@weir/model';
 import { startProxy } from '@weir/proxy';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { echoServer, eventually } from '@weir/testkit';
-import { manifests, policy, service, slice } from '../build/manifests.ts';
-import { tlsNamed } from '../build/tls-named.ts';
-import { type Clients, connectClients } from './clients.ts';
-import type { Files, Targets } from './hostile-files.ts';
-import { udpEcho } from './udp-echo.ts';
+import { endpointSlice, manifestDirectory, service, tenantPolicy } from '../build/manifests.ts';
+import { startTlsEchoServer } from '../build/tls-named.ts';
+import { connectLongLivedClients, type LongLivedClients } from './clients.ts';
+import type { AttackTargets, ManifestFiles } from './hostile-files.ts';
+import { startUdpEchoServer } from './udp-echo.ts';
 
-export interface Neighbours extends AsyncDisposable {
-  readonly addresses: Targets;
+export interface IsolationFleet extends AsyncDisposable {
+  readonly targets: AttackTargets;
   /** What a has written, instead of what it had; resolves with the table when every proxy has applied it. */
-  apply(files: Files): Promise<RoutingTable>;
+  apply(files: ManifestFiles): Promise<RoutingTable>;
   /** All that concerns b: its entries, and what it is told. */
-  shownOfB(): Promise<{ readonly entries: readonly Entry[]; readonly views: readonly ServiceView[] }>;
+  stateOfB(): Promise<{ readonly entries: readonly Entry[]; readonly views: readonly ServiceView[] }>;
   /** Clients of b. */
-  connect(): Promise<Clients>;
+  connect(): Promise<LongLivedClients>;
 }
 
 const [TCP_PORT, UDP_PORT, SHARED_PORT] = [8_080, 5_353, 8_443];
 /** The first may be claimed by a as well, if b had not been first; the second one by nobody but b. */
 const HOSTS = ['b.example.com', 'www.b.test'];
 
-export async function startNeighbours(): Promise<Neighbours> {
+export async function startIsolationFleet(): Promise<IsolationFleet> {
   const stack = new AsyncDisposableStack();
-  const files = stack.use(manifests());
+  const files = stack.use(manifestDirectory());
   const tcp = stack.use(await echoServer());
-  const [tlsOfA, tlsOfB] = [stack.use(await tlsNamed('a')), stack.use(await tlsNamed('b'))];
-  const udp = stack.use(await udpEcho());
+  const [tlsOfA, tlsOfB] = [stack.use(await startTlsEchoServer('a')), stack.use(await startTlsEchoServer('b'))];
+  const udp = stack.use(await startUdpEchoServer());
   // Of this host, and nobody else's.
   const nodes = ['n1', 'n2'].map((name, index) => ({ name, address: `127.${randomInt(16, 250)}.7.${index + 1}` }));
   const inB = { namespace: 'b' };
-  files.write('b-echo.yaml', service('echo', { ...inB, port: TCP_PORT }), slice('echo', tcp.port, inB));
+  files.write('b-echo.yaml', service('echo', { ...inB, port: TCP_PORT }), endpointSlice('echo', tcp.port, inB));
   files.write(
     'b-voice.yaml',
     overUdp(service('voice', { ...inB, port: UDP_PORT })),
-    overUdp(slice('voice', udp.port, inB)),
+    overUdp(endpointSlice('voice', udp.port, inB)),
   );
   const annotations = { 'weir.dev/hosts': HOSTS.join(), 'weir.dev/tls-passthrough': 'true' };
   const secure = service('secure', { ...inB, port: SHARED_PORT, annotations });
-  files.write('b-secure.yaml', secure, slice('secure', tlsOfB.port, inB));
+  files.write('b-secure.yaml', secure, endpointSlice('secure', tlsOfB.port, inB));
   files.write(
     'policies.yaml',
-    allowing(policy('a', { services: 2, ports: 4 }), ['*.example.com']),
-    allowing(policy('b', { services: 3, ports: 3 }), ['b.example.com', '*.b.test']),
+    withAllowedHosts(tenantPolicy('a', { services: 2, ports: 4 }), ['*.example.com']),
+    withAllowedHosts(tenantPolicy('b', { services: 3, ports: 3 }), ['b.example.com', '*.b.test']),
   );
 
   const log = silentLogger();
-  const settings = { ...DEFAULT_SETTINGS, sharedPorts: [SHARED_PORT] };
+  const settings = { ...DEFAULT_FLEET_SETTINGS, sharedPorts: [SHARED_PORT] };
   const store = createMemoryStore();
   stack.defer(() => store.close());
   const source = await openDirectorySource({ paths: [files.path], nodes, clock, watched: false });
@@ -71,7 +71,14 @@ export async function startNeighbours(): Promise<Neighbours> {
   const tableNow = async (): Promise<RoutingTable> => (await store.table.read())?.table ?? assert.fail('no table');
   const viewsNow = async (): Promise<readonly ServiceView[]> => {
     const [table, heartbeats] = await Promise.all([tableNow(), store.heartbeats.list()]);
-    const fleetNow = { table, heartbeats, cutoffs: [], now: clock.now(), previous: new Map(), reachable: true };
+    const fleetNow = {
+      table,
+      heartbeats,
+      suspensions: [],
+      now: clock.now(),
+      previousAddresses: new Map(),
+      reachable: true,
+    };
     return serviceViewsFor(fleetNow).filter(({ namespace }) => namespace === 'b');
   };
   await eventually(async () => {
@@ -79,7 +86,7 @@ export async function startNeighbours(): Promise<Neighbours> {
   });
   const listeners = nodes.map(({ address }) => address);
   return {
-    addresses: {
+    targets: {
       listeners,
       tcpPort: TCP_PORT,
       udpPort: UDP_PORT,
@@ -92,7 +99,7 @@ export async function startNeighbours(): Promise<Neighbours> {
         if (text === undefined) rmSync(join(files.path, name), { force: true });
         else writeFileSync(join(files.path, name), text);
       }
-      await source.look();
+      await source.scan();
       await controller.idle();
       const wanted = await store.table.meta();
       await eventually(() => {
@@ -100,25 +107,25 @@ export async function startNeighbours(): Promise<Neighbours> {
       });
       return tableNow();
     },
-    async shownOfB() {
+    async stateOfB() {
       const [{ entries }, views] = await Promise.all([tableNow(), viewsNow()]);
       const uids = new Set(views.map(({ uid }) => uid));
-      const own = [...entries.values()].filter((entry) => isOf(entry, uids));
+      const own = [...entries.values()].filter((entry) => belongsToB(entry, uids));
       return { entries: own.sort((x, y) => (x.id < y.id ? -1 : 1)), views };
     },
     connect: () =>
-      connectClients({
+      connectLongLivedClients({
         hosts: listeners,
         tcpPort: TCP_PORT,
         udpPort: UDP_PORT,
         secure: { port: SHARED_PORT, names: HOSTS },
-        peersOfVoice: udp.peers,
+        udpPeers: udp.peers,
       }),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-function isOf(entry: Entry, services: ReadonlySet<string>): boolean {
+function belongsToB(entry: Entry, services: ReadonlySet<string>): boolean {
   switch (entry.kind) {
     case 'service':
       return services.has(entry.uid);
@@ -136,7 +143,7 @@ function isOf(entry: Entry, services: ReadonlySet<string>): boolean {
 }
 
 /** The same policy with hosts that may be claimed. */
-function allowing(manifest: unknown, allowedHosts: readonly string[]): unknown {
+function withAllowedHosts(manifest: unknown, allowedHosts: readonly string[]): unknown {
   const { spec, ...rest } = manifest as { readonly spec: object };
   return { ...rest, spec: { ...spec, allowedHosts } };
 }

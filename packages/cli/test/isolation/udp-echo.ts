@@ -1,13 +1,13 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-export interface UdpEcho extends AsyncDisposable {
+export interface UdpEchoServer extends AsyncDisposable {
   readonly port: number;
   /** `address:port` of those who have sent something: each flow of a proxy has one of its own. */
   readonly peers: ReadonlySet<string>;
 }
 
-export async function udpEcho(): Promise<UdpEcho> {
+export async function startUdpEchoServer(): Promise<UdpEchoServer> {
   const socket = createSocket('udp4');
   const peers = new Set<string>();
   socket.on('message', (bytes, { address, port }) => {

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { DEGRADED_REASONS, PROGRAMMED_REASONS, type Problem, REFUSAL_REASONS, SUSPENDED_REASONS } from '@weir/model';
 import { golden } from '@weir/testkit';
-import { readScene } from './scene.ts';
-import { openStage, type Shown } from './stage.ts';
+import { parseScenario } from './scene.ts';
+import { type StepResult, startScenarioRunner } from './stage.ts';
 
 const REASONS: readonly string[] = [
   'Accepted',
@@ -15,43 +15,43 @@ const REASONS: readonly string[] = [
   ...DEGRADED_REASONS,
   ...SUSPENDED_REASONS,
 ];
-const SCENES = new URL('scenes/', import.meta.url);
-const MOST_BYTES = 1_024;
+const SCENARIOS = new URL('scenes/', import.meta.url);
+const MAX_MESSAGE_BYTES = 1_024;
 
 describe('what a Service is told', () => {
   for (const reason of REASONS) {
     test(`${reason}: in status, Events and explain`, async () => {
-      const { steps, ...fleet } = readScene(readFileSync(new URL(`${reason}.yaml`, SCENES), 'utf8'));
-      await using stage = await openStage(fleet);
+      const { steps, ...fleet } = parseScenario(readFileSync(new URL(`${reason}.yaml`, SCENARIOS), 'utf8'));
+      await using stage = await startScenarioRunner(fleet);
       const texts: string[] = [];
-      let last: Shown | undefined;
+      let last: StepResult | undefined;
       for (const step of steps) {
-        last = await stage.play(step);
-        texts.push(`# ${step.title}\n${saidText(last)}`);
+        last = await stage.runStep(step);
+        texts.push(`# ${step.title}\n${resultText(last)}`);
       }
       assert.ok(last !== undefined, 'a scene has steps');
       const conditions = last.status.conditions ?? [];
       const told = conditions.find((condition) => condition.reason === reason);
       assert.ok(told, `the last step says ${conditions.map((condition) => condition.reason).join(', ')}`);
       for (const { type, status, reason: why, message } of conditions) {
-        assert.ok(Buffer.byteLength(message) <= MOST_BYTES, message);
-        assert.ok(last.explained.includes(`(${why}): ${message}`), `explain says the same: ${message}`);
+        assert.ok(Buffer.byteLength(message) <= MAX_MESSAGE_BYTES, message);
+        assert.ok(last.explanation.includes(`(${why}): ${message}`), `explain says the same: ${message}`);
         if (type !== 'weir.dev/Accepted' || status === 'True') continue;
         const problem: Problem | undefined = last.problems.find(({ code }) => code === why);
         assert.equal(problem?.message, message, 'so do get problems and translate');
       }
-      for (const { note } of last.events) assert.ok(Buffer.byteLength(note) <= MOST_BYTES, note);
-      golden(new URL(`${reason}.golden.txt`, SCENES), `${texts.join('\n')}\n# weir explain\n${last.explained}`);
+      for (const { note } of last.events) assert.ok(Buffer.byteLength(note) <= MAX_MESSAGE_BYTES, note);
+      golden(new URL(`${reason}.golden.txt`, SCENARIOS), `${texts.join('\n')}\n# weir explain\n${last.explanation}`);
     });
   }
 
   test('no scene is of a reason that there is not', () => {
     const known = REASONS.flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
-    assert.deepEqual(readdirSync(SCENES).sort(), known.sort());
+    assert.deepEqual(readdirSync(SCENARIOS).sort(), known.sort());
   });
 });
 
-function saidText({ status, events, problems }: Shown): string {
+function resultText({ status, events, problems }: StepResult): string {
   const conditions = [...(status.conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));
   const addresses = (status.loadBalancer?.ingress ?? []).map(({ ip, ipMode, ports }) => {
     const texts = ports.map(

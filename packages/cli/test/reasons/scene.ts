@@ -3,7 +3,7 @@
 import type { SecretAccess } from '@weir/model';
 import { parseAllDocuments } from 'yaml';
 
-export interface Scene {
+export interface Scenario {
   /** Addresses must be of pods, as in a cluster: a directory trusts its files otherwise. */
   readonly trust: 'files' | 'pods';
   readonly sharedPorts: readonly number[];
@@ -33,15 +33,15 @@ export interface Manifest {
   readonly metadata: { readonly namespace?: string; readonly name: string };
 }
 
-type FleetPart = Omit<Scene, 'steps'>;
+type ScenarioFleet = Omit<Scenario, 'steps'>;
 type StepDocument = Partial<Omit<Step, 'title' | 'objects'>> & {
   readonly step: string;
-} & Partial<FleetPart>;
+} & Partial<ScenarioFleet>;
 
 /** What a step leaves out stays as it was, but for what happens in it. */
-export function readScene(text: string): Scene {
+export function parseScenario(text: string): Scenario {
   const steps: Step[] = [];
-  let fleet: FleetPart = { trust: 'files', sharedPorts: [], secretAccess: 'cluster' };
+  let fleet: ScenarioFleet = { trust: 'files', sharedPorts: [], secretAccess: 'cluster' };
   for (const document of parseAllDocuments(text)) {
     const raw = document.toJS() as Manifest | StepDocument;
     const before = steps.at(-1);
@@ -49,7 +49,7 @@ export function readScene(text: string): Scene {
       const { step: title, trust, sharedPorts, secretAccess, ...more } = { ...fleet, ...raw };
       fleet = { trust, sharedPorts, secretAccess };
       const { remove = [], certificates = {} } = more;
-      steps.push({ ...START, ...before, ...more, title, remove, certificates, objects: [] });
+      steps.push({ ...DEFAULT_STEP, ...before, ...more, title, remove, certificates, objects: [] });
     } else if (before !== undefined) {
       steps.splice(-1, 1, { ...before, objects: [...before.objects, raw] });
     } else throw new Error('a scene begins with a step');
@@ -58,8 +58,8 @@ export function readScene(text: string): Scene {
 }
 
 /** 20 seconds are more than the grace of proxies that are not heard. */
-const START = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
+const DEFAULT_STEP = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
 
-export function nameOf({ kind, metadata: { namespace, name } }: Manifest): string {
+export function manifestName({ kind, metadata: { namespace, name } }: Manifest): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }

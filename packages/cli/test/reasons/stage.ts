@@ -3,40 +3,44 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startConsole, storeSuspensions } from '@weir/console';
+import { startConsole, storeSuspensionWriter } from '@weir/console';
 import { EventWriter, KubernetesStatus, openDirectorySource, startController } from '@weir/controller';
 import {
-  type Cutoff,
-  cutoffFor,
-  DEFAULT_SETTINGS,
+  DEFAULT_FLEET_SETTINGS,
   entriesOf,
   type Heartbeat,
   minuteOf,
   type Problem,
   type RoutingTable,
+  type Suspension,
+  suspensionFor,
 } from '@weir/model';
 import { ManualClock, Secret, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { makeCertificate, temporaryDirectory } from '@weir/testkit';
-import { weirInside } from '../build/weir-inside.ts';
-import { type Manifest, nameOf, type Scene, type Step } from './scene.ts';
-import { type ToldEvent, ToldServices, type ToldStatus } from './told-services.ts';
+import { runWeirInProcess } from '../build/weir-inside.ts';
+import { type Manifest, manifestName, type Scenario, type Step } from './scene.ts';
+import { FakeServiceApi, type ReportedEvent, type ReportedStatus } from './told-services.ts';
 
-export interface Shown {
-  readonly status: ToldStatus;
+export interface StepResult {
+  readonly status: ReportedStatus;
   /** Since the step before. */
-  readonly events: readonly ToldEvent[];
+  readonly events: readonly ReportedEvent[];
   /** What `weir explain` prints. */
-  readonly explained: string;
+  readonly explanation: string;
   /** Of the Service. */
   readonly problems: readonly Problem[];
 }
 
-export interface Stage extends AsyncDisposable {
-  play(step: Step): Promise<Shown>;
+export interface ScenarioRunner extends AsyncDisposable {
+  runStep(step: Step): Promise<StepResult>;
 }
 
-export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene, 'steps'>): Promise<Stage> {
+export async function startScenarioRunner({
+  trust,
+  sharedPorts,
+  secretAccess,
+}: Omit<Scenario, 'steps'>): Promise<ScenarioRunner> {
   const directory = temporaryDirectory('scene');
   const clock = new ManualClock();
   const log = silentLogger();
@@ -47,22 +51,22 @@ export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene
     watched: false,
     fleetSecret: new Secret('of a fleet that plays one scene only'),
   });
-  const told = new ToldServices();
+  const told = new FakeServiceApi();
   const status = new KubernetesStatus({
     api: told,
     events: new EventWriter({ api: told, clock, log, instance: 'test' }),
     clock,
     log,
   });
-  told.watchedBy(status);
+  told.setSink(status);
   const settings = {
-    ...DEFAULT_SETTINGS,
+    ...DEFAULT_FLEET_SETTINGS,
     sharedPorts,
     secretAccess: secretAccess === 'namespaces' ? { kind: secretAccess, namespaces: [] } : { kind: secretAccess },
     trust: trust === 'files' ? { kind: trust } : { kind: trust, serviceCidrs: ['10.96.0.0/16'] },
   };
   const controller = startController({ source, store, settings, status, clock, log });
-  const suspensions = storeSuspensions({ cutoffs: store.cutoffs, clock });
+  const suspensions = storeSuspensionWriter({ cutoffs: store.suspensions, clock });
   const shared = { store, suspensions, clock, log, fleet: 'test', auth: { kind: 'none' } } as const;
   const console = await startConsole({ ...shared, host: '127.0.0.1', port: 0 });
   const objects = new Map<string, object>();
@@ -70,12 +74,12 @@ export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene
   async function beat(step: Step): Promise<void> {
     const table = (await store.table.read())?.table;
     if (table === undefined) return;
-    const { cutoffs } = await store.cutoffs.read();
+    const { suspensions } = await store.suspensions.read();
     for (const { name } of entriesOf(table, 'node')) {
       const error = step.proxies[name] ?? null;
       if (error === 'silent') continue;
-      const listeners = reportsOf(table, { node: name, error, cutoffs, now: clock.now() });
-      await store.heartbeats.beat({ ...HEARTBEAT, node: name, listeners });
+      const listeners = listenerReportsFor(table, { node: name, error, cutoffs: suspensions, now: clock.now() });
+      await store.heartbeats.record({ ...HEARTBEAT, node: name, listeners });
     }
   }
   const dayFromNow = (days: number): Date => new Date(clock.now() + days * 86_400_000);
@@ -89,16 +93,16 @@ export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene
   }
 
   return {
-    async play(step) {
+    async runStep(step) {
       for (const name of step.remove) objects.delete(name);
       const secrets = Object.entries(step.certificates).map(([name, { days }]) =>
         tlsSecret(name, step, days.map(dayFromNow)),
       );
-      for (const object of [...step.objects, ...secrets]) objects.set(nameOf(object), object);
+      for (const object of [...step.objects, ...secrets]) objects.set(manifestName(object), object);
       const items = [...objects.values()];
       writeFileSync(join(directory.path, 'scene.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-      await source.look();
-      told.keep(source.snapshot().services);
+      await source.scan();
+      told.setServices(source.snapshot().services);
       if (step.store === 'away') store.faults.goAway();
       else store.faults.comeBack();
       await clock.advance(1_000);
@@ -108,11 +112,11 @@ export async function openStage({ trust, sharedPorts, secretAccess }: Omit<Scene
         await clock.advance(1_000);
       }
       await console.refresh();
-      const { stdout, stderr } = await weirInside(['explain', step.about, '--server', console.url]);
+      const { stdout, stderr } = await runWeirInProcess(['explain', step.about, '--server', console.url]);
       return {
         status: told.statusOf(step.about),
         events: told.takeEventsOf(step.about),
-        explained: `${stdout}${stderr}`.replaceAll(directory.path, 'manifests'),
+        explanation: `${stdout}${stderr}`.replaceAll(directory.path, 'manifests'),
         problems: controller.problems().filter(({ subject }) => subject === `Service ${step.about}`),
       };
     },
@@ -153,15 +157,15 @@ const HEARTBEAT = {
   connections: 0,
 } satisfies Partial<Heartbeat>;
 
-interface Proxy {
+interface ProxyState {
   readonly node: string;
   readonly error: string | null;
-  readonly cutoffs: readonly Cutoff[];
+  readonly cutoffs: readonly Suspension[];
   readonly now: number;
 }
 
 /** As a proxy does: a port without a ready endpoint, or cut off, is held and not listened on. */
-function reportsOf(table: RoutingTable, { node, error, cutoffs, now }: Proxy): Heartbeat['listeners'] {
+function listenerReportsFor(table: RoutingTable, { node, error, cutoffs, now }: ProxyState): Heartbeat['listeners'] {
   const services = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
   const ready = new Set(
     entriesOf(table, 'endpoints')
@@ -171,7 +175,7 @@ function reportsOf(table: RoutingTable, { node, error, cutoffs, now }: Proxy): H
   const own = entriesOf(table, 'listener').filter((listener) => listener.node === node);
   return own.map(({ id, service, protocol, port }) => {
     const entry = services.get(service);
-    const isCutOff = entry !== undefined && cutoffFor(cutoffs, entry, now) !== undefined;
+    const isCutOff = entry !== undefined && suspensionFor(cutoffs, entry, now) !== undefined;
     const listening = error === null && ready.has(`${service} ${protocol} ${port}`) && !isCutOff;
     return { id, service, bound: error === null, listening, error };
   });

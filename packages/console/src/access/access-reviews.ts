@@ -1,13 +1,13 @@
 // What a user may do: the API server is asked (SubjectAccessReview), so that a Role or a ClusterRole of the cluster's own decides.
 import type { Clock } from '@weir/runtime';
-import type { ApiConnection } from '../kubernetes/api-connection.ts';
-import { AnswerCache } from './answer-cache.ts';
-import { refusedReview, reviewAway } from './api-server-away.ts';
+import type { ApiClient } from '../kubernetes/api-connection.ts';
+import { TtlCache } from './answer-cache.ts';
+import { reviewRefusedError, reviewUnavailableError } from './api-server-away.ts';
 import { SingleFlight } from './single-flight.ts';
-import { Turns } from './turns.ts';
-import type { KnownUser } from './user.ts';
+import { KeyedSemaphore } from './turns.ts';
+import type { AuthenticatedUser } from './user.ts';
 
-export interface Right {
+export interface ResourceAttributes {
   readonly verb: string;
   readonly resource: string;
   /** Empty: in every namespace, and of what has none. */
@@ -15,33 +15,39 @@ export interface Right {
   readonly name: string;
 }
 
-const ALLOWED_FOR_MS = 30_000;
-const DENIED_FOR_MS = 10_000;
+const ALLOWED_TTL_MS = 30_000;
+const DENIED_TTL_MS = 10_000;
 /** Users times namespaces, of about 200 bytes. */
-const MOST_KEPT = 65_536;
+const MAX_CACHED_DECISIONS = 65_536;
 /** Of the connections to the API server, which all share. */
-export const AT_ONCE_OF_ONE = 8;
+export const MAX_CONCURRENT_REVIEWS_PER_USER = 8;
 
 export class AccessReviews {
-  readonly #api: ApiConnection;
-  readonly #kept: AnswerCache<boolean>;
-  readonly #asking = new SingleFlight<boolean>();
-  readonly #turns = new Turns(AT_ONCE_OF_ONE);
+  readonly #api: ApiClient;
+  readonly #decisions: TtlCache<boolean>;
+  readonly #pendingReviews = new SingleFlight<boolean>();
+  readonly #reviewsPerUser = new KeyedSemaphore(MAX_CONCURRENT_REVIEWS_PER_USER);
 
-  constructor({ api, clock }: { readonly api: ApiConnection; readonly clock: Clock }) {
+  constructor({ api, clock }: { readonly api: ApiClient; readonly clock: Clock }) {
     this.#api = api;
-    this.#kept = new AnswerCache({ clock, most: MOST_KEPT });
+    this.#decisions = new TtlCache({ clock, maxEntries: MAX_CACHED_DECISIONS });
   }
 
   /** `ApiError` KubernetesAway when it cannot be told now. A denial is kept for `deniedForMs`. */
-  async isAllowed(user: KnownUser, right: Right, deniedForMs: number = DENIED_FOR_MS): Promise<boolean> {
+  async isAllowed(
+    user: AuthenticatedUser,
+    right: ResourceAttributes,
+    deniedForMs: number = DENIED_TTL_MS,
+  ): Promise<boolean> {
     const key = `${user.key} ${right.verb} ${right.resource} ${right.namespace}/${right.name}`;
-    if (this.#kept.get(key, ALLOWED_FOR_MS) === true) return true;
-    if (this.#kept.get(key, deniedForMs) === false) return false;
-    return this.#asking.ask(key, () => this.#turns.take(user.key, () => this.#ask(key, user, right)));
+    if (this.#decisions.get(key, ALLOWED_TTL_MS) === true) return true;
+    if (this.#decisions.get(key, deniedForMs) === false) return false;
+    return this.#pendingReviews.run(key, () =>
+      this.#reviewsPerUser.run(user.key, () => this.#review(key, user, right)),
+    );
   }
 
-  async #ask(key: string, user: KnownUser, right: Right): Promise<boolean> {
+  async #review(key: string, user: AuthenticatedUser, right: ResourceAttributes): Promise<boolean> {
     const review = {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SubjectAccessReview',
@@ -55,11 +61,11 @@ export class AccessReviews {
     };
     const answer = await this.#api
       .send('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review)
-      .catch((error) => Promise.reject(reviewAway('what you may do', error)));
-    if (answer.status !== 201) throw refusedReview('subjectaccessreviews.authorization.k8s.io', answer);
+      .catch((error) => Promise.reject(reviewUnavailableError('what you may do', error)));
+    if (answer.status !== 201) throw reviewRefusedError('subjectaccessreviews.authorization.k8s.io', answer);
     const { status } = answer.body as { status?: { allowed?: boolean } };
     const isAllowed = status?.allowed === true;
-    this.#kept.set(key, isAllowed);
+    this.#decisions.set(key, isAllowed);
     return isAllowed;
   }
 }

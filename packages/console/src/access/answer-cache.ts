@@ -1,44 +1,44 @@
 import type { Clock } from '@weir/runtime';
 
-export interface AnswerCacheOptions {
+export interface TtlCacheOptions {
   readonly clock: Clock;
   /** More push out the ones that were not used for longest. */
-  readonly most: number;
+  readonly maxEntries: number;
 }
 
 /** Answers that hold for a while. */
-export class AnswerCache<T> {
-  readonly #options: AnswerCacheOptions;
-  readonly #answers = new Map<string, { readonly at: number; readonly value: T }>();
+export class TtlCache<T> {
+  readonly #options: TtlCacheOptions;
+  readonly #entries = new Map<string, { readonly at: number; readonly value: T }>();
 
-  constructor(options: AnswerCacheOptions) {
+  constructor(options: TtlCacheOptions) {
     this.#options = options;
   }
 
   /** The answer, when it is younger than that. */
   get(key: string, ageMs: number): T | undefined {
-    const found = this.#answers.get(key);
+    const found = this.#entries.get(key);
     if (found === undefined) return undefined;
-    this.#answers.delete(key);
-    this.#answers.set(key, found);
+    this.#entries.delete(key);
+    this.#entries.set(key, found);
     return this.#options.clock.monotonic() - found.at < ageMs ? found.value : undefined;
   }
 
   /** Whether there is an answer, however old. */
   has(key: string): boolean {
-    return this.#answers.has(key);
+    return this.#entries.has(key);
   }
 
   set(key: string, value: T): void {
-    this.#answers.delete(key);
-    this.#answers.set(key, { at: this.#options.clock.monotonic(), value });
-    for (const oldest of this.#answers.keys()) {
-      if (this.#answers.size <= this.#options.most) return;
-      this.#answers.delete(oldest);
+    this.#entries.delete(key);
+    this.#entries.set(key, { at: this.#options.clock.monotonic(), value });
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#options.maxEntries) return;
+      this.#entries.delete(oldest);
     }
   }
 
   delete(key: string): void {
-    this.#answers.delete(key);
+    this.#entries.delete(key);
   }
 }

@@ -1,4 +1,4 @@
-import type { Sight } from './sight.ts';
+import type { AuthorizationScope } from './sight.ts';
 
 /** Whoever sent a request, and what the rights are. */
 export interface Caller {
@@ -7,21 +7,21 @@ export interface Caller {
   /** Equal for the same person, also of two requests. */
   readonly key: string;
   /** What can be seen, of these namespaces. */
-  sight(namespaces: Iterable<string>): Promise<Sight>;
-  sees(namespace: string): Promise<boolean>;
-  seesAll(): Promise<boolean>;
+  scopeWithin(namespaces: Iterable<string>): Promise<AuthorizationScope>;
+  canViewNamespace(namespace: string): Promise<boolean>;
+  canViewFleet(): Promise<boolean>;
   /** Whether Suspensions (or the one of this name) may be made or lifted. */
-  may(verb: SuspensionVerb, name?: string): Promise<boolean>;
+  canChangeSuspensions(verb: SuspensionVerb, name?: string): Promise<boolean>;
 }
 
 export type SuspensionVerb = 'create' | 'delete';
 
 /** Without authentication: whoever reaches this console is on this machine. */
-export const ANYBODY: Caller = {
+export const ANONYMOUS_CALLER: Caller = {
   name: null,
   key: '',
-  sight: async () => ({ kind: 'all' }),
-  sees: async () => true,
-  seesAll: async () => true,
-  may: async () => true,
+  scopeWithin: async () => ({ kind: 'all' }),
+  canViewNamespace: async () => true,
+  canViewFleet: async () => true,
+  canChangeSuspensions: async () => true,
 };

@@ -1,12 +1,12 @@
-import { type AccessReviews, AT_ONCE_OF_ONE, type Right } from './access-reviews.ts';
+import { type AccessReviews, MAX_CONCURRENT_REVIEWS_PER_USER, type ResourceAttributes } from './access-reviews.ts';
 import type { Caller } from './caller.ts';
-import type { KnownUser } from './user.ts';
+import type { AuthenticatedUser } from './user.ts';
 
 /**
  * A list asks of every namespace of the fleet, a page does so every two seconds. Whoever is let in anew sees it in lists within a
  * minute, and at once where the namespace is named.
  */
-const DENIED_IN_LISTS_FOR_MS = 60_000;
+const DENIED_IN_LIST_TTL_MS = 60_000;
 
 export interface KubernetesCallerOptions {
   readonly reviews: AccessReviews;
@@ -15,32 +15,33 @@ export interface KubernetesCallerOptions {
 }
 
 /** Somebody with a name, whose rights are those of the cluster. */
-export function kubernetesCaller(user: KnownUser, { reviews, fleet }: KubernetesCallerOptions): Caller {
-  const usage: Right = { verb: 'get', resource: 'tenantusages', namespace: '', name: fleet };
+export function kubernetesCaller(user: AuthenticatedUser, { reviews, fleet }: KubernetesCallerOptions): Caller {
+  const usage: ResourceAttributes = { verb: 'get', resource: 'tenantusages', namespace: '', name: fleet };
   const sees = (namespace: string): Promise<boolean> => reviews.isAllowed(user, { ...usage, namespace });
-  const seesAll = (): Promise<boolean> => reviews.isAllowed(user, usage);
+  const canViewFleet = (): Promise<boolean> => reviews.isAllowed(user, usage);
   return {
     name: user.name,
     key: user.key,
-    seesAll,
-    sees: async (namespace) => (await seesAll()) || sees(namespace),
-    async sight(namespaces) {
-      if (await seesAll()) return { kind: 'all' };
+    canViewFleet,
+    canViewNamespace: async (namespace) => (await canViewFleet()) || sees(namespace),
+    async scopeWithin(namespaces) {
+      if (await canViewFleet()) return { kind: 'all' };
       const seen = new Set<string>();
-      await each(namespaces, async (namespace) => {
-        if (await reviews.isAllowed(user, { ...usage, namespace }, DENIED_IN_LISTS_FOR_MS)) seen.add(namespace);
+      await forEachConcurrently(namespaces, async (namespace) => {
+        if (await reviews.isAllowed(user, { ...usage, namespace }, DENIED_IN_LIST_TTL_MS)) seen.add(namespace);
       });
       return { kind: 'namespaces', namespaces: seen };
     },
-    may: (verb, name = '') => reviews.isAllowed(user, { verb, resource: 'suspensions', namespace: '', name }),
+    canChangeSuspensions: (verb, name = '') =>
+      reviews.isAllowed(user, { verb, resource: 'suspensions', namespace: '', name }),
   };
 }
 
 /** Some at a time: when one cannot be told, no more is asked. */
-async function each<T>(items: Iterable<T>, ask: (item: T) => Promise<void>): Promise<void> {
+async function forEachConcurrently<T>(items: Iterable<T>, ask: (item: T) => Promise<void>): Promise<void> {
   const left = items[Symbol.iterator]();
   const asker = async (): Promise<void> => {
     for (let next = left.next(); next.done !== true; next = left.next()) await ask(next.value);
   };
-  await Promise.all(Array.from({ length: AT_ONCE_OF_ONE }, asker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_REVIEWS_PER_USER }, asker));
 }

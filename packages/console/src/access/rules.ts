@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../api/api-error.ts';
-import { foreignPage } from '../guard/browser.ts';
-import { refusalFor } from '../guard/loopback.ts';
+import { isCrossSite } from '../guard/browser.ts';
+import { originRefusalFor } from '../guard/loopback.ts';
 import type { Caller, SuspensionVerb } from './caller.ts';
-import type { SignIn } from './sign-in.ts';
+import type { Authenticator } from './sign-in.ts';
 
 export type AccessRule =
   /** Holds nothing of a fleet. */
@@ -30,19 +30,19 @@ declare module 'fastify' {
   }
 }
 
-export interface GuardOptions {
-  readonly signIn: SignIn;
+export interface RouteGuardOptions {
+  readonly authenticator: Authenticator;
   /** Of the server's own address. */
   readonly scheme: 'http' | 'https';
 }
 
 /** To be called before any route is added. */
-export function guardRoutes(app: FastifyInstance, { signIn, scheme }: GuardOptions): void {
+export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: RouteGuardOptions): void {
   const routes: RouteOptions[] = [];
   app.decorateRequest('caller');
   app.addHook('onRoute', (route) => {
     routes.push(route);
-    if (signIn.kind === 'none' || route.config?.access === 'anybody') return;
+    if (authenticator.kind === 'none' || route.config?.access === 'anybody') return;
     route.schema = { ...route.schema, security: [{ bearerAuth: [] }] };
   });
   app.addHook('onReady', async () => {
@@ -50,11 +50,11 @@ export function guardRoutes(app: FastifyInstance, { signIn, scheme }: GuardOptio
     assert(unruled.length === 0, `routes without an access rule: ${unruled.map(({ url }) => url).join(', ')}`);
   });
   app.addHook('onRequest', async (request) => {
-    const refusal = signIn.kind === 'none' ? refusalFor(request.headers, scheme) : undefined;
+    const refusal = authenticator.kind === 'none' ? originRefusalFor(request.headers, scheme) : undefined;
     if (refusal !== undefined) throw new ApiError(refusal.code, refusal.message);
     if (ruleOf(request) === 'anybody') return;
-    if (signIn.kind !== 'none' && foreignPage(request.headers)) throw foreignOrigin();
-    request.caller = await signIn.callerOf(request.raw);
+    if (authenticator.kind !== 'none' && isCrossSite(request.headers)) throw foreignOriginError();
+    request.caller = await authenticator.authenticate(request.raw);
   });
   // After validation: what is asked about is a name then.
   app.addHook('preHandler', async (request) => refuseUnlessAllowed(request, ruleOf(request)));
@@ -72,28 +72,28 @@ async function refuseUnlessAllowed({ caller, params }: FastifyRequest, rule: Acc
     case 'what-one-sees':
       return;
     case 'namespace':
-      if (!(await caller.sees(namespace)))
-        throw notAllowed(caller, `get tenantusages.weir.dev in namespace "${namespace}"`);
+      if (!(await caller.canViewNamespace(namespace)))
+        throw notAllowedError(caller, `get tenantusages.weir.dev in namespace "${namespace}"`);
       return;
     case 'everything':
-      if (!(await caller.seesAll())) throw notAllowed(caller, 'get tenantusages.weir.dev in all namespaces');
+      if (!(await caller.canViewFleet())) throw notAllowedError(caller, 'get tenantusages.weir.dev in all namespaces');
       return;
     case 'suspend':
-      return refuseUnlessMay(caller, 'create');
+      return refuseUnlessPermitted(caller, 'create');
     case 'resume':
-      return refuseUnlessMay(caller, 'delete', name);
+      return refuseUnlessPermitted(caller, 'delete', name);
   }
 }
 
-export async function refuseUnlessMay(caller: Caller, verb: SuspensionVerb, name?: string): Promise<void> {
-  if (!(await caller.may(verb, name))) throw notAllowed(caller, `${verb} suspensions.weir.dev`);
+export async function refuseUnlessPermitted(caller: Caller, verb: SuspensionVerb, name?: string): Promise<void> {
+  if (!(await caller.canChangeSuspensions(verb, name))) throw notAllowedError(caller, `${verb} suspensions.weir.dev`);
 }
 
 /** What right is missing, in the words of `kubectl auth can-i` and of Roles. */
-export function notAllowed(caller: Caller, right: string): ApiError {
+export function notAllowedError(caller: Caller, right: string): ApiError {
   return new ApiError('NotAllowed', `"${caller.name ?? ''}" lacks the right to ${right}; ask the operator for it`);
 }
 
-function foreignOrigin(): ApiError {
+function foreignOriginError(): ApiError {
   return new ApiError('ForeignOrigin', 'a page of another site may not use this console');
 }

@@ -3,31 +3,31 @@ import type { IncomingMessage } from 'node:http';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock, Logger } from '@weir/runtime';
 import { FrontProxy } from '../aggregation/front-proxy.ts';
-import { remoteUser } from '../aggregation/remote-user.ts';
+import { forwardedUser } from '../aggregation/remote-user.ts';
 import { ApiError } from '../api/api-error.ts';
-import { ApiConnection } from '../kubernetes/api-connection.ts';
+import { ApiClient } from '../kubernetes/api-connection.ts';
 import { AccessReviews } from './access-reviews.ts';
-import { ANYBODY, type Caller } from './caller.ts';
+import { ANONYMOUS_CALLER, type Caller } from './caller.ts';
 import { kubernetesCaller } from './kubernetes-caller.ts';
-import { AUDIENCE, bearerToken, TokenReviews } from './token-reviews.ts';
+import { bearerToken, TOKEN_AUDIENCE, TokenReviews } from './token-reviews.ts';
 
-export interface SignIn {
+export interface Authenticator {
   readonly kind: 'none' | 'kubernetes';
   /** `ApiError` SignInRequired when the request does not say, KubernetesAway when nobody can tell. */
-  callerOf(request: IncomingMessage): Promise<Caller>;
+  authenticate(request: IncomingMessage): Promise<Caller>;
   /** Of the API server, which tells for whom it asks. */
   readonly frontProxy: FrontProxy | undefined;
   close(): Promise<void>;
 }
 
-export const NO_SIGN_IN: SignIn = {
+export const NO_AUTHENTICATION: Authenticator = {
   kind: 'none',
-  callerOf: async () => ANYBODY,
+  authenticate: async () => ANONYMOUS_CALLER,
   frontProxy: undefined,
   close: async () => {},
 };
 
-export interface KubernetesSignInOptions {
+export interface KubernetesAuthenticatorOptions {
   readonly kubeconfig: KubeConfig;
   /** Whose figures are asked for. */
   readonly fleet: string;
@@ -38,26 +38,26 @@ export interface KubernetesSignInOptions {
 }
 
 /** A person waits for the answer that this delays. */
-const TIMEOUT_MS = 5_000;
+const REVIEW_TIMEOUT_MS = 5_000;
 
-export function kubernetesSignIn(options: KubernetesSignInOptions): SignIn {
+export function kubernetesAuthenticator(options: KubernetesAuthenticatorOptions): Authenticator {
   const { kubeconfig, fleet, isAggregated, clock, log } = options;
-  const api = new ApiConnection({ kubeconfig, timeoutMs: TIMEOUT_MS });
+  const api = new ApiClient({ kubeconfig, timeoutMs: REVIEW_TIMEOUT_MS });
   const tokens = new TokenReviews({ api, clock });
   const rights = { reviews: new AccessReviews({ api, clock }), fleet };
   const frontProxy = isAggregated ? new FrontProxy({ api, clock, log }) : undefined;
   return {
     kind: 'kubernetes',
     frontProxy,
-    async callerOf(request) {
+    async authenticate(request) {
       const settings = frontProxy?.settings;
-      const forwarded = settings === undefined ? undefined : remoteUser(request, settings);
+      const forwarded = settings === undefined ? undefined : forwardedUser(request, settings);
       if (forwarded !== undefined) return kubernetesCaller(forwarded, rights);
       const token = bearerToken(request.headers.authorization);
       if (token === undefined)
-        throw signInRequired('this console wants a Kubernetes token as `Authorization: Bearer TOKEN`');
-      const user = await tokens.userOf(token);
-      if (user === undefined) throw signInRequired('the API server does not accept this token, or no longer');
+        throw signInRequiredError('this console wants a Kubernetes token as `Authorization: Bearer TOKEN`');
+      const user = await tokens.authenticate(token);
+      if (user === undefined) throw signInRequiredError('the API server does not accept this token, or no longer');
       return kubernetesCaller(user, rights);
     },
     async close() {
@@ -67,9 +67,9 @@ export function kubernetesSignIn(options: KubernetesSignInOptions): SignIn {
   };
 }
 
-function signInRequired(what: string): ApiError {
+function signInRequiredError(what: string): ApiError {
   return new ApiError(
     'SignInRequired',
-    `${what}; \`kubectl create token SERVICEACCOUNT -n NAMESPACE --audience ${AUDIENCE}\` makes one`,
+    `${what}; \`kubectl create token SERVICEACCOUNT -n NAMESPACE --audience ${TOKEN_AUDIENCE}\` makes one`,
   );
 }

@@ -1,16 +1,16 @@
 /** What is asked twice at once is asked once. */
 export class SingleFlight<T> {
-  readonly #asking = new Map<string, Promise<T>>();
+  readonly #running = new Map<string, Promise<T>>();
 
   get size(): number {
-    return this.#asking.size;
+    return this.#running.size;
   }
 
-  ask(key: string, ask: () => Promise<T>): Promise<T> {
-    const under = this.#asking.get(key);
+  run(key: string, ask: () => Promise<T>): Promise<T> {
+    const under = this.#running.get(key);
     if (under !== undefined) return under;
-    const asking = ask().finally(() => this.#asking.delete(key));
-    this.#asking.set(key, asking);
+    const asking = ask().finally(() => this.#running.delete(key));
+    this.#running.set(key, asking);
     return asking;
   }
 }

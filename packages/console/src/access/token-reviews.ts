@@ -2,57 +2,57 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@weir/runtime';
 import { ApiError } from '../api/api-error.ts';
-import type { ApiAnswer, ApiConnection } from '../kubernetes/api-connection.ts';
-import { AnswerCache } from './answer-cache.ts';
-import { refusedReview, reviewAway } from './api-server-away.ts';
+import type { ApiClient, ApiResponse } from '../kubernetes/api-connection.ts';
+import { TtlCache } from './answer-cache.ts';
+import { reviewRefusedError, reviewUnavailableError } from './api-server-away.ts';
 import { SingleFlight } from './single-flight.ts';
-import { type KnownUser, knownUser } from './user.ts';
+import { type AuthenticatedUser, authenticatedUser } from './user.ts';
 
 /** Tokens made for the console alone (`kubectl create token … --audience`): the API server itself does not take them. */
-export const AUDIENCE = 'console.weir.dev';
+export const TOKEN_AUDIENCE = 'console.weir.dev';
 
-const GOOD_FOR_MS = 30_000;
-const BAD_FOR_MS = 5_000;
-const MOST_KEPT = 4_096;
+const ACCEPTED_TTL_MS = 30_000;
+const REJECTED_TTL_MS = 5_000;
+const MAX_CACHED_TOKENS = 4_096;
 /** Strangers' tokens that are asked about at a time: a flood of them does not keep those out who are signed in. */
-const MOST_STRANGERS = 16;
-const LONGEST_TOKEN = 16 * 1024;
+const MAX_CONCURRENT_UNKNOWN_TOKENS = 16;
+const MAX_AUTHORIZATION_HEADER_BYTES = 16 * 1024;
 /** RFC 6750, section 2.1. */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
 /** The token of an Authorization header; undefined when it holds none. */
 export function bearerToken(header: string | undefined): string | undefined {
-  return header === undefined || header.length > LONGEST_TOKEN ? undefined : BEARER.exec(header)?.[1];
+  return header === undefined || header.length > MAX_AUTHORIZATION_HEADER_BYTES ? undefined : BEARER.exec(header)?.[1];
 }
 
 export class TokenReviews {
-  readonly #api: ApiConnection;
-  readonly #good: AnswerCache<KnownUser>;
-  readonly #bad: AnswerCache<true>;
-  readonly #known = new SingleFlight<KnownUser | undefined>();
-  readonly #strangers = new SingleFlight<KnownUser | undefined>();
+  readonly #api: ApiClient;
+  readonly #acceptedTokens: TtlCache<AuthenticatedUser>;
+  readonly #rejectedTokens: TtlCache<true>;
+  readonly #knownTokenReviews = new SingleFlight<AuthenticatedUser | undefined>();
+  readonly #unknownTokenReviews = new SingleFlight<AuthenticatedUser | undefined>();
 
-  constructor({ api, clock }: { readonly api: ApiConnection; readonly clock: Clock }) {
+  constructor({ api, clock }: { readonly api: ApiClient; readonly clock: Clock }) {
     this.#api = api;
-    this.#good = new AnswerCache({ clock, most: MOST_KEPT });
-    this.#bad = new AnswerCache({ clock, most: MOST_KEPT });
+    this.#acceptedTokens = new TtlCache({ clock, maxEntries: MAX_CACHED_TOKENS });
+    this.#rejectedTokens = new TtlCache({ clock, maxEntries: MAX_CACHED_TOKENS });
   }
 
   /** Undefined: the token is nobody's. `ApiError` KubernetesAway when that cannot be told now. */
-  async userOf(token: string): Promise<KnownUser | undefined> {
+  async authenticate(token: string): Promise<AuthenticatedUser | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
-    const kept = this.#good.get(key, GOOD_FOR_MS);
+    const kept = this.#acceptedTokens.get(key, ACCEPTED_TTL_MS);
     if (kept !== undefined) return kept;
-    if (this.#bad.get(key, BAD_FOR_MS) === true) return undefined;
-    if (this.#good.has(key)) return this.#known.ask(key, () => this.#ask(key, token));
-    if (this.#strangers.size >= MOST_STRANGERS) {
+    if (this.#rejectedTokens.get(key, REJECTED_TTL_MS) === true) return undefined;
+    if (this.#acceptedTokens.has(key)) return this.#knownTokenReviews.run(key, () => this.#review(key, token));
+    if (this.#unknownTokenReviews.size >= MAX_CONCURRENT_UNKNOWN_TOKENS) {
       throw new ApiError('KubernetesAway', 'many tokens are being checked just now; try again in a moment');
     }
-    return this.#strangers.ask(key, () => this.#ask(key, token));
+    return this.#unknownTokenReviews.run(key, () => this.#review(key, token));
   }
 
-  async #ask(key: string, token: string): Promise<KnownUser | undefined> {
-    const audiences = isForUs(token) ? [AUDIENCE] : undefined;
+  async #review(key: string, token: string): Promise<AuthenticatedUser | undefined> {
+    const audiences = claimsConsoleAudience(token) ? [TOKEN_AUDIENCE] : undefined;
     const review = {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenReview',
@@ -60,18 +60,18 @@ export class TokenReviews {
     };
     const answer = await this.#api
       .send('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)
-      .catch((error) => Promise.reject(reviewAway('who you are', error)));
-    if (answer.status !== 201) throw refusedReview('tokenreviews.authentication.k8s.io', answer);
-    const user = userIn(answer, audiences);
+      .catch((error) => Promise.reject(reviewUnavailableError('who you are', error)));
+    if (answer.status !== 201) throw reviewRefusedError('tokenreviews.authentication.k8s.io', answer);
+    const user = userFromReview(answer, audiences);
     if (user === undefined) {
-      this.#good.delete(key);
-      this.#bad.set(key, true);
-    } else this.#good.set(key, user);
+      this.#acceptedTokens.delete(key);
+      this.#rejectedTokens.set(key, true);
+    } else this.#acceptedTokens.set(key, user);
     return user;
   }
 }
 
-interface ReviewStatus {
+interface TokenReviewStatus {
   readonly authenticated?: boolean;
   readonly audiences?: readonly string[];
   readonly user?: {
@@ -82,20 +82,27 @@ interface ReviewStatus {
   };
 }
 
-function userIn({ body }: ApiAnswer, audiences: readonly string[] | undefined): KnownUser | undefined {
-  const { authenticated, audiences: valid = [], user } = (body as { status?: ReviewStatus } | undefined)?.status ?? {};
+function userFromReview(
+  { body }: ApiResponse,
+  audiences: readonly string[] | undefined,
+): AuthenticatedUser | undefined {
+  const {
+    authenticated,
+    audiences: valid = [],
+    user,
+  } = (body as { status?: TokenReviewStatus } | undefined)?.status ?? {};
   if (authenticated !== true || !user?.username) return undefined;
   // An API server that knows nothing of audiences names none: then the token is one of its own, not one for us.
   if (audiences !== undefined && !audiences.some((each) => valid.includes(each))) return undefined;
   const { username: name, uid = '', groups = [], extra = {} } = user;
-  return knownUser({ name, uid, groups, extra });
+  return authenticatedUser({ name, uid, groups, extra });
 }
 
 /** What a token says of itself only chooses the question; the API server answers it. */
-function isForUs(token: string): boolean {
+function claimsConsoleAudience(token: string): boolean {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    return [claims.aud].flat().includes(AUDIENCE);
+    return [claims.aud].flat().includes(TOKEN_AUDIENCE);
   } catch {
     return false;
   }

@@ -1,16 +1,16 @@
 /** So many at a time of one key; the others wait their turn. One user's thousand questions do not keep another's waiting. */
-export class Turns {
-  readonly #most: number;
-  readonly #busy = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+export class KeyedSemaphore {
+  readonly #maxPerKey: number;
+  readonly #slotsByKey = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
 
   constructor(most: number) {
-    this.#most = most;
+    this.#maxPerKey = most;
   }
 
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#busy.get(key) ?? { running: 0, waiting: [] };
-    this.#busy.set(key, own);
-    if (own.running < this.#most) own.running += 1;
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#slotsByKey.get(key) ?? { running: 0, waiting: [] };
+    this.#slotsByKey.set(key, own);
+    if (own.running < this.#maxPerKey) own.running += 1;
     // Whoever ends hands its place on.
     else await new Promise<void>((resolve) => own.waiting.push(resolve));
     try {
@@ -20,7 +20,7 @@ export class Turns {
       if (next !== undefined) next();
       else {
         own.running -= 1;
-        if (own.running === 0) this.#busy.delete(key);
+        if (own.running === 0) this.#slotsByKey.delete(key);
       }
     }
   }

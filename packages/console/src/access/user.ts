@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Who the API server says that somebody is. */
-export interface User {
+export interface UserInfo {
   readonly name: string;
   readonly uid: string;
   readonly groups: readonly string[];
@@ -9,11 +9,11 @@ export interface User {
 }
 
 /** Two users of one key have the same rights: all that an authorizer is told of them is in it. */
-export interface KnownUser extends User {
+export interface AuthenticatedUser extends UserInfo {
   readonly key: string;
 }
 
-export function knownUser(user: User): KnownUser {
+export function authenticatedUser(user: UserInfo): AuthenticatedUser {
   const { name, uid, groups, extra } = user;
   const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
   const key = createHash('sha256')

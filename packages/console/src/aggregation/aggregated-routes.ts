@@ -6,20 +6,20 @@ const GROUP_VERSION = 'console.weir.dev/v1';
 const PREFIX = `/apis/${GROUP_VERSION}`;
 
 /** The path of the console's own API that an aggregated one means. */
-export function ownPath(url: string): string {
+export function toConsolePath(url: string): string {
   return url.startsWith(`${PREFIX}/`) ? `/api/v1${url.slice(PREFIX.length)}` : url;
 }
 
-export function isAggregated(url: string): boolean {
+export function isAggregatedPath(url: string): boolean {
   return url.startsWith('/apis/');
 }
 
 /** What kubectl and every other client of Kubernetes look for in an answer that is a refusal. */
-export function statusObject({ code, message, status }: Refused): object {
+export function kubernetesStatusFor({ code, message, status }: ErrorFields): object {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: code, message, code: status };
 }
 
-interface Refused {
+interface ErrorFields {
   readonly code: string;
   readonly message: string;
   readonly status: number;

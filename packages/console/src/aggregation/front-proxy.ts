@@ -1,30 +1,30 @@
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
-import type { ApiConnection } from '../kubernetes/api-connection.ts';
-import { type FrontProxySettings, readFrontProxySettings } from './front-proxy-settings.ts';
+import type { ApiClient } from '../kubernetes/api-connection.ts';
+import { type FrontProxySettings, parseFrontProxySettings } from './front-proxy-settings.ts';
 
 export interface FrontProxyOptions {
-  readonly api: ApiConnection;
+  readonly api: ApiClient;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 const CONFIG_MAP = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
 /** A rotation overlaps by days. */
-const EVERY_MS = 60_000;
-const AGAIN_MS = 10_000;
+const REFRESH_INTERVAL_MS = 60_000;
+const RETRY_DELAY_MS = 10_000;
 
 /** What the API server shows as a front proxy, kept up to date. */
 export class FrontProxy {
   readonly #options: FrontProxyOptions;
   readonly #closing = new AbortController();
-  readonly #following: Promise<void>;
+  readonly #refreshing: Promise<void>;
   readonly #listeners = new Set<() => void>();
   #settings: FrontProxySettings | undefined;
-  #said = '';
+  #lastWarning = '';
 
   constructor(options: FrontProxyOptions) {
     this.#options = options;
-    this.#following = this.#follow();
+    this.#refreshing = this.#refreshUntilClosed();
   }
 
   /** Undefined: not known yet, or there is none; nobody may say then for whom they ask. */
@@ -39,15 +39,15 @@ export class FrontProxy {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#following;
+    await this.#refreshing;
   }
 
-  async #follow(): Promise<void> {
+  async #refreshUntilClosed(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
       const isKnown = await this.#read();
-      await wait(clock, isKnown ? EVERY_MS : AGAIN_MS, signal).catch(() => {});
+      await wait(clock, isKnown ? REFRESH_INTERVAL_MS : RETRY_DELAY_MS, signal).catch(() => {});
     }
   }
 
@@ -58,18 +58,18 @@ export class FrontProxy {
       if (status !== 200)
         throw new Error(`HTTP ${status} for ConfigMap kube-system/extension-apiserver-authentication`);
       const before = this.#settings?.ca;
-      this.#settings = readFrontProxySettings((body as { data?: Record<string, string> }).data ?? {});
+      this.#settings = parseFrontProxySettings((body as { data?: Record<string, string> }).data ?? {});
       if (this.#settings?.ca !== before) for (const listener of this.#listeners) listener();
-      this.#said = '';
+      this.#lastWarning = '';
       return true;
     } catch (error) {
       const reason = errorMessage(error);
-      if (reason !== this.#said) this.#options.log.warn({ reason }, UNKNOWN);
-      this.#said = reason;
+      if (reason !== this.#lastWarning) this.#options.log.warn({ reason }, READ_FAILED_MESSAGE);
+      this.#lastWarning = reason;
       return false;
     }
   }
 }
 
-const UNKNOWN =
+const READ_FAILED_MESSAGE =
   'how the API server signs in as a front proxy cannot be read; the console as an aggregated API waits for it';

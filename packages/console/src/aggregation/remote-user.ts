@@ -3,31 +3,36 @@
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { type KnownUser, knownUser } from '../access/user.ts';
+import { type AuthenticatedUser, authenticatedUser } from '../access/user.ts';
 import type { FrontProxySettings } from './front-proxy-settings.ts';
 
 /** Undefined: it does not come from the API server, or names nobody. */
-export function remoteUser(request: IncomingMessage, settings: FrontProxySettings): KnownUser | undefined {
+export function forwardedUser(request: IncomingMessage, settings: FrontProxySettings): AuthenticatedUser | undefined {
   const { socket, headersDistinct: headers } = request;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  if (certificate === undefined || !isOfFrontProxy(certificate, settings)) return undefined;
+  if (certificate === undefined || !isFrontProxyCertificate(certificate, settings)) return undefined;
   const first = (names: readonly string[]): string => names.flatMap((name) => headers[name] ?? [])[0] ?? '';
   const name = first(settings.userHeaders);
   if (name === '') return undefined;
   const groups = settings.groupHeaders.flatMap((header) => headers[header] ?? []);
-  return knownUser({ name, uid: first(settings.uidHeaders), groups, extra: extraIn(headers, settings) });
+  return authenticatedUser({
+    name,
+    uid: first(settings.uidHeaders),
+    groups,
+    extra: extraFromHeaders(headers, settings),
+  });
 }
 
 /**
  * Asked of each request, by the authorities of now: a connection may be older than a rotation, and its handshake was checked by those of
  * then.
  */
-function isOfFrontProxy(
+function isFrontProxyCertificate(
   certificate: X509Certificate,
-  { authorities, allowedNames }: Pick<FrontProxySettings, 'authorities' | 'allowedNames'>,
+  { caCertificates, allowedNames }: Pick<FrontProxySettings, 'caCertificates' | 'allowedNames'>,
 ): boolean {
-  const isIssued = authorities.some((each) => certificate.checkIssued(each) && certificate.verify(each.publicKey));
+  const isIssued = caCertificates.some((each) => certificate.checkIssued(each) && certificate.verify(each.publicKey));
   if (!isIssued) return false;
   return allowedNames.length === 0 || allowedNames.includes(commonName(certificate));
 }
@@ -37,20 +42,20 @@ function commonName({ subject }: X509Certificate): string {
   return names.length === 1 ? (names[0]?.slice('CN='.length) ?? '') : '';
 }
 
-function extraIn(
+function extraFromHeaders(
   headers: NodeJS.Dict<string[]>,
-  { extraPrefixes }: Pick<FrontProxySettings, 'extraPrefixes'>,
+  { extraHeaderPrefixes }: Pick<FrontProxySettings, 'extraHeaderPrefixes'>,
 ): Record<string, readonly string[]> {
   const extra: Record<string, readonly string[]> = {};
   for (const [header, values = []] of Object.entries(headers)) {
-    const prefix = extraPrefixes.find((each) => header.startsWith(each));
-    if (prefix !== undefined) extra[decoded(header.slice(prefix.length))] = values;
+    const prefix = extraHeaderPrefixes.find((each) => header.startsWith(each));
+    if (prefix !== undefined) extra[decodeHeaderSuffix(header.slice(prefix.length))] = values;
   }
   return extra;
 }
 
 /** Keys of extra come percent-encoded, as far as a header's name could not hold them. */
-function decoded(text: string): string {
+function decodeHeaderSuffix(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,19 +1,19 @@
 import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import type { SignIn } from '../access/sign-in.ts';
+import type { Authenticator } from '../access/sign-in.ts';
 import type { FleetWatch } from '../fleet/fleet-watch.ts';
-import type { Sampler } from '../rates/sampler.ts';
+import type { RateSampler } from '../rates/sampler.ts';
 import type { SuspensionWriter } from '../suspensions/suspension-writer.ts';
 
 /** What the routes work with. */
-export interface ConsoleParts {
+export interface RouteContext {
   /** The name of the fleet. */
   readonly fleet: string;
   readonly store: Store;
   readonly watch: FleetWatch;
-  readonly sampler: Sampler;
+  readonly sampler: RateSampler;
   readonly suspensions: SuspensionWriter;
-  readonly signIn: SignIn;
+  readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -1,19 +1,19 @@
 import { errorMessage, type Logger } from '@weir/runtime';
 import { StoreError } from '@weir/store';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
-import { isAggregated, statusObject } from '../aggregation/aggregated-routes.ts';
+import { isAggregatedPath, kubernetesStatusFor } from '../aggregation/aggregated-routes.ts';
 import { ApiError, type ApiErrorCode } from './api-error.ts';
-import { InvalidRequest } from './validation.ts';
+import { InvalidRequestError } from './validation.ts';
 
 /** Every answer that is not 2xx is `{error: {code, message}}`. */
-export function answerErrors(app: FastifyInstance, log: Logger): void {
+export function handleErrors(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const known = apiErrorFor(error);
     if (known.code === 'Internal') log.error({ err: error, route: request.routeOptions.url }, 'a request failed');
-    return send(reply, known);
+    return sendError(reply, known);
   });
   app.setNotFoundHandler((request, reply) =>
-    send(
+    sendError(
       reply,
       new ApiError(
         'NotFound',
@@ -25,7 +25,7 @@ export function answerErrors(app: FastifyInstance, log: Logger): void {
 
 function apiErrorFor(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof InvalidRequest) return new ApiError('InvalidRequest', error.message);
+  if (error instanceof InvalidRequestError) return new ApiError('InvalidRequest', error.message);
   if (error instanceof StoreError)
     return new ApiError('StoreAway', `the store does not answer: ${errorMessage(error)}`);
   if (error.statusCode === 415) {
@@ -37,12 +37,14 @@ function apiErrorFor(error: FastifyError): ApiError {
   return new ApiError('Internal', 'the console failed; its log says why');
 }
 
-function send(reply: FastifyReply, error: ApiError): FastifyReply {
+function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   const { code, message, status } = error;
   const body: { error: { code: ApiErrorCode; message: string } } = { error: { code, message } };
   // A client certificate is judged when a connection begins, by the authorities of then: whoever asks again begins another.
   if (status === 401) reply.headers({ 'www-authenticate': 'Bearer realm="weir"', connection: 'close' });
-  return reply.code(status).send(isAggregated(reply.request.originalUrl) ? { ...statusObject(error), ...body } : body);
+  return reply
+    .code(status)
+    .send(isAggregatedPath(reply.request.originalUrl) ? { ...kubernetesStatusFor(error), ...body } : body);
 }
 
 function pathOf(url: string): string {

@@ -1,20 +1,20 @@
 import { proxyViewsFor, tableToJson } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
-import { sightOf } from '../access/seen.ts';
-import { seesProblem } from '../access/sight.ts';
+import { scopeOf } from '../access/seen.ts';
+import { isProblemVisible } from '../access/sight.ts';
 import { problemsFor } from '../fleet/problem-list.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { answer, only } from './schemas.ts';
+import type { RouteContext } from './console-parts.ts';
+import { optionalProperties, responseSchemas } from './schemas.ts';
 
-export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: ConsoleParts): void {
+export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteContext): void {
   app.get(
     '/api/v1/fleet',
     {
       config: { access: 'everything' },
       schema: {
         summary: 'The fleet in one line: its name, the table that is published, whether the store answers',
-        querystring: only(),
-        response: answer(
+        querystring: optionalProperties(),
+        response: responseSchemas(
           '`name`, `table` (epoch, revision, id), `reachable`, `unreadable` (entries of a newer version)',
         ),
       },
@@ -23,7 +23,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       name,
       table: watch.position,
       reachable: watch.fleet().reachable,
-      unreadable: watch.unreadable,
+      unreadable: watch.unreadableEntries,
     }),
   );
 
@@ -33,8 +33,8 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       config: { access: 'everything' },
       schema: {
         summary: 'Proxies, one per life, and nodes whose proxy is silent',
-        querystring: only(),
-        response: answer('`items`: what `weir get proxies -o json` prints'),
+        querystring: optionalProperties(),
+        response: responseSchemas('`items`: what `weir get proxies -o json` prints'),
       },
     },
     async () => ({ items: proxyViewsFor(watch.fleet()) }),
@@ -46,13 +46,13 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'What is wrong with objects and proxies, and what to do',
-        querystring: only(),
-        response: answer('`items`: code, subject, severity, heals, message'),
+        querystring: optionalProperties(),
+        response: responseSchemas('`items`: code, subject, severity, heals, message'),
       },
     },
     async (request) => {
-      const sight = await sightOf(request, watch);
-      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => seesProblem(sight, problem)) };
+      const sight = await scopeOf(request, watch);
+      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => isProblemVisible(sight, problem)) };
     },
   );
 
@@ -62,8 +62,8 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: Consol
       config: { access: 'everything' },
       schema: {
         summary: 'The routing table as it is published',
-        querystring: only(),
-        response: answer(
+        querystring: optionalProperties(),
+        response: responseSchemas(
           '`position` and the entries by kind: nodes, tenants, services, certificates (without keys), listeners, endpoints',
         ),
       },

@@ -1,24 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import { sightOf } from '../access/seen.ts';
-import { tenantNamesSeen } from '../access/sight.ts';
+import { scopeOf } from '../access/seen.ts';
+import { visibleTenantNames } from '../access/sight.ts';
 import type { RateHistory } from '../rates/history.ts';
-import { type LivePast, livePast } from '../rates/live-past.ts';
+import { type LiveHistory, liveHistoriesFor } from '../rates/live-past.ts';
 import { ApiError } from './api-error.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { LiveTexts } from './live-texts.ts';
+import type { RouteContext } from './console-parts.ts';
+import { RateEventCache } from './live-texts.ts';
 import { LiveWatcher } from './live-watcher.ts';
-import { only, watching } from './schemas.ts';
-import { sendPaced } from './send-paced.ts';
+import { optionalProperties, watchSchema } from './schemas.ts';
+import { writeWithBackpressure } from './send-paced.ts';
 
 /** Each costs a frame per second; more than this is no audience but a leak somewhere. */
-const MOST_WATCHERS = 100;
+const MAX_WATCHERS = 100;
 /** One tenant's scripts do not take the live view from all others. */
-const MOST_OF_ONE = 10;
+const MAX_WATCHERS_PER_USER = 10;
 
 /** Server-sent events; the streams end when the server closes, or their watcher's rights do. */
-export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, signIn }: ConsoleParts): void {
+export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, authenticator }: RouteContext): void {
   const open = new Set<LiveWatcher>();
-  const texts = new LiveTexts({ watch, clock });
+  const texts = new RateEventCache({ watch, clock });
   app.addHook('preClose', async () => {
     for (const watcher of open) watcher.end();
   });
@@ -29,7 +29,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, s
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Rates per tenant and Service once a second, as server-sent events',
-        querystring: only({ watch: watching }),
+        querystring: optionalProperties({ watch: watchSchema }),
         response: {
           200: {
             description:
@@ -41,16 +41,16 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, s
     },
     async (request, reply) => {
       const { caller } = request;
-      const sight = await sightOf(request, watch);
+      const scope = await scopeOf(request, watch);
       refuseTooMany(caller.name === null ? undefined : caller.key);
       if (request.raw.socket.destroyed) return;
       reply.hijack();
       const watcher = new LiveWatcher({
         stream: reply.raw,
-        key: caller.key,
-        sight,
+        callerKey: caller.key,
+        scope,
         clock,
-        look: async () => sightOf({ caller: await signIn.callerOf(request.raw) }, watch),
+        currentScope: async () => scopeOf({ caller: await authenticator.authenticate(request.raw) }, watch),
       });
       open.add(watcher);
       let stop = (): void => {};
@@ -58,11 +58,11 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, s
         open.delete(watcher);
         stop();
       });
-      const names = tenantNamesSeen(sight, watch.fleet().table);
-      sendPaced(reply.raw, pastTexts(sampler.history, names))
+      const names = visibleTenantNames(scope, watch.fleet().table);
+      writeWithBackpressure(reply.raw, historyEvents(sampler.history, names))
         .then(() => {
           if (!watcher.isOpen) return;
-          stop = sampler.watch((history) => watcher.send((now) => texts.frame(history, now)));
+          stop = sampler.watch((history) => watcher.send((now) => texts.eventFor(history, now)));
         })
         .catch((error) => {
           log.warn({ err: error }, 'a watcher failed');
@@ -73,22 +73,25 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, s
 
   /** `key` of the caller; undefined: nobody was asked who they are. */
   function refuseTooMany(key: string | undefined): void {
-    if (open.size >= MOST_WATCHERS) {
-      throw new ApiError('TooManyWatchers', `${MOST_WATCHERS} watchers are connected already; close one`);
+    if (open.size >= MAX_WATCHERS) {
+      throw new ApiError('TooManyWatchers', `${MAX_WATCHERS} watchers are connected already; close one`);
     }
-    const own = key === undefined ? 0 : [...open].filter((watcher) => watcher.key === key).length;
-    if (own >= MOST_OF_ONE) {
-      throw new ApiError('TooManyWatchers', `${MOST_OF_ONE} of your watchers are connected already; close one`);
+    const own = key === undefined ? 0 : [...open].filter((watcher) => watcher.callerKey === key).length;
+    if (own >= MAX_WATCHERS_PER_USER) {
+      throw new ApiError(
+        'TooManyWatchers',
+        `${MAX_WATCHERS_PER_USER} of your watchers are connected already; close one`,
+      );
     }
   }
 }
 
 /** Who comes later sees the graph of before. */
-function* pastTexts(history: RateHistory, tenants: readonly string[]): Generator<string> {
-  yield `retry: 1000\n\n${pastText({ tenants: [] })}`;
-  for (const past of livePast(history, tenants)) yield pastText(past);
+function* historyEvents(history: RateHistory, tenants: readonly string[]): Generator<string> {
+  yield `retry: 1000\n\n${historyEvent({ tenants: [] })}`;
+  for (const past of liveHistoriesFor(history, tenants)) yield historyEvent(past);
 }
 
-function pastText(past: LivePast): string {
+function historyEvent(past: LiveHistory): string {
   return `event: history\ndata: ${JSON.stringify(past)}\n\n`;
 }

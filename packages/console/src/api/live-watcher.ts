@@ -1,38 +1,38 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '@weir/runtime';
-import { isSameSight, type Sight } from '../access/sight.ts';
+import { type AuthorizationScope, isSameScope } from '../access/sight.ts';
 
 export interface LiveWatcherOptions {
   readonly stream: ServerResponse;
   /** Of the caller. */
-  readonly key: string;
-  readonly sight: Sight;
+  readonly callerKey: string;
+  readonly scope: AuthorizationScope;
   readonly clock: Clock;
   /** What the caller sees now; rejects when that is nothing, or can no longer be told. */
-  readonly look: () => Promise<Sight>;
+  readonly currentScope: () => Promise<AuthorizationScope>;
 }
 
 /** The answers to it are kept, mostly: what this costs is a look into them. */
-const LOOK_EVERY_MS = 5_000;
+const SCOPE_CHECK_INTERVAL_MS = 5_000;
 
 /** One stream to somebody whose rights may end while it is open. */
 export class LiveWatcher {
   readonly #options: LiveWatcherOptions;
-  #sight: Sight;
-  #lookedAt: number;
-  #isLooking = false;
+  #scope: AuthorizationScope;
+  #scopeCheckedAt: number;
+  #isCheckingScope = false;
 
   constructor(options: LiveWatcherOptions) {
-    const { stream, sight, clock } = options;
+    const { stream, scope, clock } = options;
     this.#options = options;
-    this.#sight = sight;
-    this.#lookedAt = clock.monotonic();
+    this.#scope = scope;
+    this.#scopeCheckedAt = clock.monotonic();
     stream.on('error', () => stream.destroy());
     stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'close' });
   }
 
-  get key(): string {
-    return this.#options.key;
+  get callerKey(): string {
+    return this.#options.callerKey;
   }
 
   get isOpen(): boolean {
@@ -45,26 +45,27 @@ export class LiveWatcher {
   }
 
   /** A watcher that does not read misses frames: what waits for it stays bounded. */
-  send(textFor: (sight: Sight) => string | undefined): void {
+  send(textFor: (sight: AuthorizationScope) => string | undefined): void {
     const { stream, clock } = this.#options;
-    if (!this.#isLooking && clock.monotonic() - this.#lookedAt >= LOOK_EVERY_MS) void this.#look();
+    if (!this.#isCheckingScope && clock.monotonic() - this.#scopeCheckedAt >= SCOPE_CHECK_INTERVAL_MS)
+      void this.#checkScope();
     if (this.isOpen && !stream.writableNeedDrain)
-      stream.write(textFor(this.#sight) ?? ': waiting for a second sample\n\n');
+      stream.write(textFor(this.#scope) ?? ': waiting for a second sample\n\n');
   }
 
   /** Whoever sees other things now connects again, and gets the graphs of those. */
-  async #look(): Promise<void> {
-    const { look, clock } = this.#options;
-    this.#isLooking = true;
+  async #checkScope(): Promise<void> {
+    const { currentScope, clock } = this.#options;
+    this.#isCheckingScope = true;
     try {
-      const sight = await look();
-      if (!isSameSight(sight, this.#sight)) this.end();
-      this.#sight = sight;
+      const sight = await currentScope();
+      if (!isSameScope(sight, this.#scope)) this.end();
+      this.#scope = sight;
     } catch {
       this.end();
     } finally {
-      this.#isLooking = false;
-      this.#lookedAt = clock.monotonic();
+      this.#isCheckingScope = false;
+      this.#scopeCheckedAt = clock.monotonic();
     }
   }
 }

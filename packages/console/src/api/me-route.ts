@@ -1,31 +1,31 @@
 import type { FastifyInstance } from 'fastify';
-import { namespacesOf } from '../access/sight.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { answer, only } from './schemas.ts';
+import { namespacesIn } from '../access/sight.ts';
+import type { RouteContext } from './console-parts.ts';
+import { optionalProperties, responseSchemas } from './schemas.ts';
 
 /** What the page shows, and what it leaves out because the caller could not use it. */
-export function meRoute(app: FastifyInstance, { fleet, watch, signIn }: ConsoleParts): void {
+export function currentUserRoute(app: FastifyInstance, { fleet, watch, authenticator }: RouteContext): void {
   app.get(
     '/api/v1/me',
     {
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Who asks, and what they may see and do',
-        querystring: only(),
-        response: answer(
+        querystring: optionalProperties(),
+        response: responseSchemas(
           '`auth` (none, kubernetes), `user`, `fleet`, `reachable`, `namespaces` (null: all), `may` (suspend, resume)',
         ),
       },
     },
     async ({ caller }) => {
-      const known = watch.table === undefined ? [] : namespacesOf(watch.table);
+      const known = watch.table === undefined ? [] : namespacesIn(watch.table);
       const [sight, suspend, resume] = await Promise.all([
-        caller.sight(known),
-        caller.may('create'),
-        caller.may('delete'),
+        caller.scopeWithin(known),
+        caller.canChangeSuspensions('create'),
+        caller.canChangeSuspensions('delete'),
       ]);
       return {
-        auth: signIn.kind,
+        auth: authenticator.kind,
         user: caller.name,
         fleet,
         reachable: watch.isReachable,

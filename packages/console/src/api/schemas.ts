@@ -2,42 +2,42 @@
 import { SERIES_STEPS } from '../usage/series.ts';
 
 /** Names of namespaces and Services: RFC 1123 labels. */
-const DNS_LABEL = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 
 /** What a label value may be, since a tenant may be named by one. */
-const LABEL_VALUE = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
+const LABEL_VALUE_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
 
 /** Names of objects of the cluster: RFC 1123 subdomains. */
-const OBJECT_NAME = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
+const OBJECT_NAME_PATTERN = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
 
-export const namespace: object = {
+export const namespaceSchema: object = {
   type: 'string',
-  pattern: DNS_LABEL,
+  pattern: DNS_LABEL_PATTERN,
   description: 'the name of a namespace: lower-case letters, digits and -',
 };
-export const service: object = {
+export const serviceSchema: object = {
   type: 'string',
-  pattern: DNS_LABEL,
+  pattern: DNS_LABEL_PATTERN,
   description: 'the name of a Service: lower-case letters, digits and -',
 };
-export const tenant: object = {
+export const tenantSchema: object = {
   type: 'string',
-  pattern: LABEL_VALUE,
+  pattern: LABEL_VALUE_PATTERN,
   description: 'the name of a tenant: letters, digits, -, _ and .',
 };
-export const suspension: object = {
+export const suspensionNameSchema: object = {
   type: 'string',
-  pattern: OBJECT_NAME,
+  pattern: OBJECT_NAME_PATTERN,
   description: 'the name of a Suspension: lower-case letters, digits, - and .',
 };
 
-export const month: object = {
+export const monthSchema: object = {
   type: 'string',
   pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
   description: 'a month as YYYY-MM (UTC)',
 };
 
-export const seriesStep: object = {
+export const seriesStepSchema: object = {
   type: 'string',
   enum: SERIES_STEPS,
   default: 'minute',
@@ -45,20 +45,20 @@ export const seriesStep: object = {
 };
 
 /** An API server in front ends after a minute what does not say that it lasts. */
-export const watching: object = { type: 'string', enum: ['true'], description: 'true' };
+export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
-export const replacing: object = { type: 'string', enum: ['true'], description: 'true' };
+export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
 /** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
-export function only(properties: Readonly<Record<string, object>> = {}): object {
+export function optionalProperties(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };
 }
 
-export function everyOf(properties: Readonly<Record<string, object>>): object {
-  return { ...only(properties), required: Object.keys(properties) };
+export function requiredProperties(properties: Readonly<Record<string, object>>): object {
+  return { ...optionalProperties(properties), required: Object.keys(properties) };
 }
 
-const target = {
+const targetSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['type'],
@@ -69,19 +69,19 @@ const target = {
       enum: ['Tenant', 'Namespace', 'Service'],
       description: 'one of Tenant, Namespace, Service',
     },
-    tenant,
-    namespace,
-    service,
+    tenant: tenantSchema,
+    namespace: namespaceSchema,
+    service: serviceSchema,
   },
 };
 
-export const suspensionBody: object = {
+export const suspensionBodySchema: object = {
   type: 'object',
   additionalProperties: false,
   required: ['target', 'message'],
   description: 'a JSON object with target, message and perhaps until',
   properties: {
-    target,
+    target: targetSchema,
     message: {
       type: 'string',
       minLength: 1,
@@ -97,7 +97,7 @@ export const suspensionBody: object = {
 };
 
 /** An answer of any shape: it is documented by its description, and serialized as it is. */
-export function answer(description: string): object {
+export function responseSchemas(description: string): object {
   const error = {
     description: 'what is wrong, where, and what to do',
     type: 'object',

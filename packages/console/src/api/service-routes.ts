@@ -1,14 +1,21 @@
-import { add, monthOf, tenantViewsFor, ZERO } from '@weir/model';
+import { addCounters, monthOf, tenantViewsFor, ZERO_COUNTERS } from '@weir/model';
 import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
-import { sightOf } from '../access/seen.ts';
-import { seesNamespace } from '../access/sight.ts';
-import { explanationFor, serviceEntryFor } from '../fleet/explanation.ts';
-import { NO_RATE, pointsFor, ratesFor } from '../rates/rates.ts';
-import { suspensionsOf } from '../suspensions/suspension-item.ts';
+import { scopeOf } from '../access/seen.ts';
+import { isNamespaceVisible } from '../access/sight.ts';
+import { explanationFor, findServiceEntry } from '../fleet/explanation.ts';
+import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rates.ts';
+import { suspensionsFor } from '../suspensions/suspension-item.ts';
 import { ApiError } from './api-error.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { answer, everyOf, namespace, only, service, tenant } from './schemas.ts';
+import type { RouteContext } from './console-parts.ts';
+import {
+  namespaceSchema,
+  optionalProperties,
+  requiredProperties,
+  responseSchemas,
+  serviceSchema,
+  tenantSchema,
+} from './schemas.ts';
 
 interface ServiceFilter {
   readonly namespace?: string;
@@ -20,7 +27,7 @@ interface ServicePath {
   readonly name: string;
 }
 
-export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function serviceRoutes(app: FastifyInstance, parts: RouteContext): void {
   const { watch, store, sampler, clock } = parts;
 
   app.get<{ Querystring: ServiceFilter }>(
@@ -29,18 +36,18 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Services that Weir takes, with state and reason',
-        querystring: only({ namespace, tenant }),
-        response: answer('`items`: what `weir get services -o json` prints'),
+        querystring: optionalProperties({ namespace: namespaceSchema, tenant: tenantSchema }),
+        response: responseSchemas('`items`: what `weir get services -o json` prints'),
       },
     },
     async (request) => {
       const { query } = request;
-      const sight = await sightOf(request, watch);
+      const sight = await scopeOf(request, watch);
       const items = watch
         .views()
         .filter(
           (view) =>
-            seesNamespace(sight, view.namespace) &&
+            isNamespaceVisible(sight, view.namespace) &&
             (query.namespace === undefined || view.namespace === query.namespace) &&
             (query.tenant === undefined || view.tenant === query.tenant),
         );
@@ -54,45 +61,45 @@ export function serviceRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       config: { access: 'namespace' },
       schema: {
         summary: 'Why one Service is as it is',
-        params: everyOf({ namespace, name: service }),
-        querystring: only(),
-        response: answer('what `weir explain -o json` prints'),
+        params: requiredProperties({ namespace: namespaceSchema, name: serviceSchema }),
+        querystring: optionalProperties(),
+        response: responseSchemas('what `weir explain -o json` prints'),
       },
     },
     async ({ params, caller }) => {
       const fleet = watch.fleet();
-      const entry = serviceEntryFor(fleet.table, params.namespace, params.name);
-      if (entry === undefined) throw unknownService(params);
+      const entry = findServiceEntry(fleet.table, params.namespace, params.name);
+      if (entry === undefined) throw unknownServiceError(params);
       // Whoever asks why while the store is away is told what is known without it.
-      const rows = await store.usage.rows(monthOf(clock.now())).catch(ifAway(undefined));
+      const rows = await store.usage.rows(monthOf(clock.now())).catch(fallbackIfStoreAway(undefined));
       const own = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
       // A Service that only holds on to its tenant's name in a dispute is told nothing of whoever has the name.
-      const seesAll = await caller.seesAll();
+      const seesAll = await caller.canViewFleet();
       return {
         ...explanationFor(entry, {
           fleet,
           tenant: tenantViewsFor(fleet, rows ?? []).find(
             (view) => view.name === entry.tenant && (seesAll || view.namespaces.includes(entry.namespace)),
           ),
-          month: own?.reduce((total, row) => add(total, row.counters), ZERO) ?? null,
+          month: own?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
         }),
-        suspensions: suspensionsOf(fleet.cutoffs, entry, clock.now()),
-        rate: ratesFor(history)?.services.get(entry.uid) ?? NO_RATE,
-        points: pointsFor(history, { kind: 'service', id: entry.uid }),
+        suspensions: suspensionsFor(fleet.suspensions, entry, clock.now()),
+        rate: currentRatesFor(history)?.services.get(entry.uid) ?? ZERO_RATE,
+        points: ratePointsFor(history, { kind: 'service', id: entry.uid }),
       };
     },
   );
 }
 
-function ifAway<T>(instead: T): (error: unknown) => T {
+function fallbackIfStoreAway<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof StoreError && error.code === 'AWAY') return instead;
     throw error;
   };
 }
 
-function unknownService({ namespace, name }: ServicePath): ApiError {
+function unknownServiceError({ namespace, name }: ServicePath): ApiError {
   return new ApiError(
     'NotFound',
     `Weir has no Service "${namespace}/${name}"; it takes those of type LoadBalancer whose loadBalancerClass is its own (\`weir get services\` lists them)`,

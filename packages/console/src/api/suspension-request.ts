@@ -1,4 +1,4 @@
-import type { Cutoff, RoutingTable, SuspensionTarget } from '@weir/model';
+import type { RoutingTable, Suspension, SuspensionTarget } from '@weir/model';
 import { entriesOf } from '@weir/model';
 import { suspensionNameFor } from '../suspensions/suspension-name.ts';
 import type { TargetJson } from '../suspensions/suspension-object.ts';
@@ -11,23 +11,29 @@ export interface SuspensionBody {
   readonly until?: string;
 }
 
-type Wanted = Pick<SuspensionRequest, 'target' | 'message' | 'until'>;
+type RequestedSuspension = Pick<SuspensionRequest, 'target' | 'message' | 'until'>;
 
-const USED = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] } as const;
+const FIELDS_BY_TARGET_TYPE = {
+  Tenant: ['tenant'],
+  Namespace: ['namespace'],
+  Service: ['namespace', 'service'],
+} as const;
 
 /** The request that a body means, or an `ApiError`. A field that the type does not use is refused: it was meant to narrow. */
-export function readSuspension(body: SuspensionBody, now: number): Wanted {
-  return { target: readTarget(body.target), message: body.message.trim(), until: readUntil(body.until, now) };
+export function parseSuspensionBody(body: SuspensionBody, now: number): RequestedSuspension {
+  return { target: parseTarget(body.target), message: body.message.trim(), until: parseUntil(body.until, now) };
 }
 
-function readTarget(json: TargetJson): SuspensionTarget {
-  const used: readonly string[] = USED[json.type];
+function parseTarget(json: TargetJson): SuspensionTarget {
+  const used: readonly string[] = FIELDS_BY_TARGET_TYPE[json.type];
   for (const name of ['tenant', 'namespace', 'service'] as const) {
     if (json[name] === undefined && used.includes(name)) {
-      throw invalid(`body "target.${name}" is missing; type ${json.type} needs ${used.join(' and ')}`);
+      throw invalidRequestError(`body "target.${name}" is missing; type ${json.type} needs ${used.join(' and ')}`);
     }
     if (json[name] !== undefined && !used.includes(name)) {
-      throw invalid(`body "target.${name}" is not used with type ${json.type}; use only ${used.join(' and ')}`);
+      throw invalidRequestError(
+        `body "target.${name}" is not used with type ${json.type}; use only ${used.join(' and ')}`,
+      );
     }
   }
   const { type, tenant = '', namespace = '', service = '' } = json;
@@ -41,19 +47,22 @@ function readTarget(json: TargetJson): SuspensionTarget {
   }
 }
 
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+const RFC3339_PATTERN = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-function readUntil(text: string | undefined, now: number): number | null {
+function parseUntil(text: string | undefined, now: number): number | null {
   if (text === undefined) return null;
-  const until = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
+  const until = RFC3339_PATTERN.test(text) ? Date.parse(text) : Number.NaN;
   const allowed = 'use a time in the future as RFC 3339, such as 2030-01-31T18:00:00Z';
-  if (Number.isNaN(until)) throw invalid(`body "until" is ${JSON.stringify(text)}; ${allowed}`);
-  if (until <= now) throw invalid(`body "until" is ${JSON.stringify(text)}, which has passed; ${allowed}`);
+  if (Number.isNaN(until)) throw invalidRequestError(`body "until" is ${JSON.stringify(text)}; ${allowed}`);
+  if (until <= now) throw invalidRequestError(`body "until" is ${JSON.stringify(text)}, which has passed; ${allowed}`);
   return until;
 }
 
 /** Whether a Suspension that the request would take the place of lasts longer. */
-export function endsSooner({ target, until }: Pick<Wanted, 'target' | 'until'>, cutoffs: readonly Cutoff[]): boolean {
+export function wouldShortenSuspension(
+  { target, until }: Pick<RequestedSuspension, 'target' | 'until'>,
+  cutoffs: readonly Suspension[],
+): boolean {
   if (until === null) return false;
   const name = suspensionNameFor(target);
   return cutoffs.some(
@@ -72,7 +81,7 @@ export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTabl
   switch (target.kind) {
     case 'tenant': {
       const known = new Set([...tenants.map(({ name }) => name), ...services.map((entry) => entry.tenant)]);
-      if (!known.has(target.tenant)) throw unknown(`tenant "${target.tenant}"`, 'weir get tenants');
+      if (!known.has(target.tenant)) throw unknownTargetError(`tenant "${target.tenant}"`, 'weir get tenants');
       return;
     }
     case 'namespace': {
@@ -80,22 +89,23 @@ export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTabl
         ...tenants.flatMap((entry) => entry.namespaces),
         ...services.map((each) => each.namespace),
       ]);
-      if (!known.has(target.namespace)) throw unknown(`namespace "${target.namespace}"`, 'weir get services');
+      if (!known.has(target.namespace))
+        throw unknownTargetError(`namespace "${target.namespace}"`, 'weir get services');
       return;
     }
     case 'service': {
       const { namespace, service } = target;
       if (!services.some((entry) => entry.namespace === namespace && entry.name === service)) {
-        throw unknown(`Service "${namespace}/${service}"`, 'weir get services');
+        throw unknownTargetError(`Service "${namespace}/${service}"`, 'weir get services');
       }
     }
   }
 }
 
-function unknown(what: string, command: string): ApiError {
+function unknownTargetError(what: string, command: string): ApiError {
   return new ApiError('UnknownTarget', `${what} is not known here; \`${command}\` lists what is`);
 }
 
-function invalid(message: string): ApiError {
+function invalidRequestError(message: string): ApiError {
   return new ApiError('InvalidRequest', message);
 }

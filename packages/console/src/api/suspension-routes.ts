@@ -1,19 +1,31 @@
-import type { Cutoff } from '@weir/model';
+import type { Suspension } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import type { Caller } from '../access/caller.ts';
-import { refuseUnlessMay } from '../access/rules.ts';
-import { sightOf } from '../access/seen.ts';
-import { namespacesOf, seesCutoff, seesTarget } from '../access/sight.ts';
-import { alreadySuspended } from '../suspensions/already-suspended.ts';
+import { refuseUnlessPermitted } from '../access/rules.ts';
+import { scopeOf } from '../access/seen.ts';
+import { isCutoffVisible, isTargetVisible, namespacesIn } from '../access/sight.ts';
+import { alreadySuspendedError } from '../suspensions/already-suspended.ts';
 import { suspensionItemFor } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-name.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { answer, everyOf, only, replacing, suspensionBody, suspension as suspensionName } from './schemas.ts';
-import { endsSooner, readSuspension, refuseUnknownTarget, type SuspensionBody } from './suspension-request.ts';
+import type { RouteContext } from './console-parts.ts';
+import {
+  optionalProperties,
+  replaceSchema,
+  requiredProperties,
+  responseSchemas,
+  suspensionBodySchema,
+  suspensionNameSchema as suspensionName,
+} from './schemas.ts';
+import {
+  parseSuspensionBody,
+  refuseUnknownTarget,
+  type SuspensionBody,
+  wouldShortenSuspension,
+} from './suspension-request.ts';
 
-export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function suspensionRoutes(app: FastifyInstance, parts: RouteContext): void {
   const { watch, store, suspensions, clock, log } = parts;
 
   app.get(
@@ -22,15 +34,15 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Suspensions, with what they cut off and where they come from',
-        querystring: only(),
-        response: answer('`items`: name, target, message, until, reason, inForce, origin'),
+        querystring: optionalProperties(),
+        response: responseSchemas('`items`: name, target, message, until, reason, inForce, origin'),
       },
     },
     async (request) => {
-      const { cutoffs } = await store.cutoffs.read();
+      const { suspensions } = await store.suspensions.read();
       // Of what a table names nothing can be told without one; operators see all the same what is cut off.
-      const isSeen = (await request.caller.seesAll()) ? () => true : await seenBy(request);
-      return { items: cutoffs.filter(isSeen).map((cutoff) => suspensionItemFor(cutoff, clock.now())) };
+      const isSeen = (await request.caller.canViewFleet()) ? () => true : await seenBy(request);
+      return { items: suspensions.filter(isSeen).map((cutoff) => suspensionItemFor(cutoff, clock.now())) };
     },
   );
 
@@ -40,16 +52,16 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       config: { access: 'suspend' },
       schema: {
         summary: 'Cut off a tenant, a namespace or a Service',
-        querystring: only({ replace: replacing }),
-        body: suspensionBody,
-        response: answer(
+        querystring: optionalProperties({ replace: replaceSchema }),
+        body: suspensionBodySchema,
+        response: responseSchemas(
           'the Suspension; whoever made it changes message and end by asking again. One of somebody else, or one that lasts longer, is replaced only with `replace=true`',
         ),
       },
     },
     async ({ body, caller, query }) => {
-      const wanted = readSuspension(body, clock.now());
-      const request = { ...wanted, by: caller.name, isReplacing: query.replace === 'true' };
+      const wanted = parseSuspensionBody(body, clock.now());
+      const request = { ...wanted, requestedBy: caller.name, replace: query.replace === 'true' };
       await refuseUnlessSensible(request, caller);
       const cutoff = await suspensions.suspend(request);
       log.info({ suspension: cutoff.name, target: body.target, by: caller.name }, 'suspended');
@@ -63,13 +75,13 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       config: { access: 'resume' },
       schema: {
         summary: 'Lift a Suspension',
-        params: everyOf({ name: suspensionName }),
-        querystring: only(),
-        response: answer('the Suspension that was lifted'),
+        params: requiredProperties({ name: suspensionName }),
+        querystring: optionalProperties(),
+        response: responseSchemas('the Suspension that was lifted'),
       },
     },
     async ({ params: { name }, caller }) => {
-      const { cutoffs } = await store.cutoffs.read();
+      const { suspensions: cutoffs } = await store.suspensions.read();
       const named = cutoffs.filter((cutoff) => cutoff.name === name);
       const cutoff = named.find(({ origin }) => origin.kind !== 'file') ?? named[0];
       if (cutoff === undefined) throw new ApiError('NotFound', `there is no Suspension "${name}"`);
@@ -83,21 +95,21 @@ export function suspensionRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     },
   );
 
-  async function seenBy(request: { readonly caller: Caller }): Promise<(cutoff: Cutoff) => boolean> {
-    const sight = await sightOf(request, watch);
+  async function seenBy(request: { readonly caller: Caller }): Promise<(cutoff: Suspension) => boolean> {
+    const sight = await scopeOf(request, watch);
     const things = { table: watch.fleet().table, services: watch.views() };
-    return (cutoff) => seesCutoff(sight, cutoff, things);
+    return (cutoff) => isCutoffVisible(sight, cutoff, things);
   }
 
   async function refuseUnlessSensible(request: SuspensionRequest, caller: Caller): Promise<void> {
     const name = suspensionNameFor(request.target);
     // It lifts what it replaces.
-    if (request.isReplacing) await refuseUnlessMay(caller, 'delete', name);
-    else if (endsSooner(request, watch.cutoffs)) throw alreadySuspended(name, 'and lasts longer');
+    if (request.replace) await refuseUnlessPermitted(caller, 'delete', name);
+    else if (wouldShortenSuspension(request, watch.cutoffs)) throw alreadySuspendedError(name, 'and lasts longer');
     // Without a table nothing can be said about the name, and whoever must cut off must not wait for one.
     if (watch.table === undefined) return;
     // Nor is it to those who do not see the target: whether it is there is not theirs to know.
-    const sight = await caller.sight(namespacesOf(watch.table));
-    if (seesTarget(sight, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
+    const sight = await caller.scopeWithin(namespacesIn(watch.table));
+    if (isTargetVisible(sight, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
   }
 }

@@ -1,18 +1,25 @@
-import { type Cutoff, entriesOf, isInForce, monthOf, tenantViewsFor } from '@weir/model';
+import { entriesOf, isInForce, monthOf, type Suspension, tenantViewsFor } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
-import { refuseUnlessTenantSeen, sightOf } from '../access/seen.ts';
-import { seesTenantTotal, tenantSeen } from '../access/sight.ts';
-import { NO_RATE, pointsFor, ratesFor } from '../rates/rates.ts';
+import { refuseUnlessTenantVisible, scopeOf } from '../access/seen.ts';
+import { isTenantVisible, withVisibleNamespaces } from '../access/sight.ts';
+import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rates.ts';
 import { type SuspensionItem, suspensionItemFor } from '../suspensions/suspension-item.ts';
 import type { SeriesStep } from '../usage/series.ts';
-import { tenantSeries } from '../usage/tenant-series.ts';
+import { readTenantSeries } from '../usage/tenant-series.ts';
 import { usageItemsFor } from '../usage/usage-items.ts';
-import { usageSeen } from '../usage/usage-seen.ts';
+import { visibleUsage } from '../usage/usage-seen.ts';
 import { ApiError } from './api-error.ts';
-import type { ConsoleParts } from './console-parts.ts';
-import { answer, everyOf, month, only, seriesStep, tenant } from './schemas.ts';
+import type { RouteContext } from './console-parts.ts';
+import {
+  monthSchema,
+  optionalProperties,
+  requiredProperties,
+  responseSchemas,
+  seriesStepSchema,
+  tenantSchema,
+} from './schemas.ts';
 
-export function tenantRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
   const { watch, store, sampler, clock } = parts;
 
   app.get(
@@ -21,20 +28,22 @@ export function tenantRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Tenants with limits, what they have, and what they used this month',
-        querystring: only(),
-        response: answer('`items`: what `weir get tenants -o json` prints; rates are of now while somebody watches'),
+        querystring: optionalProperties(),
+        response: responseSchemas(
+          '`items`: what `weir get tenants -o json` prints; rates are of now while somebody watches',
+        ),
       },
     },
     async (request) => {
-      const sight = await sightOf(request, watch);
+      const sight = await scopeOf(request, watch);
       const fleet = watch.fleet();
       const rows = await store.usage.rows(monthOf(clock.now()));
-      const rates = ratesFor(sampler.history);
-      const seen = tenantViewsFor(fleet, rows).filter(({ name }) => seesTenantTotal(sight, fleet.table, name));
+      const rates = currentRatesFor(sampler.history);
+      const seen = tenantViewsFor(fleet, rows).filter(({ name }) => isTenantVisible(sight, fleet.table, name));
       const items = seen.map((view) => ({
-        ...tenantSeen(sight, view),
-        rate: rates?.tenants.get(view.name) ?? NO_RATE,
-        suspension: suspensionOfTenant(fleet.cutoffs, view.name, clock.now()),
+        ...withVisibleNamespaces(sight, view),
+        rate: rates?.tenants.get(view.name) ?? ZERO_RATE,
+        suspension: tenantSuspensionFor(fleet.suspensions, view.name, clock.now()),
       }));
       return { items };
     },
@@ -46,19 +55,21 @@ export function tenantRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'What a tenant used over the last hour, two days or month',
-        params: everyOf({ tenant }),
-        querystring: only({ of: seriesStep }),
-        response: answer('`items`: bytes, connections and requests by period, ascending; `points`: rates by second'),
+        params: requiredProperties({ tenant: tenantSchema }),
+        querystring: optionalProperties({ of: seriesStepSchema }),
+        response: responseSchemas(
+          '`items`: bytes, connections and requests by period, ascending; `points`: rates by second',
+        ),
       },
     },
     async (request) => {
       const { query } = request;
       const { tenant: name } = request.params;
-      refuseUnlessTenantSeen(request, watch, { sight: await sightOf(request, watch), tenant: name });
-      const items = await tenantSeries(store.usage, name, { step: query.of, now: clock.now() });
+      refuseUnlessTenantVisible(request, watch, { sight: await scopeOf(request, watch), tenant: name });
+      const items = await readTenantSeries(store.usage, name, { step: query.of, now: clock.now() });
       const isKnown = entriesOf(watch.fleet().table, 'tenant').some((entry) => entry.name === name);
-      if (!isKnown && items.every((item) => item.connections === 0)) throw unknownTenant(name);
-      const points = pointsFor(sampler.history, { kind: 'tenant', id: name });
+      if (!isKnown && items.every((item) => item.connections === 0)) throw unknownTenantError(name);
+      const points = ratePointsFor(sampler.history, { kind: 'tenant', id: name });
       return { tenant: name, of: query.of, items, points };
     },
   );
@@ -69,8 +80,8 @@ export function tenantRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       config: { access: 'what-one-sees' },
       schema: {
         summary: 'Bytes, connections and requests of a month, by tenant and Service',
-        querystring: only({ tenant, month }),
-        response: answer('`items`: what `weir usage -o json` prints'),
+        querystring: optionalProperties({ tenant: tenantSchema, month: monthSchema }),
+        response: responseSchemas('`items`: what `weir usage -o json` prints'),
       },
     },
     async (request) => {
@@ -78,25 +89,25 @@ export function tenantRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const wanted = query.month ?? monthOf(clock.now());
       const rows = await store.usage.rows(wanted);
       const others = rows.map((row) => row.namespace);
-      const sight = await sightOf(request, watch, others);
+      const sight = await scopeOf(request, watch, others);
       const { table } = watch.fleet();
-      const items = usageSeen(sight, table, usageItemsFor(entriesOf(table, 'tenant'), rows, wanted));
+      const items = visibleUsage(sight, table, usageItemsFor(entriesOf(table, 'tenant'), rows, wanted));
       if (query.tenant === undefined) return { items };
       const own = items.filter((item) => item.tenant === query.tenant);
       if (own.length > 0) return { items: own };
-      refuseUnlessTenantSeen(request, watch, { sight, tenant: query.tenant });
-      throw unknownTenant(query.tenant);
+      refuseUnlessTenantVisible(request, watch, { sight, tenant: query.tenant });
+      throw unknownTenantError(query.tenant);
     },
   );
 }
 
-function suspensionOfTenant(cutoffs: readonly Cutoff[], tenant: string, now: number): SuspensionItem | null {
+function tenantSuspensionFor(cutoffs: readonly Suspension[], tenant: string, now: number): SuspensionItem | null {
   const found = cutoffs.find(
     (cutoff) => isInForce(cutoff, now) && cutoff.target.kind === 'tenant' && cutoff.target.tenant === tenant,
   );
   return found === undefined ? null : suspensionItemFor(found, now);
 }
 
-function unknownTenant(name: string): ApiError {
+function unknownTenantError(name: string): ApiError {
   return new ApiError('NotFound', `tenant "${name}" is not known here; \`weir get tenants\` lists those that are`);
 }

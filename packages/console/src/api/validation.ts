@@ -8,9 +8,9 @@ type VerboseError = FastifySchemaValidationError & {
   readonly parentSchema?: { readonly description?: string; readonly properties?: Readonly<Record<string, unknown>> };
 };
 
-export class InvalidRequest extends Error {}
+export class InvalidRequestError extends Error {}
 
-const WHERE: Readonly<Record<string, string>> = {
+const PART_NAMES: Readonly<Record<string, string>> = {
   querystring: 'query parameter',
   params: 'path',
   body: 'body',
@@ -18,13 +18,13 @@ const WHERE: Readonly<Record<string, string>> = {
 };
 
 /** The error of a request whose `part` (querystring, params, body) does not fit its schema. */
-export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequest {
-  const sentences = (errors as readonly VerboseError[]).map((error) => sentenceFor(error, part));
-  return new InvalidRequest([...new Set(sentences)].join('; '));
+export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequestError {
+  const sentences = (errors as readonly VerboseError[]).map((error) => validationMessageFor(error, part));
+  return new InvalidRequestError([...new Set(sentences)].join('; '));
 }
 
-function sentenceFor(error: VerboseError, part: string): string {
-  const where = WHERE[part] ?? part;
+function validationMessageFor(error: VerboseError, part: string): string {
+  const where = PART_NAMES[part] ?? part;
   const at = error.instancePath.slice(1).replaceAll('/', '.');
   const inside = at === '' ? '' : `${at}.`;
   if (error.keyword === 'additionalProperties') {
@@ -38,10 +38,10 @@ function sentenceFor(error: VerboseError, part: string): string {
     return `${where} "${inside}${name}" is missing${described?.description === undefined ? '' : `; use ${described.description}`}`;
   }
   const allowed = error.parentSchema?.description ?? error.message ?? 'something else';
-  return `${where}${at === '' ? '' : ` "${at}"`} is ${shown(error.data)}; use ${allowed}`;
+  return `${where}${at === '' ? '' : ` "${at}"`} is ${quoteValue(error.data)}; use ${allowed}`;
 }
 
-function shown(value: unknown): string {
+function quoteValue(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }

@@ -4,8 +4,7 @@ import {
   type EndpointsEntry,
   endpointKey,
   entriesOf,
-  exhaustedMessage,
-  type Fleet,
+  type FleetState,
   type Problem,
   type RoutingTable,
   type ServiceEntry,
@@ -15,8 +14,9 @@ import {
   subjectFor,
   type TenantLimits,
   type TenantView,
+  trafficExhaustedMessage,
   type UnhealthyEndpoint,
-  withExhausted,
+  withTrafficExhausted,
 } from '@weir/model';
 
 /** Why a Service is as it is: what `weir explain` prints. */
@@ -26,21 +26,21 @@ export interface Explanation extends ServiceView {
   readonly nodes: readonly string[];
   readonly endpointList: readonly PortEndpoints[];
   /** What the proxies find not to work, as far as they tell. */
-  readonly unhealthyEndpoints: readonly UnhealthyAt[];
+  readonly unhealthyEndpoints: readonly NodeUnhealthyEndpoint[];
   readonly limits: TenantLimits;
-  readonly used: Used;
+  readonly used: ExplainedUsage;
   readonly policy: string | null;
   readonly problems: readonly Problem[];
   /** Null: the ledger does not answer. */
   readonly month: Counters | null;
 }
 
-interface Used extends Omit<TenantView['used'], 'trafficThisMonth'> {
+interface ExplainedUsage extends Omit<TenantView['used'], 'trafficThisMonth'> {
   /** Null: the ledger does not answer. */
   readonly trafficThisMonth: number | null;
 }
 
-export type UnhealthyAt = UnhealthyEndpoint & { readonly node: string };
+export type NodeUnhealthyEndpoint = UnhealthyEndpoint & { readonly node: string };
 
 interface PortEndpoints {
   readonly port: number;
@@ -51,26 +51,26 @@ interface PortEndpoints {
   readonly unready: number;
 }
 
-export interface ExplanationFacts {
-  readonly fleet: Fleet;
+export interface ExplanationContext {
+  readonly fleet: FleetState;
   /** Of its tenant. */
   readonly tenant: TenantView | undefined;
   /** Null: the ledger does not answer, and what the tenant has used is not known either. */
   readonly month: Counters | null;
 }
 
-export function serviceEntryFor(table: RoutingTable, namespace: string, name: string): ServiceEntry | undefined {
+export function findServiceEntry(table: RoutingTable, namespace: string, name: string): ServiceEntry | undefined {
   return entriesOf(table, 'service').find((entry) => entry.namespace === namespace && entry.name === name);
 }
 
-export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: ExplanationFacts): Explanation {
+export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: ExplanationContext): Explanation {
   const subject = subjectFor('Service', entry);
   return {
-    ...withExhausted(serviceViewFor(entry, fleet), month === null ? undefined : exhaustionOf(tenant)),
+    ...withTrafficExhausted(serviceViewFor(entry, fleet), month === null ? undefined : exhaustedMessageFor(tenant)),
     settings: entry.settings,
     nodes: entry.nodes,
     endpointList: endpointListFor(entriesOf(fleet.table, 'endpoints').filter((chunk) => chunk.service === entry.uid)),
-    unhealthyEndpoints: unhealthyAt(entry, fleet),
+    unhealthyEndpoints: unhealthyEndpointsFor(entry, fleet),
     limits: tenant?.limits ?? {},
     used: {
       services: tenant?.used.services ?? 0,
@@ -85,14 +85,14 @@ export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: Ex
   };
 }
 
-function exhaustionOf(tenant: TenantView | undefined): string | undefined {
+function exhaustedMessageFor(tenant: TenantView | undefined): string | undefined {
   const limit = tenant?.limits.trafficPerMonth;
   const isExhausted = tenant !== undefined && limit !== undefined && tenant.used.trafficThisMonth >= limit;
-  return isExhausted ? exhaustedMessage(tenant) : undefined;
+  return isExhausted ? trafficExhaustedMessage(tenant) : undefined;
 }
 
 /** A proxy that drains takes no clients any more. */
-function unhealthyAt({ uid }: ServiceEntry, { heartbeats }: Fleet): UnhealthyAt[] {
+function unhealthyEndpointsFor({ uid }: ServiceEntry, { heartbeats }: FleetState): NodeUnhealthyEndpoint[] {
   return heartbeats
     .filter(({ draining }) => !draining)
     .flatMap(({ node, unhealthy }) =>

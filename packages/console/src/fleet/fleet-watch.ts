@@ -1,14 +1,14 @@
 import {
-  type Cutoff,
-  type Fleet,
-  FleetViews,
+  type FleetState,
   type Heartbeat,
-  type Position,
   type RoutingTable,
   type ServiceView,
+  ServiceViewTracker,
+  type Suspension,
+  type TablePosition,
 } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
-import { followCutoffs, followTable, type Store } from '@weir/store';
+import { followSuspensions, followTable, type Store } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
 
 export interface FleetWatchOptions {
@@ -19,58 +19,58 @@ export interface FleetWatchOptions {
   readonly onChange?: () => void;
 }
 
-const HEARTBEATS_EVERY_MS = 1_000;
+const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
 /** Somebody waits for an address, and whoever asks for it wants to see it come. */
-const WHILE_WAITING_MS = 200;
+const PENDING_POLL_INTERVAL_MS = 200;
 /** The memory knows what it showed last, and before that nobody was shown anything. */
-const NOTHING_BEFORE: Fleet['previous'] = new Map();
+const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
 
 /** What the store says of the fleet, kept up to date: table, cut-offs and heartbeats. */
 export class FleetWatch {
   readonly #options: FleetWatchOptions;
   readonly #closing = new AbortController();
-  readonly #parts: readonly Promise<void>[];
+  readonly #loops: readonly Promise<void>[];
   #table: RoutingTable | undefined;
-  #position: Position | null = null;
-  #unreadable = 0;
-  #cutoffs: readonly Cutoff[] = [];
+  #position: TablePosition | null = null;
+  #unreadableEntries = 0;
+  #cutoffs: readonly Suspension[] = [];
   #heartbeats: readonly Heartbeat[] = [];
-  #heard = false;
+  #isReachable = false;
   /** Remembers the addresses of the last view: the last one is never withdrawn. */
-  readonly #memory = new FleetViews();
+  readonly #fleetViews = new ServiceViewTracker();
   #views: readonly ServiceView[] = [];
   /** By UID, of the list of views from which it was made. */
-  #addresses:
+  #addressIndex:
     | { readonly of: readonly ServiceView[]; readonly byUid: ReadonlyMap<string, readonly string[]> }
     | undefined;
-  #reported = '';
-  #isWaiting = false;
-  #tableAway = '';
+  #heartbeatsDigest = '';
+  #hasPendingService = false;
+  #tableError = '';
   readonly #ready: PromiseWithResolvers<void> = Promise.withResolvers<void>();
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    this.#parts = [this.#followTable(), this.#followCutoffs(), this.#pollHeartbeats()];
+    this.#loops = [this.#followTable(), this.#followCutoffs(), this.#pollHeartbeats()];
   }
 
   /** Rejects when a part of the watch failed for good: a broken invariant. */
   get failed(): Promise<unknown> {
-    return Promise.all(this.#parts).then(() => new Promise(() => {}));
+    return Promise.all(this.#loops).then(() => new Promise(() => {}));
   }
 
   /** Resolves when a table was read, and what the proxies say now. */
   async refresh(): Promise<void> {
     await this.#ready.promise;
-    await this.#hear();
+    await this.#readHeartbeats();
   }
 
   get isReady(): boolean {
-    return this.#table !== undefined && this.#heard;
+    return this.#table !== undefined && this.#isReachable;
   }
 
   /** Whether the store told last what the proxies say. */
   get isReachable(): boolean {
-    return this.#heard;
+    return this.#isReachable;
   }
 
   /** Undefined while no whole table was ever read. */
@@ -79,23 +79,23 @@ export class FleetWatch {
   }
 
   /** As far as the store has told. */
-  get cutoffs(): readonly Cutoff[] {
+  get cutoffs(): readonly Suspension[] {
     return this.#cutoffs;
   }
 
-  get position(): Position | null {
+  get position(): TablePosition | null {
     return this.#position;
   }
 
   /** Entries that a newer version wrote. */
-  get unreadable(): number {
-    return this.#unreadable;
+  get unreadableEntries(): number {
+    return this.#unreadableEntries;
   }
 
   /** The fleet now, as far as the store has told; `ApiError` StoreAway while no whole table was ever read. */
-  fleet(): Fleet {
+  fleet(): FleetState {
     if (this.#table === undefined) {
-      const why = this.#tableAway === '' ? '' : ` (${this.#tableAway})`;
+      const why = this.#tableError === '' ? '' : ` (${this.#tableError})`;
       throw new ApiError(
         'StoreAway',
         `no routing table has been read yet${why}; is a controller running, and does the store answer?`,
@@ -104,10 +104,10 @@ export class FleetWatch {
     return {
       table: this.#table,
       heartbeats: this.#heartbeats,
-      cutoffs: this.#cutoffs,
+      suspensions: this.#cutoffs,
       now: this.#options.clock.now(),
-      previous: { get: (uid) => this.#addressesOf(uid) },
-      reachable: this.#heard,
+      previousAddresses: { get: (uid) => this.#addressesOf(uid) },
+      reachable: this.#isReachable,
     };
   }
 
@@ -116,23 +116,23 @@ export class FleetWatch {
    * `fleet`.
    */
   views(): readonly ServiceView[] {
-    const views = this.#memory.next({ ...this.fleet(), previous: NOTHING_BEFORE });
-    if (views !== this.#views) this.#isWaiting = views.some((view) => view.state === 'Pending');
+    const views = this.#fleetViews.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
+    if (views !== this.#views) this.#hasPendingService = views.some((view) => view.state === 'Pending');
     this.#views = views;
     return views;
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled(this.#parts);
+    await Promise.allSettled(this.#loops);
   }
 
   async #followTable(): Promise<void> {
     const { store, clock, log } = this.#options;
-    const take = (table: RoutingTable, position: Position): void => {
+    const take = (table: RoutingTable, position: TablePosition): void => {
       this.#table = table;
       this.#position = position;
-      this.#changed();
+      this.#notifyChange();
     };
     await followTable(store.table, {
       signal: this.#closing.signal,
@@ -140,11 +140,11 @@ export class FleetWatch {
       onTable: take,
       onChanges: (_changes, table, { position }) => take(table, position),
       onUnreadable: (ids) => {
-        this.#unreadable = ids.length;
+        this.#unreadableEntries = ids.length;
         log.warn({ entries: ids.length }, 'the table holds entries of a newer version');
       },
       onAway: (error) => {
-        this.#tableAway = errorMessage(error);
+        this.#tableError = errorMessage(error);
         log.warn({ reason: errorMessage(error) }, 'the routing table cannot be followed; the last one is shown');
       },
       onBack: () => log.info('the routing table is followed again'),
@@ -153,12 +153,12 @@ export class FleetWatch {
 
   async #followCutoffs(): Promise<void> {
     const { store, clock, log } = this.#options;
-    await followCutoffs(store.cutoffs, {
+    await followSuspensions(store.suspensions, {
       signal: this.#closing.signal,
       clock,
-      onCutoffs: (cutoffs) => {
+      onSuspensions: (cutoffs) => {
         this.#cutoffs = cutoffs;
-        this.#changed();
+        this.#notifyChange();
       },
       onAway: (error) =>
         log.warn({ reason: errorMessage(error) }, 'the cut-offs cannot be followed; the last ones are shown'),
@@ -169,50 +169,52 @@ export class FleetWatch {
     const { clock } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      await this.#hear();
-      await wait(clock, this.#isWaiting ? WHILE_WAITING_MS : HEARTBEATS_EVERY_MS, signal).catch(() => {});
+      await this.#readHeartbeats();
+      await wait(clock, this.#hasPendingService ? PENDING_POLL_INTERVAL_MS : HEARTBEAT_POLL_INTERVAL_MS, signal).catch(
+        () => {},
+      );
     }
   }
 
-  async #hear(): Promise<void> {
+  async #readHeartbeats(): Promise<void> {
     const { store, log } = this.#options;
     try {
       this.#heartbeats = await store.heartbeats.list();
-      this.#heard = true;
+      this.#isReachable = true;
     } catch (error) {
-      if (this.#heard)
+      if (this.#isReachable)
         log.warn({ reason: errorMessage(error) }, 'the heartbeats cannot be read; the last ones are shown');
-      this.#heard = false;
+      this.#isReachable = false;
     }
-    const reported = JSON.stringify([this.#heard, this.#heartbeats.map(whatMattersOf)]);
-    const isNews = reported !== this.#reported;
-    this.#reported = reported;
-    if (isNews) this.#changed();
+    const reported = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);
+    const isNews = reported !== this.#heartbeatsDigest;
+    this.#heartbeatsDigest = reported;
+    if (isNews) this.#notifyChange();
   }
 
-  #changed(): void {
-    this.#rememberAddresses();
+  #notifyChange(): void {
+    this.#refreshViews();
     if (this.isReady) this.#ready.resolve();
     this.#options.onChange?.();
   }
 
-  #rememberAddresses(): void {
-    if (this.#table === undefined || !this.#heard) return;
+  #refreshViews(): void {
+    if (this.#table === undefined || !this.#isReachable) return;
     this.views();
   }
 
   /** Read through only when somebody asks. */
   #addressesOf(uid: string): readonly string[] | undefined {
-    if (this.#addresses?.of !== this.#views) {
+    if (this.#addressIndex?.of !== this.#views) {
       const byUid = new Map(this.#views.map((view) => [view.uid, view.addresses]));
-      this.#addresses = { of: this.#views, byUid };
+      this.#addressIndex = { of: this.#views, byUid };
     }
-    return this.#addresses?.byUid.get(uid);
+    return this.#addressIndex?.byUid.get(uid);
   }
 }
 
 /** Whether addresses may have changed, at the cost of a few numbers per proxy. */
-function whatMattersOf(heartbeat: Heartbeat): unknown {
+function heartbeatDigest(heartbeat: Heartbeat): unknown {
   const { node, life, draining, applied, listeners } = heartbeat;
   const errors = listeners.map((report) => report.error).filter((error) => error !== null);
   return [node, life, draining, applied?.id, listeners.filter((report) => report.bound).length, errors];

@@ -1,6 +1,6 @@
 import {
   entriesOf,
-  type Fleet,
+  type FleetState,
   type Problem,
   type ProxyView,
   proxyViewsFor,
@@ -17,10 +17,10 @@ export interface FleetProblem extends Omit<Problem, 'code'> {
 }
 
 /** What the translator found, and what the proxies say now; errors first, then by subject. */
-export function problemsFor(fleet: Fleet, services: readonly ServiceView[]): FleetProblem[] {
+export function problemsFor(fleet: FleetState, services: readonly ServiceView[]): FleetProblem[] {
   const found: FleetProblem[] = entriesOf(fleet.table, 'problem').map((entry) => entry.problem);
   for (const view of services) {
-    if (view.state === 'Pending') found.push(pendingProblem(view));
+    if (view.state === 'Pending') found.push(pendingServiceProblem(view));
   }
   for (const proxy of proxyViewsFor(fleet)) {
     if (proxy.state === 'Silent' && fleet.reachable) found.push(proxyProblem('ProxySilent', proxy));
@@ -28,11 +28,11 @@ export function problemsFor(fleet: Fleet, services: readonly ServiceView[]): Fle
   }
   const unique = new Map(found.map((problem) => [`${problem.code}|${problem.subject}|${problem.message}`, problem]));
   return [...unique.values()].sort(
-    (a, b) => Number(b.severity === 'error') - Number(a.severity === 'error') || compare(a.subject, b.subject),
+    (a, b) => Number(b.severity === 'error') - Number(a.severity === 'error') || compareText(a.subject, b.subject),
   );
 }
 
-function pendingProblem(view: ServiceView): FleetProblem {
+function pendingServiceProblem(view: ServiceView): FleetProblem {
   return {
     code: view.reason,
     subject: subjectFor('Service', view),
@@ -47,6 +47,6 @@ function proxyProblem(code: ProxyProblemCode, { node, message }: ProxyView): Fle
   return { code, subject: subjectFor('Node', { name: node }), severity, heals: true, message: message ?? '' };
 }
 
-function compare(a: string, b: string): number {
+function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -4,7 +4,7 @@
 // every Ingress, also one that rewrites Host.
 
 /** Whether a browser says that a page of another site sent this. */
-export function foreignPage(headers: { readonly 'sec-fetch-site'?: string | readonly string[] | undefined }): boolean {
+export function isCrossSite(headers: { readonly 'sec-fetch-site'?: string | readonly string[] | undefined }): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';
 }

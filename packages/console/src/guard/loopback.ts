@@ -3,16 +3,16 @@
 // rebinding). Against the first stand Origin and content type, against the second the Host header.
 import { isLoopback } from '@weir/runtime';
 
-export interface RequestHeaders {
+export interface OriginHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
 }
 
-export type Refusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
+export type OriginRefusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
 
 /** Why a request to a console without authentication is refused; undefined: it may pass. */
-export function refusalFor({ host, origin }: RequestHeaders, scheme: 'http' | 'https'): Refusal | undefined {
-  const asked = hostOf(host);
+export function originRefusalFor({ host, origin }: OriginHeaders, scheme: 'http' | 'https'): OriginRefusal | undefined {
+  const asked = hostFromHeader(host);
   if (asked === undefined || !isLoopback(asked)) {
     return {
       code: 'ForeignHost',
@@ -27,7 +27,7 @@ export function refusalFor({ host, origin }: RequestHeaders, scheme: 'http' | 'h
 }
 
 /** The host of a Host header, without brackets and port. */
-function hostOf(header: string | undefined): string | undefined {
+function hostFromHeader(header: string | undefined): string | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@]+))(?::\d{1,5})?$/i.exec(header ?? '');
   return match === null ? undefined : (match[1] ?? match[2]);
 }

@@ -3,36 +3,36 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { ServerConnection } from '@weir/runtime';
+import { HttpClient } from '@weir/runtime';
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number;
   /** Undefined when it is no JSON. */
   readonly body: unknown;
 }
 
-export interface ApiConnectionOptions {
+export interface ApiClientOptions {
   readonly kubeconfig: KubeConfig;
   /** An API server that has not answered by then is away. */
   readonly timeoutMs: number;
 }
 
 /** The longest answer that is read. */
-const LONGEST_ANSWER = 4 * 1024 * 1024;
-const MOST_CONNECTIONS = 32;
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+const MAX_CONNECTIONS = 32;
 
-export class ApiConnection {
-  readonly #connection: ServerConnection;
+export class ApiClient {
+  readonly #connection: HttpClient;
   readonly #timeoutMs: number;
 
-  constructor({ kubeconfig, timeoutMs }: ApiConnectionOptions) {
+  constructor({ kubeconfig, timeoutMs }: ApiClientOptions) {
     this.#timeoutMs = timeoutMs;
     const { server = '', proxyUrl } = kubeconfig.getCurrentCluster() ?? {};
-    this.#connection = new ServerConnection({
+    this.#connection = new HttpClient({
       server,
       isProxied: proxyUrl !== undefined,
       userAgent: 'weir-console',
-      maxSockets: MOST_CONNECTIONS,
+      maxSockets: MAX_CONNECTIONS,
       async credentials() {
         const options: RequestOptions = {};
         await kubeconfig.applyToHTTPSOptions(options);
@@ -42,7 +42,7 @@ export class ApiConnection {
   }
 
   /** Any answer resolves; none rejects. */
-  async send(method: string, path: string, body?: object): Promise<ApiAnswer> {
+  async send(method: string, path: string, body?: object): Promise<ApiResponse> {
     const response = await this.#connection.send({
       method,
       path,
@@ -50,7 +50,7 @@ export class ApiConnection {
       body: body && JSON.stringify(body),
       signal: AbortSignal.timeout(this.#timeoutMs),
     });
-    return { status: response.statusCode ?? 0, body: parsed(await textOf(response)) };
+    return { status: response.statusCode ?? 0, body: parseJson(await readText(response)) };
   }
 
   close(): void {
@@ -58,17 +58,17 @@ export class ApiConnection {
   }
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
+async function readText(response: IncomingMessage): Promise<string> {
   response.setEncoding('utf8');
   let text = '';
   for await (const chunk of response) {
     text += chunk;
-    if (text.length > LONGEST_ANSWER) throw new Error('the answer of the API server is too long');
+    if (text.length > MAX_RESPONSE_BYTES) throw new Error('the answer of the API server is too long');
   }
   return text;
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,5 +1,5 @@
 import type { ServiceView } from '@weir/model';
-import { NO_RATE, type Rate, type Rates } from './rates.ts';
+import { type CurrentRates, type Rate, ZERO_RATE } from './rates.ts';
 
 /** One event of `/api/v1/live`. */
 export interface LiveFrame {
@@ -20,15 +20,19 @@ export interface ServiceRate extends Rate {
 }
 
 /** Every tenant and Service that there is, also those at rest, sorted by name. */
-export function liveFrameFor(rates: Rates, tenants: readonly string[], services: readonly ServiceView[]): LiveFrame {
+export function liveFrameFor(
+  rates: CurrentRates,
+  tenants: readonly string[],
+  services: readonly ServiceView[],
+): LiveFrame {
   return {
     at: new Date(rates.at).toISOString(),
-    tenants: tenants.map((name) => ({ name, ...(rates.tenants.get(name) ?? NO_RATE) })),
+    tenants: tenants.map((name) => ({ name, ...(rates.tenants.get(name) ?? ZERO_RATE) })),
     services: services.map(({ uid, namespace, name, tenant }) => ({
       namespace,
       name,
       tenant,
-      ...(rates.services.get(uid) ?? NO_RATE),
+      ...(rates.services.get(uid) ?? ZERO_RATE),
     })),
   };
 }

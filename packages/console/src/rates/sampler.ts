@@ -1,29 +1,29 @@
 import { monthOf } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import { addSample, NO_HISTORY, type RateHistory } from './history.ts';
+import { addSample, EMPTY_RATE_HISTORY, type RateHistory } from './history.ts';
 
-export interface SamplerOptions {
+export interface RateSamplerOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-const EVERY_MS = 1_000;
+const SAMPLE_INTERVAL_MS = 1_000;
 
 /** A page that reloads, or a second command, finds the graph of before. */
-const LINGER_MS = 10_000;
+const UNWATCHED_SAMPLING_MS = 10_000;
 
 /** Reads the ledger once a second while somebody watches; an unwatched console costs the store nothing. */
-export class Sampler {
-  readonly #options: SamplerOptions;
+export class RateSampler {
+  readonly #options: RateSamplerOptions;
   readonly #closing = new AbortController();
   readonly #listeners = new Set<(history: RateHistory) => void>();
-  #history: RateHistory = NO_HISTORY;
+  #history: RateHistory = EMPTY_RATE_HISTORY;
   #running: Promise<void> | undefined;
-  #lastWatched = Number.NEGATIVE_INFINITY;
+  #lastWatchedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: SamplerOptions) {
+  constructor(options: RateSamplerOptions) {
     this.#options = options;
   }
 
@@ -41,7 +41,7 @@ export class Sampler {
     if (!this.#closing.signal.aborted) this.#running ??= this.#run().finally(() => (this.#running = undefined));
     return () => {
       this.#listeners.delete(listener);
-      this.#lastWatched = this.#options.clock.monotonic();
+      this.#lastWatchedAt = this.#options.clock.monotonic();
     };
   }
 
@@ -54,7 +54,7 @@ export class Sampler {
     const { clock, log } = this.#options;
     const { signal } = this.#closing;
     let failing = false;
-    while (!signal.aborted && this.#isWanted()) {
+    while (!signal.aborted && this.#isWatched()) {
       try {
         await this.#sample();
         failing = false;
@@ -62,7 +62,7 @@ export class Sampler {
         if (!failing) log.warn({ reason: errorMessage(error) }, 'the ledger cannot be read; rates stop until it can');
         failing = true;
       }
-      await wait(clock, EVERY_MS, signal).catch(() => {});
+      await wait(clock, SAMPLE_INTERVAL_MS, signal).catch(() => {});
     }
   }
 
@@ -80,7 +80,7 @@ export class Sampler {
     }
   }
 
-  #isWanted(): boolean {
-    return this.#listeners.size > 0 || this.#options.clock.monotonic() - this.#lastWatched < LINGER_MS;
+  #isWatched(): boolean {
+    return this.#listeners.size > 0 || this.#options.clock.monotonic() - this.#lastWatchedAt < UNWATCHED_SAMPLING_MS;
   }
 }

@@ -1,5 +1,5 @@
 import { KubeConfig } from '@kubernetes/client-node';
-import { errorMessage, isProxyUrl, PROXY_URL_FORM, redactUrl, UsageError } from '@weir/runtime';
+import { errorMessage, isProxyUrl, PROXY_URL_FORMAT, redactUrl, UsageError } from '@weir/runtime';
 
 /**
  * The API server that Suspensions go to: the file of KUBECONFIG, else the cluster that this process runs in, else none. Not
@@ -23,7 +23,7 @@ export function findKubeconfig(env: Readonly<Record<string, string | undefined>>
   }
   if (cluster.proxyUrl !== undefined && !isProxyUrl(cluster.proxyUrl)) {
     throw new UsageError(
-      `the proxy-url "${redactUrl(cluster.proxyUrl)}" of the kubeconfig cannot be used; use ${PROXY_URL_FORM}`,
+      `the proxy-url "${redactUrl(cluster.proxyUrl)}" of the kubeconfig cannot be used; use ${PROXY_URL_FORMAT}`,
     );
   }
   return kubeconfig;

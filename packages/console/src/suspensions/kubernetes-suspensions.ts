@@ -12,48 +12,54 @@ import {
   ServerConfiguration,
   setHeaderOptions,
 } from '@kubernetes/client-node';
-import type { Cutoff } from '@weir/model';
+import type { Suspension } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import type { CutoffStore } from '@weir/store';
+import type { SuspensionStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
-import { alreadySuspended } from './already-suspended.ts';
-import { storeSuspensions } from './store-suspensions.ts';
+import { alreadySuspendedError } from './already-suspended.ts';
+import { storeSuspensionWriter } from './store-suspensions.ts';
 import { suspensionNameFor } from './suspension-name.ts';
-import { cutoffForObject, fieldManagerFor, SUSPENSIONS, suspensionObjectFor, untilOf } from './suspension-object.ts';
+import {
+  cutoffForObject,
+  SUSPENSION_RESOURCE,
+  suspensionFieldManagerFor,
+  suspensionObjectFor,
+  untilOfObject,
+} from './suspension-object.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
 
-export interface KubernetesSuspensionsOptions {
+export interface KubernetesSuspensionWriterOptions {
   readonly kubeconfig: KubeConfig;
-  readonly cutoffs: CutoffStore;
+  readonly cutoffs: SuspensionStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Somebody waits for the cut-off: an API server that does not answer by then counts as away. */
-const TIMEOUT_MS = 3_000;
+const API_TIMEOUT_MS = 3_000;
 
-export function kubernetesSuspensions(options: KubernetesSuspensionsOptions): SuspensionWriter {
+export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOptions): SuspensionWriter {
   const { cutoffs, log } = options;
-  const api = apiFor(options.kubeconfig);
-  const alone = storeSuspensions(options);
+  const api = createCustomObjectsApi(options.kubeconfig);
+  const alone = storeSuspensionWriter(options);
   return {
     async suspend(request) {
-      const applied = await apply(api, request);
+      const applied = await applySuspension(api, request);
       if (applied.kind === 'away') {
         log.warn({ reason: applied.message }, 'the API server is away; the cut-off goes to the store alone');
         return alone.suspend(request);
       }
-      await putBeside(cutoffs, applied.cutoff);
+      await putCutoff(cutoffs, applied.cutoff);
       return applied.cutoff;
     },
     async resume(cutoff) {
-      if (cutoff.origin.kind === 'kubernetes') await remove(api, cutoff);
+      if (cutoff.origin.kind === 'kubernetes') await deleteSuspension(api, cutoff);
       await cutoffs.remove(cutoff.uid);
     },
   };
 }
 
-async function putBeside(cutoffs: CutoffStore, cutoff: Cutoff): Promise<void> {
+async function putCutoff(cutoffs: SuspensionStore, cutoff: Suspension): Promise<void> {
   try {
     await cutoffs.put(cutoff);
   } catch (error) {
@@ -62,43 +68,43 @@ async function putBeside(cutoffs: CutoffStore, cutoff: Cutoff): Promise<void> {
   }
 }
 
-type Applied =
-  | { readonly kind: 'applied'; readonly cutoff: Cutoff }
+type ApplyResult =
+  | { readonly kind: 'applied'; readonly cutoff: Suspension }
   | { readonly kind: 'away'; readonly message: string };
 
-async function apply(api: CustomObjectsApi, request: SuspensionRequest): Promise<Applied> {
+async function applySuspension(api: CustomObjectsApi, request: SuspensionRequest): Promise<ApplyResult> {
   const name = suspensionNameFor(request.target);
-  const { until, isReplacing, by } = request;
+  const { until, replace, requestedBy } = request;
   const applying = {
-    ...SUSPENSIONS,
+    ...SUSPENSION_RESOURCE,
     name,
     body: suspensionObjectFor(name, request),
-    fieldManager: fieldManagerFor(by),
+    fieldManager: suspensionFieldManagerFor(requestedBy),
   };
   try {
-    if (isReplacing && until === null) await takeEndOff(api, name);
+    if (replace && until === null) await removeUntil(api, name);
     const object = await api.patchClusterCustomObject(
-      { ...applying, force: isReplacing },
+      { ...applying, force: replace },
       setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply),
     );
     // An end that somebody else has given stays when nobody asks for another.
-    if (untilOf(object) !== until) throw alreadySuspended(name, 'and somebody else has said when it ends');
+    if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and somebody else has said when it ends');
     return { kind: 'applied', cutoff: cutoffForObject(object, request) };
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    if (isAway(error)) return { kind: 'away', message: errorMessage(error) };
+    if (isApiServerAway(error)) return { kind: 'away', message: errorMessage(error) };
     if (error instanceof ApiException && error.code === 409) {
-      throw alreadySuspended(name, `made by somebody else (${reasonOf(error)})`, { cause: error });
+      throw alreadySuspendedError(name, `made by somebody else (${statusMessageOf(error)})`, { cause: error });
     }
-    throw refusedBy(error, `create Suspension "${name}"`);
+    throw refusedError(error, `create Suspension "${name}"`);
   }
 }
 
 /** Applying takes away only what is one's own. */
-async function takeEndOff(api: CustomObjectsApi, name: string): Promise<void> {
+async function removeUntil(api: CustomObjectsApi, name: string): Promise<void> {
   try {
     await api.patchClusterCustomObject(
-      { ...SUSPENSIONS, name, body: { spec: { until: null } } },
+      { ...SUSPENSION_RESOURCE, name, body: { spec: { until: null } } },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     );
   } catch (error) {
@@ -106,34 +112,34 @@ async function takeEndOff(api: CustomObjectsApi, name: string): Promise<void> {
   }
 }
 
-async function remove(api: CustomObjectsApi, { name, uid }: Cutoff): Promise<void> {
+async function deleteSuspension(api: CustomObjectsApi, { name, uid }: Suspension): Promise<void> {
   try {
-    await api.deleteClusterCustomObject({ ...SUSPENSIONS, name, body: { preconditions: { uid } } });
+    await api.deleteClusterCustomObject({ ...SUSPENSION_RESOURCE, name, body: { preconditions: { uid } } });
   } catch (error) {
     // 404: already gone; 409: gone too, and another of that name is not the one that was asked about.
     if (error instanceof ApiException && (error.code === 404 || error.code === 409)) return;
-    if (!isAway(error)) throw refusedBy(error, `delete Suspension "${name}"`);
+    if (!isApiServerAway(error)) throw refusedError(error, `delete Suspension "${name}"`);
     const message = `Suspension "${name}" cannot be deleted while the API server is away; try again, or once it is back: kubectl delete suspension ${name}`;
     throw new ApiError('KubernetesAway', message, { cause: error });
   }
 }
 
 /** No answer, or an answer that says "not now"; every other refusal is about the request. */
-function isAway(error: unknown): boolean {
+function isApiServerAway(error: unknown): boolean {
   return !(error instanceof ApiException) || error.code >= 500 || error.code === 429;
 }
 
-function refusedBy(error: unknown, what: string): ApiError {
+function refusedError(error: unknown, what: string): ApiError {
   const code = error instanceof ApiException ? error.code : 0;
   const why =
     code === 404
       ? 'the custom resource is not installed (kubectl get crd suspensions.weir.dev)'
-      : `HTTP ${code}: ${reasonOf(error)}`;
+      : `HTTP ${code}: ${statusMessageOf(error)}`;
   return new ApiError('KubernetesRefused', `the API server does not let the console ${what}: ${why}`, { cause: error });
 }
 
 /** The `message` of the Status object that came with the refusal. */
-function reasonOf(error: unknown): string {
+function statusMessageOf(error: unknown): string {
   const body = error instanceof ApiException ? error.body : undefined;
   try {
     const status: unknown = typeof body === 'string' ? JSON.parse(body) : body;
@@ -144,11 +150,11 @@ function reasonOf(error: unknown): string {
   return 'it does not say why';
 }
 
-function apiFor(kubeconfig: KubeConfig): CustomObjectsApi {
+function createCustomObjectsApi(kubeconfig: KubeConfig): CustomObjectsApi {
   const server = kubeconfig.getCurrentCluster()?.server ?? '';
   const limited: Middleware = {
     pre: async (context) => {
-      context.setSignal(AbortSignal.timeout(TIMEOUT_MS));
+      context.setSignal(AbortSignal.timeout(API_TIMEOUT_MS));
       return context;
     },
     post: async (context) => context,

@@ -1,4 +1,4 @@
-import { type Cutoff, type CutoffOrigin, type CutoffSubject, cutoffFor, isInForce } from '@weir/model';
+import { isInForce, type Suspension, type SuspensionOrigin, type SuspensionSubject, suspensionFor } from '@weir/model';
 import { type TargetJson, targetToJson } from './suspension-object.ts';
 
 /** One item of `/api/v1/suspensions`. */
@@ -10,30 +10,34 @@ export interface SuspensionItem {
   readonly until: string | null;
   readonly reason: string;
   readonly inForce: boolean;
-  readonly origin: CutoffOrigin;
+  readonly origin: SuspensionOrigin;
   readonly createdAt: string | null;
 }
 
-export function suspensionItemFor(cutoff: Cutoff, now: number): SuspensionItem {
+export function suspensionItemFor(cutoff: Suspension, now: number): SuspensionItem {
   return {
     name: cutoff.name,
     target: targetToJson(cutoff.target),
     message: cutoff.message,
-    until: timeOf(cutoff.until),
+    until: rfc3339(cutoff.until),
     reason: cutoff.reason,
     inForce: isInForce(cutoff, now),
     origin: cutoff.origin,
-    createdAt: timeOf(cutoff.createdAt),
+    createdAt: rfc3339(cutoff.createdAt),
   };
 }
 
-function timeOf(ms: number | null): string | null {
+function rfc3339(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
 /** Those that stop the subject now; several may. */
-export function suspensionsOf(cutoffs: readonly Cutoff[], subject: CutoffSubject, now: number): SuspensionItem[] {
+export function suspensionsFor(
+  cutoffs: readonly Suspension[],
+  subject: SuspensionSubject,
+  now: number,
+): SuspensionItem[] {
   return cutoffs
-    .filter((cutoff) => cutoffFor([cutoff], subject, now) !== undefined)
+    .filter((cutoff) => suspensionFor([cutoff], subject, now) !== undefined)
     .map((cutoff) => suspensionItemFor(cutoff, now));
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Cutoff, SuspensionTarget } from '@weir/model';
+import type { Suspension, SuspensionTarget } from '@weir/model';
 import type { SuspensionRequest } from './suspension-writer.ts';
 
-export const SUSPENSIONS = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
+export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
 
 /** A target as the Suspension object and the API write it. */
 export interface TargetJson {
@@ -24,31 +24,31 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
 }
 
 /** Who asked the console for it: the API server itself only knows the console. */
-const MADE_BY = 'weir.dev/made-by';
+const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 
 const FIELD_MANAGER = 'weir-console';
 /** What the API server takes of the name of a field manager. */
-const MOST_CHARACTERS = 128;
+const MAX_FIELD_MANAGER_LENGTH = 128;
 
 /** In whose name the object is applied. */
-export function fieldManagerFor(by: string | null): string {
+export function suspensionFieldManagerFor(by: string | null): string {
   if (by === null) return FIELD_MANAGER;
   const name = `${FIELD_MANAGER}:${by}`;
-  if (name.length <= MOST_CHARACTERS && /^[\x20-\x7e]+$/.test(name)) return name;
+  if (name.length <= MAX_FIELD_MANAGER_LENGTH && /^[\x20-\x7e]+$/.test(name)) return name;
   return `${FIELD_MANAGER}:sha256:${createHash('sha256').update(by).digest('hex')}`;
 }
 
 /** When an object ends; null: it does not by itself. */
-export function untilOf({ spec }: { readonly spec?: { readonly until?: string } }): number | null {
+export function untilOfObject({ spec }: { readonly spec?: { readonly until?: string } }): number | null {
   return spec?.until === undefined ? null : Date.parse(spec.until);
 }
 
 /** The object to apply for a request. */
-export function suspensionObjectFor(name: string, { target, message, until, by }: SuspensionRequest): object {
+export function suspensionObjectFor(name: string, { target, message, until, requestedBy }: SuspensionRequest): object {
   return {
-    apiVersion: `${SUSPENSIONS.group}/${SUSPENSIONS.version}`,
+    apiVersion: `${SUSPENSION_RESOURCE.group}/${SUSPENSION_RESOURCE.version}`,
     kind: 'Suspension',
-    metadata: { name, ...(by === null ? {} : { annotations: { [MADE_BY]: by } }) },
+    metadata: { name, ...(requestedBy === null ? {} : { annotations: { [MADE_BY_ANNOTATION]: requestedBy } }) },
     spec: {
       target: targetToJson(target),
       message,
@@ -61,7 +61,7 @@ export function suspensionObjectFor(name: string, { target, message, until, by }
 export function cutoffForObject(
   object: { readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string } },
   { target, message, until }: SuspensionRequest,
-): Cutoff {
+): Suspension {
   const { uid, name, creationTimestamp } = object.metadata;
   const createdAt = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
   return {

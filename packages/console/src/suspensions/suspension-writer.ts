@@ -1,4 +1,4 @@
-import type { Cutoff, SuspensionTarget } from '@weir/model';
+import type { Suspension, SuspensionTarget } from '@weir/model';
 
 export interface SuspensionRequest {
   readonly target: SuspensionTarget;
@@ -7,9 +7,9 @@ export interface SuspensionRequest {
   /** Milliseconds since the epoch; null: until somebody resumes. */
   readonly until: number | null;
   /** Who asks; null: nobody was asked who they are. */
-  readonly by: string | null;
+  readonly requestedBy: string | null;
   /** Whether it takes the place of one that is there, whoever made that, and however long it would last. */
-  readonly isReplacing: boolean;
+  readonly replace: boolean;
 }
 
 /** Where the console writes what a person asks for. */
@@ -18,7 +18,7 @@ export interface SuspensionWriter {
    * In force when it resolves. Whoever made the one that is there for the same target changes its message and end; of another's it
    * rejects with `ApiError` AlreadySuspended, unless asked to replace it.
    */
-  suspend(request: SuspensionRequest): Promise<Cutoff>;
+  suspend(request: SuspensionRequest): Promise<Suspension>;
   /** Lifts one that did not come from a file; rejects with `ApiError` when it would not stay lifted. */
-  resume(cutoff: Cutoff): Promise<void>;
+  resume(cutoff: Suspension): Promise<void>;
 }

@@ -1,22 +1,22 @@
 import { monthOf, type TenantView, tenantViewsFor } from '@weir/model';
 import { errorMessage, type Metrics, type Sample } from '@weir/runtime';
-import type { ConsoleParts } from '../api/console-parts.ts';
+import type { RouteContext } from '../api/console-parts.ts';
 
-type Labels = 'tenant' | 'resource';
+type TenantLabels = 'tenant' | 'resource';
 
 /** `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`; `refresh` reads the ledger before they are rendered. */
 export function tenantMetrics(
   metrics: Metrics,
-  { watch, store, clock, log }: ConsoleParts,
+  { watch, store, clock, log }: RouteContext,
 ): { refresh(): Promise<void> } {
   let views: readonly TenantView[] = [];
-  metrics.collectGauge<Labels>({
+  metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_limit',
     help: 'What a tenant may have, by resource; without a series it is unlimited.',
     labels: ['tenant', 'resource'],
     collect: () => views.flatMap((view) => samplesFor(view.name, view.limits)),
   });
-  metrics.collectGauge<Labels>({
+  metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_used',
     help: 'What a tenant has of what is limited, by resource; traffic in bytes of this month.',
     labels: ['tenant', 'resource'],
@@ -43,6 +43,6 @@ export function tenantMetrics(
   };
 }
 
-function samplesFor(tenant: string, amounts: object): Sample<Labels>[] {
+function samplesFor(tenant: string, amounts: object): Sample<TenantLabels>[] {
   return Object.entries(amounts).map(([resource, value]) => ({ labels: { tenant, resource }, value: Number(value) }));
 }

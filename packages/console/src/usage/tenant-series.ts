@@ -1,25 +1,28 @@
-import { add, type Counters, type Period, ZERO } from '@weir/model';
+import { addCounters, type Counters, type UsagePeriod, ZERO_COUNTERS } from '@weir/model';
 import type { UsageStore } from '@weir/store';
-import { periodsUntil, type SeriesStep } from './series.ts';
+import { type SeriesStep, seriesPeriodsFor } from './series.ts';
 
 export interface SeriesItem extends Counters {
-  readonly period: Period;
+  readonly period: UsagePeriod;
 }
 
 /** What a tenant used in each of the last periods; those without traffic count zero. */
-export async function tenantSeries(
+export async function readTenantSeries(
   usage: UsageStore,
   tenant: string,
   { step, now }: { readonly step: SeriesStep; readonly now: number },
 ): Promise<SeriesItem[]> {
-  const shown = periodsUntil(now, step);
+  const shown = seriesPeriodsFor(now, step);
   const used = new Set(await usage.periods(tenant, step));
   return Promise.all(
-    shown.map(async (period) => ({ period, ...(used.has(period) ? await usedIn(usage, tenant, period) : ZERO) })),
+    shown.map(async (period) => ({
+      period,
+      ...(used.has(period) ? await countersIn(usage, tenant, period) : ZERO_COUNTERS),
+    })),
   );
 }
 
-async function usedIn(usage: UsageStore, tenant: string, period: Period): Promise<Counters> {
+async function countersIn(usage: UsageStore, tenant: string, period: UsagePeriod): Promise<Counters> {
   const rows = await usage.rows(period, tenant);
-  return rows.reduce((total, row) => add(total, row.counters), ZERO);
+  return rows.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS);
 }

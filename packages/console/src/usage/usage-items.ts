@@ -1,15 +1,22 @@
-import { add, type Counters, type Period, type TenantEntry, type UsageRow, ZERO } from '@weir/model';
+import {
+  addCounters,
+  type Counters,
+  type TenantEntry,
+  type UsagePeriod,
+  type UsageRow,
+  ZERO_COUNTERS,
+} from '@weir/model';
 
 /** `items` of `weir usage -o json`. */
 export interface UsageItem extends Counters {
   readonly tenant: string;
-  readonly month: Period;
+  readonly month: UsagePeriod;
   /** Bytes a month, received and sent together; null: unlimited. */
   readonly trafficPerMonth: number | null;
-  readonly services: readonly ServiceUsage[];
+  readonly services: readonly ServiceUsageItem[];
 }
 
-export interface ServiceUsage extends Counters {
+export interface ServiceUsageItem extends Counters {
   readonly namespace: string;
   readonly name: string;
 }
@@ -21,40 +28,40 @@ export interface ServiceUsage extends Counters {
 export function usageItemsFor(
   tenants: readonly TenantEntry[],
   rows: readonly UsageRow[],
-  month: Period,
+  month: UsagePeriod,
 ): readonly UsageItem[] {
   const known = new Map(tenants.map((tenant) => [tenant.name, tenant]));
   const byTenant = Map.groupBy(rows, (row) => row.tenant);
   const names = [...new Set([...known.keys(), ...byTenant.keys()])].sort();
   return names.map((tenant) => {
-    const services = servicesFor(byTenant.get(tenant) ?? []);
+    const services = serviceUsageFor(byTenant.get(tenant) ?? []);
     return {
       tenant,
       month,
-      ...sum(services),
+      ...sumCounters(services),
       trafficPerMonth: known.get(tenant)?.limits.trafficPerMonth ?? null,
       services,
     };
   });
 }
 
-function servicesFor(rows: readonly UsageRow[]): ServiceUsage[] {
+function serviceUsageFor(rows: readonly UsageRow[]): ServiceUsageItem[] {
   const byName = Map.groupBy(rows, (row) => `${row.namespace}/${row.name}`);
   const services = [...byName.values()].flatMap((same) => {
     const first = same[0];
-    return first === undefined ? [] : [{ namespace: first.namespace, name: first.name, ...sumOf(same) }];
+    return first === undefined ? [] : [{ namespace: first.namespace, name: first.name, ...sumRows(same) }];
   });
-  return services.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+  return services.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
 }
 
-function sumOf(rows: readonly UsageRow[]): Counters {
-  return rows.reduce((total, row) => add(total, row.counters), ZERO);
+function sumRows(rows: readonly UsageRow[]): Counters {
+  return rows.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS);
 }
 
-function sum(services: readonly Counters[]): Counters {
-  return services.reduce<Counters>((total, each) => add(total, each), ZERO);
+function sumCounters(services: readonly Counters[]): Counters {
+  return services.reduce<Counters>((total, each) => addCounters(total, each), ZERO_COUNTERS);
 }
 
-function compare(a: string, b: string): number {
+function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

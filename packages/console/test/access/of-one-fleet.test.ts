@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startReviewServer } from '../build/review-server.ts';
-import { runningConsole } from '../build/running-console.ts';
+import { startTestConsole } from '../build/running-console.ts';
 
 test('a right to the TenantUsage of one fleet shows nothing at the console of another', async () => {
   await using reviews = await startReviewServer({
@@ -10,8 +10,8 @@ test('a right to the TenantUsage of one fleet shows nothing at the console of an
     'of-weir': { name: 'other', may: ['get tenantusages/weir shop'] },
   });
   const auth = { kind: 'kubernetes', kubeconfig: reviews.kubeconfig } as const;
-  await using console = await runningConsole({ fleet: 'inside', auth });
-  const ask = (token: string) => console.ask('/api/v1/services', { headers: { authorization: `Bearer ${token}` } });
+  await using console = await startTestConsole({ fleet: 'inside', auth });
+  const ask = (token: string) => console.request('/api/v1/services', { headers: { authorization: `Bearer ${token}` } });
   assert.equal((await ask('of-inside')).status, 200);
   assert.equal((await ask('of-weir')).status, 403);
 });

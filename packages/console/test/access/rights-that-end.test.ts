@@ -3,37 +3,37 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
-import { openLive } from '../build/live-stream.ts';
-import { runningConsole, type TestConsole } from '../build/running-console.ts';
-import { type SignInCluster, startSignInCluster } from '../build/sign-in-cluster.ts';
-import { RIVALS, type TwoTenants, twoTenants } from '../build/two-tenants.ts';
+import { openLiveStream } from '../build/live-stream.ts';
+import { startTestConsole, type TestConsole } from '../build/running-console.ts';
+import { type RbacCluster, startRbacCluster } from '../build/sign-in-cluster.ts';
+import { RIVAL_DATA, type TwoTenantStore, twoTenantStore } from '../build/two-tenants.ts';
 
 describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
-  let cluster: SignInCluster;
+  let cluster: RbacCluster;
   let clock: ManualClock;
-  let seeded: TwoTenants;
+  let seeded: TwoTenantStore;
   let console: TestConsole;
   let token: string;
   let other: string;
 
   before(async () => {
-    cluster = await startSignInCluster();
+    cluster = await startRbacCluster();
     token = await cluster.token('shop-dev');
     other = await cluster.token('operator');
   });
   after(() => cluster?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     clock = new ManualClock(Date.now());
-    seeded = await twoTenants(clock);
-    console = await runningConsole({ seeded, clock, auth: { kind: 'kubernetes', kubeconfig: cluster.kubeconfig } });
+    seeded = await twoTenantStore(clock);
+    console = await startTestConsole({ seeded, clock, auth: { kind: 'kubernetes', kubeconfig: cluster.kubeconfig } });
   });
   afterEach(async () => {
-    cluster.proxy.behave(async () => 'through');
+    cluster.proxy.intercept(async () => 'through');
     await console[Symbol.asyncDispose]();
   });
 
-  const ask = (path: string, of = token): ReturnType<TestConsole['ask']> =>
-    console.ask(path, { headers: { authorization: `Bearer ${of}` } });
+  const ask = (path: string, of = token): ReturnType<TestConsole['request']> =>
+    console.request(path, { headers: { authorization: `Bearer ${of}` } });
   const grant = (): Promise<string> => cluster.plane.kubectl('apply', '-f', '-', { stdin: cluster.roles });
   const revoke = async (): Promise<AsyncDisposable> => {
     await cluster.plane.kubectl('delete', 'rolebinding', 'shop-dev', '-n', 'shop');
@@ -44,7 +44,7 @@ describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     return { [Symbol.asyncDispose]: async () => void (await grant()) };
   };
   const second = async (): Promise<void> => {
-    await seeded.beat();
+    await seeded.sendHeartbeat();
     await clock.advance(1_000);
   };
 
@@ -82,13 +82,13 @@ describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-contr
   });
 
   test('a live stream shows its own tenant only, and ends when the right does', async () => {
-    await using stream = await openLive(console, token);
-    await stream.event('history');
+    await using stream = await openLiveStream(console, token);
+    await stream.nextEvent('history');
     for (let sent = 1; sent < 4; sent += 1) {
-      await seeded.flushBoth(sent * 1_000);
+      await seeded.flushUsageOfBoth(sent * 1_000);
       await second();
     }
-    const frame = await stream.event('rates');
+    const frame = await stream.nextEvent('rates');
     assert.deepEqual(
       frame.tenants.map(({ name }: { name: string }) => name),
       ['shop'],
@@ -102,15 +102,15 @@ describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-contr
       await second();
       assert.ok(stream.hasEnded);
     });
-    assert.doesNotMatch(stream.text, RIVALS);
-    await using again = await openLive(console, token);
+    assert.doesNotMatch(stream.text, RIVAL_DATA);
+    await using again = await openLiveStream(console, token);
     assert.equal(again.status, 403);
   });
 
   test('while the API server is away those who are signed in go on for a while, others are told why not', async () => {
     assert.equal((await ask('/api/v1/services')).status, 200);
     for (const answer of ['cut', { status: 503, body: '{"message":"etcd is away"}' }] as const) {
-      cluster.proxy.behave(async () => answer);
+      cluster.proxy.intercept(async () => answer);
       assert.equal((await ask('/api/v1/services')).status, 200);
       const refused = await ask('/api/v1/services', other);
       assert.equal(refused.status, 503);
@@ -122,14 +122,14 @@ describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     }
     await clock.advance(30_000);
     assert.equal((await ask('/api/v1/services')).status, 503);
-    assert.equal((await console.ask('/healthz')).status, 200);
-    cluster.proxy.behave(async () => 'through');
+    assert.equal((await console.request('/healthz')).status, 200);
+    cluster.proxy.intercept(async () => 'through');
     assert.equal((await ask('/api/v1/services')).status, 200);
   });
 
   test('a console without its own rights says which one it lacks', async () => {
     const body = JSON.stringify({ message: 'cannot create resource' });
-    cluster.proxy.behave(async ({ path }) => (path.includes('tokenreviews') ? { status: 403, body } : 'through'));
+    cluster.proxy.intercept(async ({ path }) => (path.includes('tokenreviews') ? { status: 403, body } : 'through'));
     const refused = await ask('/api/v1/services');
     assert.equal(refused.status, 503);
     assert.match(refused.json.error.message, /grant the console create of tokenreviews\.authentication\.k8s\.io/);
@@ -147,7 +147,7 @@ describe('rights that end', requireProgram('etcd', 'kube-apiserver', 'kube-contr
   test('a flood of tokens that are nobody’s does not keep those out who are signed in', async () => {
     assert.equal((await ask('/api/v1/services')).status, 200);
     const { promise: end, resolve } = Promise.withResolvers<void>();
-    cluster.proxy.behave(async ({ body }) => {
+    cluster.proxy.intercept(async ({ body }) => {
       if (body.includes('stranger')) await end;
       return 'through';
     });

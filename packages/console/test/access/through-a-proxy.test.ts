@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { startForwardProxy } from '@weir/testkit';
 import { startReviewServer } from '../build/review-server.ts';
-import { runningConsole } from '../build/running-console.ts';
+import { startTestConsole } from '../build/running-console.ts';
 
 test('the API server is asked who somebody is through the proxy of the kubeconfig', async () => {
   await using proxy = await startForwardProxy();
@@ -13,9 +13,9 @@ test('the API server is asked who somebody is through the proxy of the kubeconfi
   assert.ok(cluster !== null);
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser({ ...cluster, proxyUrl: proxy.url }, { name: 'console' });
-  await using console = await runningConsole({ auth: { kind: 'kubernetes', kubeconfig } });
-  const { status } = await console.ask('/api/v1/services', { headers: { authorization: 'Bearer dev' } });
+  await using console = await startTestConsole({ auth: { kind: 'kubernetes', kubeconfig } });
+  const { status } = await console.request('/api/v1/services', { headers: { authorization: 'Bearer dev' } });
   assert.equal(status, 200);
-  assert.ok(proxy.asked.length > 0);
-  assert.deepEqual([...new Set(proxy.asked)], [new URL(cluster.server).host]);
+  assert.ok(proxy.connectTargets.length > 0);
+  assert.deepEqual([...new Set(proxy.connectTargets)], [new URL(cluster.server).host]);
 });

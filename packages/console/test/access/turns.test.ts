@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Turns } from '../../src/access/turns.ts';
+import { KeyedSemaphore } from '../../src/access/turns.ts';
 
 test('one key has so many at a time, another is not kept waiting, and none is forgotten', async () => {
-  const turns = new Turns(2);
+  const turns = new KeyedSemaphore(2);
   const started: string[] = [];
   const open: PromiseWithResolvers<void>[] = [];
   const ask = (key: string, name: string): Promise<void> =>
-    turns.take(key, () => {
+    turns.run(key, () => {
       started.push(name);
       const work = Promise.withResolvers<void>();
       open.push(work);

@@ -3,19 +3,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { requireProgram } from '@weir/testkit';
-import { kubernetesSuspensions } from '../../src/index.ts';
-import { runningConsole, sending, type TestConsole } from '../build/running-console.ts';
-import { PEOPLE, type Person, type SignInCluster, startSignInCluster } from '../build/sign-in-cluster.ts';
-import { RIVALS, SHOPS, type TwoTenants, twoTenants } from '../build/two-tenants.ts';
+import { kubernetesSuspensionWriter } from '../../src/index.ts';
+import { jsonRequest, startTestConsole, type TestConsole } from '../build/running-console.ts';
+import { ACCOUNTS, type Account, type RbacCluster, startRbacCluster } from '../build/sign-in-cluster.ts';
+import { RIVAL_DATA, SHOP_DATA, type TwoTenantStore, twoTenantStore } from '../build/two-tenants.ts';
 
-type Statuses = Readonly<Record<Person, number>>;
+type StatusByAccount = Readonly<Record<Account, number>>;
 
-const all = (status: number): Statuses => Object.fromEntries(PEOPLE.map((person) => [person, status])) as Statuses;
-const tenants: Statuses = { ...all(200), stopper: 403, newcomer: 403 };
-const operators: Statuses = { ...all(403), auditor: 200, operator: 200 };
+const all = (status: number): StatusByAccount =>
+  Object.fromEntries(ACCOUNTS.map((person) => [person, status])) as StatusByAccount;
+const tenants: StatusByAccount = { ...all(200), stopper: 403, newcomer: 403 };
+const operators: StatusByAccount = { ...all(403), auditor: 200, operator: 200 };
 
 /** A route of the document must stand here, so whoever adds one says whom it is for. */
-const ROUTES: Readonly<Record<string, Statuses>> = {
+const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /healthz': all(200),
   'GET /readyz': all(200),
   'GET /metrics': operators,
@@ -42,24 +43,24 @@ const OF_RIVAL: Names = { namespace: 'rival', name: 'rival-api', tenant: 'rival'
 const STOP_WEB = { target: { type: 'Service', namespace: 'shop', service: 'web' }, message: 'stop' };
 
 describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
-  let cluster: SignInCluster;
-  let seeded: TwoTenants;
+  let cluster: RbacCluster;
+  let seeded: TwoTenantStore;
   let console: TestConsole;
-  const tokens = new Map<Person, string>();
+  const tokens = new Map<Account, string>();
 
   before(async () => {
-    cluster = await startSignInCluster();
-    for (const person of PEOPLE) tokens.set(person, await cluster.token(person));
+    cluster = await startRbacCluster();
+    for (const person of ACCOUNTS) tokens.set(person, await cluster.token(person));
     const clock = new ManualClock(Date.now());
-    seeded = await twoTenants(clock);
-    await seeded.flushBoth(1);
+    seeded = await twoTenantStore(clock);
+    await seeded.flushUsageOfBoth(1);
     const { kubeconfig } = cluster;
     const log = silentLogger();
-    console = await runningConsole({
+    console = await startTestConsole({
       seeded,
       clock,
       auth: { kind: 'kubernetes', kubeconfig },
-      suspensions: kubernetesSuspensions({ kubeconfig, cutoffs: seeded.store.cutoffs, clock, log }),
+      suspensions: kubernetesSuspensionWriter({ kubeconfig, cutoffs: seeded.store.suspensions, clock, log }),
     });
   });
   after(async () => {
@@ -75,8 +76,8 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     const [method = '', template = ''] = route.split(' ');
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? '');
     const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const init = method === 'POST' ? sending(method, STOP_WEB, headers) : { method, headers };
-    if (path !== '/api/v1/live') return console.ask(path, init);
+    const init = method === 'POST' ? jsonRequest(method, STOP_WEB, headers) : { method, headers };
+    if (path !== '/api/v1/live') return console.request(path, init);
     return firstEvents(new URL(path, console.url), headers);
   };
 
@@ -84,13 +85,16 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     ask('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
   /** Cuts `shop/web` off. */
   const stop = (
-    person: Person,
+    person: Account,
     message: string,
     more: { until?: string; query?: string } = {},
   ): ReturnType<typeof ask> => {
     const { query = '', ...body } = more;
     const headers = { authorization: `Bearer ${tokens.get(person)}` };
-    return console.ask(`/api/v1/suspensions${query}`, sending('POST', { ...STOP_WEB, ...body, message }, headers));
+    return console.request(
+      `/api/v1/suspensions${query}`,
+      jsonRequest('POST', { ...STOP_WEB, ...body, message }, headers),
+    );
   };
   const asObject = async (): Promise<{
     metadata: { annotations: Record<string, string> };
@@ -98,7 +102,9 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   }> => JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
 
   test('the table has every route of the document, and no other', async () => {
-    const { paths } = (await console.ask('/openapi.json')).json as { paths: Record<string, Record<string, object>> };
+    const { paths } = (await console.request('/openapi.json')).json as {
+      paths: Record<string, Record<string, object>>;
+    };
     const routes = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -110,13 +116,13 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
       for (const token of [undefined, 'nobody', `${tokens.get('operator')}x`]) {
         const { status, text } = await ask(route, token);
         assert.equal(status, OPEN.includes(route) ? 200 : 401, `${route}: ${text}`);
-        assert.doesNotMatch(text, RIVALS);
-        assert.doesNotMatch(text, SHOPS);
+        assert.doesNotMatch(text, RIVAL_DATA);
+        assert.doesNotMatch(text, SHOP_DATA);
       }
     }
   });
 
-  for (const person of PEOPLE) {
+  for (const person of ACCOUNTS) {
     test(`${person} may use what the table says, and is told which right is missing`, async () => {
       for (const [route, statuses] of Object.entries(ROUTES)) {
         const { status, text } = await ask(route, tokens.get(person));
@@ -129,8 +135,8 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   }
 
   for (const [person, names, own, others] of [
-    ['shop-dev', OF_SHOP, SHOPS, RIVALS],
-    ['rival-dev', OF_RIVAL, RIVALS, SHOPS],
+    ['shop-dev', OF_SHOP, SHOP_DATA, RIVAL_DATA],
+    ['rival-dev', OF_RIVAL, RIVAL_DATA, SHOP_DATA],
   ] as const) {
     test(`${person} finds nothing of the other tenant on any route`, async () => {
       const told: string[] = [];
@@ -170,7 +176,7 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 
   test('a page is told what its user may see and do', async () => {
-    const of = async (person: Person): Promise<unknown> => {
+    const of = async (person: Account): Promise<unknown> => {
       const { user, namespaces, may } = JSON.parse((await ask('GET /api/v1/me', tokens.get(person))).text);
       return { user, namespaces, may };
     };
@@ -206,7 +212,7 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     assert.equal(status, 409);
     assert.match(text, /AlreadySuspended.*service\.shop\.web.*people:operator.*weir suspend --replace/);
     assert.equal((await asObject()).spec.message, 'Stop, please.');
-    const [cutoff] = (await seeded.store.cutoffs.read()).cutoffs;
+    const [cutoff] = (await seeded.store.suspensions.read()).suspensions;
     assert.equal(cutoff?.message, 'Stop, please.');
     await lift();
   });

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
-import { runningConsole, sending, type TestConsole } from '../build/running-console.ts';
+import { jsonRequest, startTestConsole, type TestConsole } from '../build/running-console.ts';
 
-const POST = sending('POST', { target: { type: 'Tenant', tenant: 'shop' }, message: 'x' });
+const POST = jsonRequest('POST', { target: { type: 'Tenant', tenant: 'shop' }, message: 'x' });
 
 test('it may listen where others reach it, and answers under any name: Service, Ingress, port-forward', async () => {
   await using console = await tokenConsole({ host: '0.0.0.0' });
@@ -21,7 +21,7 @@ test('it may listen where others reach it, and answers under any name: Service, 
 
 test('a browser is told how to get a token, in the shape of every error', async () => {
   await using console = await tokenConsole();
-  const { status, json } = await console.ask('/api/v1/services');
+  const { status, json } = await console.request('/api/v1/services');
   assert.equal(status, 401);
   assert.equal(json.error.code, 'SignInRequired');
   assert.match(json.error.message, /kubectl create token SERVICEACCOUNT -n NAMESPACE --audience console\.weir\.dev/);
@@ -30,9 +30,9 @@ test('a browser is told how to get a token, in the shape of every error', async 
 test('page, health and the document are open; the document says that all else wants a token', async () => {
   await using console = await tokenConsole();
   for (const path of ['/', '/app.js', '/healthz', '/readyz', '/openapi.json']) {
-    assert.equal((await console.ask(path)).status, 200, path);
+    assert.equal((await console.request(path)).status, 200, path);
   }
-  const { components, paths } = (await console.ask('/openapi.json')).json;
+  const { components, paths } = (await console.request('/openapi.json')).json;
   assert.equal(components.securitySchemes.bearerAuth.scheme, 'bearer');
   assert.deepEqual(paths['/api/v1/services'].get.security, [{ bearerAuth: [] }]);
   assert.equal(paths['/healthz'].get.security, undefined);
@@ -42,17 +42,17 @@ test('a page of another site is refused, whatever it sends; one that only leads 
   await using console = await tokenConsole();
   for (const site of ['cross-site', 'same-site']) {
     const headers = { ...POST.headers, authorization: 'Bearer token', 'sec-fetch-site': site };
-    const answer = await console.ask('/api/v1/suspensions', { ...POST, headers });
+    const answer = await console.request('/api/v1/suspensions', { ...POST, headers });
     assert.equal(answer.status, 403);
     assert.equal(answer.json.error.code, 'ForeignOrigin');
-    assert.equal((await console.ask('/', { headers: { 'sec-fetch-site': site } })).status, 200);
+    assert.equal((await console.request('/', { headers: { 'sec-fetch-site': site } })).status, 200);
   }
 });
 
 test('another site gets no leave to send a token (CORS)', async () => {
   await using console = await tokenConsole();
   const headers = { origin: 'https://attacker.example', 'access-control-request-method': 'GET' };
-  const answer = await console.ask('/api/v1/services', { method: 'OPTIONS', headers });
+  const answer = await console.request('/api/v1/services', { method: 'OPTIONS', headers });
   assert.equal(answer.status, 404);
   assert.equal(answer.headers.get('access-control-allow-origin'), null);
 });
@@ -61,7 +61,7 @@ test('what is no token is refused before anybody is asked, also a very long one'
   await using console = await tokenConsole();
   for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b', 'Bearer ä', `Bearer ${'x'.repeat(15_000)} y`]) {
     assert.equal(
-      (await console.ask('/api/v1/services', { headers: { authorization: encodeURI(authorization) } })).status,
+      (await console.request('/api/v1/services', { headers: { authorization: encodeURI(authorization) } })).status,
       401,
     );
   }
@@ -74,5 +74,5 @@ function tokenConsole(options: { readonly host?: string } = {}): Promise<TestCon
     { name: 'none', server: 'http://127.0.0.1:1', skipTLSVerify: true },
     { name: 'none' },
   );
-  return runningConsole({ ...options, auth: { kind: 'kubernetes', kubeconfig } });
+  return startTestConsole({ ...options, auth: { kind: 'kubernetes', kubeconfig } });
 }

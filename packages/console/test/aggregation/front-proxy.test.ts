@@ -10,10 +10,10 @@ import {
   type TemporaryDirectory,
   temporaryDirectory,
 } from '@weir/testkit';
-import { mounted } from '../build/mounted-certificate.ts';
+import { mountCertificate } from '../build/mounted-certificate.ts';
 import { type ReviewServer, startReviewServer } from '../build/review-server.ts';
-import { runningConsole, type TestConsole } from '../build/running-console.ts';
-import { twoTenants } from '../build/two-tenants.ts';
+import { startTestConsole, type TestConsole } from '../build/running-console.ts';
+import { twoTenantStore } from '../build/two-tenants.ts';
 
 const NAME = 'front-proxy-client';
 const PEOPLE = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } };
@@ -30,15 +30,15 @@ describe('the front proxy', () => {
 
   before(() => {
     directory = temporaryDirectory('front-proxy');
-    mounted(directory, own, 'one');
+    mountCertificate(directory, own, 'one');
   });
   after(() => directory.close());
   beforeEach(async () => {
     reviews = await startReviewServer(PEOPLE);
-    reviews.aggregates({ ca: authority.certificate, allowedNames: [NAME] });
+    reviews.setFrontProxy({ ca: authority.certificate, allowedNames: [NAME] });
     clock = new ManualClock(Date.now());
-    console = await runningConsole({
-      seeded: await twoTenants(clock),
+    console = await startTestConsole({
+      seeded: await twoTenantStore(clock),
       clock,
       tls: `${directory.path}/..data`,
       auth: { kind: 'kubernetes', kubeconfig: reviews.kubeconfig },
@@ -125,7 +125,7 @@ describe('the front proxy', () => {
     );
     assert.equal((await ask(ME, { by: client, user: 'dev', agent: agent.value })).status, 200);
     const next = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
-    reviews.aggregates({ ca: next.certificate, allowedNames: [NAME] });
+    reviews.setFrontProxy({ ca: next.certificate, allowedNames: [NAME] });
     const renewed = makeCertificate({ name: NAME, issuer: next, usage: 'client' });
     await eventually(async () => {
       await clock.advance(60_000);

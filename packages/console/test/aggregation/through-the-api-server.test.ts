@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
 import {
-  aggregatedApi,
+  aggregatedApiManifest,
   eventually,
   makeCertificate,
   requireProgram,
   type TemporaryDirectory,
   temporaryDirectory,
 } from '@weir/testkit';
-import { mounted } from '../build/mounted-certificate.ts';
-import { runningConsole, type TestConsole } from '../build/running-console.ts';
-import { type SignInCluster, startSignInCluster } from '../build/sign-in-cluster.ts';
-import { RIVALS, type TwoTenants, twoTenants } from '../build/two-tenants.ts';
+import { mountCertificate } from '../build/mounted-certificate.ts';
+import { startTestConsole, type TestConsole } from '../build/running-console.ts';
+import { type RbacCluster, startRbacCluster } from '../build/sign-in-cluster.ts';
+import { RIVAL_DATA, type TwoTenantStore, twoTenantStore } from '../build/two-tenants.ts';
 
 const API = '/apis/console.weir.dev/v1';
 
@@ -22,24 +22,24 @@ describe(
   requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
   () => {
     let directory: TemporaryDirectory;
-    let cluster: SignInCluster;
+    let cluster: RbacCluster;
     let clock: ManualClock;
-    let seeded: TwoTenants;
+    let seeded: TwoTenantStore;
     let console: TestConsole;
 
     before(async () => {
       directory = temporaryDirectory('aggregated');
       const own = makeCertificate({ name: 'weir-console.people.svc' });
-      cluster = await startSignInCluster();
+      cluster = await startRbacCluster();
       clock = new ManualClock(Date.now());
-      seeded = await twoTenants(clock);
-      console = await runningConsole({
+      seeded = await twoTenantStore(clock);
+      console = await startTestConsole({
         seeded,
         clock,
-        tls: mounted(directory, own, 'one'),
+        tls: mountCertificate(directory, own, 'one'),
         auth: { kind: 'kubernetes', kubeconfig: cluster.kubeconfig },
       });
-      const objects = aggregatedApi({
+      const objects = aggregatedApiManifest({
         port: Number(new URL(console.url).port),
         ca: own.certificate,
         group: 'console.weir.dev',
@@ -76,7 +76,7 @@ describe(
         JSON.parse(text).items.map(({ name }: { name: string }) => name),
         ['extra', 'web'],
       );
-      assert.doesNotMatch(text, RIVALS);
+      assert.doesNotMatch(text, RIVAL_DATA);
       await assert.rejects(
         kubectl('get', '--raw', `${API}/fleet`, ...dev),
         /people:shop-dev.*lacks the right to get tenantusages/s,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
-import { runningConsole, type TestConsole } from '../build/running-console.ts';
+import { startTestConsole, type TestConsole } from '../build/running-console.ts';
 
 test('whoever watches gets the rates of each second', async () => {
   const clock = new ManualClock();
-  await using console = await runningConsole({ clock });
-  await using stream = await watching(console);
+  await using console = await startTestConsole({ clock });
+  await using stream = await openLiveReader(console);
   await stream.event('history');
-  await console.flush({ receivedBytes: 1_000, sentBytes: 2_000, connections: 4, requests: 0 });
+  await console.flushUsage({ receivedBytes: 1_000, sentBytes: 2_000, connections: 4, requests: 0 });
   await clock.advance(1_000);
   const frame = await stream.event('rates');
   assert.deepEqual(frame.tenants, [
@@ -34,13 +34,13 @@ test('whoever watches gets the rates of each second', async () => {
 
 test('who comes later gets the graph of before at once', async () => {
   const clock = new ManualClock();
-  await using console = await runningConsole({ clock });
-  await using first = await watching(console);
+  await using console = await startTestConsole({ clock });
+  await using first = await openLiveReader(console);
   await first.event('history');
-  await console.flush({ sentBytes: 125 });
+  await console.flushUsage({ sentBytes: 125 });
   await clock.advance(1_000);
   await first.event('rates');
-  await using second = await watching(console);
+  await using second = await openLiveReader(console);
   assert.deepEqual(await second.event('history'), { tenants: [] });
   const { tenants } = await second.event('history');
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('who comes later gets the graph of before at once', async () => {
 
 test('nobody watches: the ledger is not read', async () => {
   const clock = new ManualClock();
-  await using console = await runningConsole({ clock });
+  await using console = await startTestConsole({ clock });
   let reads = 0;
   const { usage } = console.store;
   const rows = usage.rows.bind(usage);
@@ -61,7 +61,7 @@ test('nobody watches: the ledger is not read', async () => {
   };
   await clock.advance(5_000);
   assert.equal(reads, 0);
-  const stream = await watching(console);
+  const stream = await openLiveReader(console);
   await stream.event('history');
   await clock.advance(1_000);
   await stream.event('rates');
@@ -74,21 +74,21 @@ test('nobody watches: the ledger is not read', async () => {
 });
 
 test('only so many may watch, and the next one is told', async () => {
-  await using console = await runningConsole();
-  const streams = await Promise.all(Array.from({ length: 100 }, () => watching(console)));
-  const refused = await console.ask('/api/v1/live');
+  await using console = await startTestConsole();
+  const streams = await Promise.all(Array.from({ length: 100 }, () => openLiveReader(console)));
+  const refused = await console.request('/api/v1/live');
   assert.equal(refused.status, 503);
   assert.equal(refused.json.error.code, 'TooManyWatchers');
   for (const stream of streams) await stream[Symbol.asyncDispose]();
 });
 
-interface Watching extends AsyncDisposable {
+interface LiveReader extends AsyncDisposable {
   /** The data of the next event of that name. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
   event(name: string): Promise<any>;
 }
 
-async function watching(console: TestConsole): Promise<Watching> {
+async function openLiveReader(console: TestConsole): Promise<LiveReader> {
   const stopping = new AbortController();
   const response = await fetch(new URL('/api/v1/live', console.url), { signal: stopping.signal });
   assert.equal(response.headers.get('content-type'), 'text/event-stream');

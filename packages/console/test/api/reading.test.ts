@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
-import { runningConsole } from '../build/running-console.ts';
+import { startTestConsole } from '../build/running-console.ts';
 import { seededStore } from '../build/seeded-store.ts';
 
 test('services have exactly the fields that scripts rely on', async () => {
-  await using console = await runningConsole();
-  const { status, json } = await console.ask('/api/v1/services');
+  await using console = await startTestConsole();
+  const { status, json } = await console.request('/api/v1/services');
   assert.equal(status, 200);
   const [extra, web] = json.items;
   assert.deepEqual(
@@ -29,12 +29,12 @@ test('a proxy of a node that carries none is a problem, not a proxy that serves'
   const seeded = await seededStore(new ManualClock(Date.now()));
   const [known] = await seeded.store.heartbeats.list();
   assert.ok(known);
-  await seeded.store.heartbeats.beat({ ...known, node: 'typo', listeners: [] });
-  await using console = await runningConsole({ seeded });
-  const { items } = (await console.ask('/api/v1/proxies')).json;
+  await seeded.store.heartbeats.record({ ...known, node: 'typo', listeners: [] });
+  await using console = await startTestConsole({ seeded });
+  const { items } = (await console.request('/api/v1/proxies')).json;
   const stray = items.find((each: { node: string }) => each.node === 'typo');
   assert.equal(stray.state, 'Stray');
-  const problems = (await console.ask('/api/v1/problems')).json.items;
+  const problems = (await console.request('/api/v1/problems')).json.items;
   assert.deepEqual(
     problems.filter((each: { code: string }) => each.code === 'StrayProxy'),
     [{ code: 'StrayProxy', subject: 'Node typo', severity: 'warning', heals: true, message: stray.message }],
@@ -42,15 +42,15 @@ test('a proxy of a node that carries none is a problem, not a proxy that serves'
 });
 
 test('services can be narrowed to a tenant or a namespace', async () => {
-  await using console = await runningConsole();
-  assert.equal((await console.ask('/api/v1/services?tenant=shop&namespace=shop')).json.items.length, 2);
-  assert.equal((await console.ask('/api/v1/services?tenant=nobody')).json.items.length, 0);
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/api/v1/services?tenant=shop&namespace=shop')).json.items.length, 2);
+  assert.equal((await console.request('/api/v1/services?tenant=nobody')).json.items.length, 0);
 });
 
 test('one Service is explained with endpoints, settings, limits, problems and figures', async () => {
-  await using console = await runningConsole();
-  await console.flush({ receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
-  const { json } = await console.ask('/api/v1/services/shop/web');
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
+  const { json } = await console.request('/api/v1/services/shop/web');
   assert.equal(json.endpointList[0].ready.length, 2);
   assert.equal(json.endpointList[0].unready, 1);
   assert.deepEqual(
@@ -61,7 +61,7 @@ test('one Service is explained with endpoints, settings, limits, problems and fi
   assert.deepEqual(json.limits, { services: 1, trafficPerMonth: 10_000 });
   assert.equal(json.used.trafficThisMonth, 30);
   assert.deepEqual(json.month, { receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
-  const refused = await console.ask('/api/v1/services/shop/extra');
+  const refused = await console.request('/api/v1/services/shop/extra');
   assert.deepEqual(
     refused.json.problems.map((problem: { code: string }) => problem.code),
     ['QuotaExceeded'],
@@ -69,9 +69,9 @@ test('one Service is explained with endpoints, settings, limits, problems and fi
 });
 
 test('tenants show limits, what they have, and what they used', async () => {
-  await using console = await runningConsole();
-  await console.flush({ receivedBytes: 1_000, sentBytes: 2_000 });
-  const { json } = await console.ask('/api/v1/tenants');
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 1_000, sentBytes: 2_000 });
+  const { json } = await console.request('/api/v1/tenants');
   const [shop] = json.items;
   assert.equal(shop.name, 'shop');
   assert.deepEqual(shop.services, { Programmed: 1, Pending: 0, Refused: 1, Suspended: 0 });
@@ -80,9 +80,9 @@ test('tenants show limits, what they have, and what they used', async () => {
 });
 
 test('usage is by tenant and Service, exact to the byte', async () => {
-  await using console = await runningConsole();
-  await console.flush({ receivedBytes: 9_007_199_254_740_991, sentBytes: 1, connections: 2, requests: 3 });
-  const { json } = await console.ask('/api/v1/usage');
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 9_007_199_254_740_991, sentBytes: 1, connections: 2, requests: 3 });
+  const { json } = await console.request('/api/v1/usage');
   const { tenant, receivedBytes, sentBytes, connections, requests, services, month } = json.items[0];
   assert.deepEqual(
     { tenant, receivedBytes, sentBytes, connections, requests },
@@ -96,17 +96,17 @@ test('usage is by tenant and Service, exact to the byte', async () => {
 });
 
 test('usage of a month without traffic is zero, not an error', async () => {
-  await using console = await runningConsole();
-  const { json } = await console.ask('/api/v1/usage?month=2001-01&tenant=shop');
+  await using console = await startTestConsole();
+  const { json } = await console.request('/api/v1/usage?month=2001-01&tenant=shop');
   assert.equal(json.items[0].sentBytes, 0);
   assert.deepEqual(json.items[0].services, []);
 });
 
 test('the series of a tenant ends with the present minute, hour or day', async () => {
-  await using console = await runningConsole();
-  await console.flush({ sentBytes: 500 });
+  await using console = await startTestConsole();
+  await console.flushUsage({ sentBytes: 500 });
   for (const step of ['minute', 'hour', 'day']) {
-    const { json } = await console.ask(`/api/v1/tenants/shop/series?of=${step}`);
+    const { json } = await console.request(`/api/v1/tenants/shop/series?of=${step}`);
     assert.equal(
       json.items.reduce((sum: number, item: { sentBytes: number }) => sum + item.sentBytes, 0),
       500,
@@ -116,10 +116,10 @@ test('the series of a tenant ends with the present minute, hour or day', async (
 });
 
 test('problems, proxies, table and fleet are told', async () => {
-  await using console = await runningConsole();
-  assert.equal((await console.ask('/api/v1/problems')).json.items[0].subject, 'Service shop/extra');
-  assert.equal((await console.ask('/api/v1/proxies')).json.items[0].state, 'Serving');
-  const table = (await console.ask('/api/v1/table')).json;
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/api/v1/problems')).json.items[0].subject, 'Service shop/extra');
+  assert.equal((await console.request('/api/v1/proxies')).json.items[0].state, 'Serving');
+  const table = (await console.request('/api/v1/table')).json;
   assert.deepEqual(Object.keys(table), [
     'position',
     'nodes',
@@ -129,11 +129,11 @@ test('problems, proxies, table and fleet are told', async () => {
     'listeners',
     'endpoints',
   ]);
-  assert.equal((await console.ask('/api/v1/fleet')).json.name, 'test');
+  assert.equal((await console.request('/api/v1/fleet')).json.name, 'test');
 });
 
 test('a wrong query says what is wrong and what is allowed', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   const cases: readonly (readonly [path: string, message: RegExp])[] = [
     ['/api/v1/services?foo=1', /query parameter "foo" is unknown; allowed: namespace, tenant/],
     ['/api/v1/proxies?foo=1', /query parameter "foo" is unknown; none is allowed here/],
@@ -143,7 +143,7 @@ test('a wrong query says what is wrong and what is allowed', async () => {
     ['/api/v1/usage?tenant=a&tenant=b', /"tenant" is \["a","b"\]; use the name of a tenant/],
   ];
   for (const [path, message] of cases) {
-    const { status, json } = await console.ask(path);
+    const { status, json } = await console.request(path);
     assert.equal(status, 400, path);
     assert.equal(json.error.code, 'InvalidRequest');
     assert.match(json.error.message, message);
@@ -151,14 +151,14 @@ test('a wrong query says what is wrong and what is allowed', async () => {
 });
 
 test('what is not there is a 404 with words', async () => {
-  await using console = await runningConsole();
+  await using console = await startTestConsole();
   for (const path of [
     '/api/v1/services/shop/nope',
     '/api/v1/usage?tenant=nobody',
     '/api/v1/tenants/nobody/series',
     '/api/v2',
   ]) {
-    const { status, json } = await console.ask(path);
+    const { status, json } = await console.request(path);
     assert.equal(status, 404, path);
     assert.equal(json.error.code, 'NotFound');
     assert.ok(json.error.message.length > 20);
@@ -167,18 +167,18 @@ test('what is not there is a 404 with words', async () => {
 
 test('while the store is away the last table is still shown, and figures say why they are not', async () => {
   const seeded = await seededStore(new ManualClock(Date.now()));
-  await using console = await runningConsole({ seeded });
-  await console.ask('/api/v1/services');
+  await using console = await startTestConsole({ seeded });
+  await console.request('/api/v1/services');
   seeded.store.faults.goAway();
-  assert.equal((await console.ask('/api/v1/services')).status, 200);
-  const usage = await console.ask('/api/v1/usage');
+  assert.equal((await console.request('/api/v1/services')).status, 200);
+  const usage = await console.request('/api/v1/usage');
   assert.equal(usage.status, 503);
   assert.equal(usage.json.error.code, 'StoreAway');
 });
 
 test('the OpenAPI document lists every route with its parameters', async () => {
-  await using console = await runningConsole();
-  const { json } = await console.ask('/openapi.json');
+  await using console = await startTestConsole();
+  const { json } = await console.request('/openapi.json');
   for (const path of ['services', 'tenants', 'usage', 'problems', 'proxies', 'table', 'suspensions', 'live']) {
     assert.ok(json.paths[`/api/v1/${path}`], path);
   }
@@ -186,19 +186,19 @@ test('the OpenAPI document lists every route with its parameters', async () => {
 });
 
 test('health and metrics answer', async () => {
-  await using console = await runningConsole();
-  assert.equal((await console.ask('/healthz')).status, 200);
-  assert.equal((await console.ask('/readyz')).status, 200);
-  const { text } = await console.ask('/metrics');
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/healthz')).status, 200);
+  assert.equal((await console.request('/readyz')).status, 200);
+  const { text } = await console.request('/metrics');
   assert.match(text, /weir_tenant_limit\{tenant="shop",resource="services"\} 1/);
   assert.match(text, /weir_table_revision 1/);
 });
 
 test('the page is served with a policy that runs nothing but itself', async () => {
-  await using console = await runningConsole();
-  const page = await console.ask('/');
+  await using console = await startTestConsole();
+  const page = await console.request('/');
   assert.match(page.text, /<title>Weir console<\/title>/);
   assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; script-src 'self'/);
   const loaded = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
-  for (const path of new Set(loaded)) assert.equal((await console.ask(`/${path}`)).status, 200, path);
+  for (const path of new Set(loaded)) assert.equal((await console.request(`/${path}`)).status, 200, path);
 });

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { sendPaced } from '../../src/api/send-paced.ts';
+import { writeWithBackpressure } from '../../src/api/send-paced.ts';
 
 test('a watcher that does not read is sent no more than it has room for, and the rest when it reads', async () => {
   const stream = new PassThrough({ highWaterMark: 100 });
   const { texts, made } = counted(1_000);
-  const sending = sendPaced(stream, texts);
+  const sending = writeWithBackpressure(stream, texts);
   await new Promise(setImmediate);
   assert.ok(made() < 50, `${made()} texts`);
   let read = 0;
@@ -24,7 +24,7 @@ test('when the watcher goes away, or the server closes, nothing more is made', a
   for (const end of ['destroy', 'end'] as const) {
     const stream = new PassThrough({ highWaterMark: 100 });
     const { texts, made } = counted(1_000);
-    const sending = sendPaced(stream, texts);
+    const sending = writeWithBackpressure(stream, texts);
     await new Promise(setImmediate);
     const before = made();
     stream[end]();

@@ -15,7 +15,7 @@ export interface Page {
   /** Typed into whatever has the focus. */
   type(text: string): Promise<void>;
   press(key: 'Enter' | 'Tab'): Promise<void>;
-  look(options: { readonly width: number; readonly scheme: 'light' | 'dark' }): Promise<void>;
+  emulateScreen(options: { readonly width: number; readonly scheme: 'light' | 'dark' }): Promise<void>;
   screenshot(path: string): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ function pageOf(send: Send): Page {
       await send('Input.dispatchKeyEvent', { type: 'keyDown', key, text, windowsVirtualKeyCode });
       await send('Input.dispatchKeyEvent', { type: 'keyUp', key, windowsVirtualKeyCode });
     },
-    async look({ width, scheme }) {
+    async emulateScreen({ width, scheme }) {
       await send('Emulation.setDeviceMetricsOverride', { width, height: 800, deviceScaleFactor: 1, mobile: false });
       await send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
     },

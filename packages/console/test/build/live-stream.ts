@@ -7,11 +7,11 @@ export interface LiveStream extends AsyncDisposable {
   readonly hasEnded: boolean;
   /** The data of the next event of that name. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
-  event(name: string): Promise<any>;
+  nextEvent(name: string): Promise<any>;
 }
 
 /** `/api/v1/live` of somebody with a token, read as it comes. */
-export async function openLive(console: TestConsole, token: string): Promise<LiveStream> {
+export async function openLiveStream(console: TestConsole, token: string): Promise<LiveStream> {
   const stopping = new AbortController();
   const headers = { authorization: `Bearer ${token}` };
   const response = await fetch(new URL('/api/v1/live', console.url), { headers, signal: stopping.signal });
@@ -39,7 +39,7 @@ export async function openLive(console: TestConsole, token: string): Promise<Liv
     get hasEnded() {
       return hasEnded;
     },
-    async event(name) {
+    async nextEvent(name) {
       for (;;) {
         const woken = wake.promise;
         const match = new RegExp(`event: ${name}\\n(?:id: .*\\n)?data: (.*)\\n\\n`).exec(text.slice(read));

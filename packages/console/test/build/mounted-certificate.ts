@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Certificate, TemporaryDirectory } from '@weir/testkit';
 
 /** As the kubelet mounts a Secret: the files are links into a directory that is itself a link, and only that one is replaced. */
-export function mounted(directory: TemporaryDirectory, { chain, key }: Certificate, version: string): string {
+export function mountCertificate(directory: TemporaryDirectory, { chain, key }: Certificate, version: string): string {
   const data = join(directory.path, version);
   mkdirSync(data);
   writeFileSync(join(data, 'tls.crt'), chain);

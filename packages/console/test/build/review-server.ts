@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 
 /** By token: the user's name, and what they may do, as `get tenantusages shop` or, of one name, `get tenantusages/weir shop`; the namespace is empty for all. */
-export type People = Readonly<Record<string, { readonly name: string; readonly may: readonly string[] }>>;
+export type TestUsers = Readonly<Record<string, { readonly name: string; readonly may: readonly string[] }>>;
 
 export interface ReviewServer extends AsyncDisposable {
   readonly kubeconfig: KubeConfig;
   /** What it says of itself as a front proxy from now on; at first nothing. */
-  aggregates(settings: FrontProxyData): void;
+  setFrontProxy(settings: FrontProxyData): void;
 }
 
 export interface FrontProxyData {
@@ -33,7 +33,7 @@ interface Review {
   };
 }
 
-export async function startReviewServer(people: People): Promise<ReviewServer> {
+export async function startReviewServer(people: TestUsers): Promise<ReviewServer> {
   let frontProxy: FrontProxyData | undefined;
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') {
@@ -43,7 +43,8 @@ export async function startReviewServer(people: People): Promise<ReviewServer> {
     let text = '';
     for await (const chunk of request) text += chunk;
     const review = JSON.parse(text) as Review;
-    const status = review.kind === 'TokenReview' ? who(people, review) : may(people, review);
+    const status =
+      review.kind === 'TokenReview' ? tokenReviewStatus(people, review) : accessReviewStatus(people, review);
     response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ ...review, status }));
   });
   server.listen(0, '127.0.0.1');
@@ -55,7 +56,7 @@ export async function startReviewServer(people: People): Promise<ReviewServer> {
   );
   return {
     kubeconfig,
-    aggregates(settings) {
+    setFrontProxy(settings) {
       frontProxy = settings;
     },
     async [Symbol.asyncDispose]() {
@@ -65,12 +66,12 @@ export async function startReviewServer(people: People): Promise<ReviewServer> {
   };
 }
 
-function who(people: People, { spec: { token = '' } }: Review): object {
+function tokenReviewStatus(people: TestUsers, { spec: { token = '' } }: Review): object {
   const person = people[token];
   return person === undefined ? { authenticated: false } : { authenticated: true, user: { username: person.name } };
 }
 
-function may(people: People, { spec: { user, resourceAttributes } }: Review): object {
+function accessReviewStatus(people: TestUsers, { spec: { user, resourceAttributes } }: Review): object {
   const { verb = '', resource = '', namespace = '', name = '' } = resourceAttributes ?? {};
   const enough = [resource, `${resource}/${name}`].map((what) => `${verb} ${what} ${namespace}`.trim());
   const own = Object.values(people).filter((person) => person.name === user);

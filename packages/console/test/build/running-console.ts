@@ -1,14 +1,14 @@
 import { type Clock, ManualClock, silentLogger, systemClock } from '@weir/runtime';
-import { type ConsoleOptions, startConsole, storeSuspensions } from '../../src/index.ts';
+import { type ConsoleOptions, startConsole, storeSuspensionWriter } from '../../src/index.ts';
 import { type SeededStore, seededStore } from './seeded-store.ts';
 
 export interface TestConsole extends SeededStore, AsyncDisposable {
   readonly url: string;
   /** The answer to a request; `json` is undefined when it is none. */
-  ask(path: string, init?: RequestInit): Promise<Answer>;
+  request(path: string, init?: RequestInit): Promise<TestResponse>;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -17,7 +17,7 @@ export interface Answer {
 }
 
 /** A console over a seeded memory store, on any free port, that has read the table and the heartbeats. */
-export async function runningConsole(
+export async function startTestConsole(
   options: Partial<ConsoleOptions> & { readonly seeded?: SeededStore; readonly clock?: Clock } = {},
 ): Promise<TestConsole> {
   const clock = options.clock ?? systemClock;
@@ -29,13 +29,13 @@ export async function runningConsole(
     fleet: 'test',
     host: '127.0.0.1',
     port: 0,
-    suspensions: storeSuspensions({ cutoffs: store.cutoffs, clock }),
+    suspensions: storeSuspensionWriter({ cutoffs: store.suspensions, clock }),
     auth: { kind: 'none' },
     clock,
     log: silentLogger(),
     ...options,
   });
-  const ask = async (path: string, init?: RequestInit): Promise<Answer> => {
+  const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
     const response = await fetch(new URL(path, running.url), init);
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
@@ -49,7 +49,7 @@ export async function runningConsole(
   return {
     ...seeded,
     url: running.url,
-    ask,
+    request,
     async [Symbol.asyncDispose]() {
       await running.close();
       await store.close();
@@ -58,6 +58,6 @@ export async function runningConsole(
 }
 
 /** A request with a JSON body. */
-export function sending(method: string, body: unknown, headers: Record<string, string> = {}): RequestInit {
+export function jsonRequest(method: string, body: unknown, headers: Record<string, string> = {}): RequestInit {
   return { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } };
 }

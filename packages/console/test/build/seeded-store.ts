@@ -9,21 +9,21 @@ import {
   listenerId,
   minuteOf,
   nodeId,
-  type Position,
   type ServiceEntry,
   type ServiceSettings,
   serviceId,
+  type TablePosition,
   tenantId,
   type UnhealthyEndpoint,
 } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 
-export const SETTINGS: ServiceSettings = DEFAULT_SERVICE_SETTINGS;
+export const SERVICE_SETTINGS: ServiceSettings = DEFAULT_SERVICE_SETTINGS;
 
-const QUOTA = '1 of 1 load balancers of tenant "shop" are in use (web); delete one or ask for a higher limit';
+const QUOTA_MESSAGE = '1 of 1 load balancers of tenant "shop" are in use (web); delete one or ask for a higher limit';
 
-export const WEB: ServiceEntry = {
+export const WEB_SERVICE: ServiceEntry = {
   kind: 'service',
   id: serviceId('uid-web'),
   uid: 'uid-web',
@@ -32,27 +32,32 @@ export const WEB: ServiceEntry = {
   tenant: 'shop',
   accepted: { reason: 'Accepted', message: 'accepted' },
   degraded: [],
-  settings: SETTINGS,
+  settings: SERVICE_SETTINGS,
   ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
   pool: 'default',
   nodes: ['a'],
 };
 
-const extra: ServiceEntry = {
-  ...WEB,
+const EXTRA_SERVICE: ServiceEntry = {
+  ...WEB_SERVICE,
   id: serviceId('uid-extra'),
   uid: 'uid-extra',
   name: 'extra',
-  accepted: { reason: 'QuotaExceeded', message: QUOTA },
+  accepted: { reason: 'QuotaExceeded', message: QUOTA_MESSAGE },
   settings: null,
   pool: null,
   nodes: [],
 };
 
-const place = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
-const listener: ListenerEntry = { kind: 'listener', id: listenerId(place), ...place, service: WEB.uid };
+const WEB_ADDRESS = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
+const WEB_LISTENER: ListenerEntry = {
+  kind: 'listener',
+  id: listenerId(WEB_ADDRESS),
+  ...WEB_ADDRESS,
+  service: WEB_SERVICE.uid,
+};
 
-const served = { service: WEB.uid, port: 80, protocol: 'TCP' } as const;
+const WEB_PORT = { service: WEB_SERVICE.uid, port: 80, protocol: 'TCP' } as const;
 
 export const SHOP_ENTRIES: readonly Entry[] = [
   {
@@ -73,13 +78,13 @@ export const SHOP_ENTRIES: readonly Entry[] = [
     limits: { services: 1, trafficPerMonth: 10_000 },
     used: { services: 1, ports: 1 },
   },
-  WEB,
-  extra,
-  listener,
+  WEB_SERVICE,
+  EXTRA_SERVICE,
+  WEB_LISTENER,
   {
     kind: 'endpoints',
-    id: endpointsId(served, 'web-1', 0),
-    ...served,
+    id: endpointsId(WEB_PORT, 'web-1', 0),
+    ...WEB_PORT,
     endpoints: [
       { address: '10.1.0.1', port: 8080 },
       { address: '10.1.0.2', port: 8080 },
@@ -94,7 +99,7 @@ export const SHOP_ENTRIES: readonly Entry[] = [
       subject: 'Service shop/extra',
       severity: 'error',
       heals: true,
-      message: QUOTA,
+      message: QUOTA_MESSAGE,
     },
   },
 ];
@@ -102,31 +107,31 @@ export const SHOP_ENTRIES: readonly Entry[] = [
 export interface SeededStore {
   readonly store: MemoryStore;
   /** Proxy `a` says that it listens; heartbeats live 3 s. */
-  beat(): Promise<void>;
+  sendHeartbeat(): Promise<void>;
   /** Cumulative use of Service shop/web, as its proxy would report. */
-  flush(counters: Partial<Counters>): Promise<void>;
+  flushUsage(counters: Partial<Counters>): Promise<void>;
 }
 
 export async function seededStore(clock: Clock, entries: readonly Entry[] = SHOP_ENTRIES): Promise<SeededStore> {
   const store = createMemoryStore({ clock });
   const position = await publish(store, entries);
-  await store.cutoffs.complete();
+  await store.suspensions.markComplete();
   await store.usage.seed({ months: [], bases: [] });
-  const beat = (): Promise<void> => store.heartbeats.beat(heartbeatAt(position, clock.now()));
-  await beat();
+  const sendHeartbeat = (): Promise<void> => store.heartbeats.record(heartbeatFor(position, clock.now()));
+  await sendHeartbeat();
   return {
     store,
-    beat,
-    async flush(counters) {
+    sendHeartbeat,
+    async flushUsage(counters) {
       const all = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0, ...counters };
       const points = [{ minute: minuteOf(clock.now()), counters: all }];
-      const slot = { service: WEB.uid, tenant: 'shop', namespace: 'shop', name: 'web', points };
+      const slot = { service: WEB_SERVICE.uid, tenant: 'shop', namespace: 'shop', name: 'web', points };
       await store.usage.flush({ node: 'a', life: 1, slots: [slot] });
     },
   };
 }
 
-async function publish(store: MemoryStore, entries: readonly Entry[]): Promise<Position> {
+async function publish(store: MemoryStore, entries: readonly Entry[]): Promise<TablePosition> {
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: 'epoch' });
   if (opened.kind !== 'published') throw new Error(opened.kind);
@@ -142,7 +147,7 @@ async function publish(store: MemoryStore, entries: readonly Entry[]): Promise<P
   return published.position;
 }
 
-function heartbeatAt(applied: Position, now: number): Heartbeat {
+function heartbeatFor(applied: TablePosition, now: number): Heartbeat {
   return {
     node: 'a',
     life: 1,
@@ -152,14 +157,14 @@ function heartbeatAt(applied: Position, now: number): Heartbeat {
     addresses: ['10.0.0.1'],
     applied,
     cutoffSequence: 0,
-    listeners: [{ id: listener.id, service: WEB.uid, bound: true, listening: true, error: null }],
+    listeners: [{ id: WEB_LISTENER.id, service: WEB_SERVICE.uid, bound: true, listening: true, error: null }],
     workers: 1,
     connections: 3,
-    unhealthy: { total: 2, endpoints: [unhealthyOf(WEB.uid), unhealthyOf('another')] },
+    unhealthy: { total: 2, endpoints: [unhealthyEndpoint(WEB_SERVICE.uid), unhealthyEndpoint('another')] },
   };
 }
 
-function unhealthyOf(service: string): UnhealthyEndpoint {
+function unhealthyEndpoint(service: string): UnhealthyEndpoint {
   const endpoint = { address: '10.1.0.1', port: 8_080 };
   return { service, protocol: 'TCP', port: 80, endpoint, state: 'failing', why: 'status 500', used: false };
 }

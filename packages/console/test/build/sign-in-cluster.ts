@@ -1,27 +1,27 @@
 // A real API server with people of several rights, and a way to it that a test can break.
 import { fileURLToPath } from 'node:url';
 import { KubeConfig } from '@kubernetes/client-node';
-import { type ApiProxy, type ControlPlane, startApiProxy, startControlPlane } from '@weir/testkit';
+import { type ApiServerProxy, type ControlPlane, startApiServerProxy, startControlPlane } from '@weir/testkit';
 
 const CHARTS = fileURLToPath(new URL('../../../../charts', import.meta.url));
 
 /** The service accounts of namespace `people`. */
-export const PEOPLE = ['shop-dev', 'rival-dev', 'auditor', 'operator', 'stopper', 'newcomer'] as const;
-export type Person = (typeof PEOPLE)[number];
+export const ACCOUNTS = ['shop-dev', 'rival-dev', 'auditor', 'operator', 'stopper', 'newcomer'] as const;
+export type Account = (typeof ACCOUNTS)[number];
 
-export interface SignInCluster extends AsyncDisposable {
+export interface RbacCluster extends AsyncDisposable {
   readonly plane: ControlPlane;
   /** As the console of the chart: with exactly its rights, and through `proxy`. */
   readonly kubeconfig: KubeConfig;
-  readonly proxy: ApiProxy;
+  readonly proxy: ApiServerProxy;
   token(account: string, ...args: string[]): Promise<string>;
   /** To be applied again after a test has taken one away. */
   readonly roles: string;
 }
 
-const seeing = { apiGroups: ['weir.dev'], resources: ['tenantusages'], verbs: ['get'] };
+const VIEW_RULE = { apiGroups: ['weir.dev'], resources: ['tenantusages'], verbs: ['get'] };
 
-export async function startSignInCluster(): Promise<SignInCluster> {
+export async function startRbacCluster(): Promise<RbacCluster> {
   const plane = await startControlPlane();
   const { kubectl } = plane;
   await kubectl('apply', '-f', `${CHARTS}/weir-crds/definitions`, '-f', `${CHARTS}/weir/rights/console.yaml`);
@@ -33,7 +33,7 @@ export async function startSignInCluster(): Promise<SignInCluster> {
   const admin = new KubeConfig();
   admin.loadFromFile(plane.kubeconfig);
   const ca = Buffer.from(admin.getCurrentCluster()?.caData ?? '', 'base64').toString();
-  const proxy = await startApiProxy({ server: plane.server, ca });
+  const proxy = await startApiServerProxy({ server: plane.server, ca });
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser(
     { name: 'test', server: proxy.server, skipTLSVerify: true },
@@ -80,15 +80,15 @@ function objects(): object[] {
   const suspending = (...verbs: string[]): object => ({ apiGroups: ['weir.dev'], resources: ['suspensions'], verbs });
   return [
     ...['people', 'shop', 'rival'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-    ...[...PEOPLE, 'weir-console'].map((name) => ({
+    ...[...ACCOUNTS, 'weir-console'].map((name) => ({
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: { name, namespace: 'people' },
     })),
-    ...inNamespace('shop-dev', 'shop', [{ ...seeing, resourceNames: ['test'] }]),
-    ...inNamespace('rival-dev', 'rival', [seeing]),
-    ...clusterWide('auditor', [seeing]),
-    ...clusterWide('operator', [seeing, suspending('create', 'delete')]),
+    ...inNamespace('shop-dev', 'shop', [{ ...VIEW_RULE, resourceNames: ['test'] }]),
+    ...inNamespace('rival-dev', 'rival', [VIEW_RULE]),
+    ...clusterWide('auditor', [VIEW_RULE]),
+    ...clusterWide('operator', [VIEW_RULE, suspending('create', 'delete')]),
     ...clusterWide('stopper', [suspending('create')]),
     bindingOf('weir-console'),
   ];

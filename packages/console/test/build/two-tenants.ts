@@ -2,15 +2,21 @@
 import { type Entry, endpointsId, listenerId, minuteOf, serviceId, tenantId } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import { suspensionNameFor } from '../../src/suspensions/suspension-name.ts';
-import { SETTINGS, type SeededStore, SHOP_ENTRIES, seededStore, WEB } from './seeded-store.ts';
+import { SERVICE_SETTINGS, type SeededStore, SHOP_ENTRIES, seededStore, WEB_SERVICE } from './seeded-store.ts';
 
 /** What only the rival has; the shop's words are `shop`, `web`, `extra`, `192.0.2.1`. */
-export const RIVALS: RegExp = /rival|example\.net|7777777|10\.7\.7\.7/;
-export const SHOPS: RegExp = /shop|web|extra|10\.1\.0\.1/;
+export const RIVAL_DATA: RegExp = /rival|example\.net|7777777|10\.7\.7\.7/;
+export const SHOP_DATA: RegExp = /shop|web|extra|10\.1\.0\.1/;
 
-const service = { ...WEB, id: serviceId('uid-rival'), uid: 'uid-rival', namespace: 'rival', name: 'rival-api' };
-const place = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 7_770 } as const;
-const served = { service: service.uid, port: 7_770, protocol: 'TCP' } as const;
+const RIVAL_SERVICE = {
+  ...WEB_SERVICE,
+  id: serviceId('uid-rival'),
+  uid: 'uid-rival',
+  namespace: 'rival',
+  name: 'rival-api',
+};
+const RIVAL_ADDRESS = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: 7_770 } as const;
+const RIVAL_PORT = { service: RIVAL_SERVICE.uid, port: 7_770, protocol: 'TCP' } as const;
 
 const RIVAL_ENTRIES: readonly Entry[] = [
   {
@@ -23,16 +29,16 @@ const RIVAL_ENTRIES: readonly Entry[] = [
     used: { services: 1, ports: 1 },
   },
   {
-    ...service,
+    ...RIVAL_SERVICE,
     tenant: 'rival',
     ports: [{ name: null, port: 7_770, protocol: 'TCP', error: null }],
-    settings: { ...SETTINGS, hosts: ['rival.example.net'] },
+    settings: { ...SERVICE_SETTINGS, hosts: ['rival.example.net'] },
   },
-  { kind: 'listener', id: listenerId(place), ...place, service: service.uid },
+  { kind: 'listener', id: listenerId(RIVAL_ADDRESS), ...RIVAL_ADDRESS, service: RIVAL_SERVICE.uid },
   {
     kind: 'endpoints',
-    id: endpointsId(served, 'rival-1', 0),
-    ...served,
+    id: endpointsId(RIVAL_PORT, 'rival-1', 0),
+    ...RIVAL_PORT,
     endpoints: [{ address: '10.7.7.7', port: 7_777 }],
     unready: 0,
   },
@@ -45,12 +51,12 @@ const RIVAL_ENTRIES: readonly Entry[] = [
   ),
 ];
 
-export interface TwoTenants extends SeededStore {
+export interface TwoTenantStore extends SeededStore {
   /** Cumulative; the rival received 7,777,777 times as much. */
-  flushBoth(bytes: number): Promise<void>;
+  flushUsageOfBoth(bytes: number): Promise<void>;
 }
 
-export async function twoTenants(clock: Clock): Promise<TwoTenants> {
+export async function twoTenantStore(clock: Clock): Promise<TwoTenantStore> {
   const seeded = await seededStore(clock, [...SHOP_ENTRIES, ...RIVAL_ENTRIES]);
   const targets = [
     { kind: 'service', namespace: 'shop', service: 'extra' } as const,
@@ -58,7 +64,7 @@ export async function twoTenants(clock: Clock): Promise<TwoTenants> {
   ];
   for (const target of targets) {
     const name = suspensionNameFor(target);
-    await seeded.store.cutoffs.put({
+    await seeded.store.suspensions.put({
       uid: `uid-of-${name}`,
       name,
       target,
@@ -71,11 +77,11 @@ export async function twoTenants(clock: Clock): Promise<TwoTenants> {
   }
   return {
     ...seeded,
-    async flushBoth(bytes) {
-      await seeded.flush({ receivedBytes: bytes, sentBytes: bytes, connections: 1 });
+    async flushUsageOfBoth(bytes) {
+      await seeded.flushUsage({ receivedBytes: bytes, sentBytes: bytes, connections: 1 });
       const counters = { receivedBytes: bytes, sentBytes: 7_777_777 * bytes, connections: 1, requests: 0 };
       const points = [{ minute: minuteOf(clock.now()), counters }];
-      const slot = { service: service.uid, tenant: 'rival', namespace: 'rival', name: 'rival-api', points };
+      const slot = { service: RIVAL_SERVICE.uid, tenant: 'rival', namespace: 'rival', name: 'rival-api', points };
       await seeded.store.usage.flush({ node: 'b', life: 1, slots: [slot] });
     },
   };

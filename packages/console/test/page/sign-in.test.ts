@@ -5,8 +5,8 @@ import { systemClock } from '@weir/runtime';
 import { requireProgram } from '@weir/testkit';
 import { type Browser, type Page, startBrowser } from '../build/browser.ts';
 import { type ReviewServer, startReviewServer } from '../build/review-server.ts';
-import { runningConsole, type TestConsole } from '../build/running-console.ts';
-import { RIVALS, twoTenants } from '../build/two-tenants.ts';
+import { startTestConsole, type TestConsole } from '../build/running-console.ts';
+import { RIVAL_DATA, twoTenantStore } from '../build/two-tenants.ts';
 
 const PEOPLE = {
   'token-of-dev': { name: 'system:serviceaccount:shop:developer-of-the-shop', may: ['get tenantusages shop'] },
@@ -30,9 +30,9 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     browser = await startBrowser();
     reviews = await startReviewServer(PEOPLE);
     const clock = systemClock;
-    const seeded = await twoTenants(clock);
-    await seeded.flushBoth(1_000);
-    console = await runningConsole({ seeded, clock, auth: { kind: 'kubernetes', kubeconfig: reviews.kubeconfig } });
+    const seeded = await twoTenantStore(clock);
+    await seeded.flushUsageOfBoth(1_000);
+    console = await startTestConsole({ seeded, clock, auth: { kind: 'kubernetes', kubeconfig: reviews.kubeconfig } });
   });
   after(async () => {
     await console?.[Symbol.asyncDispose]();
@@ -54,7 +54,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     );
   const fits = async (page: Page, name: string): Promise<void> => {
     for (const screen of SCREENS) {
-      await page.look(screen);
+      await page.emulateScreen(screen);
       const wide = await page.evaluate('document.documentElement.scrollWidth');
       assert.ok(wide <= screen.width, `${name} is ${wide} wide at ${screen.width}`);
       const { WEIR_SCREENSHOTS } = process.env;
@@ -89,7 +89,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     assert.equal(await isShown(page, 'proxies'), false);
     const text = await page.evaluate('document.body.innerText');
     assert.match(text, /signed in as\s+system:serviceaccount:shop:developer-of-the-shop/);
-    assert.doesNotMatch(text, RIVALS);
+    assert.doesNotMatch(text, RIVAL_DATA);
     await fits(page, 'tenant');
   });
 
@@ -133,7 +133,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
   });
 
   test('on loopback without sign-in there is neither form nor name', async () => {
-    await using open = await runningConsole();
+    await using open = await startTestConsole();
     const page = await browser.open(open.url);
     await page.until('document.querySelectorAll("#service-rows tr").length === 2');
     for (const id of ['sign-in', 'who']) assert.equal(await isShown(page, id), false);

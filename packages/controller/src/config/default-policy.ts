@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { OPEN_POLICY, type Problem, type TenantPolicySpec } from '@weir/model';
+import { type Problem, type TenantPolicySpec, UNRESTRICTED_POLICY } from '@weir/model';
 import { errorMessage, fileError, UsageError } from '@weir/runtime';
 import { parse } from 'yaml';
 import { Fields } from '../snapshot/fields.ts';
-import { notEnforced, readTenantPolicySpec } from '../snapshot/tenant-policy.ts';
+import { readTenantPolicySpec, unenforcedProblems } from '../snapshot/tenant-policy.ts';
 
 /**
  * The policy of namespaces that no TenantPolicy selects: a file (YAML or JSON) with what would stand in `spec`, or with a whole
  * TenantPolicy. Throws `UsageError` with all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
-  return path === undefined ? { policy: OPEN_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
+  return path === undefined ? { policy: UNRESTRICTED_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
 }
 
 export interface DefaultPolicy {
@@ -31,7 +31,7 @@ export function parseDefaultPolicy(path: string, text: string): DefaultPolicy {
   const spec = whole.has('kind') ? whole.object('spec') : whole;
   const policy = readTenantPolicySpec(spec);
   if (mistakes.length > 0) throw new UsageError(`default tenant policy ${path}: ${mistakes.join('; ')}`);
-  return { policy, problems: notEnforced(path, spec) };
+  return { policy, problems: unenforcedProblems(path, spec) };
 }
 
 function readText(path: string): string {

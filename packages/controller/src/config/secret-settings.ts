@@ -1,18 +1,18 @@
 import type { SecretAccess } from '@weir/model';
 import {
   type ConfigMistake,
-  type Format,
   list,
   oneOf,
   optional,
   type Secret,
   type Setting,
+  type SettingFormat,
   setting,
 } from '@weir/runtime';
-import { FLEET_SECRET } from '@weir/store';
+import { FLEET_SECRET_FORMAT } from '@weir/store';
 import { DNS_LABEL } from '../snapshot/formats.ts';
 
-const NAMESPACE: Format<string> = {
+const NAMESPACE_FORMAT: SettingFormat<string> = {
   allowed: DNS_LABEL.allowed,
   parse: (raw) => (DNS_LABEL.matches(raw) ? raw : undefined),
 };
@@ -26,12 +26,12 @@ interface SecretSettings {
 /** Whose Secrets are read, and what private keys are sealed with. */
 export const SECRET_SETTINGS: { readonly [Name in keyof SecretSettings]: Setting<SecretSettings[Name]> } = {
   secretAccess: oneOf('WEIR_SECRET_ACCESS', ['none', 'namespaces', 'cluster'], { default: 'none' }),
-  secretNamespaces: list('WEIR_SECRET_NAMESPACES', NAMESPACE, { default: [] }),
-  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET)),
+  secretNamespaces: list('WEIR_SECRET_NAMESPACES', NAMESPACE_FORMAT, { default: [] }),
+  fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
 };
 
 /** How they contradict each other; none: they do not. */
-export function secretMistakes({
+export function validateSecretSettings({
   secretAccess,
   secretNamespaces,
   fleetSecret,
@@ -40,23 +40,27 @@ export function secretMistakes({
   const since = `since WEIR_SECRET_ACCESS is ${secretAccess}`;
   const ofNamespaces = { variable: 'WEIR_SECRET_NAMESPACES' };
   if (secretAccess === 'namespaces' && secretNamespaces.length === 0) {
-    mistakes.push({ ...ofNamespaces, shown: undefined, allowed: `the namespaces whose Secrets may be read, ${since}` });
-  } else if (secretAccess !== 'namespaces' && secretNamespaces.length > 0) {
-    const shown = JSON.stringify(secretNamespaces.join(','));
     mistakes.push({
       ...ofNamespaces,
-      shown,
+      redactedValue: undefined,
+      allowed: `the namespaces whose Secrets may be read, ${since}`,
+    });
+  } else if (secretAccess !== 'namespaces' && secretNamespaces.length > 0) {
+    const redactedValue = JSON.stringify(secretNamespaces.join(','));
+    mistakes.push({
+      ...ofNamespaces,
+      redactedValue,
       allowed: `it with WEIR_SECRET_ACCESS=namespaces only, which is ${secretAccess}`,
     });
   }
   if (secretAccess !== 'none' && fleetSecret === undefined) {
-    const allowed = `${FLEET_SECRET.allowed}; ${since}`;
-    mistakes.push({ variable: 'WEIR_FLEET_SECRET', shown: undefined, allowed });
+    const allowed = `${FLEET_SECRET_FORMAT.allowed}; ${since}`;
+    mistakes.push({ variable: 'WEIR_FLEET_SECRET', redactedValue: undefined, allowed });
   }
   return mistakes;
 }
 
-export function secretAccessOf({ secretAccess, secretNamespaces }: Omit<SecretSettings, 'fleetSecret'>): SecretAccess {
+export function secretAccessFor({ secretAccess, secretNamespaces }: Omit<SecretSettings, 'fleetSecret'>): SecretAccess {
   return secretAccess === 'namespaces'
     ? { kind: secretAccess, namespaces: [...new Set(secretNamespaces)] }
     : { kind: secretAccess };

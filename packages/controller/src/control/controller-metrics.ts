@@ -1,6 +1,6 @@
 // What Prometheus sees of a controller. Few series: none per object, tenant or path.
 import type { Clock, Metrics } from '@weir/runtime';
-import type { AnswerObserver } from '../kubernetes/kube-api.ts';
+import type { ResponseObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import type { WatchObserver } from '../watch/kubernetes/reflector.ts';
 import type { TableOutcome } from './table-keeper.ts';
@@ -8,25 +8,25 @@ import type { TableOutcome } from './table-keeper.ts';
 export type LoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'ledger';
 
 export interface ControllerMetrics {
-  readonly api: AnswerObserver;
+  readonly api: ResponseObserver;
   readonly watch: WatchObserver;
-  published(outcome: TableOutcome): void;
-  publishRetried(): void;
+  recordPublish(outcome: TableOutcome): void;
+  recordPublishRetry(): void;
   /** Runs it, and notes how long that took, whatever came of it. */
-  timed<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
+  measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
   /** Returns the way to stop. */
-  follow(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
+  trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 
 /** `empty`: the store holds just this already. `fenced`: it refused, for another claimed the lead after us. */
-const RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
+const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
   published: 'published',
   'new-epoch': 'published',
   unchanged: 'empty',
   'not-leader': 'fenced',
   wiped: 'fenced',
 };
-const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
+const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 /** Once for each registry. */
 export function addControllerMetrics(metrics: Metrics, clock: Clock): ControllerMetrics {
@@ -34,12 +34,12 @@ export function addControllerMetrics(metrics: Metrics, clock: Clock): Controller
     api: apiMetrics(metrics),
     watch: watchMetrics(metrics),
     ...publishMetrics(metrics, clock),
-    timed: loopMetrics(metrics, clock),
-    follow: leaderMetrics(metrics),
+    measure: loopMetrics(metrics, clock),
+    trackLeadership: leaderMetrics(metrics),
   };
 }
 
-function apiMetrics(metrics: Metrics): AnswerObserver {
+function apiMetrics(metrics: Metrics): ResponseObserver {
   const requests = metrics.counter({
     name: 'weir_controller_api_requests_total',
     help: 'Requests to the API server by method (watch: the opening of one) and class of the answer; none: there was none.',
@@ -83,7 +83,10 @@ function watchMetrics(metrics: Metrics): WatchObserver {
   };
 }
 
-function publishMetrics(metrics: Metrics, clock: Clock): Pick<ControllerMetrics, 'published' | 'publishRetried'> {
+function publishMetrics(
+  metrics: Metrics,
+  clock: Clock,
+): Pick<ControllerMetrics, 'recordPublish' | 'recordPublishRetry'> {
   const publishes = metrics.counter({
     name: 'weir_controller_publishes_total',
     help: 'Routing tables that were decided: written (published), the same as in the store (empty), or refused because another controller claimed the lead (fenced).',
@@ -99,21 +102,21 @@ function publishMetrics(metrics: Metrics, clock: Clock): Pick<ControllerMetrics,
     help: 'When this controller last wrote the routing table; 0: not since it started.',
   });
   return {
-    published(outcome) {
-      const result = RESULTS[outcome];
+    recordPublish(outcome) {
+      const result = PUBLISH_RESULTS[outcome];
       publishes.add({ result });
       if (result === 'published') last.set({}, clock.now() / 1000);
     },
-    publishRetried: () => retries.add({}),
+    recordPublishRetry: () => retries.add({}),
   };
 }
 
-function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['timed'] {
+function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['measure'] {
   const durations = metrics.histogram({
     name: 'weir_controller_loop_duration_seconds',
     help: 'How long one turn of a loop took while leading: of the routing table, the fleet that is listened to, status, suspensions, ledger.',
     labels: ['loop'],
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS_SECONDS,
   });
   return async (loop, run) => {
     const startedAt = clock.monotonic();
@@ -125,7 +128,7 @@ function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['timed']
   };
 }
 
-function leaderMetrics(metrics: Metrics): ControllerMetrics['follow'] {
+function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
   let leader: Pick<Leadership, 'isLeader'> | undefined;
   metrics.collectGauge({
     name: 'weir_controller_leader',

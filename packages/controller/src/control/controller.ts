@@ -1,9 +1,9 @@
-import type { Decided, FleetSettings, Problem } from '@weir/model';
+import type { FleetSettings, Problem, TranslatorOutput } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { Leadership } from '../leader/leadership.ts';
 import type { StatusSink } from '../status/status-sink.ts';
-import type { SuspensionWriter } from '../suspension/suspension-writer.ts';
+import type { SuspensionObjectWriter } from '../suspension/suspension-writer.ts';
 import type { UsageArchive } from '../usage/usage-archive.ts';
 import type { Source } from '../watch/source.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
@@ -21,7 +21,7 @@ export interface ControllerOptions {
   /** Where usage outlives the store; default: nowhere, and a wiped store begins with what this process remembers. */
   readonly archive?: UsageArchive;
   /** Default: a Suspension whose `until` passed stays where it is, and a cut-off that was made in the store stays there. */
-  readonly suspensions?: SuspensionWriter;
+  readonly suspensions?: SuspensionObjectWriter;
   /** Default: nobody reads any. */
   readonly metrics?: ControllerMetrics;
 }
@@ -32,6 +32,6 @@ export interface Controller {
   /** Of the last decision; before one, those of the source. */
   problems(): readonly Problem[];
   /** The last decision; undefined before the first, and while another leads. */
-  translation(): Decided | undefined;
+  translation(): TranslatorOutput | undefined;
   close(): Promise<void>;
 }

@@ -1,21 +1,21 @@
-import { type Cutoff, type CutoffOrigin, isInForce } from '@weir/model';
-import type { CutoffState } from '@weir/store';
+import { isInForce, type Suspension, type SuspensionOrigin } from '@weir/model';
+import type { SuspensionState } from '@weir/store';
 
-export interface CutoffPlan {
-  readonly put: readonly Cutoff[];
+export interface SuspensionPlan {
+  readonly put: readonly Suspension[];
   /** Over by `until`. */
-  readonly expired: readonly Cutoff[];
+  readonly expired: readonly Suspension[];
   /** No longer in the source: to be removed only once they are known to be deleted. */
-  readonly missing: readonly Cutoff[];
+  readonly missing: readonly Suspension[];
 }
 
-export interface CutoffSituation {
-  readonly state: CutoffState;
+export interface SuspensionPlanInput {
+  readonly state: SuspensionState;
   /** The Suspensions of the source. */
-  readonly wanted: readonly Cutoff[];
+  readonly wanted: readonly Suspension[];
   /** Made in the store, as last seen while it was whole: after a wipe nobody else can put them back. */
-  readonly remembered: readonly Cutoff[];
-  readonly origin: CutoffOrigin['kind'];
+  readonly madeInStore: readonly Suspension[];
+  readonly origin: SuspensionOrigin['kind'];
   readonly now: number;
 }
 
@@ -23,19 +23,19 @@ export interface CutoffSituation {
  * What brings the cut-offs of the store to what the source says. Those that a person made in the store itself, and those of another
  * kind of source, are nobody's business here but when their time is over.
  */
-export function planCutoffs({ state, wanted, remembered, origin, now }: CutoffSituation): CutoffPlan {
-  const present = new Map(state.cutoffs.map((cutoff) => [cutoff.uid, cutoff]));
+export function planSuspensions({ state, wanted, madeInStore, origin, now }: SuspensionPlanInput): SuspensionPlan {
+  const present = new Map(state.suspensions.map((cutoff) => [cutoff.uid, cutoff]));
   const inForce = wanted.filter((cutoff) => isInForce(cutoff, now));
   const put = inForce.filter((cutoff) => !isSame(cutoff, present.get(cutoff.uid)));
   if (!state.complete) {
-    const isLost = ({ uid }: Cutoff): boolean => !present.has(uid) && !state.removed.includes(uid);
-    put.push(...remembered.filter((cutoff) => isLost(cutoff) && isInForce(cutoff, now)));
+    const isLost = ({ uid }: Suspension): boolean => !present.has(uid) && !state.removed.includes(uid);
+    put.push(...madeInStore.filter((cutoff) => isLost(cutoff) && isInForce(cutoff, now)));
   }
   const wantedUids = new Set(inForce.map((cutoff) => cutoff.uid));
   const overUids = new Set(wanted.filter((cutoff) => !isInForce(cutoff, now)).map((cutoff) => cutoff.uid));
-  const others = state.cutoffs.filter((cutoff) => !wantedUids.has(cutoff.uid));
+  const others = state.suspensions.filter((cutoff) => !wantedUids.has(cutoff.uid));
   // Its end may have been brought forward since it was put.
-  const isOver = (cutoff: Cutoff): boolean => !isInForce(cutoff, now) || overUids.has(cutoff.uid);
+  const isOver = (cutoff: Suspension): boolean => !isInForce(cutoff, now) || overUids.has(cutoff.uid);
   return {
     put,
     expired: others.filter(isOver),
@@ -44,16 +44,16 @@ export function planCutoffs({ state, wanted, remembered, origin, now }: CutoffSi
 }
 
 /** When the next one is over; null: none has an end. */
-export function nextEndOf(cutoffs: readonly Cutoff[], now: number): number | null {
+export function nextExpiryOf(cutoffs: readonly Suspension[], now: number): number | null {
   const ends = cutoffs.flatMap(({ until }) => (until !== null && until > now ? [until] : []));
   return ends.length === 0 ? null : Math.min(...ends);
 }
 
-function isSame(a: Cutoff, b: Cutoff | undefined): boolean {
+function isSame(a: Suspension, b: Suspension | undefined): boolean {
   return b !== undefined && JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }
 
-function sorted(cutoff: Cutoff): unknown {
+function sorted(cutoff: Suspension): unknown {
   return Object.entries({
     ...cutoff,
     target: Object.entries(cutoff.target).sort(),

@@ -1,233 +1,243 @@
 import {
-  type Absence,
-  type Cutoff,
-  type Fleet,
-  FleetViews,
+  type FleetState,
   type Heartbeat,
   isExcludedNode,
-  isLabelledNode,
+  isLoadBalancerNode,
+  type NodeUnreachability,
   type RoutingTable,
   type ServiceView,
+  ServiceViewTracker,
   type Snapshot,
-  undecidedViewsFor,
+  type Suspension,
+  storeUnreachableViewsFor,
 } from '@weir/model';
 import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
-import type { StatusSink, Wanted } from '../status/status-sink.ts';
-import { ToldViews } from '../status/views.ts';
-import { Absences, type Hearing } from './absences.ts';
-import { LastErrors } from './last-errors.ts';
-import { Liveness } from './liveness.ts';
-import { Strangers } from './strangers.ts';
+import type { DesiredViews, StatusSink } from '../status/status-sink.ts';
+import { ReportedViews } from '../status/views.ts';
+import { type HeartbeatRound, UnreachableNodes } from './absences.ts';
+import { LastListenerErrors } from './last-errors.ts';
+import { ProxyLiveness } from './liveness.ts';
+import { UnknownVersionProxies } from './strangers.ts';
 
 /** What is decided, and what it was decided from. */
-export interface Decided {
+export interface FleetInput {
   readonly table: RoutingTable;
   /** Those in force now. */
-  readonly cutoffs: readonly Cutoff[];
+  readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
   /** Tenants that have used up their month, and what to say to them. */
   readonly exhausted: ReadonlyMap<string, string>;
 }
 
-export interface FleetKeeperOptions {
+export interface FleetReconcilerOptions {
   readonly heartbeats: HeartbeatStore;
   readonly sink: StatusSink;
   readonly clock: Clock;
   readonly log: Logger;
   /** Something is to be told that was not before. */
-  readonly onNews: () => void;
+  readonly onStatusChange: () => void;
 }
 
 /** Since the store is within reach, every proxy that lives has said so by then: it connects again within 2 s, and beats at once. */
-const ALL_HEARD_MS = 3_000;
-const LISTEN_AGAIN_MS = 250;
+const MAX_HEARTBEAT_WAIT_MS = 3_000;
+const HEARTBEAT_POLL_MS = 250;
 
 /** Listens to the proxies, and has the Services told: beside each other, since an API server may take its time and a proxy may not. */
-export class FleetKeeper {
+export class FleetReconciler {
   readonly #heartbeats: HeartbeatStore;
   readonly #sink: StatusSink;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
-  #toldStrangers: ReadonlySet<string> = new Set();
-  #strangers = new Strangers();
-  #lastErrors = new LastErrors();
-  #liveness = new Liveness();
-  #absences = new Absences();
+  #loggedUnknownVersions: ReadonlySet<string> = new Set();
+  #unknownVersionProxies = new UnknownVersionProxies();
+  #lastListenerErrors = new LastListenerErrors();
+  #liveness = new ProxyLiveness();
+  #unreachableNodes = new UnreachableNodes();
   /** Since when the store is within reach of everybody, as far as we know. */
-  #reachableSince: number;
-  readonly #toldViews = new ToldViews();
+  #storeReachableSince: number;
+  readonly #reportedViews = new ReportedViews();
   /** Remembers the views, and with them what was last published; none at first, and while another leads. */
-  #memory: FleetViews | undefined;
-  readonly #onNews: () => void;
+  #fleetViews: ServiceViewTracker | undefined;
+  readonly #onStatusChange: () => void;
   /** From what it was last noted what to tell; empty: nothing is, in this lead, or it has to be again. */
-  #noted: readonly unknown[] = [];
+  #desiredFrom: readonly unknown[] = [];
   /** Something was noted in this lead, so it may be told. */
-  #mayTell = false;
+  #hasDesiredStatus = false;
   #views: readonly ServiceView[] = [];
-  #undecided: { readonly from: Snapshot; readonly views: readonly ServiceView[] } | undefined;
+  #undecidedViews: { readonly from: Snapshot; readonly views: readonly ServiceView[] } | undefined;
   /** Aborts when the lead is lost. */
-  #lead = new AbortController();
+  #term = new AbortController();
 
-  constructor({ heartbeats, sink, clock, log, onNews }: FleetKeeperOptions) {
-    this.#onNews = onNews;
+  constructor({ heartbeats, sink, clock, log, onStatusChange }: FleetReconcilerOptions) {
+    this.#onStatusChange = onStatusChange;
     this.#heartbeats = heartbeats;
     this.#sink = sink;
     this.#clock = clock;
     this.#log = log;
-    this.#reachableSince = clock.monotonic();
+    this.#storeReachableSince = clock.monotonic();
   }
 
   /** Somebody waits for the proxies to confirm its ports. */
-  get isSomebodyWaiting(): boolean {
+  get hasPendingService(): boolean {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
   /** Nodes whose proxy has not answered for a while; the same map until that changes. */
-  get absent(): ReadonlyMap<string, Absence> {
-    return this.#absences.absent;
+  get unreachableNodes(): ReadonlyMap<string, NodeUnreachability> {
+    return this.#unreachableNodes.states;
   }
 
   /** New leader, new epoch: the proxies may need a while to report. */
-  grace(): void {
-    this.#liveness.grace(this.#clock.monotonic());
+  startGracePeriod(): void {
+    this.#liveness.startGracePeriod(this.#clock.monotonic());
   }
 
   /** The store is within reach again, perhaps of the others somewhat later. */
-  reconnected(): void {
-    this.#reachableSince = this.#clock.monotonic();
+  storeReconnected(): void {
+    this.#storeReachableSince = this.#clock.monotonic();
   }
 
   /** Another leads, listens and publishes: what it published will be read from the Services. */
-  forget(): void {
-    this.#lead.abort();
-    this.#lead = new AbortController();
-    this.#liveness = new Liveness();
-    this.#absences = new Absences();
-    this.#strangers = new Strangers();
-    this.#lastErrors = new LastErrors();
-    this.#memory = undefined;
+  reset(): void {
+    this.#term.abort();
+    this.#term = new AbortController();
+    this.#liveness = new ProxyLiveness();
+    this.#unreachableNodes = new UnreachableNodes();
+    this.#unknownVersionProxies = new UnknownVersionProxies();
+    this.#lastListenerErrors = new LastListenerErrors();
+    this.#fleetViews = undefined;
     this.#views = [];
-    this.#undecided = undefined;
-    this.#noted = [];
-    this.#mayTell = false;
+    this.#undecidedViews = undefined;
+    this.#desiredFrom = [];
+    this.#hasDesiredStatus = false;
   }
 
   /**
    * Before the first decision of a lead: who is away gets nothing new by it. Whoever comes back together with the store has a moment
    * to be heard, else all that is new would be put on whoever is first.
    */
-  async listen({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
-    const { signal: lead } = this.#lead;
+  async waitForProxies({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
+    const { signal: lead } = this.#term;
     // A store that is lost again and again may not put off the decision for ever.
-    const latest = this.#clock.monotonic() + 2 * ALL_HEARD_MS;
+    const latest = this.#clock.monotonic() + 2 * MAX_HEARTBEAT_WAIT_MS;
     for (let isTold = false; ; isTold = true) {
       const now = this.#clock.monotonic();
-      const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.nodes()]);
+      const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.knownNodes()]);
       if (lead.aborted) return;
-      this.#liveness.answered(heartbeats, now);
+      this.#liveness.heartbeatsRead(heartbeats, now);
       const heard = this.#heardNodes();
-      const silent = carryingNodes(nodes).filter((name) => known.has(name) && !heard.has(name));
-      if (silent.length === 0 || now >= Math.min(this.#reachableSince + ALL_HEARD_MS, latest)) {
-        this.#noteAbsences(nodes, { now, known });
+      const silent = trafficNodes(nodes).filter((name) => known.has(name) && !heard.has(name));
+      if (silent.length === 0 || now >= Math.min(this.#storeReachableSince + MAX_HEARTBEAT_WAIT_MS, latest)) {
+        this.#updateUnreachableNodes(nodes, { now, known });
         return;
       }
-      if (!isTold) this.#log.info({ silent, forMs: ALL_HEARD_MS }, 'waiting for proxies before the first decision');
-      await wait(this.#clock, LISTEN_AGAIN_MS, AbortSignal.any([lead, signal])).catch(() => undefined);
+      if (!isTold)
+        this.#log.info({ silent, forMs: MAX_HEARTBEAT_WAIT_MS }, 'waiting for proxies before the first decision');
+      await wait(this.#clock, HEARTBEAT_POLL_MS, AbortSignal.any([lead, signal])).catch(() => undefined);
       signal.throwIfAborted();
       if (lead.aborted) return;
     }
   }
 
   /** Listens, and notes what is to be told. */
-  async keep(decided: Decided): Promise<void> {
-    const { signal: lead } = this.#lead;
+  async reconcile(decided: FleetInput): Promise<void> {
+    const { signal: lead } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
     // What was forgotten meanwhile stays so: what is remembered from here on would be of the lead that is over.
     if (lead.aborted) return;
-    if (heartbeats === undefined) this.#liveness.silent();
-    else this.#liveness.answered(heartbeats, now);
-    this.#tellStrangers(this.#liveness.alive());
-    this.#noteAbsences(decided.snapshot.nodes, { now });
-    this.#views = this.#viewsFor(decided, this.#liveness.isInGrace(now));
-    this.#note({ kind: 'decided', views: this.#views });
+    if (heartbeats === undefined) this.#liveness.storeUnreachable();
+    else this.#liveness.heartbeatsRead(heartbeats, now);
+    this.#logUnknownVersions(this.#liveness.alive());
+    this.#updateUnreachableNodes(decided.snapshot.nodes, { now });
+    this.#views = this.#viewsFor(decided, this.#liveness.isInGracePeriod(now));
+    this.#setDesiredStatus({ kind: 'decided', views: this.#views });
   }
 
   /** The store has not been reached since this process leads: who is new shall read at least that. */
-  keepUndecided(snapshot: Snapshot): void {
-    if (this.#undecided?.from !== snapshot) this.#undecided = { from: snapshot, views: undecidedViewsFor(snapshot) };
-    this.#note({ kind: 'undecided', views: this.#undecided.views });
+  reconcileUndecided(snapshot: Snapshot): void {
+    if (this.#undecidedViews?.from !== snapshot)
+      this.#undecidedViews = { from: snapshot, views: storeUnreachableViewsFor(snapshot) };
+    this.#setDesiredStatus({ kind: 'undecided', views: this.#undecidedViews.views });
   }
 
   /** Tells the Services what was noted last, until nothing is left to tell. It ends with the lead, which is no failure. */
-  async tell(signal: AbortSignal): Promise<void> {
-    const { signal: lead } = this.#lead;
-    if (!this.#mayTell) return;
+  async writeStatus(signal: AbortSignal): Promise<void> {
+    const { signal: lead } = this.#term;
+    if (!this.#hasDesiredStatus) return;
     try {
       const outcome = await this.#sink.write(AbortSignal.any([signal, lead]));
-      if (outcome === 'again' && !lead.aborted) this.#noted = [];
+      if (outcome === 'again' && !lead.aborted) this.#desiredFrom = [];
     } catch (error) {
       if (!lead.aborted || signal.aborted) throw error;
     }
   }
 
-  #tellStrangers(heartbeats: readonly Heartbeat[]): void {
+  #logUnknownVersions(heartbeats: readonly Heartbeat[]): void {
     const present = new Set<string>();
     for (const { node, life, version, unreadable } of heartbeats) {
       const key = `${node}/${life}`;
       if (unreadable === undefined) continue;
       present.add(key);
-      if (this.#toldStrangers.has(key)) continue;
+      if (this.#loggedUnknownVersions.has(key)) continue;
       this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
     }
-    this.#toldStrangers = present;
+    this.#loggedUnknownVersions = present;
   }
 
-  #note(wanted: Wanted): void {
+  #setDesiredStatus(wanted: DesiredViews): void {
     // The views are the same list until one is another.
-    const facts = [wanted.kind, wanted.views, this.#sink.observed];
-    if (facts.every((fact, index) => fact === this.#noted[index])) return;
-    this.#noted = facts;
-    this.#mayTell = true;
-    this.#sink.want(wanted);
-    this.#onNews();
+    const facts = [wanted.kind, wanted.views, this.#sink.observedRevision];
+    if (facts.every((fact, index) => fact === this.#desiredFrom[index])) return;
+    this.#desiredFrom = facts;
+    this.#hasDesiredStatus = true;
+    this.#sink.setDesired(wanted);
+    this.#onStatusChange();
   }
 
-  #noteAbsences(nodes: Snapshot['nodes'], at: Pick<Hearing, 'now' | 'known'>): void {
-    if (!this.#liveness.isReachable) {
-      this.#absences.interrupted();
+  #updateUnreachableNodes(nodes: Snapshot['nodes'], at: Pick<HeartbeatRound, 'now' | 'known'>): void {
+    if (!this.#liveness.isStoreReachable) {
+      this.#unreachableNodes.pause();
       return;
     }
-    this.#absences.listened({ nodes: carryingNodes(nodes), heard: this.#heardNodes(), ...at });
+    this.#unreachableNodes.update({ nodes: trafficNodes(nodes), heardNodes: this.#heardNodes(), ...at });
   }
 
   #heardNodes(): ReadonlySet<string> {
     return new Set(this.#liveness.alive().map(({ node }) => node));
   }
 
-  #viewsFor({ table, cutoffs, snapshot, exhausted }: Decided, settling: boolean): readonly ServiceView[] {
-    const memory = this.#memory ?? new FleetViews();
+  #viewsFor({ table, suspensions, snapshot, exhausted }: FleetInput, settling: boolean): readonly ServiceView[] {
+    const memory = this.#fleetViews ?? new ServiceViewTracker();
     // Whatever it throws on: it may have remembered half of it.
-    this.#memory = undefined;
-    const { isReachable: reachable } = this.#liveness;
-    const previous = publishedIn(snapshot);
-    const heard = this.#strangers.heard(this.#liveness.alive(), { table, snapshot });
-    const heartbeats = this.#lastErrors.heard(heard, table);
-    const views = memory.next({ table, heartbeats, cutoffs, now: this.#clock.now(), previous, reachable, settling });
-    this.#memory = memory;
-    return this.#toldViews.of(views, exhausted);
+    this.#fleetViews = undefined;
+    const { isStoreReachable: reachable } = this.#liveness;
+    const previousAddresses = publishedAddressesIn(snapshot);
+    const heard = this.#unknownVersionProxies.withAssumedReports(this.#liveness.alive(), { table, snapshot });
+    const heartbeats = this.#lastListenerErrors.withLastErrors(heard, table);
+    const views = memory.update({
+      table,
+      heartbeats,
+      suspensions,
+      now: this.#clock.now(),
+      previousAddresses,
+      reachable,
+      settling,
+    });
+    this.#fleetViews = memory;
+    return this.#reportedViews.withExhaustedMessages(views, exhausted);
   }
 }
 
 /** Names of those that should have a proxy. */
-function carryingNodes(nodes: Snapshot['nodes']): readonly string[] {
-  return nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node)).map(({ name }) => name);
+function trafficNodes(nodes: Snapshot['nodes']): readonly string[] {
+  return nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node)).map(({ name }) => name);
 }
 
 /** What the Services say in their status; read through only when somebody asks. */
-function publishedIn({ services }: Snapshot): Fleet['previous'] {
+function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddresses'] {
   let byUid: ReadonlyMap<string, readonly string[]> | undefined;
   return {
     get(uid) {

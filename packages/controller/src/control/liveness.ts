@@ -1,51 +1,52 @@
 import type { Heartbeat } from '@weir/model';
 
 /** After a reconnect, a failover, a new epoch or a new leader: who is not heard may only not have been heard yet. */
-export const GRACE_MS = 10_000;
+export const GRACE_PERIOD_MS = 10_000;
 
 /**
  * Which proxies count as alive. The store drops a heartbeat after 3 s; that only counts as silence of the proxy when the store
  * answered us all the while, else it may be ours. Times are of a clock that never jumps, in milliseconds.
  */
-export class Liveness {
-  readonly #heard = new Map<string, Heartbeat>();
-  #isReachable = false;
+export class ProxyLiveness {
+  readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
+  #isStoreReachable = false;
   #graceUntil = Number.NEGATIVE_INFINITY;
 
   /** The store answered, with the heartbeats that it holds. */
-  answered(heartbeats: readonly Heartbeat[], now: number): void {
-    if (!this.#isReachable) this.grace(now);
-    this.#isReachable = true;
+  heartbeatsRead(heartbeats: readonly Heartbeat[], now: number): void {
+    if (!this.#isStoreReachable) this.startGracePeriod(now);
+    this.#isStoreReachable = true;
     const present = new Set<string>();
     for (const heartbeat of heartbeats) {
       const key = `${heartbeat.node}/${heartbeat.life}`;
       present.add(key);
-      this.#heard.set(key, heartbeat);
+      this.#heartbeatByIncarnation.set(key, heartbeat);
     }
-    for (const [key, heartbeat] of this.#heard) {
+    for (const [key, heartbeat] of this.#heartbeatByIncarnation) {
       // One that was draining has said good-bye.
-      if (!present.has(key) && (heartbeat.draining || !this.isInGrace(now))) this.#heard.delete(key);
+      if (!present.has(key) && (heartbeat.draining || !this.isInGracePeriod(now)))
+        this.#heartbeatByIncarnation.delete(key);
     }
   }
 
   /** The store did not answer: nothing is known from now on, and nobody dies of it. */
-  silent(): void {
-    this.#isReachable = false;
+  storeUnreachable(): void {
+    this.#isStoreReachable = false;
   }
 
-  grace(now: number): void {
-    this.#graceUntil = now + GRACE_MS;
+  startGracePeriod(now: number): void {
+    this.#graceUntil = now + GRACE_PERIOD_MS;
   }
 
-  isInGrace(now: number): boolean {
+  isInGracePeriod(now: number): boolean {
     return now < this.#graceUntil;
   }
 
-  get isReachable(): boolean {
-    return this.#isReachable;
+  get isStoreReachable(): boolean {
+    return this.#isStoreReachable;
   }
 
   alive(): readonly Heartbeat[] {
-    return [...this.#heard.values()];
+    return [...this.#heartbeatByIncarnation.values()];
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@weir/runtime';
 
 /** However often it is started, there is one, from the first time on. */
-export function oneTimer(clock: Clock, ms: number, then: () => void): { start(): void; cancel(): void } {
+export function createSingleTimer(clock: Clock, ms: number, then: () => void): { start(): void; cancel(): void } {
   let timer: ReturnType<Clock['setTimeout']> | undefined;
   return {
     start() {

@@ -5,13 +5,13 @@ import { type Clock, type Logger, type Metrics, Sealer, type Secret, UsageError 
 import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
 import { KubeApi } from '../kubernetes/kube-api.ts';
-import { standForElection } from '../leader/lease-election.ts';
-import { apiInTheLead } from '../leader/only-in-the-lead.ts';
-import { PolicyStatusKeeper } from '../policy/policy-status-keeper.ts';
+import { startLeaderElection } from '../leader/lease-election.ts';
+import { leaderOnlyApi } from '../leader/only-in-the-lead.ts';
+import { PolicyStatusReconciler } from '../policy/policy-status-keeper.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
-import { KubernetesSuspensions } from '../suspension/kubernetes-suspensions.ts';
-import { KubernetesUsage } from '../usage/kubernetes-usage.ts';
+import { KubernetesSuspensionWriter } from '../suspension/kubernetes-suspensions.ts';
+import { KubernetesUsageArchive } from '../usage/kubernetes-usage.ts';
 import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
 import type { ReadableSecrets } from '../watch/kubernetes/secret-watches.ts';
 import type { Controller } from './controller.ts';
@@ -49,8 +49,8 @@ export function startKubernetesController(options: KubernetesControllerOptions):
   const secrets = readableSecrets(options);
   const identity = options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
   const metrics = addControllerMetrics(options.metrics ?? createMetrics(), clock);
-  const api = new KubeApi(kubeConfig, { onAnswer: metrics.api });
-  const leader = standForElection({
+  const api = new KubeApi(kubeConfig, { onResponse: metrics.api });
+  const leader = startLeaderElection({
     api,
     namespace,
     name: `weir-controller-${fleet}`,
@@ -58,7 +58,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'leader' }),
   });
-  const writing = apiInTheLead(api, leader);
+  const writing = leaderOnlyApi(api, leader);
   const events = new EventWriter({ api: writing, clock, log: log.child({ part: 'events' }), instance: identity });
   const status = new KubernetesStatus({
     api: writing,
@@ -68,18 +68,18 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'status' }),
   });
-  const policies = new PolicyStatusKeeper({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
+  const policies = new PolicyStatusReconciler({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
   const source = openKubernetesSource({
     api,
     clock,
     log: log.child({ part: 'watch' }),
-    onService: (key, raw) => status.note(key, raw),
-    onPolicy: (key, raw) => policies.note(key, raw),
+    onService: (key, raw) => status.observe(key, raw),
+    onPolicy: (key, raw) => policies.observe(key, raw),
     observer: metrics.watch,
     ...(secrets && { secrets }),
   });
-  const suspensions = new KubernetesSuspensions({ api: writing });
-  const archive = new KubernetesUsage({ api: writing, fleet, log: log.child({ part: 'usage' }) });
+  const suspensions = new KubernetesSuspensionWriter({ api: writing });
+  const archive = new KubernetesUsageArchive({ api: writing, fleet, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
     store,

@@ -1,8 +1,8 @@
 import {
   diff,
   EMPTY_TABLE,
+  entryIdOf,
   type Heartbeat,
-  idOf,
   type ListenerEntry,
   type ListenerReport,
   nodeId,
@@ -11,7 +11,7 @@ import {
 } from '@weir/model';
 
 /** What strangers are believed by. */
-export interface Believed {
+export interface AssumedReportsInput {
   readonly table: RoutingTable;
   readonly snapshot: Pick<Snapshot, 'services'>;
 }
@@ -21,7 +21,7 @@ export interface Believed {
  * for their node they have, and nothing else. So no address is withdrawn that works, and none is published that nobody has confirmed.
  * They may be there for days, and are asked for several times a second: what they are believed to say stays the same list until it is another.
  */
-export class Strangers {
+export class UnknownVersionProxies {
   #table: RoutingTable = EMPTY_TABLE;
   #services: Snapshot['services'] = [];
   /** By id, those of the nodes below. */
@@ -30,12 +30,15 @@ export class Strangers {
   #reports: ReadonlyMap<string, readonly ListenerReport[]> = new Map();
 
   /** With what is believed of those among them. */
-  heard(heartbeats: readonly Heartbeat[], { table, snapshot: { services } }: Believed): readonly Heartbeat[] {
-    const nodes = strangeNodes(heartbeats);
+  withAssumedReports(
+    heartbeats: readonly Heartbeat[],
+    { table, snapshot: { services } }: AssumedReportsInput,
+  ): readonly Heartbeat[] {
+    const nodes = unknownVersionNodes(heartbeats);
     if (nodes.size === 0 && this.#reports.size === 0) return heartbeats;
     const isOther = nodes.size !== this.#reports.size || [...nodes].some((node) => !this.#reports.has(node));
-    if (isOther) this.#forget();
-    const isMoved = nodes.size > 0 && this.#moveTo(table, nodes);
+    if (isOther) this.#reset();
+    const isMoved = nodes.size > 0 && this.#applyTable(table, nodes);
     if (isOther || isMoved || services !== this.#services) this.#reports = this.#reportsFor(nodes, services);
     this.#services = services;
     return heartbeats.map((each) => {
@@ -44,19 +47,19 @@ export class Strangers {
     });
   }
 
-  #forget(): void {
+  #reset(): void {
     this.#table = EMPTY_TABLE;
     this.#listeners.clear();
   }
 
   /** Returns whether that makes a difference. Costs what has changed. */
-  #moveTo(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
+  #applyTable(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
     const changes = diff(this.#table, table);
     this.#table = table;
     const own = new Set([...nodes].map(nodeId));
     let isMoved = false;
     for (const change of changes) {
-      const id = idOf(change);
+      const id = entryIdOf(change);
       const entry = change.kind === 'put' && change.entry.kind === 'listener' ? change.entry : undefined;
       if (entry !== undefined && nodes.has(entry.node)) this.#listeners.set(id, entry);
       else if (!this.#listeners.delete(id) && !own.has(id)) continue;
@@ -81,7 +84,7 @@ export class Strangers {
 }
 
 /** Names of those for whom nobody speaks who can be understood. */
-function strangeNodes(heartbeats: readonly Heartbeat[]): ReadonlySet<string> {
+function unknownVersionNodes(heartbeats: readonly Heartbeat[]): ReadonlySet<string> {
   const strange = new Set(heartbeats.flatMap(({ node, unreadable }) => (unreadable === undefined ? [] : node)));
   if (strange.size === 0) return strange;
   for (const { node, unreadable, draining } of heartbeats)

@@ -1,34 +1,34 @@
-import { type SecretObject, type Validity, validityFor } from '@weir/model';
+import { type CertificateValidity, certificateValidityFor, type SecretObject } from '@weir/model';
 import type { Clock, Timer } from '@weir/runtime';
 
-export interface ValiditiesOptions {
+export interface CertificateValidityOptions {
   readonly clock: Clock;
   /** The time says something else now of the certificates that were asked about last. */
-  readonly onTurn: () => void;
+  readonly onValidityChange: () => void;
 }
 
 /** Timers do not follow a clock that is set, and dates do. */
-const LONGEST_WAIT_MS = 3_600_000;
+const MAX_TIMER_MS = 3_600_000;
 
 /** What the time says of certificates, from asking to asking. */
-export class Validities {
+export class CertificateValidityTracker {
   readonly #clock: Clock;
-  readonly #onTurn: () => void;
+  readonly #onValidityChange: () => void;
   #secrets: readonly SecretObject[] = [];
-  #validity: ReadonlyMap<string, Validity> = new Map();
+  #validity: ReadonlyMap<string, CertificateValidity> = new Map();
   /** When it was found, and when it will be another; milliseconds since the epoch. */
-  #foundAt = 0;
-  #nextAt = Number.POSITIVE_INFINITY;
+  #computedAt = 0;
+  #nextChangeAt = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
-  constructor({ clock, onTurn }: ValiditiesOptions) {
+  constructor({ clock, onValidityChange }: CertificateValidityOptions) {
     this.#clock = clock;
-    this.#onTurn = onTurn;
+    this.#onValidityChange = onValidityChange;
   }
 
   /** As in `Snapshot`; the same map until it says something else. */
-  of(secrets: readonly SecretObject[]): ReadonlyMap<string, Validity> {
-    if (secrets !== this.#secrets || !this.#isStanding()) this.#find(secrets);
+  validityOf(secrets: readonly SecretObject[]): ReadonlyMap<string, CertificateValidity> {
+    if (secrets !== this.#secrets || !this.#isCurrent()) this.#compute(secrets);
     return this.#validity;
   }
 
@@ -36,28 +36,28 @@ export class Validities {
     this.#timer?.cancel();
   }
 
-  #isStanding(): boolean {
+  #isCurrent(): boolean {
     const now = this.#clock.now();
-    return this.#foundAt <= now && now < this.#nextAt;
+    return this.#computedAt <= now && now < this.#nextChangeAt;
   }
 
-  #find(secrets: readonly SecretObject[]): void {
+  #compute(secrets: readonly SecretObject[]): void {
     const now = this.#clock.now();
-    const { validity, nextAt = Number.POSITIVE_INFINITY } = validityFor(secrets, now);
+    const { validity, nextChangeAt = Number.POSITIVE_INFINITY } = certificateValidityFor(secrets, now);
     const isSame =
       validity.size === this.#validity.size && [...validity].every(([path, each]) => this.#validity.get(path) === each);
     if (!isSame) this.#validity = validity;
     this.#secrets = secrets;
-    this.#foundAt = now;
-    this.#nextAt = nextAt;
-    this.#wait();
+    this.#computedAt = now;
+    this.#nextChangeAt = nextChangeAt;
+    this.#schedule();
   }
 
-  #wait(): void {
+  #schedule(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#nextAt === Number.POSITIVE_INFINITY) return;
-    const ms = Math.min(this.#nextAt - this.#clock.now(), LONGEST_WAIT_MS);
-    this.#timer = this.#clock.setTimeout(() => (this.#isStanding() ? this.#wait() : this.#onTurn()), ms);
+    if (this.#nextChangeAt === Number.POSITIVE_INFINITY) return;
+    const ms = Math.min(this.#nextChangeAt - this.#clock.now(), MAX_TIMER_MS);
+    this.#timer = this.#clock.setTimeout(() => (this.#isCurrent() ? this.#schedule() : this.#onValidityChange()), ms);
   }
 }

@@ -1,18 +1,26 @@
 import type { FleetSettings, Snapshot } from '@weir/model';
 import type { SourceSnapshot } from '../watch/source.ts';
-import type { ReadSnapshot } from './table-keeper.ts';
-import type { Validities } from './validities.ts';
+import type { PartialSnapshot } from './table-keeper.ts';
+import type { CertificateValidityTracker } from './validities.ts';
 
-export interface Beside {
+export interface SnapshotContext {
   readonly settings: FleetSettings;
   /** Absent: nobody listens to proxies. */
-  readonly fleet?: Pick<Snapshot, 'absent'> | undefined;
-  readonly validities: Validities;
+  readonly fleet?: Pick<Snapshot, 'unreachableNodes'> | undefined;
+  readonly validities: CertificateValidityTracker;
 }
 
 /** What the source has read, and what it cannot know: settings, who is silent, what the time is. */
-export function wholeSnapshot(read: SourceSnapshot, { settings, fleet, validities }: Beside): ReadSnapshot {
-  const validity = read.secrets && validities.of(read.secrets);
-  const absent = fleet?.absent;
-  return Object.freeze({ ...read, settings, ...(validity && { validity }), ...(absent && { absent }) });
+export function completeSnapshot(
+  read: SourceSnapshot,
+  { settings, fleet, validities }: SnapshotContext,
+): PartialSnapshot {
+  const validity = read.secrets && validities.validityOf(read.secrets);
+  const unreachableNodes = fleet?.unreachableNodes;
+  return Object.freeze({
+    ...read,
+    settings,
+    ...(validity && { validity }),
+    ...(unreachableNodes && { unreachableNodes }),
+  });
 }

@@ -1,6 +1,6 @@
 import { WeirError } from '@weir/runtime';
 
-export type ApiErrorCode =
+export type KubeApiErrorCode =
   /** No connection, no answer in time, or overloaded: it heals by itself. */
   | 'AWAY'
   /** 401: the credentials are not accepted. */
@@ -16,50 +16,50 @@ export type ApiErrorCode =
   /** Any other refusal: asking again the same way is of no use. */
   | 'REFUSED';
 
-interface ApiErrorOptions {
+interface KubeApiErrorOptions {
   readonly cause?: unknown;
-  readonly missing?: string;
+  readonly missingName?: string;
   readonly retryAfterMs?: number;
   readonly status?: number;
 }
 
 /** The API server failing or refusing; its own words are in the message. */
-export class ApiError extends WeirError<ApiErrorCode> {
+export class KubeApiError extends WeirError<KubeApiErrorCode> {
   /** Of a 404: the name of the object that does not exist; undefined when the kind itself is unknown. */
-  readonly missing: string | undefined;
+  readonly missingName: string | undefined;
   /** Of a server that says when to come again (429, 503): in how many milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** Of the answer; undefined: there was none. */
   readonly status: number | undefined;
 
-  constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
+  constructor(code: KubeApiErrorCode, message: string, options: KubeApiErrorOptions = {}) {
     super(code, message, options);
-    this.missing = options.missing;
+    this.missingName = options.missingName;
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
   }
 }
 
 /** The error of an answer that is none of success. */
-export function apiErrorFor(what: string, head: AnswerHead, body: string): ApiError {
+export function kubeApiErrorFor(what: string, head: ResponseHead, body: string): KubeApiError {
   const { statusCode = 0 } = head;
   const { message = `HTTP ${statusCode}`, name } = readStatus(body);
   const retryAfter = Number(head.headers['retry-after']);
-  return new ApiError(codeFor(statusCode), `${what}: ${message}`, {
+  return new KubeApiError(errorCodeFor(statusCode), `${what}: ${message}`, {
     status: statusCode,
-    ...(name !== undefined && { missing: name }),
+    ...(name !== undefined && { missingName: name }),
     // A date is allowed, too; the API server sends seconds.
     ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),
   });
 }
 
 /** As of `http.IncomingMessage`. */
-interface AnswerHead {
+interface ResponseHead {
   readonly statusCode?: number | undefined;
   readonly headers: { readonly 'retry-after'?: string | undefined };
 }
 
-export function codeFor(statusCode: number): ApiErrorCode {
+export function errorCodeFor(statusCode: number): KubeApiErrorCode {
   switch (statusCode) {
     case 401:
       return 'UNAUTHORIZED';

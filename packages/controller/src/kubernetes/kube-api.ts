@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { type ServerConnection, WeirError } from '@weir/runtime';
-import { ApiError, apiErrorFor } from './api-error.ts';
-import { connectionTo } from './connection.ts';
+import { type HttpClient, WeirError } from '@weir/runtime';
+import { KubeApiError, kubeApiErrorFor } from './api-error.ts';
+import { connectTo } from './connection.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export interface WatchRequest {
 }
 
 /** Told of each request: its method, `WATCH` for the opening of a watch, and the status of the answer; undefined: there was none. */
-export type AnswerObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
+export type ResponseObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
 
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
@@ -38,27 +38,31 @@ export interface KubeApiOptions {
   /** In which an answer must be there; of a watch its head. */
   readonly timeoutMs?: number;
   /** How long a watch may say nothing before it is asked for again. */
-  readonly silenceMs?: number;
-  readonly onAnswer?: AnswerObserver;
+  readonly watchIdleTimeoutMs?: number;
+  readonly onResponse?: ResponseObserver;
 }
 
-const TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 /** More than a minute, after which most servers send a bookmark. */
-const SILENCE_MS = 90_000;
+const DEFAULT_WATCH_IDLE_TIMEOUT_MS = 90_000;
 
 /** JSON in, JSON out. Rejects with `ApiError`, or the reason of the signal. */
 export class KubeApi {
-  readonly #connection: ServerConnection;
+  readonly #connection: HttpClient;
   readonly #timeoutMs: number;
-  readonly #silenceMs: number;
-  readonly #onAnswer: AnswerObserver;
+  readonly #watchIdleTimeoutMs: number;
+  readonly #onResponse: ResponseObserver;
 
   constructor(config: KubeConfig, options: KubeApiOptions = {}) {
-    const { timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS, onAnswer = () => undefined } = options;
-    this.#connection = connectionTo(config);
-    this.#onAnswer = onAnswer;
+    const {
+      timeoutMs = DEFAULT_TIMEOUT_MS,
+      watchIdleTimeoutMs = DEFAULT_WATCH_IDLE_TIMEOUT_MS,
+      onResponse = () => undefined,
+    } = options;
+    this.#connection = connectTo(config);
+    this.#onResponse = onResponse;
     this.#timeoutMs = timeoutMs;
-    this.#silenceMs = silenceMs;
+    this.#watchIdleTimeoutMs = watchIdleTimeoutMs;
   }
 
   get server(): string {
@@ -67,7 +71,7 @@ export class KubeApi {
 
   async request(asked: ApiRequest): Promise<Json> {
     const { method, path, query, body, contentType, timeoutMs, signal, beforeSending } = asked;
-    const limit = new Limit(timeoutMs ?? this.#timeoutMs, signal);
+    const limit = new RenewableTimeout(timeoutMs ?? this.#timeoutMs, signal);
     const what = `${method} ${path}`;
     let code: number | undefined;
     try {
@@ -79,15 +83,15 @@ export class KubeApi {
         ...(beforeSending !== undefined && { beforeSending }),
         signal: limit.signal,
       });
-      const text = await textOf(response);
+      const text = await readText(response);
       const { statusCode = 0 } = response;
       code = statusCode;
-      this.#onAnswer(method, code);
-      if (statusCode < 200 || statusCode > 299) throw apiErrorFor(what, response, text);
-      return parsed(text, what) as Json;
+      this.#onResponse(method, code);
+      if (statusCode < 200 || statusCode > 299) throw kubeApiErrorFor(what, response, text);
+      return parseJson(text, what) as Json;
     } catch (error) {
-      const failure = this.#inWords(error, { what, limit, signal });
-      if (code === undefined && failure instanceof ApiError) this.#onAnswer(method, undefined);
+      const failure = this.#apiErrorFrom(error, { what, limit, signal });
+      if (code === undefined && failure instanceof KubeApiError) this.#onResponse(method, undefined);
       throw failure;
     } finally {
       limit.clear();
@@ -100,7 +104,7 @@ export class KubeApi {
    * it is, asking for the next watch tells.
    */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
-    const limit = new Limit(this.#timeoutMs, signal);
+    const limit = new RenewableTimeout(this.#timeoutMs, signal);
     const what = `WATCH ${path}`;
     let isOpen = false;
     let code: number | undefined;
@@ -113,20 +117,20 @@ export class KubeApi {
         signal: limit.signal,
       });
       code = response.statusCode;
-      this.#onAnswer('WATCH', code);
-      if (code !== 200) throw apiErrorFor(what, response, await textOf(response));
+      this.#onResponse('WATCH', code);
+      if (code !== 200) throw kubeApiErrorFor(what, response, await readText(response));
       isOpen = true;
-      limit.renew(this.#silenceMs);
+      limit.renew(this.#watchIdleTimeoutMs);
       onOpen();
       for await (const line of linesOf(response)) {
-        limit.renew(this.#silenceMs);
-        const { type, object } = parsed(line, what) as { type: string; object: Json };
+        limit.renew(this.#watchIdleTimeoutMs);
+        const { type, object } = parseJson(line, what) as { type: string; object: Json };
         onEvent(type, object);
       }
     } catch (error) {
-      if (isOpen && limit.isOver && !signal.aborted) return;
-      const failure = this.#inWords(error, { what, limit, signal });
-      if (code === undefined && failure instanceof ApiError) this.#onAnswer('WATCH', undefined);
+      if (isOpen && limit.isExpired && !signal.aborted) return;
+      const failure = this.#apiErrorFrom(error, { what, limit, signal });
+      if (code === undefined && failure instanceof KubeApiError) this.#onResponse('WATCH', undefined);
       throw failure;
     } finally {
       limit.clear();
@@ -137,27 +141,32 @@ export class KubeApi {
     this.#connection.close();
   }
 
-  #inWords(
+  #apiErrorFrom(
     error: unknown,
-    { what, limit, signal }: { readonly what: string; readonly limit: Limit; readonly signal: AbortSignal | undefined },
+    {
+      what,
+      limit,
+      signal,
+    }: { readonly what: string; readonly limit: RenewableTimeout; readonly signal: AbortSignal | undefined },
   ): unknown {
     if (signal?.aborted) return signal.reason;
-    if (limit.isOver) return new ApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
+    if (limit.isExpired)
+      return new KubeApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
     if (error instanceof WeirError) return error;
-    return new ApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
+    return new KubeApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
   }
 }
 
 /** The parser's own words would quote the answer, which may be of a Secret. */
-function parsed(text: string, what: string): unknown {
+function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ApiError('AWAY', `${what}: the answer of the API server is no JSON`);
+    throw new KubeApiError('AWAY', `${what}: the answer of the API server is no JSON`);
   }
 }
 
-async function textOf(response: AsyncIterable<Buffer>): Promise<string> {
+async function readText(response: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
@@ -183,18 +192,18 @@ function queryText(query: Readonly<Record<string, string>> | undefined): string 
 }
 
 /** A time limit that can be renewed, beside the wish of whoever asked. */
-class Limit {
+class RenewableTimeout {
   readonly signal: AbortSignal;
-  readonly #over = new AbortController();
+  readonly #expired = new AbortController();
   #timer: NodeJS.Timeout;
 
   constructor(ms: number, signal: AbortSignal | undefined) {
-    this.signal = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
+    this.signal = signal === undefined ? this.#expired.signal : AbortSignal.any([signal, this.#expired.signal]);
     this.#timer = this.#start(ms);
   }
 
-  get isOver(): boolean {
-    return this.#over.signal.aborted;
+  get isExpired(): boolean {
+    return this.#expired.signal.aborted;
   }
 
   renew(ms: number): void {
@@ -207,6 +216,6 @@ class Limit {
   }
 
   #start(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#over.abort(), ms);
+    return setTimeout(() => this.#expired.abort(), ms);
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { KubeConfig } from '@kubernetes/client-node';
-import { errorMessage, isProxyUrl, PROXY_URL_FORM, redactUrl, UsageError } from '@weir/runtime';
+import { errorMessage, isProxyUrl, PROXY_URL_FORMAT, redactUrl, UsageError } from '@weir/runtime';
 
 /**
  * The way to the API server: the kubeconfig at `path`, else those named by KUBECONFIG, else ~/.kube/config, else the service account
@@ -33,7 +33,7 @@ export function loadKubeConfig(path?: string, namedBy = 'KUBECONFIG'): KubeConfi
   }
   if (cluster.proxyUrl !== undefined && !isProxyUrl(cluster.proxyUrl)) {
     throw new UsageError(
-      `${where}: the proxy-url "${redactUrl(cluster.proxyUrl)}" of cluster "${cluster.name}" cannot be used; use ${PROXY_URL_FORM}`,
+      `${where}: the proxy-url "${redactUrl(cluster.proxyUrl)}" of cluster "${cluster.name}" cannot be used; use ${PROXY_URL_FORMAT}`,
     );
   }
   if (cluster.caFile !== undefined && !existsSync(cluster.caFile)) {

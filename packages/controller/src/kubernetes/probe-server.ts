@@ -1,6 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { ApiError, apiErrorFor } from './api-error.ts';
-import { connectionTo } from './connection.ts';
+import { KubeApiError, kubeApiErrorFor } from './api-error.ts';
+import { connectTo } from './connection.ts';
 
 /** What an API server says of itself to whoever asks once. */
 export interface ServerProbe {
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 10_000;
 
 /** Asks the API server for its version and its time. Rejects with `ApiError`, or the reason of the signal. */
 export async function probeServer(config: KubeConfig, signal: AbortSignal): Promise<ServerProbe> {
-  const connection = connectionTo(config);
+  const connection = connectTo(config);
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await connection.send({
@@ -27,14 +27,14 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
     });
     const { statusCode = 0, headers } = response;
     const text = Buffer.concat(await response.toArray()).toString('utf8');
-    if (statusCode !== 200) throw apiErrorFor('GET /version', response, text);
+    if (statusCode !== 200) throw kubeApiErrorFor('GET /version', response, text);
     const date = Date.parse(headers.date ?? '');
-    return { server: connection.server, version: versionIn(text), date: Number.isNaN(date) ? undefined : date };
+    return { server: connection.server, version: parseVersion(text), date: Number.isNaN(date) ? undefined : date };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (limit.aborted) throw new ApiError('AWAY', `the API server ${connection.server} did not answer in time`);
-    if (error instanceof ApiError) throw error;
-    throw new ApiError('REFUSED', `what answers at ${connection.server} is no API server of Kubernetes`, {
+    if (limit.aborted) throw new KubeApiError('AWAY', `the API server ${connection.server} did not answer in time`);
+    if (error instanceof KubeApiError) throw error;
+    throw new KubeApiError('REFUSED', `what answers at ${connection.server} is no API server of Kubernetes`, {
       cause: error,
     });
   } finally {
@@ -42,7 +42,7 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
   }
 }
 
-function versionIn(text: string): string {
+function parseVersion(text: string): string {
   const { gitVersion } = JSON.parse(text) as { gitVersion?: unknown };
   if (typeof gitVersion !== 'string') throw new Error('its answer names no version');
   return gitVersion;

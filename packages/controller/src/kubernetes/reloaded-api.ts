@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { errorMessage } from '@weir/runtime';
-import { ApiError } from './api-error.ts';
+import { KubeApiError } from './api-error.ts';
 import { type ApiRequest, type Json, KubeApi, type KubeApiOptions, type WatchRequest } from './kube-api.ts';
 import { loadKubeConfig } from './kube-config.ts';
 
 /** The API server of a kubeconfig that may be written, mended and replaced while we run. What is wrong with it is an `ApiError`. */
-export class ReloadedApi {
+export class ReloadingKubeApi {
   readonly #path: string;
   readonly #options: KubeApiOptions;
   #loaded: { readonly text: string; readonly api: KubeApi } | undefined;
@@ -37,7 +37,7 @@ export class ReloadedApi {
       this.#loaded = { text: text ?? '', api };
       return api;
     } catch (error) {
-      throw new ApiError('UNAUTHORIZED', errorMessage(error), { cause: error });
+      throw new KubeApiError('UNAUTHORIZED', errorMessage(error), { cause: error });
     }
   }
 }

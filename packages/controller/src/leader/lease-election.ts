@@ -1,18 +1,18 @@
 import { type Clock, createLoop, errorMessage, type Logger, type Loop, type Timer } from '@weir/runtime';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { KubeApiError } from '../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import {
   type LeaseSpec,
-  type Observation,
-  observe,
+  type ObservedLease,
+  observeLease,
   planElection,
   RENEW_DEADLINE_MS,
-  RETRY_MS,
-  released,
+  RETRY_PERIOD_MS,
+  releasedLease,
 } from './election.ts';
 import type { Leadership } from './leadership.ts';
 
-export interface LeaseElectionOptions {
+export interface LeaderElectorOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly namespace: string;
   readonly name: string;
@@ -22,8 +22,8 @@ export interface LeaseElectionOptions {
   readonly log: Logger;
 }
 
-export function standForElection(options: LeaseElectionOptions): LeaseElection {
-  const election = new LeaseElection(options);
+export function startLeaderElection(options: LeaderElectorOptions): LeaderElector {
+  const election = new LeaderElector(options);
   election.start();
   return election;
 }
@@ -33,32 +33,32 @@ interface Lease {
   readonly resourceVersion: string | undefined;
 }
 
-export class LeaseElection implements Leadership {
-  readonly #options: LeaseElectionOptions;
+export class LeaderElector implements Leadership {
+  readonly #options: LeaderElectorOptions;
   readonly #listeners = new Set<() => void>();
   readonly #loop: Loop;
   /** Never rejects. */
   #lastRound: Promise<void> = Promise.resolve();
-  #observation: Observation | undefined;
+  #observedLease: ObservedLease | undefined;
   #isLeader = false;
   /** On a clock that never jumps. */
-  #leadsUntil = Number.NEGATIVE_INFINITY;
+  #leaderUntil = Number.NEGATIVE_INFINITY;
   /** Ends the lead in time, whatever requests are under way: an API server that hangs answers too late to tell. */
   #deadline: Timer | undefined;
   #holder: string | undefined;
 
-  constructor(options: LeaseElectionOptions) {
+  constructor(options: LeaderElectorOptions) {
     this.#options = options;
     const { clock, log } = options;
     this.#loop = createLoop({
       gapMs: 10,
-      resyncMs: RETRY_MS,
-      retryMs: [RETRY_MS / 4, RETRY_MS],
+      resyncMs: RETRY_PERIOD_MS,
+      retryMs: [RETRY_PERIOD_MS / 4, RETRY_PERIOD_MS],
       clock,
-      run: () => this.#roundInTurn(),
+      run: () => this.#runRoundExclusively(),
       onError: (error, { failures }) => {
         if (failures > 1) return;
-        const isMissing = error instanceof ApiError && error.code === 'NOT_FOUND';
+        const isMissing = error instanceof KubeApiError && error.code === 'NOT_FOUND';
         const todo = isMissing ? 'create its namespace, or name another by WEIR_NAMESPACE' : undefined;
         log.warn({ reason: errorMessage(error), todo }, 'the Lease cannot be read or written; it is tried again');
       },
@@ -67,7 +67,7 @@ export class LeaseElection implements Leadership {
 
   /** By the clock: of a process that was stopped for a minute answers are handled before its timers are. */
   get isLeader(): boolean {
-    return this.#isLeader && this.#options.clock.monotonic() < this.#leadsUntil;
+    return this.#isLeader && this.#options.clock.monotonic() < this.#leaderUntil;
   }
 
   start(): void {
@@ -80,7 +80,7 @@ export class LeaseElection implements Leadership {
   }
 
   async recheck(): Promise<void> {
-    await this.#roundInTurn().catch(() => this.#set(false));
+    await this.#runRoundExclusively().catch(() => this.#setLeader(false));
   }
 
   async close(): Promise<void> {
@@ -95,7 +95,7 @@ export class LeaseElection implements Leadership {
   }
 
   /** Of two rounds at once the one that loses to the other would give up the lead that it won. */
-  #roundInTurn(): Promise<void> {
+  #runRoundExclusively(): Promise<void> {
     const round = this.#lastRound.then(() => this.#round());
     this.#lastRound = round.catch(() => undefined);
     return round;
@@ -105,38 +105,38 @@ export class LeaseElection implements Leadership {
     const { clock, identity, log } = this.#options;
     const startedAt = clock.monotonic();
     // Whoever listens hears that it was lost, also when it is won again before the timer has run.
-    if (!this.isLeader) this.#set(false);
+    if (!this.isLeader) this.#setLeader(false);
     const lease = await this.#read();
-    this.#observation = lease && observe(this.#observation, lease.spec, clock.monotonic());
-    const step = planElection(this.#observation, { identity, now: clock.now(), monotonic: clock.monotonic() });
+    this.#observedLease = lease && observeLease(this.#observedLease, lease.spec, clock.monotonic());
+    const step = planElection(this.#observedLease, { identity, now: clock.now(), monotonic: clock.monotonic() });
     if (step.kind === 'wait') {
       if (step.holder !== this.#holder) log.info({ leader: step.holder }, 'another controller leads');
       this.#holder = step.holder;
-      return this.#set(false);
+      return this.#setLeader(false);
     }
     try {
       await this.#write(step.kind === 'create' ? 'POST' : 'PUT', step.spec, lease?.resourceVersion);
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
+      if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
       // Somebody was faster: the next round sees who.
-      if (step.kind !== 'renew') this.#set(false);
+      if (step.kind !== 'renew') this.#setLeader(false);
       return;
     }
     this.#holder = identity;
-    this.#observation = { spec: step.spec, since: clock.monotonic() };
-    this.#leadFrom(startedAt);
+    this.#observedLease = { spec: step.spec, since: clock.monotonic() };
+    this.#extendLeadership(startedAt);
   }
 
-  #leadFrom(renewedAt: number): void {
+  #extendLeadership(renewedAt: number): void {
     const { clock } = this.#options;
     this.#deadline?.cancel();
-    this.#leadsUntil = renewedAt + RENEW_DEADLINE_MS;
-    const leftMs = this.#leadsUntil - clock.monotonic();
-    this.#deadline = clock.setTimeout(() => this.#set(false), leftMs);
-    this.#set(leftMs > 0);
+    this.#leaderUntil = renewedAt + RENEW_DEADLINE_MS;
+    const leftMs = this.#leaderUntil - clock.monotonic();
+    this.#deadline = clock.setTimeout(() => this.#setLeader(false), leftMs);
+    this.#setLeader(leftMs > 0);
   }
 
-  #set(isLeader: boolean): void {
+  #setLeader(isLeader: boolean): void {
     if (this.#isLeader === isLeader) return;
     this.#isLeader = isLeader;
     this.#options.log.info(isLeader ? 'elected' : 'no longer elected');
@@ -150,11 +150,11 @@ export class LeaseElection implements Leadership {
   async #read(): Promise<Lease | undefined> {
     const { api, name } = this.#options;
     try {
-      const lease = await api.request({ method: 'GET', path: `${this.#path}/${name}`, timeoutMs: RETRY_MS * 2 });
+      const lease = await api.request({ method: 'GET', path: `${this.#path}/${name}`, timeoutMs: RETRY_PERIOD_MS * 2 });
       const { resourceVersion } = lease.metadata as { resourceVersion?: string };
       return { spec: (lease.spec ?? {}) as LeaseSpec, resourceVersion };
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined;
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return undefined;
       throw error;
     }
   }
@@ -164,13 +164,13 @@ export class LeaseElection implements Leadership {
     const path = method === 'POST' ? this.#path : `${this.#path}/${name}`;
     const metadata = { name, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
     const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
-    return api.request({ method, path, body, timeoutMs: RETRY_MS * 2 });
+    return api.request({ method, path, body, timeoutMs: RETRY_PERIOD_MS * 2 });
   }
 
   async #release(): Promise<void> {
     const { identity, clock } = this.#options;
     const lease = await this.#read();
     if (lease?.spec.holderIdentity !== identity) return;
-    await this.#write('PUT', released(lease.spec, clock.now()), lease.resourceVersion);
+    await this.#write('PUT', releasedLease(lease.spec, clock.now()), lease.resourceVersion);
   }
 }

@@ -1,8 +1,8 @@
-import { type PolicyView, type Problem, subjectFor, truncate } from '@weir/model';
+import { type PolicyView, type Problem, subjectFor, truncateMessage } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
 
 /** What a TenantPolicy in the cluster says now, as far as it concerns whoever writes its status. */
-export interface PolicyFacts {
+export interface ObservedPolicy {
   readonly uid: string;
   readonly name: string;
   readonly resourceVersion: string;
@@ -11,7 +11,7 @@ export interface PolicyFacts {
   readonly status: Json;
 }
 
-export function policyFactsFor(raw: Json): PolicyFacts {
+export function observedPolicyFor(raw: Json): ObservedPolicy {
   const { metadata, status } = raw as unknown as RawPolicy;
   return {
     uid: metadata.uid,
@@ -35,7 +35,7 @@ interface RawPolicy {
   readonly status?: Json;
 }
 
-const MOST_PROBLEMS = 20;
+const MAX_STATUS_PROBLEMS = 20;
 
 /** What is wrong with policies, by name. */
 export function policyProblemsFor(
@@ -45,24 +45,24 @@ export function policyProblemsFor(
   const bySubject = Map.groupBy(problems, ({ subject }) => subject);
   const found = policies.map(({ name }) => {
     const own = bySubject.get(subjectFor('TenantPolicy', { name })) ?? [];
-    return [name, own.slice(0, MOST_PROBLEMS).map(({ message }) => truncate(message))] as const;
+    return [name, own.slice(0, MAX_STATUS_PROBLEMS).map(({ message }) => truncateMessage(message))] as const;
   });
   return new Map(found.filter(([, own]) => own.length > 0));
 }
 
 /** The whole status: what is not in it goes away. Without a view the policy could never be read, and covers nothing. */
 export function policyStatusFor(
-  { generation }: PolicyFacts,
+  { generation }: ObservedPolicy,
   view: PolicyView | undefined,
   problems: readonly string[] = [],
 ): Json {
   const counts = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
-  const status = { observedGeneration: generation, problems, ...counts, ...(view !== undefined && saidOf(view)) };
+  const status = { observedGeneration: generation, problems, ...counts, ...(view !== undefined && countsOf(view)) };
   return Object.fromEntries(
     Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
   );
 }
 
-function saidOf({ uid: _uid, name: _name, ...said }: PolicyView): Omit<PolicyView, 'uid' | 'name'> {
+function countsOf({ uid: _uid, name: _name, ...said }: PolicyView): Omit<PolicyView, 'uid' | 'name'> {
   return said;
 }

@@ -6,12 +6,12 @@ export interface DeploymentName {
   readonly name: string;
 }
 
-export interface Stopping {
+export interface StopOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How long its pods are waited for; default 60 s. */
-  readonly podsMs?: number;
+  readonly podTimeoutMs?: number;
 }
 
 interface Scale {
@@ -22,9 +22,9 @@ interface Pod {
   readonly metadata: { readonly name: string };
 }
 
-const LOOK_EACH_MS = 500;
+const POD_POLL_MS = 500;
 /** Longer than a pod is given to end. One of a node that is lost stays for as long as its node does. */
-const PODS_MS = 60_000;
+const DEFAULT_POD_TIMEOUT_MS = 60_000;
 
 /**
  * Resolves when no pod of the Deployment is left: none is running that could write again what is taken back. Returns the names of those
@@ -32,9 +32,9 @@ const PODS_MS = 60_000;
  */
 export async function stopDeployment(
   { namespace, name }: DeploymentName,
-  { api, clock, signal, podsMs = PODS_MS }: Stopping,
+  { api, clock, signal, podTimeoutMs = DEFAULT_POD_TIMEOUT_MS }: StopOptions,
 ): Promise<readonly string[]> {
-  const until = clock.monotonic() + podsMs;
+  const until = clock.monotonic() + podTimeoutMs;
   const scale = (await api.request({
     method: 'PATCH',
     path: `/apis/apps/v1/namespaces/${namespace}/deployments/${name}/scale`,
@@ -54,6 +54,6 @@ export async function stopDeployment(
     })) as { items?: readonly Pod[] };
     const left = (items ?? []).map(({ metadata }) => metadata.name);
     if (left.length === 0 || clock.monotonic() > until) return left;
-    await wait(clock, LOOK_EACH_MS, signal);
+    await wait(clock, POD_POLL_MS, signal);
   }
 }

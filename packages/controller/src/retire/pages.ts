@@ -1,17 +1,17 @@
-import { ApiError } from '../kubernetes/api-error.ts';
+import { KubeApiError } from '../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 
 const PAGE_SIZE = 500;
 
-export interface Listing {
+export interface ListRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
 }
 
 /** The objects of a list, a page at a time; none of a kind that is not installed. */
-export async function* pagesOf(
-  { path, query = {} }: Listing,
-  { api, signal, pageSize = PAGE_SIZE }: Paging,
+export async function* listPages(
+  { path, query = {} }: ListRequest,
+  { api, signal, pageSize = PAGE_SIZE }: ListPagesOptions,
 ): AsyncGenerator<readonly Json[]> {
   let from: string | undefined;
   do {
@@ -23,17 +23,17 @@ export async function* pagesOf(
     from = page?.metadata?.continue || undefined;
   } while (from !== undefined);
 
-  async function pageAt(listing: Listing): Promise<Page | undefined> {
+  async function pageAt(listing: ListRequest): Promise<Page | undefined> {
     try {
       return (await api.request({ method: 'GET', ...listing, signal })) as Page;
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined;
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return undefined;
       throw error;
     }
   }
 }
 
-export interface Paging {
+export interface ListPagesOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly signal: AbortSignal;
   readonly pageSize?: number;

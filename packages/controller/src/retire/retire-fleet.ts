@@ -1,15 +1,15 @@
 // What is taken back before a fleet is deleted for good, in the order in which nobody is lied to.
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { KubeApiError } from '../kubernetes/api-error.ts';
 import type { KubeApi } from '../kubernetes/kube-api.ts';
-import { forEachOf } from '../status/for-each-of.ts';
+import { forEachConcurrently } from '../status/for-each-of.ts';
 import { type DeploymentName, stopDeployment } from './deployment.ts';
-import { emptyTable } from './empty-table.ts';
-import { pagesOf } from './pages.ts';
-import { takeBackFinalizers, takeBackStatus } from './take-back-status.ts';
+import { publishEmptyTable } from './empty-table.ts';
+import { listPages } from './pages.ts';
+import { removeFinalizers, removeStatus } from './take-back-status.ts';
 
-export interface Retirement {
+export interface UninstallOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly fleet: string;
   readonly loadBalancerClass: string;
@@ -20,9 +20,9 @@ export interface Retirement {
   /** Undefined: it is not there, and the proxies keep what they have until they are deleted. */
   readonly store: Store | undefined;
   /** How long pods of controllers are waited for. */
-  readonly podsMs?: number;
+  readonly podTimeoutMs?: number;
   /** How long proxies are waited for. */
-  readonly proxiesMs?: number;
+  readonly proxyTimeoutMs?: number;
   /** Of lists; fewer in tests. */
   readonly pageSize?: number;
   readonly clock: Clock;
@@ -30,42 +30,48 @@ export interface Retirement {
   readonly signal: AbortSignal;
 }
 
-const PROXIES_MS = 15_000;
-const DELETIONS = 8;
+const DEFAULT_PROXY_TIMEOUT_MS = 15_000;
+const MAX_CONCURRENT_DELETIONS = 8;
 
 /**
  * Stops the controllers, takes addresses and conditions back, lets the proxies close what they have open, takes finalizers off, deletes
  * TenantUsages and the Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could
  * not be done that tenants would see.
  */
-export async function retireFleet(retirement: Retirement): Promise<void> {
+export async function uninstallFleet(retirement: UninstallOptions): Promise<void> {
   const { api, deployment, log, signal, namespace, fleet } = retirement;
   if (deployment !== undefined) {
-    const pods = await stopDeployment(deployment, retirement).catch(unlessMissing);
+    const pods = await stopDeployment(deployment, retirement).catch(ignoreNotFound);
     if (pods === undefined) log.warn({ ...deployment }, 'there is no such Deployment: no controllers were stopped');
     else if (pods.length === 0) log.info({ ...deployment }, 'controllers stopped');
     else log.warn({ pods }, 'pods of controllers do not end, as on a node that is lost; going on without them');
   }
-  await takeBackStatus(retirement);
-  await closeProxies(retirement);
-  await takeBackFinalizers(retirement);
+  await removeStatus(retirement);
+  await closeListeners(retirement);
+  await removeFinalizers(retirement);
   const usages = { path: '/apis/weir.dev/v1alpha1/tenantusages', query: { fieldSelector: `metadata.name=${fleet}` } };
-  for await (const page of pagesOf(usages, retirement)) {
-    await forEachOf(page, { at: DELETIONS, signal }, async (item) => {
+  for await (const page of listPages(usages, retirement)) {
+    await forEachConcurrently(page, { concurrency: MAX_CONCURRENT_DELETIONS, signal }, async (item) => {
       const { namespace: of } = item.metadata as { namespace: string };
-      await remove(api, `/apis/weir.dev/v1alpha1/namespaces/${of}/tenantusages/${fleet}`);
+      await deleteIfPresent(api, `/apis/weir.dev/v1alpha1/namespaces/${of}/tenantusages/${fleet}`);
     });
   }
-  await remove(api, `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`);
+  await deleteIfPresent(api, `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`);
   log.info({ fleet }, 'what this fleet said is taken back');
 }
 
 /** Not seen by tenants, whose addresses are gone by now, and the proxies are deleted next: that Redis is away keeps nothing up. */
-async function closeProxies({ store, clock, log, signal, proxiesMs = PROXIES_MS }: Retirement): Promise<void> {
+async function closeListeners({
+  store,
+  clock,
+  log,
+  signal,
+  proxyTimeoutMs = DEFAULT_PROXY_TIMEOUT_MS,
+}: UninstallOptions): Promise<void> {
   if (store === undefined) return;
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(proxiesMs)]);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(proxyTimeoutMs)]);
   try {
-    await emptyTable(store, { clock, log, signal: limit });
+    await publishEmptyTable(store, { clock, log, signal: limit });
   } catch (error) {
     signal.throwIfAborted();
     const reason = limit.aborted ? 'they have not answered in time' : errorMessage(error);
@@ -73,10 +79,10 @@ async function closeProxies({ store, clock, log, signal, proxiesMs = PROXIES_MS 
   }
 }
 
-async function remove(api: Retirement['api'], path: string): Promise<void> {
-  await api.request({ method: 'DELETE', path }).catch(unlessMissing);
+async function deleteIfPresent(api: UninstallOptions['api'], path: string): Promise<void> {
+  await api.request({ method: 'DELETE', path }).catch(ignoreNotFound);
 }
 
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
+function ignoreNotFound(error: unknown): undefined {
+  if (!(error instanceof KubeApiError && error.code === 'NOT_FOUND')) throw error;
 }

@@ -1,12 +1,12 @@
 import { parseTimestamp } from './formats.ts';
 
-const LAST_CHANGE_TRIGGER = 'endpoints.kubernetes.io/last-change-trigger-time';
+const CHANGE_TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
-const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 /** Of Kubernetes itself: in a slice that somebody made by hand the time is whatever they wrote. */
-const CONTROLLER = 'endpointslice-controller.k8s.io';
+const ENDPOINT_SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
-interface Raw {
+interface RawObject {
   readonly metadata?: {
     readonly annotations?: Readonly<Record<string, unknown>> | null;
     readonly labels?: Readonly<Record<string, unknown>> | null;
@@ -18,15 +18,15 @@ interface Raw {
  * When the pod or Service changed for which an EndpointSlice was written, milliseconds since the epoch; undefined: it does not say.
  * Kubernetes tells it to the second, and takes it away when a later write has another cause.
  */
-export function changeTriggerOf(raw: unknown): number | undefined {
-  const { metadata } = raw as Raw;
-  if (metadata?.labels?.[MANAGED_BY] !== CONTROLLER) return undefined;
-  return timeOf(metadata.annotations?.[LAST_CHANGE_TRIGGER]);
+export function changeTriggerTimeOf(raw: unknown): number | undefined {
+  const { metadata } = raw as RawObject;
+  if (metadata?.labels?.[MANAGED_BY_LABEL] !== ENDPOINT_SLICE_CONTROLLER) return undefined;
+  return timeOf(metadata.annotations?.[CHANGE_TRIGGER_ANNOTATION]);
 }
 
 /** When the API server made the object, which nobody else can write; milliseconds since the epoch. */
-export function creationOf(raw: unknown): number | undefined {
-  return timeOf((raw as Raw).metadata?.creationTimestamp);
+export function creationTimeOf(raw: unknown): number | undefined {
+  return timeOf((raw as RawObject).metadata?.creationTimestamp);
 }
 
 function timeOf(text: unknown): number | undefined {

@@ -45,7 +45,7 @@ export class Fields {
   }
 
   requiredText(name: string, format: TextFormat): string {
-    if (!this.has(name)) this.missing(name, format.allowed);
+    if (!this.has(name)) this.noteMissing(name, format.allowed);
     return this.text(name, format) ?? '';
   }
 
@@ -58,7 +58,7 @@ export class Fields {
   }
 
   requiredInteger(name: string, range: IntegerRange): number {
-    if (!this.has(name)) this.missing(name, rangeText(range));
+    if (!this.has(name)) this.noteMissing(name, rangeText(range));
     return this.integer(name, range) ?? range.from;
   }
 
@@ -129,15 +129,15 @@ export class Fields {
     return this.#list(name);
   }
 
-  missing(name: string, allowed: string): void {
+  noteMissing(name: string, allowed: string): void {
     this.#mistakes.push(`${this.#pathOf(name)} is missing; use ${allowed}`);
   }
 
-  wrong(name: string, allowed: string): void {
+  noteInvalid(name: string, allowed: string): void {
     this.#note(this.#pathOf(name), this.#json[name], allowed);
   }
 
-  wrongItem(name: string, index: number, allowed: string): void {
+  noteInvalidItem(name: string, index: number, allowed: string): void {
     this.#note(`${this.#pathOf(name)}[${index}]`, this.#list(name)[index], allowed);
   }
 
@@ -170,7 +170,7 @@ function rangeText({ from, to }: IntegerRange): string {
   return to === Number.MAX_SAFE_INTEGER ? `a whole number, ${from} or more` : `a whole number from ${from} to ${to}`;
 }
 
-const LONGEST_SHOWN = 80;
+const MAX_SHOWN_CHARACTERS = 80;
 
 function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
@@ -178,10 +178,10 @@ function shown(value: unknown): string {
   if (isAbsent(value)) return 'empty';
   // JSON has no .nan and .inf, and would call them null.
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
-  return shortened(text, LONGEST_SHOWN);
+  return truncateAt(text, MAX_SHOWN_CHARACTERS);
 }
 
 /** Not within a character: half of one would come back from an API server as another, and what it stands in look changed. */
-export function shortened(text: string, most: number): string {
+export function truncateAt(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

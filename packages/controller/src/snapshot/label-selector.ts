@@ -15,11 +15,11 @@ export function readLabelSelector(fields: Fields): LabelSelector {
 
 function readRequirement(item: Fields): LabelRequirement {
   item.refuseUnknown(['key', 'operator', 'values']);
-  if (!item.has('operator')) item.missing('operator', OPERATORS.join(', '));
+  if (!item.has('operator')) item.noteMissing('operator', OPERATORS.join(', '));
   const operator = item.oneOf('operator', OPERATORS, 'Exists');
   const values = item.texts('values');
   const takesValues = operator === 'In' || operator === 'NotIn';
-  if (takesValues && values.length === 0) item.missing('values', `at least one value for ${operator}`);
-  if (!takesValues && values.length > 0) item.wrong('values', `no values with ${operator}`);
+  if (takesValues && values.length === 0) item.noteMissing('values', `at least one value for ${operator}`);
+  if (!takesValues && values.length > 0) item.noteInvalid('values', `no values with ${operator}`);
   return Object.freeze({ key: item.requiredText('key', LABEL_KEY), operator, values: Object.freeze(values) });
 }

@@ -4,7 +4,7 @@ import { DNS_LABEL, parseTimestamp, TIMESTAMP } from './formats.ts';
 
 export const WEIR_PREFIX = 'weir.dev/';
 /** Of others: what Kubernetes itself has for Services, beside their fields. */
-const FOREIGN: ReadonlySet<string> = new Set([
+const KUBERNETES_ANNOTATIONS: ReadonlySet<string> = new Set([
   'service.beta.kubernetes.io/load-balancer-source-ranges',
   'service.kubernetes.io/topology-mode',
   'service.kubernetes.io/topology-aware-hints',
@@ -26,7 +26,7 @@ export function readMeta(fields: Fields, options: { readonly name: TextFormat; r
     uid: metadata.has('name') ? metadata.requiredText('uid', UID) : (metadata.text('uid', UID) ?? ''),
     name: metadata.requiredText('name', options.name),
     labels: Object.freeze(options.labels ? labels : {}),
-    annotations: Object.freeze(annotationsRead(metadata.textMap('annotations'))),
+    annotations: Object.freeze(keptAnnotations(metadata.textMap('annotations'))),
     createdAt: createdAt === null ? null : (parseTimestamp(createdAt) ?? null),
   };
 }
@@ -36,7 +36,7 @@ export function readNamespacedMeta(fields: Fields, options: { readonly name: Tex
   return { ...readMeta(fields, { ...options, labels: false }), namespace };
 }
 
-function annotationsRead(all: Readonly<Record<string, string>>): Record<string, string> {
-  const isRead = (key: string): boolean => key.startsWith(WEIR_PREFIX) || FOREIGN.has(key);
+function keptAnnotations(all: Readonly<Record<string, string>>): Record<string, string> {
+  const isRead = (key: string): boolean => key.startsWith(WEIR_PREFIX) || KUBERNETES_ANNOTATIONS.has(key);
   return Object.fromEntries(Object.entries(all).filter(([key]) => isRead(key)));
 }

@@ -2,10 +2,10 @@ import type { NodeObject } from '@weir/model';
 import type { Fields } from './fields.ts';
 import { DNS_SUBDOMAIN, IP_ADDRESS } from './formats.ts';
 import { readMeta } from './meta.ts';
-import { type Projection, project } from './projection.ts';
+import { type ParseResult, parseObject } from './projection.ts';
 
-export function projectNode(raw: unknown): Projection<NodeObject> {
-  return project('Node', raw, (fields) => {
+export function parseNode(raw: unknown): ParseResult<NodeObject> {
+  return parseObject('Node', raw, (fields) => {
     const addresses = fields.object('status').objects('addresses');
     return {
       ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: true }),

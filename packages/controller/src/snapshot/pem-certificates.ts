@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { Unusable } from '@weir/model';
+import type { UnusableSecret } from '@weir/model';
 
 export interface PemCertificates {
   readonly kind: 'certificates';
@@ -7,40 +7,40 @@ export interface PemCertificates {
 }
 
 /** Whoever may write a Secret can make us read as many, and every proxy of the fleet keep them. */
-const MOST_CERTIFICATES = 20;
-const BEGIN = '-----BEGIN CERTIFICATE-----';
-const END = '-----END CERTIFICATE-----';
+const MAX_CERTIFICATES = 20;
+const PEM_BEGIN = '-----BEGIN CERTIFICATE-----';
+const PEM_END = '-----END CERTIFICATE-----';
 
 /** What stands between them (comments of bundles, a private key) is left out. `from` is the name of the key in the Secret. */
-export function readCertificates(text: string, from: string): PemCertificates | Unusable {
-  const blocks = blocksOf(text);
-  if (blocks.length > MOST_CERTIFICATES)
-    return unusable(`has more than ${MOST_CERTIFICATES} certificates in its ${from}; leave out what is not needed`);
+export function readCertificates(text: string, from: string): PemCertificates | UnusableSecret {
+  const blocks = pemBlocksIn(text);
+  if (blocks.length > MAX_CERTIFICATES)
+    return unusable(`has more than ${MAX_CERTIFICATES} certificates in its ${from}; leave out what is not needed`);
   const list: X509Certificate[] = [];
   for (const [index, block] of blocks.entries()) {
-    const certificate = block.endsWith(END) ? readCertificate(block) : undefined;
+    const certificate = block.endsWith(PEM_END) ? readCertificate(block) : undefined;
     if (certificate === undefined)
       return unusable(`has a ${from} whose certificate ${index + 1} is damaged or cut off`);
     list.push(certificate);
   }
   const [first, ...others] = list;
   return first === undefined
-    ? unusable(`has a ${from} without a certificate in PEM, which begins with ${BEGIN}`)
+    ? unusable(`has a ${from} without a certificate in PEM, which begins with ${PEM_BEGIN}`)
     : { kind: 'certificates', list: [first, ...others] };
 }
 
-export function unusable(why: string): Unusable {
+export function unusable(why: string): UnusableSecret {
   return Object.freeze({ kind: 'unusable', why });
 }
 
 /** At most one more than is allowed. One without end goes up to the end of the text. */
-function blocksOf(text: string): string[] {
+function pemBlocksIn(text: string): string[] {
   const blocks: string[] = [];
-  for (let from = text.indexOf(BEGIN); from >= 0 && blocks.length <= MOST_CERTIFICATES; ) {
-    const end = text.indexOf(END, from);
-    const to = end < 0 ? text.length : end + END.length;
+  for (let from = text.indexOf(PEM_BEGIN); from >= 0 && blocks.length <= MAX_CERTIFICATES; ) {
+    const end = text.indexOf(PEM_END, from);
+    const to = end < 0 ? text.length : end + PEM_END.length;
     blocks.push(text.slice(from, to));
-    from = text.indexOf(BEGIN, to);
+    from = text.indexOf(PEM_BEGIN, to);
   }
   return blocks;
 }

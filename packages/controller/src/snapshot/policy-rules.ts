@@ -12,47 +12,47 @@ const METRICS = [
   'trafficPerMonth',
 ] as const;
 const ACTIONS = ['Notify', 'Throttle', 'Suspend'] as const;
-const KNOWN = ['name', 'metric', 'above', 'for', 'action', 'throttleTo', 'duration'];
-const MOST_RULES = 32;
-const SHARE = /^[1-9][0-9]{0,2}%$/;
+const RULE_FIELDS = ['name', 'metric', 'above', 'for', 'action', 'throttleTo', 'duration'];
+const MAX_RULES = 32;
+const PERCENTAGE = /^[1-9][0-9]{0,2}%$/;
 const DURATION: TextFormat = {
   allowed: 'a duration such as 30s, 5m or 1h',
   matches: (text) => (parseDuration(text) ?? 0) > 0,
 };
 
 /** Notes what is wrong in `spec.rules`. */
-export function checkRules(spec: Fields): void {
+export function validateRules(spec: Fields): void {
   const rules = spec.objects('rules');
   const limits = spec.object('limits');
-  if (rules.length > MOST_RULES) spec.wrong('rules', `at most ${MOST_RULES} rules`);
+  if (rules.length > MAX_RULES) spec.noteInvalid('rules', `at most ${MAX_RULES} rules`);
   const names = new Set<string>();
-  for (const rule of rules.slice(0, MOST_RULES)) {
+  for (const rule of rules.slice(0, MAX_RULES)) {
     const name = rule.requiredText('name', DNS_LABEL);
-    if (name !== '' && names.has(name)) rule.wrong('name', 'a name that no other rule of this policy has');
+    if (name !== '' && names.has(name)) rule.noteInvalid('name', 'a name that no other rule of this policy has');
     names.add(name);
-    checkRule(rule, limits);
+    validateRule(rule, limits);
   }
 }
 
-function checkRule(rule: Fields, limits: Fields): void {
-  rule.refuseUnknown(KNOWN);
-  for (const name of ['metric', 'action', 'above']) if (!rule.has(name)) rule.missing(name, EXAMPLES[name] ?? '');
+function validateRule(rule: Fields, limits: Fields): void {
+  rule.refuseUnknown(RULE_FIELDS);
+  for (const name of ['metric', 'action', 'above']) if (!rule.has(name)) rule.noteMissing(name, EXAMPLES[name] ?? '');
   const metric = rule.oneOf('metric', METRICS, 'inBitsPerSecond');
   const action = rule.oneOf('action', ACTIONS, 'Notify');
   const above = textOf(rule, 'above');
-  if (SHARE.test(above)) {
+  if (PERCENTAGE.test(above)) {
     if (!limits.has(metric))
-      rule.wrong('above', `a quantity, for there is no limits.${metric} of which it could be a share`);
-  } else if (rule.has('above') && !isQuantity(above)) rule.wrong('above', EXAMPLES.above ?? '');
+      rule.noteInvalid('above', `a quantity, for there is no limits.${metric} of which it could be a share`);
+  } else if (rule.has('above') && !isQuantity(above)) rule.noteInvalid('above', EXAMPLES.above ?? '');
   rule.text('for', DURATION);
   if (rule.has('for') && metric === 'trafficPerMonth')
-    rule.wrong('for', 'no such field with trafficPerMonth, which is a sum');
+    rule.noteInvalid('for', 'no such field with trafficPerMonth, which is a sum');
   rule.text('duration', DURATION);
-  if (rule.has('duration') && action === 'Notify') rule.wrong('duration', 'no such field with action Notify');
+  if (rule.has('duration') && action === 'Notify') rule.noteInvalid('duration', 'no such field with action Notify');
   if (action !== 'Throttle') {
-    if (rule.has('throttleTo')) rule.wrong('throttleTo', `no such field with action ${action}`);
-  } else if (!rule.has('throttleTo')) rule.missing('throttleTo', 'a quantity such as 10M');
-  else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.wrong('throttleTo', 'a quantity such as 10M');
+    if (rule.has('throttleTo')) rule.noteInvalid('throttleTo', `no such field with action ${action}`);
+  } else if (!rule.has('throttleTo')) rule.noteMissing('throttleTo', 'a quantity such as 10M');
+  else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.noteInvalid('throttleTo', 'a quantity such as 10M');
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = {

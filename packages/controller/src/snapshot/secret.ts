@@ -1,26 +1,26 @@
-import type { Authorities, SecretObject, Unusable } from '@weir/model';
+import type { ClientAuthorities, SecretObject, UnusableSecret } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
 import { readCertificatePair } from './certificate-pair.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './formats.ts';
 import { readCertificates, unusable } from './pem-certificates.ts';
-import { type Projection, project } from './projection.ts';
-import { type SecretValue, secretValue } from './secret-values.ts';
+import { type ParseResult, parseObject } from './projection.ts';
+import { readSecretValue, type SecretValue } from './secret-values.ts';
 
 /** Of everything in a Secret only three values are looked at; the private key is sealed at once, and the rest is forgotten. */
-export function projectSecret(raw: unknown, sealer: Sealer): Projection<SecretObject> {
-  return project('Secret', raw, (fields) => {
+export function parseSecret(raw: unknown, sealer: Sealer): ParseResult<SecretObject> {
+  return parseObject('Secret', raw, (fields) => {
     const metadata = fields.object('metadata');
-    const pair = { chain: secretValue(raw, 'tls.crt'), key: secretValue(raw, 'tls.key') };
+    const pair = { chain: readSecretValue(raw, 'tls.crt'), key: readSecretValue(raw, 'tls.key') };
     return {
       namespace: metadata.requiredText('namespace', DNS_LABEL),
       name: metadata.requiredText('name', DNS_SUBDOMAIN),
       certificate: readCertificatePair(pair, sealer),
-      authorities: readAuthorities(secretValue(raw, 'ca.crt')),
+      authorities: readAuthorities(readSecretValue(raw, 'ca.crt')),
     };
   });
 }
 
-function readAuthorities(value: SecretValue): Authorities | Unusable | null {
+function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret | null {
   if (value.kind === 'none') return null;
   if (value.kind === 'unusable') return value;
   const certificates = readCertificates(value.text, 'ca.crt');

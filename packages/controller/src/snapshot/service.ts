@@ -2,15 +2,15 @@ import type { ServiceObject, ServicePort } from '@weir/model';
 import type { Fields, TextFormat } from './fields.ts';
 import { DNS_LABEL, IP_ADDRESS, PORT } from './formats.ts';
 import { readNamespacedMeta } from './meta.ts';
-import { type Projection, project } from './projection.ts';
+import { type ParseResult, parseObject } from './projection.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
 /** The defaults of the API server. */
-const AFFINITY_SECONDS = 10_800;
-const LONGEST_AFFINITY_SECONDS = 86_400;
+const DEFAULT_AFFINITY_SECONDS = 10_800;
+const MAX_AFFINITY_SECONDS = 86_400;
 
-export function projectService(raw: unknown): Projection<ServiceObject> {
-  return project('Service', raw, (fields) => {
+export function parseService(raw: unknown): ParseResult<ServiceObject> {
+  return parseObject('Service', raw, (fields) => {
     const spec = fields.object('spec');
     const type = spec.oneOf('type', TYPES, 'ClusterIP');
     const selector = spec.textMap('selector');
@@ -28,7 +28,7 @@ export function projectService(raw: unknown): Projection<ServiceObject> {
       trafficDistribution: spec.text('trafficDistribution'),
       publishNotReadyAddresses: spec.boolean('publishNotReadyAddresses', false),
       ipFamilies: Object.freeze(spec.texts('ipFamilies', IP_FAMILY)),
-      publishedIPs: Object.freeze(readPublished(fields)),
+      publishedIPs: Object.freeze(readPublishedIPs(fields)),
       deleting: fields.object('metadata').has('deletionTimestamp'),
     };
   });
@@ -43,16 +43,16 @@ function readClusterIPs(spec: Fields): string[] {
 
 function readPorts(spec: Fields, { required }: { readonly required: boolean }): readonly ServicePort[] {
   const items = spec.objects('ports');
-  if (required && items.length === 0) spec.missing('ports', 'a list of at least one port');
+  if (required && items.length === 0) spec.noteMissing('ports', 'a list of at least one port');
   const names = new Set<string>();
   const numbers = new Set<string>();
   const ports = items.map((item) => {
     const port = readPort(item);
-    if (!item.has('name') && items.length > 1) item.missing('name', 'a name for each port when there are several');
-    if (port.name !== null && names.has(port.name)) item.wrong('name', 'another name: two ports have this one');
+    if (!item.has('name') && items.length > 1) item.noteMissing('name', 'a name for each port when there are several');
+    if (port.name !== null && names.has(port.name)) item.noteInvalid('name', 'another name: two ports have this one');
     // A wrong number is read as the lowest one allowed: it is no double of anything.
     const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;
-    if (numbers.has(number)) item.wrong('port', `another number: two ports are ${number}`);
+    if (numbers.has(number)) item.noteInvalid('port', `another number: two ports are ${number}`);
     if (port.name !== null) names.add(port.name);
     numbers.add(number);
     return Object.freeze(port);
@@ -80,18 +80,18 @@ function checkTargetPort(item: Fields): void {
   const value = item.raw('targetPort');
   if (value === null || (typeof value === 'string' && /^(?=.*[a-z])[a-z0-9-]{1,15}$/.test(value))) return;
   if (typeof value === 'string')
-    item.wrong('targetPort', 'a port number, or the name of a port (at most 15 characters)');
+    item.noteInvalid('targetPort', 'a port number, or the name of a port (at most 15 characters)');
   else item.integer('targetPort', PORT);
 }
 
 function readAffinity(spec: Fields): number | null {
   const affinity = spec.oneOf('sessionAffinity', ['None', 'ClientIP'], 'None');
   const config = spec.object('sessionAffinityConfig').object('clientIP');
-  const seconds = config.integer('timeoutSeconds', { from: 1, to: LONGEST_AFFINITY_SECONDS });
-  return affinity === 'ClientIP' ? (seconds ?? AFFINITY_SECONDS) : null;
+  const seconds = config.integer('timeoutSeconds', { from: 1, to: MAX_AFFINITY_SECONDS });
+  return affinity === 'ClientIP' ? (seconds ?? DEFAULT_AFFINITY_SECONDS) : null;
 }
 
-function readPublished(fields: Fields): string[] {
+function readPublishedIPs(fields: Fields): string[] {
   const ingress = fields.object('status').object('loadBalancer').objects('ingress');
   return ingress.flatMap((each) => each.text('ip', IP_ADDRESS) ?? []).sort();
 }

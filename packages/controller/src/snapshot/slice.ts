@@ -2,7 +2,7 @@ import type { Problem, SliceEndpoint, SliceObject, SlicePort } from '@weir/model
 import type { Fields, TextFormat } from './fields.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN, IPV4_ADDRESS, IPV6_ADDRESS, PORT } from './formats.ts';
 import { readNamespacedMeta } from './meta.ts';
-import { type Projection, project, subjectOf } from './projection.ts';
+import { type ParseResult, parseObject, subjectOfRaw } from './projection.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 
@@ -14,9 +14,9 @@ const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
 };
 
 /** A slice that names no Service is nobody's: no object, and a warning. */
-export function projectSlice(raw: unknown): Projection<SliceObject> {
-  const projection = project('EndpointSlice', raw, (fields) => {
-    if (!fields.has('addressType')) fields.missing('addressType', ADDRESS_TYPES.join(', '));
+export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
+  const projection = parseObject('EndpointSlice', raw, (fields) => {
+    if (!fields.has('addressType')) fields.noteMissing('addressType', ADDRESS_TYPES.join(', '));
     const addressType = fields.oneOf('addressType', ADDRESS_TYPES, 'IPv4');
     return {
       ...readNamespacedMeta(fields, { name: DNS_SUBDOMAIN }),
@@ -29,13 +29,13 @@ export function projectSlice(raw: unknown): Projection<SliceObject> {
     };
   });
   if (projection.object?.serviceName !== '') return projection;
-  return { object: undefined, problems: [withoutService(raw)] };
+  return { object: undefined, problems: [missingServiceProblem(raw)] };
 }
 
-function withoutService(raw: unknown): Problem {
+function missingServiceProblem(raw: unknown): Problem {
   return Object.freeze({
     code: 'InvalidObject',
-    subject: subjectOf('EndpointSlice', raw),
+    subject: subjectOfRaw('EndpointSlice', raw),
     severity: 'warning',
     heals: false,
     message: `metadata.labels["${SERVICE_NAME_LABEL}"] is missing, so this slice belongs to no Service; name the Service there`,
@@ -46,7 +46,7 @@ function readPorts(fields: Fields): readonly SlicePort[] {
   const names = new Set<string>();
   const ports = fields.objects('ports').map((item) => {
     const name = item.text('name', PORT_NAME) || null;
-    if (names.has(name ?? '')) item.wrong('name', 'another name: two ports have this one');
+    if (names.has(name ?? '')) item.noteInvalid('name', 'another name: two ports have this one');
     names.add(name ?? '');
     const port = item.integer('port', PORT);
     return Object.freeze({ name, port, protocol: item.oneOf('protocol', ['TCP', 'UDP', 'SCTP'], 'TCP') });
@@ -59,7 +59,7 @@ const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => t
 
 function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
   const addresses = item.texts('addresses', format);
-  if (!item.has('addresses')) item.missing('addresses', 'a list of addresses');
+  if (!item.has('addresses')) item.noteMissing('addresses', 'a list of addresses');
   const conditions = item.object('conditions');
   const hints = item.object('hints').objects('forZones');
   const hintedZones = [...new Set(hints.flatMap((hint) => hint.text('name') || []))];

@@ -3,8 +3,6 @@
 import {
   DEFAULT_POOL,
   type EndpointsEntry,
-  OPEN_GRANTS,
-  OPEN_POLICY,
   type PodObject,
   type PortRange,
   parseCidr,
@@ -13,6 +11,8 @@ import {
   type TenantGrants,
   type TenantPolicyObject,
   type TenantPolicySpec,
+  UNRESTRICTED_GRANTS,
+  UNRESTRICTED_POLICY,
 } from '@weir/model';
 
 export interface TenantsInTable {
@@ -26,7 +26,7 @@ export interface TenantsInTable {
  * One for each tenant that had a policy, of its name, and for each namespace in dispute one that keeps it there. The default policy is
  * configuration. `pods`: whose addresses need no policy.
  */
-export function standInPolicies(table: TenantsInTable): TenantPolicyObject[] {
+export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
   const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
     if (name === null || namespaces.length === 0) return [];
@@ -39,15 +39,15 @@ export function standInPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const disputed = table.services.filter(({ accepted }) => accepted.reason === 'TenantConflict');
   const byNamespace = [...Map.groupBy(disputed, ({ namespace }) => namespace)].sort(([a], [b]) => (a < b ? -1 : 1));
   const disputes = byNamespace.map(([namespace, services]) => {
-    const tenantFrom = { kind: 'disputed', message: disputeText(namespace) } as const;
-    const grants = { ...OPEN_GRANTS, allowedEndpointCIDRs: foreignAddresses(services, table) };
+    const tenantFrom = { kind: 'disputed', message: disputeMessage(namespace) } as const;
+    const grants = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: foreignAddresses(services, table) };
     return policyOf('', { ...inNamespaces([namespace]), tenantFrom, grants });
   });
   return [...policies, ...disputes];
 }
 
 /** The dispute may be over, and who labels the namespace now waits in vain: only the operator can do something. */
-function disputeText(namespace: string): string {
+function disputeMessage(namespace: string): string {
   return `it is not known whose tenant namespace "${namespace}" is: that was in dispute when Namespaces and TenantPolicies could be read last, and changes since then are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
 }
 
@@ -56,7 +56,7 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 function policyOf(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {
   const meta = { uid: `served/${name}`, name, labels: {}, annotations: {}, createdAt: null };
-  return Object.freeze({ ...meta, spec: { ...OPEN_POLICY, ...spec } });
+  return Object.freeze({ ...meta, spec: { ...UNRESTRICTED_POLICY, ...spec } });
 }
 
 function inNamespaces(namespaces: readonly string[]): Pick<TenantPolicySpec, 'namespaceSelector'> {
@@ -70,18 +70,18 @@ function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: Tenant
   // The first pool is for those that ask for none.
   const inOrder = [...served].sort((a, b) => Number(asksForPool(a)) - Number(asksForPool(b)));
   const pools = [...new Set(inOrder.map(({ pool }) => pool ?? DEFAULT_POOL))];
-  const wishes = served.filter(({ settings, nodes }) => settings?.nodes === null && nodes.length > 0).map(wishOf);
+  const wishes = served.filter(({ settings, nodes }) => settings?.nodes === null && nodes.length > 0).map(wantedNodes);
   return {
     pools: pools.length === 0 ? [DEFAULT_POOL] : pools,
     nodesPerService: wishes.length === 0 ? null : Math.max(...wishes),
-    allowedPorts: portsOf(services),
+    allowedPorts: allowedPortsOf(services),
     allowedHosts: [...new Set(served.flatMap(({ settings }) => settings?.hosts ?? []))].sort(),
     allowedEndpointCIDRs: foreignAddresses(served, { endpoints, pods }),
   };
 }
 
 /** How many nodes it has; more are wanted when it says so. */
-function wishOf({ nodes, degraded }: ServiceEntry): number {
+function wantedNodes({ nodes, degraded }: ServiceEntry): number {
   return degraded.some(({ reason }) => reason === 'FewerNodes') ? nodes.length + 1 : nodes.length;
 }
 
@@ -90,7 +90,7 @@ function asksForPool({ settings }: ServiceEntry): boolean {
 }
 
 /** Also of those that are refused for another reason, which should go on being the reason. */
-function portsOf(services: readonly ServiceEntry[]): PortRange[] {
+function allowedPortsOf(services: readonly ServiceEntry[]): PortRange[] {
   const ports = services.flatMap((service) => service.ports.filter(({ error }) => error?.reason !== 'PortNotAllowed'));
   return [...new Set(ports.map(({ port }) => port))].sort((a, b) => a - b).map((port) => ({ from: port, to: port }));
 }

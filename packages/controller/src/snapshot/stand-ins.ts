@@ -17,31 +17,35 @@ import {
   type Snapshot,
   zonesOf,
 } from '@weir/model';
-import { standInPolicies } from './stand-in-policies.ts';
+import { fallbackPolicies } from './stand-in-policies.ts';
 
 /** Kinds for which the table can stand in. Of Services it tells too little, and Suspensions have a store of their own. */
-export const REPLACEABLE_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
-export type ReplaceableKind = (typeof REPLACEABLE_KINDS)[number];
+export const FALLBACK_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
+export type FallbackKind = (typeof FALLBACK_KINDS)[number];
 
-type Objects = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
+type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
 
-export interface StandIns extends Objects {
+export interface FallbackObjects extends FallbackLists {
   /** Policies allow single addresses that are of no pod: of none that can be read, or that stands in. */
   readonly arePodsRead: boolean;
 }
 
 /** What can be read, and of what it cannot. */
-export interface Read {
+export interface ReadableObjects {
   readonly pods: readonly PodObject[];
-  readonly unread: ReadonlySet<ReplaceableKind>;
+  readonly unreadableKinds: ReadonlySet<FallbackKind>;
 }
 
 /**
  * Objects from which the table in force would be made again. `before`: those made last, which stay, since translation takes objects
  * that are others for changed; but policies that were made without pods to read are made anew when there are some.
  */
-export function standInsFor(table: RoutingTable, { pods, unread }: Read, before?: StandIns): StandIns {
-  const arePodsRead = !unread.has('Pod');
+export function fallbackObjectsFor(
+  table: RoutingTable,
+  { pods, unreadableKinds }: ReadableObjects,
+  before?: FallbackObjects,
+): FallbackObjects {
+  const arePodsRead = !unreadableKinds.has('Pod');
   if (before?.arePodsRead === arePodsRead) return before;
   const services = entriesOf(table, 'service');
   const endpoints = entriesOf(table, 'endpoints');
@@ -57,15 +61,15 @@ export function standInsFor(table: RoutingTable, { pods, unread }: Read, before?
     slices: slicesFrom(services, endpoints),
     pods: podsFrom(services, endpoints),
   };
-  const policies = standInPolicies({ tenants, services, endpoints, pods: arePodsRead ? pods : served });
+  const policies = fallbackPolicies({ tenants, services, endpoints, pods: arePodsRead ? pods : served });
   return Object.freeze({ namespaces, nodes, slices, pods: served, policies, arePodsRead });
 }
 
 /** The snapshot with something in place of each kind that could not be read. Policies select by labels, so they need namespaces. */
-export function withStandIns(
+export function withFallbackObjects(
   snapshot: Snapshot,
-  unread: ReadonlySet<ReplaceableKind>,
-  { namespaces, nodes, slices, pods, policies }: StandIns,
+  unread: ReadonlySet<FallbackKind>,
+  { namespaces, nodes, slices, pods, policies }: FallbackObjects,
 ): Snapshot {
   return {
     ...snapshot,
@@ -78,11 +82,11 @@ export function withStandIns(
 }
 
 /** Whether a Service of ours has an address: then proxies serve it, though no table tells of it. */
-export function isAnythingServed({ services, settings }: Snapshot): boolean {
+export function hasPublishedService({ services, settings }: Snapshot): boolean {
   return services.some((service) => service.publishedIPs.length > 0 && isOwned(service, settings));
 }
 
-const ZONE = 'topology.kubernetes.io/zone';
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const META = { annotations: {}, createdAt: null } as const;
 
 function namespaceOf(name: string): NamespaceObject {
@@ -93,7 +97,7 @@ function nodeOf({ name, bindAddresses, publishedAddresses, zone, pool }: NodeEnt
   const labels = {
     role: 'loadbalancer',
     'weir.dev/pool': pool || DEFAULT_POOL,
-    ...(zone !== null && { [ZONE]: zone }),
+    ...(zone !== null && { [ZONE_LABEL]: zone }),
   };
   const internalIPs = bindAddresses;
   return Object.freeze({
@@ -141,7 +145,7 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
     addresses: [address],
     zone: hintedZones[0] ?? null,
     ...(hintedZones.length > 0 && { hintedZones }),
-    ...(leaving.has(address) ? LEAVING : READY),
+    ...(leaving.has(address) ? TERMINATING_CONDITIONS : READY_CONDITIONS),
   }));
   const addressType = some.address.includes(':') ? 'IPv6' : 'IPv4';
   const name = sliceNameOf(first);
@@ -150,8 +154,8 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
   return [Object.freeze({ ...META, uid: '', labels: {}, namespace, name, serviceName, addressType, ports, endpoints })];
 }
 
-const READY = { ready: true, serving: true, terminating: false };
-const LEAVING = { ready: false, serving: true, terminating: true };
+const READY_CONDITIONS = { ready: true, serving: true, terminating: false };
+const TERMINATING_CONDITIONS = { ready: false, serving: true, terminating: true };
 
 function addressOf({ address }: Endpoint): string {
   return address;

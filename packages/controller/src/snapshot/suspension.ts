@@ -2,12 +2,12 @@ import type { SuspensionObject, SuspensionTarget } from '@weir/model';
 import type { Fields } from './fields.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './formats.ts';
 import { readMeta } from './meta.ts';
-import { type Projection, project } from './projection.ts';
+import { type ParseResult, parseObject } from './projection.ts';
 
-const TYPES = ['Tenant', 'Namespace', 'Service'] as const;
+const TARGET_TYPES = ['Tenant', 'Namespace', 'Service'] as const;
 
-export function projectSuspension(raw: unknown): Projection<SuspensionObject> {
-  return project('Suspension', raw, (fields) => {
+export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
+  return parseObject('Suspension', raw, (fields) => {
     const spec = fields.object('spec');
     spec.refuseUnknown(['target', 'message', 'until', 'rule']);
     const until = spec.text('until', TIMESTAMP);
@@ -23,11 +23,12 @@ export function projectSuspension(raw: unknown): Projection<SuspensionObject> {
 
 /** A field that the type does not use is refused: whoever wrote it meant to cut off less than the rest would. */
 function readTarget(target: Fields): SuspensionTarget {
-  if (!target.has('type')) target.missing('type', TYPES.join(', '));
-  const type = target.oneOf('type', TYPES, 'Tenant');
+  if (!target.has('type')) target.noteMissing('type', TARGET_TYPES.join(', '));
+  const type = target.oneOf('type', TARGET_TYPES, 'Tenant');
   const used = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] }[type];
   for (const name of target.names()) {
-    if (name !== 'type' && !used.includes(name)) target.wrong(name, `only ${used.join(' and ')} with type ${type}`);
+    if (name !== 'type' && !used.includes(name))
+      target.noteInvalid(name, `only ${used.join(' and ')} with type ${type}`);
   }
   switch (type) {
     case 'Tenant':

@@ -2,8 +2,8 @@
 // `services/status`, as Kubernetes' own controllers do, so no right to a tenant's spec comes with it; and in a name of its own by
 // server-side apply, so that who else put the same one there keeps it.
 import { fieldManagerFor } from './field-manager.ts';
-import { CLEANUP_FINALIZER, type ServiceFacts } from './service-facts.ts';
-import { type StatusOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
+import { CLEANUP_FINALIZER, type ObservedService } from './service-facts.ts';
+import { type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface CleanupFinalizerOptions extends Omit<StatusWriterOptions, 'fieldManager'> {
   readonly loadBalancerClass?: string;
@@ -23,12 +23,15 @@ export class CleanupFinalizer {
   }
 
   /** `isServed`: it is in the table that is in force. Undefined: there was nothing to do. Rejects when the API server is away. */
-  async keep(facts: ServiceFacts, { isServed }: { readonly isServed: boolean }): Promise<StatusOutcome | undefined> {
-    const isOurs = facts.heldBy.includes(this.#fieldManager);
+  async reconcile(
+    facts: ObservedService,
+    { isServed }: { readonly isServed: boolean },
+  ): Promise<StatusWriteOutcome | undefined> {
+    const isOurs = facts.finalizerManagers.includes(this.#fieldManager);
     const step = planFinalizer({ ...facts, isOurs, isServed, isWanted: this.#isWanted });
     if (step === undefined) return undefined;
     const target = { ...facts, apiVersion: 'v1', kind: 'Service', path: servicePath(facts) };
-    return this.#writer.write(target, { finalizers: step === 'add' ? [CLEANUP_FINALIZER] : [], words: step });
+    return this.#writer.write(target, { finalizers: step === 'add' ? [CLEANUP_FINALIZER] : [], fingerprint: step });
   }
 
   keepOnly(isThere: (uid: string) => boolean): void {
@@ -36,7 +39,7 @@ export class CleanupFinalizer {
   }
 }
 
-interface Finalized extends Pick<ServiceFacts, 'type' | 'deleting'> {
+interface FinalizerInput extends Pick<ObservedService, 'type' | 'deleting'> {
   /** We put it there. */
   readonly isOurs: boolean;
   readonly isServed: boolean;
@@ -44,9 +47,16 @@ interface Finalized extends Pick<ServiceFacts, 'type' | 'deleting'> {
 }
 
 /** Nothing is put on what is being deleted, and from that it is taken when its ports are free. */
-export function planFinalizer({ type, deleting, isOurs, isServed, isWanted }: Finalized): 'add' | 'remove' | undefined {
+export function planFinalizer({
+  type,
+  deleting,
+  isOurs,
+  isServed,
+  isWanted,
+}: FinalizerInput): 'add' | 'remove' | undefined {
   if (isOurs) return isWanted && isServed ? undefined : 'remove';
   return isWanted && isServed && !deleting && type === 'LoadBalancer' ? 'add' : undefined;
 }
 
-const servicePath = ({ namespace, name }: ServiceFacts): string => `/api/v1/namespaces/${namespace}/services/${name}`;
+const servicePath = ({ namespace, name }: ObservedService): string =>
+  `/api/v1/namespaces/${namespace}/services/${name}`;

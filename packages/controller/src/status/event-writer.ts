@@ -1,16 +1,21 @@
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import { ApiError, type ApiErrorCode } from '../kubernetes/api-error.ts';
+import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { microTime } from '../leader/election.ts';
 import type { ServiceEvent } from './service-event.ts';
 
 /** An Event lives for an hour: what lasts is told again before it is gone. */
-const RENEW_MS = 30 * 60_000;
+const EVENT_RENEWAL_MS = 30 * 60_000;
 /** What an API server that is busy or away did not take. */
-const AGAIN_MS = 60_000;
+const EVENT_RETRY_MS = 60_000;
 
 /** What would be refused in a minute, too. */
-const LASTING: ReadonlySet<string> = new Set<ApiErrorCode>(['FORBIDDEN', 'UNAUTHORIZED', 'NOT_FOUND', 'REFUSED']);
+const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
+  'FORBIDDEN',
+  'UNAUTHORIZED',
+  'NOT_FOUND',
+  'REFUSED',
+]);
 
 /**
  * Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. It is
@@ -23,9 +28,9 @@ export class EventWriter {
   readonly #log: Logger;
   readonly #instance: string;
   /** By name: when it was last told, or seen to be, on a clock that never jumps. */
-  readonly #toldAt = new Map<string, number>();
+  readonly #writtenAtByName = new Map<string, number>();
   /** By name: when news that were not taken are told once more. */
-  readonly #owed = new Map<string, number>();
+  readonly #retryAtByName = new Map<string, number>();
   #isRefused = false;
 
   constructor(options: { api: Pick<KubeApi, 'request'>; clock: Clock; log: Logger; instance: string }) {
@@ -39,57 +44,64 @@ export class EventWriter {
    * Tells of a Service what is new, and what lasts when it was last told half an hour ago; of news that are owed those that are `still`
    * true. `owing`: some are to be told a minute after they were not taken.
    */
-  async tell({ news, standing, still }: Tidings): Promise<'told' | 'owing'> {
+  async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'told' | 'owing'> {
     const isOld = ({ name }: ServiceEvent): boolean =>
-      this.#clock.monotonic() - (this.#toldAt.get(name) ?? Number.NEGATIVE_INFINITY) >= RENEW_MS;
-    const names = new Set(news.map(({ name }) => name));
-    const lasting = standing.filter((event) => !names.has(event.name) && isOld(event));
-    const owed = this.#owed.size === 0 ? [] : still().filter(({ name }) => !names.has(name) && this.#isDue(name));
+      this.#clock.monotonic() - (this.#writtenAtByName.get(name) ?? Number.NEGATIVE_INFINITY) >= EVENT_RENEWAL_MS;
+    const names = new Set(newEvents.map(({ name }) => name));
+    const lasting = persistentEvents.filter((event) => !names.has(event.name) && isOld(event));
+    const owed =
+      this.#retryAtByName.size === 0
+        ? []
+        : currentEvents().filter(({ name }) => !names.has(name) && this.#isRetryDue(name));
     for (const { name } of lasting) names.add(name);
-    for (const event of news)
-      if ((await this.#tellOne(event, { isNews: true })) === 'missed')
-        this.#owed.set(event.name, this.#clock.monotonic() + AGAIN_MS);
-    for (const event of lasting) await this.#tellOne(event, { isNews: false });
+    for (const event of newEvents)
+      if ((await this.#writeOne(event, { isNews: true })) === 'missed')
+        this.#retryAtByName.set(event.name, this.#clock.monotonic() + EVENT_RETRY_MS);
+    for (const event of lasting) await this.#writeOne(event, { isNews: false });
     for (const event of owed) {
-      this.#owed.delete(event.name);
-      if (!names.has(event.name)) await this.#tellOne(event, { isNews: true });
+      this.#retryAtByName.delete(event.name);
+      if (!names.has(event.name)) await this.#writeOne(event, { isNews: true });
     }
-    return this.#owed.size > 0 && still().some(({ name }) => this.#owed.has(name)) ? 'owing' : 'told';
+    return this.#retryAtByName.size > 0 && currentEvents().some(({ name }) => this.#retryAtByName.has(name))
+      ? 'owing'
+      : 'told';
   }
 
-  #isDue(name: string): boolean {
-    return this.#clock.monotonic() >= (this.#owed.get(name) ?? Number.POSITIVE_INFINITY);
+  #isRetryDue(name: string): boolean {
+    return this.#clock.monotonic() >= (this.#retryAtByName.get(name) ?? Number.POSITIVE_INFINITY);
   }
 
   /** Forgets the Services that are gone, and what was told so long ago that it may be told again. */
   keepOnly(isThere: (uid: string) => boolean): void {
-    const oldest = this.#clock.monotonic() - RENEW_MS;
-    for (const [name, at] of this.#toldAt)
-      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#toldAt.delete(name);
-    for (const [name, at] of this.#owed)
-      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#owed.delete(name);
+    const oldest = this.#clock.monotonic() - EVENT_RENEWAL_MS;
+    for (const [name, at] of this.#writtenAtByName)
+      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#writtenAtByName.delete(name);
+    for (const [name, at] of this.#retryAtByName)
+      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#retryAtByName.delete(name);
   }
 
   /** `missed`: it might be taken in a minute. */
-  async #tellOne(
+  async #writeOne(
     event: ServiceEvent,
     { isNews }: { readonly isNews: boolean },
   ): Promise<'told' | 'missed' | 'refused'> {
-    this.#toldAt.set(event.name, this.#clock.monotonic());
+    this.#writtenAtByName.set(event.name, this.#clock.monotonic());
     try {
       const path = `/apis/events.k8s.io/v1/namespaces/${event.namespace}/events/${event.name}`;
       const before = await this.#read(path);
       // Told by the leader before us, a while ago.
-      if (!isNews && before !== undefined && this.#clock.now() - lastTold(before) < RENEW_MS) return 'told';
+      if (!isNews && before !== undefined && this.#clock.now() - lastObservedAt(before) < EVENT_RENEWAL_MS)
+        return 'told';
       const query = { fieldManager: FIELD_MANAGER, force: 'true' };
       const body = this.#bodyFor(event, before);
       await this.#api.request({ method: 'PATCH', path, query, body, contentType: SERVER_SIDE_APPLY });
       this.#isRefused = false;
-      this.#owed.delete(event.name);
+      this.#retryAtByName.delete(event.name);
       return 'told';
     } catch (error) {
-      const isLasting = error instanceof ApiError && LASTING.has(error.code);
-      if (!isLasting) this.#toldAt.set(event.name, this.#clock.monotonic() - RENEW_MS + AGAIN_MS);
+      const isLasting = error instanceof KubeApiError && PERMANENT_ERRORS.has(error.code);
+      if (!isLasting)
+        this.#writtenAtByName.set(event.name, this.#clock.monotonic() - EVENT_RENEWAL_MS + EVENT_RETRY_MS);
       if (!this.#isRefused)
         this.#log.warn({ reason: errorMessage(error), event: event.name }, 'an Event could not be written');
       this.#isRefused = true;
@@ -101,7 +113,7 @@ export class EventWriter {
     try {
       return (await this.#api.request({ method: 'GET', path })) as unknown as StoredEvent;
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined;
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return undefined;
       throw error;
     }
   }
@@ -128,11 +140,11 @@ export class EventWriter {
 }
 
 /** Of one Service. */
-interface Tidings {
-  readonly news: readonly ServiceEvent[];
-  readonly standing: readonly ServiceEvent[];
+interface ServiceEvents {
+  readonly newEvents: readonly ServiceEvent[];
+  readonly persistentEvents: readonly ServiceEvent[];
   /** All that would be news if nobody had been told. */
-  readonly still: () => readonly ServiceEvent[];
+  readonly currentEvents: () => readonly ServiceEvent[];
 }
 
 interface StoredEvent {
@@ -141,6 +153,6 @@ interface StoredEvent {
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
-function lastTold({ eventTime, series }: StoredEvent): number {
+function lastObservedAt({ eventTime, series }: StoredEvent): number {
   return Date.parse(series?.lastObservedTime ?? eventTime);
 }

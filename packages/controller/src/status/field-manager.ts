@@ -1,11 +1,11 @@
-import { DEFAULT_SETTINGS } from '@weir/model';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { FIELD_MANAGER } from '../kubernetes/kube-api.ts';
 
 /** What the API server takes. */
-const MOST_CHARACTERS = 128;
+const MAX_FIELD_MANAGER_CHARACTERS = 128;
 
 /** Apply takes away what the same name said before and does not say again, so each says one thing. */
-const NAMES: { readonly status: string; readonly finalizer: string } = {
+const FIELD_MANAGERS: { readonly status: string; readonly finalizer: string } = {
   status: FIELD_MANAGER,
   finalizer: 'weir-finalizer',
 };
@@ -15,10 +15,10 @@ const NAMES: { readonly status: string; readonly finalizer: string } = {
  * take back only what it said itself: of a Service without class it cannot tell otherwise whether another fleet takes those.
  */
 export function fieldManagerFor(
-  loadBalancerClass: string = DEFAULT_SETTINGS.loadBalancerClass,
-  of: keyof typeof NAMES = 'status',
+  loadBalancerClass: string = DEFAULT_FLEET_SETTINGS.loadBalancerClass,
+  of: keyof typeof FIELD_MANAGERS = 'status',
 ): string {
-  if (loadBalancerClass === DEFAULT_SETTINGS.loadBalancerClass) return NAMES[of];
-  const prefix = `${NAMES[of]}:`;
-  return `${prefix}${loadBalancerClass.slice(-(MOST_CHARACTERS - prefix.length))}`;
+  if (loadBalancerClass === DEFAULT_FLEET_SETTINGS.loadBalancerClass) return FIELD_MANAGERS[of];
+  const prefix = `${FIELD_MANAGERS[of]}:`;
+  return `${prefix}${loadBalancerClass.slice(-(MAX_FIELD_MANAGER_CHARACTERS - prefix.length))}`;
 }

@@ -1,38 +1,38 @@
-export interface Turns {
+export interface ConcurrencyOptions {
   /** So many at once. */
-  readonly at: number;
+  readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
 /** Runs `act` over the items, a few at a time. The first failure ends it, after those under way; so does the signal. */
-export async function forEachOf<T extends object>(
+export async function forEachConcurrently<T extends object>(
   items: readonly T[],
-  turns: Turns,
+  turns: ConcurrencyOptions,
   act: (item: T) => Promise<void>,
 ): Promise<void> {
   const rest = items.values();
-  await drain(() => rest.next().value, turns, act).done;
+  await runConcurrently(() => rest.next().value, turns, act).done;
 }
 
-export interface Drain {
+export interface ConcurrentRun {
   /** Nothing is next, and nothing under way. */
   readonly done: Promise<void>;
   /** Something may be next that was not: it waits for none of those under way while there is room for it. */
-  more(): void;
+  wake(): void;
 }
 
 /** The same over whatever is next when there is room for it, until nothing is. */
-export function drain<T extends object | string>(
+export function runConcurrently<T extends object | string>(
   next: () => T | undefined,
-  { at, signal }: Turns,
+  { concurrency, signal }: ConcurrencyOptions,
   act: (item: T) => Promise<void>,
-): Drain {
+): ConcurrentRun {
   const { promise: done, resolve, reject } = Promise.withResolvers<void>();
   let failure: { readonly error: unknown } | undefined;
   let running = 0;
   let isOver = false;
-  const more = (): void => {
-    while (!isOver && running < at && failure === undefined && !signal.aborted) {
+  const wake = (): void => {
+    while (!isOver && running < concurrency && failure === undefined && !signal.aborted) {
       const item = next();
       if (item === undefined) break;
       running += 1;
@@ -51,8 +51,8 @@ export function drain<T extends object | string>(
       failure ??= { error };
     }
     running -= 1;
-    more();
+    wake();
   };
-  more();
-  return { done, more };
+  wake();
+  return { done, wake };
 }

@@ -5,13 +5,13 @@ import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import { CleanupFinalizer } from './cleanup-finalizer.ts';
 import type { EventWriter } from './event-writer.ts';
 import { fieldManagerFor } from './field-manager.ts';
-import { type Drain, drain } from './for-each-of.ts';
-import { newsFor, standingFor, tellableOf } from './service-event.ts';
-import { type ServiceFacts, serviceFactsFor } from './service-facts.ts';
-import { isLeftover, isSaid, type ServiceStatus, statusFor } from './service-status.ts';
-import { LOOK_AGAIN_MS, type StatusSink, type Wanted } from './status-sink.ts';
-import { type StatusOutcome, StatusWriter } from './status-writer.ts';
-import { Untold } from './untold.ts';
+import { type ConcurrentRun, runConcurrently } from './for-each-of.ts';
+import { eventsFor, newEventsFor, persistentEventsFor } from './service-event.ts';
+import { type ObservedService, observedServiceFor } from './service-facts.ts';
+import { type DesiredStatus, desiredStatusFor, hasStaleStatus, isStatusCurrent } from './service-status.ts';
+import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
+import { type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
+import { PendingUpdates } from './untold.ts';
 import { ViewsByUid } from './views.ts';
 
 export interface KubernetesStatusOptions {
@@ -26,35 +26,35 @@ export interface KubernetesStatusOptions {
 }
 
 /** Writes at once; the API server takes about 10 ms for each. */
-const WRITERS = 8;
-const NOTHING: ServiceStatus = { ingress: [], conditions: [] };
+const MAX_CONCURRENT_WRITES = 8;
+const EMPTY_STATUS: DesiredStatus = { ingress: [], conditions: [] };
 
-interface Told {
+interface UpdateResult {
   /** `open`: it says so, or would not, and something is to be told or tried again. `changed`: it did meanwhile. */
   readonly kind: 'settled' | 'open' | 'changed';
   /** As the Service is now, if nobody else changed it. */
-  readonly facts: ServiceFacts | undefined;
+  readonly facts: ObservedService | undefined;
 }
 
 /** Status and Events of Services, by server-side apply: only our conditions and the addresses, and only when something changes. */
 export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
   /** By the key of the source. */
-  readonly #facts = new Map<string, ServiceFacts>();
+  readonly #serviceByKey = new Map<string, ObservedService>();
   /** By UID, the key of the source. */
-  readonly #keyOf = new Map<string, string>();
-  readonly #untold = new Untold();
+  readonly #keyByUid = new Map<string, string>();
+  readonly #pendingUpdates = new PendingUpdates();
   /** By the key of the source: since when it waits for its address, on a clock that never jumps. */
-  readonly #pending = new Map<string, number>();
+  readonly #pendingSinceByKey = new Map<string, number>();
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
   readonly #finalizer: CleanupFinalizer;
   readonly #views = new ViewsByUid();
   /** While it is being written. */
-  #writing: Drain | undefined;
-  #kind: Wanted['kind'] = 'undecided';
-  #observed = 0;
-  #forgotAt = Number.NEGATIVE_INFINITY;
+  #run: ConcurrentRun | undefined;
+  #desiredKind: DesiredViews['kind'] = 'undecided';
+  #observedRevision = 0;
+  #cleanedUpAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: KubernetesStatusOptions) {
     this.#options = options;
@@ -63,164 +63,177 @@ export class KubernetesStatus implements StatusSink {
     this.#finalizer = new CleanupFinalizer({ ...options, isWanted: options.cleanupFinalizer === true });
   }
 
-  get observed(): number {
-    return this.#observed;
+  get observedRevision(): number {
+    return this.#observedRevision;
   }
 
   /** A Service as it came from the API server; undefined: it is gone. */
-  note(key: string, raw: Json | undefined): void {
-    const before = this.#facts.get(key);
-    const facts = raw === undefined ? undefined : serviceFactsFor(raw);
+  observe(key: string, raw: Json | undefined): void {
+    const before = this.#serviceByKey.get(key);
+    const facts = raw === undefined ? undefined : observedServiceFor(raw);
     if (before !== undefined && before.uid !== facts?.uid) {
-      this.#pending.delete(key);
-      if (this.#keyOf.get(before.uid) === key) this.#keyOf.delete(before.uid);
+      this.#pendingSinceByKey.delete(key);
+      if (this.#keyByUid.get(before.uid) === key) this.#keyByUid.delete(before.uid);
     }
     if (facts === undefined) {
-      this.#facts.delete(key);
-      this.#untold.forget(key);
+      this.#serviceByKey.delete(key);
+      this.#pendingUpdates.remove(key);
     } else {
-      this.#facts.set(key, facts);
-      this.#keyOf.set(facts.uid, key);
-      this.#untold.open(key);
+      this.#serviceByKey.set(key, facts);
+      this.#keyByUid.set(facts.uid, key);
+      this.#pendingUpdates.add(key);
     }
-    if (!isDeepStrictEqual(said(before), said(facts))) this.#observed += 1;
+    if (!isDeepStrictEqual(statusFieldsOf(before), statusFieldsOf(facts))) this.#observedRevision += 1;
   }
 
-  want({ kind, views }: Wanted): void {
-    for (const uid of this.#views.take(views)) {
-      const key = this.#keyOf.get(uid);
-      if (key !== undefined) this.#untold.open(key);
+  setDesired({ kind, views }: DesiredViews): void {
+    for (const uid of this.#views.update(views)) {
+      const key = this.#keyByUid.get(uid);
+      if (key !== undefined) this.#pendingUpdates.add(key);
     }
-    if (kind !== this.#kind) {
-      this.#kind = kind;
-      for (const key of this.#facts.keys()) this.#untold.open(key);
+    if (kind !== this.#desiredKind) {
+      this.#desiredKind = kind;
+      for (const key of this.#serviceByKey.keys()) this.#pendingUpdates.add(key);
     }
-    this.#writing?.more();
+    this.#run?.wake();
   }
 
   async write(signal: AbortSignal): Promise<'done' | 'again'> {
     const now = this.#options.clock.monotonic();
-    this.#forget(now);
-    this.#untold.begin(now);
+    this.#cleanUp(now);
+    this.#pendingUpdates.startPass(now);
     let outcome: 'done' | 'again' = 'done';
-    this.#writing = drain(
-      () => this.#untold.next(),
-      { at: WRITERS, signal },
+    this.#run = runConcurrently(
+      () => this.#pendingUpdates.next(),
+      { concurrency: MAX_CONCURRENT_WRITES, signal },
       async (key) => {
-        const kind = await this.#tellOne(key, now);
+        const kind = await this.#updateOne(key, now);
         if (kind === 'changed') outcome = 'again';
       },
     );
-    await this.#writing.done.finally(() => {
-      this.#writing = undefined;
+    await this.#run.done.finally(() => {
+      this.#run = undefined;
     });
     return outcome;
   }
 
   /** Whatever is wanted meanwhile is told after it. */
-  async #tellOne(key: string, now: number): Promise<Told['kind']> {
-    const facts = this.#facts.get(key);
+  async #updateOne(key: string, now: number): Promise<UpdateResult['kind']> {
+    const facts = this.#serviceByKey.get(key);
     const view = facts && this.#views.get(facts.uid);
-    let told: Told = { kind: 'settled', facts };
+    let told: UpdateResult = { kind: 'settled', facts };
     try {
-      if (facts !== undefined) told = await this.#tell(key, facts, view);
+      if (facts !== undefined) told = await this.#update(key, facts, view);
     } catch (error) {
-      if (this.#facts.has(key)) this.#untold.failed(key);
-      else this.#untold.settled(key, { isStill: true });
+      if (this.#serviceByKey.has(key)) this.#pendingUpdates.failed(key);
+      else this.#pendingUpdates.complete(key, { isStill: true });
       throw error;
     }
     if (told.kind === 'changed') {
-      this.#untold.changed(key);
+      this.#pendingUpdates.conflicted(key);
       return told.kind;
     }
-    const known = this.#facts.get(key);
+    const known = this.#serviceByKey.get(key);
     const isStill = known === told.facts && (known && this.#views.get(known.uid)) === view;
-    this.#untold.settled(key, { isStill });
-    if (told.kind === 'open' && known !== undefined) this.#untold.dueAt(key, now + LOOK_AGAIN_MS);
+    this.#pendingUpdates.complete(key, { isStill });
+    if (told.kind === 'open' && known !== undefined) this.#pendingUpdates.scheduleAt(key, now + STATUS_RECHECK_MS);
     return told.kind;
   }
 
-  async #tell(key: string, facts: ServiceFacts, view: ServiceView | undefined): Promise<Told> {
-    if (this.#kind === 'decided') {
-      const held = await this.#finalizer.keep(facts, { isServed: view !== undefined });
+  async #update(key: string, facts: ObservedService, view: ServiceView | undefined): Promise<UpdateResult> {
+    if (this.#desiredKind === 'decided') {
+      const held = await this.#finalizer.reconcile(facts, { isServed: view !== undefined });
       if (held?.kind === 'changed') return { kind: 'changed', facts };
       if (held?.kind === 'written') {
-        this.#outcome(key, facts, held);
+        this.#resultOf(key, facts, held);
         // Not what was told: as it is now it comes again in this turn.
         return { kind: 'settled', facts };
       }
-      return view === undefined ? this.#clear(key, facts) : this.#say(key, facts, view);
+      return view === undefined ? this.#clearStatus(key, facts) : this.#writeView(key, facts, view);
     }
-    return view !== undefined && saysNothing(facts) ? this.#say(key, facts, view) : { kind: 'settled', facts };
+    return view !== undefined && hasNoStatus(facts) ? this.#writeView(key, facts, view) : { kind: 'settled', facts };
   }
 
   /** What is remembered of Services that are gone; now and then, for it only takes room. */
-  #forget(now: number): void {
-    if (now - this.#forgotAt < LOOK_AGAIN_MS) return;
-    this.#forgotAt = now;
+  #cleanUp(now: number): void {
+    if (now - this.#cleanedUpAt < STATUS_RECHECK_MS) return;
+    this.#cleanedUpAt = now;
     this.#options.events.keepOnly((uid) => this.#views.get(uid) !== undefined);
-    for (const each of [this.#writer, this.#finalizer]) each.keepOnly((uid) => this.#keyOf.has(uid));
+    for (const each of [this.#writer, this.#finalizer]) each.keepOnly((uid) => this.#keyByUid.has(uid));
   }
 
-  async #say(key: string, facts: ServiceFacts, view: ServiceView): Promise<Told> {
+  async #writeView(key: string, facts: ObservedService, view: ServiceView): Promise<UpdateResult> {
     if (facts.type !== 'LoadBalancer' || facts.deleting) return { kind: 'settled', facts };
-    const status = statusFor(view, facts, this.#options.clock.now());
-    const news = newsFor(view, facts);
-    const told: Told = isSaid(status, facts) ? { kind: 'settled', facts } : await this.#apply(key, facts, status);
+    const status = desiredStatusFor(view, facts, this.#options.clock.now());
+    const newEvents = newEventsFor(view, facts);
+    const told: UpdateResult = isStatusCurrent(status, facts)
+      ? { kind: 'settled', facts }
+      : await this.#apply(key, facts, status);
     if (told.kind === 'changed') return told;
-    const standing = standingFor(view, this.#pendingMs(key, view));
-    const heard = await this.#options.events.tell({ news, standing, still: () => tellableOf(view) });
-    return standing.length > 0 || view.state === 'Pending' || heard === 'owing' ? { ...told, kind: 'open' } : told;
+    const persistentEvents = persistentEventsFor(view, this.#pendingMs(key, view));
+    const heard = await this.#options.events.write({
+      newEvents,
+      persistentEvents,
+      currentEvents: () => eventsFor(view),
+    });
+    return persistentEvents.length > 0 || view.state === 'Pending' || heard === 'owing'
+      ? { ...told, kind: 'open' }
+      : told;
   }
 
   #pendingMs(key: string, { state }: ServiceView): number {
     const now = this.#options.clock.monotonic();
-    const since = state === 'Pending' ? (this.#pending.get(key) ?? now) : undefined;
-    if (since === undefined) this.#pending.delete(key);
-    else this.#pending.set(key, since);
+    const since = state === 'Pending' ? (this.#pendingSinceByKey.get(key) ?? now) : undefined;
+    if (since === undefined) this.#pendingSinceByKey.delete(key);
+    else this.#pendingSinceByKey.set(key, since);
     return now - (since ?? now);
   }
 
-  async #clear(key: string, facts: ServiceFacts): Promise<Told> {
-    return isLeftover(facts, this.#fieldManager) ? this.#apply(key, facts, NOTHING) : { kind: 'settled', facts };
+  async #clearStatus(key: string, facts: ObservedService): Promise<UpdateResult> {
+    return hasStaleStatus(facts, this.#fieldManager)
+      ? this.#apply(key, facts, EMPTY_STATUS)
+      : { kind: 'settled', facts };
   }
 
-  async #apply(key: string, facts: ServiceFacts, status: ServiceStatus): Promise<Told> {
+  async #apply(key: string, facts: ObservedService, status: DesiredStatus): Promise<UpdateResult> {
     const { namespace, name } = facts;
     const path = `/api/v1/namespaces/${namespace}/services/${name}`;
     const target = { ...facts, apiVersion: 'v1', kind: 'Service', path };
-    const outcome = await this.#writer.write(target, { status: jsonFor(status), words: wordsOf(status) });
-    return this.#outcome(key, facts, outcome);
+    const outcome = await this.#writer.write(target, {
+      status: statusJson(status),
+      fingerprint: fingerprintOf(status),
+    });
+    return this.#resultOf(key, facts, outcome);
   }
 
-  #outcome(key: string, facts: ServiceFacts, outcome: StatusOutcome): Told {
+  #resultOf(key: string, facts: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
     if (outcome.kind === 'changed') return { kind: 'changed', facts };
     if (outcome.kind !== 'written') return { kind: 'open', facts };
     // Not if the watch was faster.
-    if (this.#facts.get(key)?.resourceVersion !== facts.resourceVersion) return { kind: 'settled', facts };
-    this.note(key, outcome.object);
-    return { kind: 'settled', facts: this.#facts.get(key) };
+    if (this.#serviceByKey.get(key)?.resourceVersion !== facts.resourceVersion) return { kind: 'settled', facts };
+    this.observe(key, outcome.object);
+    return { kind: 'settled', facts: this.#serviceByKey.get(key) };
   }
 }
 
 /** But that nothing is known. */
-function saysNothing({ ingress, conditions }: ServiceFacts): boolean {
+function hasNoStatus({ ingress, conditions }: ObservedService): boolean {
   return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
 }
 
-function said(facts: ServiceFacts | undefined): unknown {
-  return facts && [facts.uid, facts.type, facts.deleting, facts.heldBy, facts.ingress, facts.conditions];
+function statusFieldsOf(facts: ObservedService | undefined): unknown {
+  return facts && [facts.uid, facts.type, facts.deleting, facts.finalizerManagers, facts.ingress, facts.conditions];
 }
 
 /** Without the times: those of a condition that was never taken are always now. */
-function wordsOf({ ingress, conditions }: ServiceStatus): string {
+function fingerprintOf({ ingress, conditions }: DesiredStatus): string {
   return JSON.stringify([
     ingress,
     conditions.map(({ type, status, reason, message }) => [type, status, reason, message]),
   ]);
 }
 
-function jsonFor({ ingress, conditions }: ServiceStatus): Json {
+function statusJson({ ingress, conditions }: DesiredStatus): Json {
   return {
     ...(ingress.length > 0 && { loadBalancer: { ingress } }),
     ...(conditions.length > 0 && { conditions }),

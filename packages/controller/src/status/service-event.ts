@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Condition, type ServiceView, truncate } from '@weir/model';
-import { CONDITION_PREFIX, type ServiceFacts } from './service-facts.ts';
+import { type Condition, type ServiceView, truncateMessage } from '@weir/model';
+import { CONDITION_PREFIX, type ObservedService } from './service-facts.ts';
 
 /** What is told by an Event, because `kubectl describe` shows those and no conditions. */
 export interface ServiceEvent {
@@ -14,57 +14,57 @@ export interface ServiceEvent {
 }
 
 /** Reasons that are only on the way to another. */
-const QUIET = ['Accepted', 'WaitingForProxy'];
+const TRANSIENT_REASONS = ['Accepted', 'WaitingForProxy'];
 
 /** The news in a view: conditions that the Service does not show yet. */
-export function newsFor(view: ServiceView, facts: ServiceFacts): readonly ServiceEvent[] {
+export function newEventsFor(view: ServiceView, facts: ObservedService): readonly ServiceEvent[] {
   return view.conditions
-    .filter((condition) => isTold(condition) && !isShown(condition, facts))
+    .filter((condition) => isReported(condition) && !isInStatus(condition, facts))
     .map((condition) => eventFor(view, condition));
 }
 
 /** All that is told of a view when it is new. */
-export function tellableOf(view: ServiceView): readonly ServiceEvent[] {
-  return view.conditions.filter(isTold).map((condition) => eventFor(view, condition));
+export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
+  return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
 
 /** So long a Service may be on the way to its address before somebody wonders why it is pending. */
-const ON_THE_WAY_MS = 30_000;
+const PENDING_EVENT_DELAY_MS = 30_000;
 
 /** What is told again and again while it lasts: why a Service is refused, or has no address. `pendingMs`: for how long it has none. */
-export function standingFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
-  const isLong = view.state === 'Pending' && pendingMs >= ON_THE_WAY_MS;
+export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
+  const isLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
   return view.conditions
     .filter(({ type, status }) => (type === 'Accepted' && status === 'False') || (isLong && type === 'Programmed'))
     .map((condition) => eventFor(view, condition));
 }
 
-function isTold({ reason, status }: Condition): boolean {
-  return !QUIET.includes(reason) && status !== 'Unknown';
+function isReported({ reason, status }: Condition): boolean {
+  return !TRANSIENT_REASONS.includes(reason) && status !== 'Unknown';
 }
 
 /** Of what is well the message may change (another address): that is no news. */
-function isShown(condition: Condition, facts: ServiceFacts): boolean {
+function isInStatus(condition: Condition, facts: ObservedService): boolean {
   const shown = facts.conditions.find((each) => each.type === `${CONDITION_PREFIX}${condition.type}`);
   if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;
-  return isGood(condition) || shown.message === condition.message;
+  return isPositive(condition) || shown.message === condition.message;
 }
 
-function isGood({ type, status }: Condition): boolean {
+function isPositive({ type, status }: Condition): boolean {
   return (type === 'Accepted' || type === 'Programmed') && status === 'True';
 }
 
 function eventFor(view: ServiceView, condition: Condition): ServiceEvent {
   const { uid, namespace, name } = view;
   const { reason } = condition;
-  const note = truncate(condition.message);
+  const note = truncateMessage(condition.message);
   // The note of an Event cannot be changed: other words are another Event.
   const words = createHash('sha256').update(note).digest('hex').slice(0, 10);
   return {
     name: `weir.${uid}.${reason.toLowerCase()}.${words}`,
     namespace,
     service: { uid, name },
-    type: isGood(condition) ? 'Normal' : 'Warning',
+    type: isPositive(condition) ? 'Normal' : 'Warning',
     reason,
     note,
   };

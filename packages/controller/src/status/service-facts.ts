@@ -7,31 +7,31 @@ export const CONDITION_PREFIX = 'weir.dev/';
 export const CLEANUP_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
 /** What a Service in the cluster says now, as far as it concerns whoever writes its status. */
-export interface ServiceFacts {
+export interface ObservedService {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
   readonly type: string;
   readonly deleting: boolean;
-  readonly ingress: readonly IngressFacts[];
+  readonly ingress: readonly IngressStatus[];
   /** Only ours, or of another fleet. */
-  readonly conditions: readonly ConditionFacts[];
+  readonly conditions: readonly ServiceCondition[];
   /** The field managers that have something in its status. */
-  readonly saidBy: readonly string[];
+  readonly statusManagers: readonly string[];
   /** The field managers that have put `CLEANUP_FINALIZER` on it through its status: fleets, or others. */
-  readonly heldBy: readonly string[];
+  readonly finalizerManagers: readonly string[];
 }
 
 /** An address in `status.loadBalancer.ingress`, whoever wrote it. */
-export interface IngressFacts {
+export interface IngressStatus {
   readonly ip?: string;
   readonly hostname?: string;
   readonly ipMode?: string;
   readonly ports?: readonly { readonly port: number; readonly protocol: string; readonly error?: string }[];
 }
 
-export interface ConditionFacts {
+export interface ServiceCondition {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
@@ -40,14 +40,14 @@ export interface ConditionFacts {
 }
 
 /** Undefined for a Service that is no load balancer, and on which we left nothing. */
-export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
+export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
   const all = status?.conditions ?? [];
   const conditions = all.filter(({ type }) => type.startsWith(CONDITION_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
   const managers = (metadata.managedFields ?? []).filter(isOfStatus);
-  const heldBy = managers.filter(hasFinalizer).map(nameOf);
-  if (type !== 'LoadBalancer' && conditions.length === 0 && heldBy.length === 0) return undefined;
+  const finalizerManagers = managers.filter(hasFinalizer).map(nameOf);
+  if (type !== 'LoadBalancer' && conditions.length === 0 && finalizerManagers.length === 0) return undefined;
   return {
     uid: metadata.uid,
     namespace: metadata.namespace,
@@ -57,8 +57,8 @@ export function serviceFactsFor(raw: Json): ServiceFacts | undefined {
     deleting: metadata.deletionTimestamp !== undefined,
     ingress: status?.loadBalancer?.ingress ?? [],
     conditions,
-    saidBy: managers.map(nameOf),
-    heldBy,
+    statusManagers: managers.map(nameOf),
+    finalizerManagers,
   };
 }
 
@@ -90,7 +90,7 @@ interface RawService {
   };
   readonly spec?: { readonly type?: string };
   readonly status?: {
-    readonly loadBalancer?: { readonly ingress?: readonly IngressFacts[] };
-    readonly conditions?: readonly ConditionFacts[];
+    readonly loadBalancer?: { readonly ingress?: readonly IngressStatus[] };
+    readonly conditions?: readonly ServiceCondition[];
   };
 }

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
-import { CONDITION_PREFIX, type ConditionFacts, type IngressFacts, type ServiceFacts } from './service-facts.ts';
+import { CONDITION_PREFIX, type IngressStatus, type ObservedService, type ServiceCondition } from './service-facts.ts';
 
 /** What we say of a Service: the part of its status that is ours. */
-export interface ServiceStatus {
-  readonly ingress: readonly IngressFacts[];
-  readonly conditions: readonly ConditionFacts[];
+export interface DesiredStatus {
+  readonly ingress: readonly IngressStatus[];
+  readonly conditions: readonly ServiceCondition[];
 }
 
 /** The status that a view asks for. A condition keeps its time as long as its status stays. `now`: milliseconds since the epoch. */
-export function statusFor(view: ServiceView, facts: ServiceFacts, now: number): ServiceStatus {
+export function desiredStatusFor(view: ServiceView, facts: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);
   return {
     // Proxy: else kube-proxy takes the address for one of its own, and our counters and cut-offs are bypassed.
@@ -28,7 +28,7 @@ export function statusFor(view: ServiceView, facts: ServiceFacts, now: number): 
 }
 
 /** Every port, because the list is for all or none. */
-function portsFor(view: ServiceView): NonNullable<IngressFacts['ports']> {
+function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   const ports = new Map<string, { port: number; protocol: string; error?: string }>();
   for (const { port, protocol } of view.ports) ports.set(`${port}/${protocol}`, { port, protocol });
   for (const { port, protocol, reason } of view.portErrors) {
@@ -38,7 +38,7 @@ function portsFor(view: ServiceView): NonNullable<IngressFacts['ports']> {
 }
 
 /** Whether the Service says just this already: then nothing is written. */
-export function isSaid(status: ServiceStatus, facts: ServiceFacts): boolean {
+export function isStatusCurrent(status: DesiredStatus, facts: ObservedService): boolean {
   return (
     isDeepStrictEqual(status.ingress, facts.ingress) &&
     isDeepStrictEqual(byType(status.conditions), byType(facts.conditions))
@@ -49,11 +49,14 @@ export function isSaid(status: ServiceStatus, facts: ServiceFacts): boolean {
  * A Service that left us and still exists carries what we said of it, which is not true any more. `fieldManager`: ours; what another
  * fleet says is its own.
  */
-export function isLeftover({ conditions, deleting, saidBy }: ServiceFacts, fieldManager: string): boolean {
-  return conditions.length > 0 && !deleting && saidBy.includes(fieldManager);
+export function hasStaleStatus(
+  { conditions, deleting, statusManagers }: ObservedService,
+  fieldManager: string,
+): boolean {
+  return conditions.length > 0 && !deleting && statusManagers.includes(fieldManager);
 }
 
-function byType(conditions: readonly ConditionFacts[]): unknown {
+function byType(conditions: readonly ServiceCondition[]): unknown {
   return conditions
     .map(({ type, status, reason, message, lastTransitionTime }) => [type, status, reason, message, lastTransitionTime])
     .sort();

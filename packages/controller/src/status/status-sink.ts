@@ -1,10 +1,10 @@
 import type { ServiceView } from '@weir/model';
 
 /** What lasts is told again (why a Service is refused, or pending), and what was refused is tried again: so often it is looked at. */
-export const LOOK_AGAIN_MS = 30_000;
+export const STATUS_RECHECK_MS = 30_000;
 
 /** What the Services are to say. */
-export interface Wanted {
+export interface DesiredViews {
   /** `undecided`: nothing could be decided, so only those are told that say nothing yet, and no others are touched. */
   readonly kind: 'decided' | 'undecided';
   readonly views: readonly ServiceView[];
@@ -13,12 +13,12 @@ export interface Wanted {
 /** Whoever tells Services what became of them. A directory has nobody. */
 export interface StatusSink {
   /** Counts up whenever a Service says something else than before, whoever made it. */
-  readonly observed: number;
+  readonly observedRevision: number;
   /**
    * From now on they are to say this. It is only noted: what is being written goes on, and each Service is told the newest. A view that
    * is the same object as before is not looked into.
    */
-  want(wanted: Wanted): void;
+  setDesired(wanted: DesiredViews): void;
   /**
    * Makes them say it; those that do cost nothing. `again`: some changed meanwhile, and want to be looked at anew. Rejects when the
    * API server is away.

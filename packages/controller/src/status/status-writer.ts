@@ -1,5 +1,5 @@
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import { ApiError, type ApiErrorCode } from '../kubernetes/api-error.ts';
+import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 
 /** An object as it was when its status was decided: UID and version are preconditions of the write. */
@@ -16,14 +16,14 @@ export interface StatusTarget {
 }
 
 /** Whatever is left out and was ours goes away. */
-export interface StatusText {
+export interface StatusPatch {
   readonly status?: Json;
   readonly finalizers?: readonly string[];
   /** What the status says but for times: what was refused is not asked again in the same words. */
-  readonly words: string;
+  readonly fingerprint: string;
 }
 
-export type StatusOutcome =
+export type StatusWriteOutcome =
   | { readonly kind: 'written'; readonly object: Json }
   /** It changed meanwhile, and what was decided may not be right any more. */
   | { readonly kind: 'changed' }
@@ -32,10 +32,10 @@ export type StatusOutcome =
   | { readonly kind: 'refused' };
 
 /** Rights are given and resources are installed: what was refused is tried again, rarely. */
-const ASK_AGAIN_MS = 10 * 60_000;
+const REFUSED_RETRY_MS = 10 * 60_000;
 
 interface Refusal {
-  readonly words: string;
+  readonly fingerprint: string;
   readonly at: number;
 }
 
@@ -54,8 +54,8 @@ export class StatusWriter {
   readonly #log: Logger;
   readonly #fieldManager: string;
   /** By UID. */
-  readonly #refused = new Map<string, Refusal>();
-  readonly #missed = new Set<string>();
+  readonly #refusalByUid = new Map<string, Refusal>();
+  readonly #notFoundUids = new Set<string>();
 
   constructor({ api, clock, log, fieldManager = FIELD_MANAGER }: StatusWriterOptions) {
     this.#api = api;
@@ -66,13 +66,13 @@ export class StatusWriter {
 
   /** Forgets the objects that are gone. */
   keepOnly(isThere: (uid: string) => boolean): void {
-    for (const known of [this.#refused, this.#missed])
+    for (const known of [this.#refusalByUid, this.#notFoundUids])
       for (const uid of known.keys()) if (!isThere(uid)) known.delete(uid);
   }
 
   /** Rejects when the API server is away. */
-  async write(target: StatusTarget, { status, finalizers, words }: StatusText): Promise<StatusOutcome> {
-    if (this.#isRefusedStill(target, words)) return { kind: 'refused' };
+  async write(target: StatusTarget, { status, finalizers, fingerprint }: StatusPatch): Promise<StatusWriteOutcome> {
+    if (this.#isStillRefused(target, fingerprint)) return { kind: 'refused' };
     const { apiVersion, kind, uid, namespace, name, resourceVersion, path } = target;
     const metadata = {
       ...(namespace !== undefined && { namespace }),
@@ -89,44 +89,44 @@ export class StatusWriter {
         contentType: SERVER_SIDE_APPLY,
         body: { apiVersion, kind, metadata, ...(status && { status }) },
       });
-      this.#refused.delete(uid);
-      this.#missed.delete(uid);
+      this.#refusalByUid.delete(uid);
+      this.#notFoundUids.delete(uid);
       return { kind: 'written', object };
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof KubeApiError)) throw error;
       switch (error.code) {
         case 'CONFLICT':
           return { kind: 'changed' };
         case 'NOT_FOUND':
           // Once, it was deleted and the watch has still to tell. Again, its kind has no status: an older definition is installed.
-          if (this.#missed.has(uid)) return this.#refuse(target, words, error);
-          this.#missed.add(uid);
+          if (this.#notFoundUids.has(uid)) return this.#refuse(target, fingerprint, error);
+          this.#notFoundUids.add(uid);
           return { kind: 'gone' };
         case 'FORBIDDEN':
         case 'REFUSED':
-          return this.#refuse(target, words, error);
+          return this.#refuse(target, fingerprint, error);
         default:
           throw error;
       }
     }
   }
 
-  #isRefusedStill({ uid }: StatusTarget, words: string): boolean {
-    const refusal = this.#refused.get(uid);
-    return refusal?.words === words && this.#clock.monotonic() - refusal.at < ASK_AGAIN_MS;
+  #isStillRefused({ uid }: StatusTarget, words: string): boolean {
+    const refusal = this.#refusalByUid.get(uid);
+    return refusal?.fingerprint === words && this.#clock.monotonic() - refusal.at < REFUSED_RETRY_MS;
   }
 
-  #refuse({ kind, uid, namespace, name }: StatusTarget, words: string, error: ApiError): StatusOutcome {
-    const level = this.#refused.get(uid)?.words === words ? 'debug' : 'error';
-    this.#refused.set(uid, { words, at: this.#clock.monotonic() });
+  #refuse({ kind, uid, namespace, name }: StatusTarget, fingerprint: string, error: KubeApiError): StatusWriteOutcome {
+    const level = this.#refusalByUid.get(uid)?.fingerprint === fingerprint ? 'debug' : 'error';
+    this.#refusalByUid.set(uid, { fingerprint, at: this.#clock.monotonic() });
     const object = namespace === undefined ? name : `${namespace}/${name}`;
-    const help = HELP[error.code];
+    const help = REMEDIES[error.code];
     this.#log[level]({ kind, object, reason: errorMessage(error), ...(help && { help }) }, 'a status was refused');
     return { kind: 'refused' };
   }
 }
 
-const HELP: { readonly [C in ApiErrorCode]?: string } = {
+const REMEDIES: { readonly [C in KubeApiErrorCode]?: string } = {
   NOT_FOUND:
     'install the custom resources of this version: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions',
   FORBIDDEN: 'grant what this version needs: helm upgrade, or by hand what charts/weir/rights/controller.yaml lists',

@@ -1,26 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ServiceView, withExhausted } from '@weir/model';
+import { type ServiceView, withTrafficExhausted } from '@weir/model';
 
 /** Views with what their tenants have used up: the same objects, and the same list, as long as they say the same. */
-export class ToldViews {
+export class ReportedViews {
   #views: readonly ServiceView[] = [];
   #exhausted: ReadonlyMap<string, string> = new Map();
-  #told: readonly ServiceView[] = [];
-  #toldOf = new WeakMap<ServiceView, ServiceView>();
+  #reported: readonly ServiceView[] = [];
+  #reportedByView = new WeakMap<ServiceView, ServiceView>();
 
-  of(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
+  withExhaustedMessages(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
     const isSameMessages = isDeepStrictEqual(exhausted, this.#exhausted);
-    if (views === this.#views && isSameMessages) return this.#told;
-    if (!isSameMessages) this.#toldOf = new WeakMap();
+    if (views === this.#views && isSameMessages) return this.#reported;
+    if (!isSameMessages) this.#reportedByView = new WeakMap();
     this.#views = views;
     this.#exhausted = exhausted;
-    this.#told = exhausted.size === 0 ? views : views.map((view) => this.#tellOne(view));
-    return this.#told;
+    this.#reported = exhausted.size === 0 ? views : views.map((view) => this.#report(view));
+    return this.#reported;
   }
 
-  #tellOne(view: ServiceView): ServiceView {
-    const told = this.#toldOf.get(view) ?? withExhausted(view, this.#exhausted.get(view.tenant ?? ''));
-    this.#toldOf.set(view, told);
+  #report(view: ServiceView): ServiceView {
+    const told = this.#reportedByView.get(view) ?? withTrafficExhausted(view, this.#exhausted.get(view.tenant ?? ''));
+    this.#reportedByView.set(view, told);
     return told;
   }
 }
@@ -35,7 +35,7 @@ export class ViewsByUid {
   }
 
   /** Takes a list, sorted as the one before, and returns the UIDs whose view is another, or gone. The same list costs nothing. */
-  take(list: readonly ServiceView[]): ReadonlySet<string> {
+  update(list: readonly ServiceView[]): ReadonlySet<string> {
     const changed = new Set<string>();
     if (list === this.#list) return changed;
     const before = this.#list;

@@ -1,54 +1,54 @@
-import type { Cutoff, SuspensionObject, SuspensionTarget } from '@weir/model';
-import { ApiError } from '../kubernetes/api-error.ts';
+import type { Suspension, SuspensionObject, SuspensionTarget } from '@weir/model';
+import { KubeApiError } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi } from '../kubernetes/kube-api.ts';
-import { projectSuspension } from '../snapshot/suspension.ts';
-import type { SuspensionWriter } from './suspension-writer.ts';
+import { parseSuspension } from '../snapshot/suspension.ts';
+import type { SuspensionObjectWriter } from './suspension-writer.ts';
 
-const ALL = '/apis/weir.dev/v1alpha1/suspensions';
-const TIMEOUT_MS = 5_000;
+const SUSPENSIONS_PATH = '/apis/weir.dev/v1alpha1/suspensions';
+const REQUEST_TIMEOUT_MS = 5_000;
 
-export class KubernetesSuspensions implements SuspensionWriter {
+export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
   readonly #api: Pick<KubeApi, 'request'>;
 
   constructor({ api }: { readonly api: Pick<KubeApi, 'request'> }) {
     this.#api = api;
   }
 
-  async make(cutoff: Cutoff, signal: AbortSignal): Promise<SuspensionObject> {
+  async getOrCreate(cutoff: Suspension, signal: AbortSignal): Promise<SuspensionObject> {
     try {
       const query = { fieldManager: FIELD_MANAGER };
       const request = {
         method: 'POST',
-        path: ALL,
+        path: SUSPENSIONS_PATH,
         query,
         body: objectFor(cutoff),
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs: REQUEST_TIMEOUT_MS,
         signal,
       } as const;
-      return read(await this.#api.request(request));
+      return parseResponse(await this.#api.request(request));
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
+      if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
     }
     const path = pathOf(cutoff.name);
-    return read(await this.#api.request({ method: 'GET', path, timeoutMs: TIMEOUT_MS, signal }));
+    return parseResponse(await this.#api.request({ method: 'GET', path, timeoutMs: REQUEST_TIMEOUT_MS, signal }));
   }
 
-  async remove({ name, uid }: Cutoff, signal: AbortSignal): Promise<void> {
+  async remove({ name, uid }: Suspension, signal: AbortSignal): Promise<void> {
     try {
       await this.#api.request({
         method: 'DELETE',
         path: pathOf(name),
         body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs: REQUEST_TIMEOUT_MS,
         signal,
       });
     } catch (error) {
-      if (!(error instanceof ApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT'))) throw error;
+      if (!(error instanceof KubeApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT'))) throw error;
     }
   }
 }
 
-function objectFor({ name, target, message, until }: Cutoff): Json {
+function objectFor({ name, target, message, until }: Suspension): Json {
   const end = until === null ? {} : { until: new Date(until).toISOString() };
   const spec = { target: targetFor(target), message, ...end };
   return { apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name }, spec };
@@ -65,12 +65,12 @@ function targetFor(target: SuspensionTarget): Json {
   }
 }
 
-function read(raw: Json): SuspensionObject {
-  const { object, problems } = projectSuspension(raw);
-  if (object === undefined) throw new ApiError('REFUSED', problems.map(({ message }) => message).join('; '));
+function parseResponse(raw: Json): SuspensionObject {
+  const { object, problems } = parseSuspension(raw);
+  if (object === undefined) throw new KubeApiError('REFUSED', problems.map(({ message }) => message).join('; '));
   return object;
 }
 
 function pathOf(name: string): string {
-  return `${ALL}/${encodeURIComponent(name)}`;
+  return `${SUSPENSIONS_PATH}/${encodeURIComponent(name)}`;
 }

@@ -1,14 +1,14 @@
 import { errorMessage, type Logger } from '@weir/runtime';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { KubeApiError } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
-import { readTenantUsage } from './read-tenant-usage.ts';
+import { parseTenantUsage } from './read-tenant-usage.ts';
 import type { TenantUsage } from './tenant-usage.ts';
-import type { Archived, UsageArchive } from './usage-archive.ts';
+import type { ArchiveOutcome, UsageArchive } from './usage-archive.ts';
 
-const ALL = '/apis/weir.dev/v1alpha1/tenantusages';
-const PAGE = '500';
+const TENANT_USAGES_PATH = '/apis/weir.dev/v1alpha1/tenantusages';
+const PAGE_SIZE = '500';
 
-export interface KubernetesUsageOptions {
+export interface KubernetesUsageArchiveOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly fleet: string;
   readonly log: Logger;
@@ -18,14 +18,14 @@ export interface KubernetesUsageOptions {
  * The TenantUsage objects of a fleet, one in each namespace, of its name: fleets of one cluster count each for itself. Where the kind is
  * not installed there is nothing, and nothing is kept.
  */
-export class KubernetesUsage implements UsageArchive {
+export class KubernetesUsageArchive implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #fleet: string;
   readonly #log: Logger;
   /** By namespace, the version that this process wrote or read last: what is held up on its way must not undo what a later leader wrote. */
-  readonly #versions = new Map<string, string>();
+  readonly #versionByNamespace = new Map<string, string>();
 
-  constructor({ api, fleet, log }: KubernetesUsageOptions) {
+  constructor({ api, fleet, log }: KubernetesUsageArchiveOptions) {
     this.#api = api;
     this.#fleet = fleet;
     this.#log = log;
@@ -38,7 +38,7 @@ export class KubernetesUsage implements UsageArchive {
       const page = await this.#page(from);
       for (const item of page.items) {
         this.#noteVersion(item);
-        const usage = readTenantUsage(item);
+        const usage = parseTenantUsage(item);
         if (usage !== undefined) found.push(usage);
         else this.#log.warn({ object: nameOf(item) }, 'a TenantUsage cannot be read and is left out');
       }
@@ -47,24 +47,24 @@ export class KubernetesUsage implements UsageArchive {
     return found;
   }
 
-  async write({ namespace, status }: TenantUsage): Promise<Archived> {
+  async write({ namespace, status }: TenantUsage): Promise<ArchiveOutcome> {
     try {
       await this.#apply({ namespace, status });
     } catch (error) {
-      if (!(error instanceof ApiError) || (error.code === 'AWAY' && !isOfOne(error))) throw error;
-      return isGoing(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
+      if (!(error instanceof KubeApiError) || (error.code === 'AWAY' && !isSingleObjectFailure(error))) throw error;
+      return isNamespaceGone(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
     }
     return { kind: 'written' };
   }
 
   /** Somebody who edits the object may have changed it; whoever leads, which is asked again as this leaves, has the last word. */
   async #apply(usage: TenantUsage): Promise<void> {
-    const version = this.#versions.get(usage.namespace);
-    this.#versions.delete(usage.namespace);
+    const version = this.#versionByNamespace.get(usage.namespace);
+    this.#versionByNamespace.delete(usage.namespace);
     try {
       this.#noteVersion(await this.#patch(usage, version));
     } catch (error) {
-      if (version === undefined || !(error instanceof ApiError && error.code === 'CONFLICT')) throw error;
+      if (version === undefined || !(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
       this.#noteVersion(await this.#patch(usage, undefined));
     }
   }
@@ -82,15 +82,16 @@ export class KubernetesUsage implements UsageArchive {
 
   #noteVersion(item: Json): void {
     const { namespace, resourceVersion } = (item.metadata ?? {}) as { namespace?: string; resourceVersion?: string };
-    if (namespace !== undefined && resourceVersion !== undefined) this.#versions.set(namespace, resourceVersion);
+    if (namespace !== undefined && resourceVersion !== undefined)
+      this.#versionByNamespace.set(namespace, resourceVersion);
   }
 
   async remove(namespace: string): Promise<void> {
-    this.#versions.delete(namespace);
+    this.#versionByNamespace.delete(namespace);
     try {
       await this.#api.request({ method: 'DELETE', path: pathOf(namespace, this.#fleet) });
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
+      if (!(error instanceof KubeApiError && error.code === 'NOT_FOUND')) throw error;
     }
   }
 
@@ -99,30 +100,30 @@ export class KubernetesUsage implements UsageArchive {
   ): Promise<{ readonly items: readonly Json[]; readonly from: string | undefined }> {
     try {
       const query = {
-        limit: PAGE,
+        limit: PAGE_SIZE,
         fieldSelector: `metadata.name=${this.#fleet}`,
         ...(from !== undefined && { continue: from }),
       };
-      const { items, metadata } = (await this.#api.request({ method: 'GET', path: ALL, query })) as {
+      const { items, metadata } = (await this.#api.request({ method: 'GET', path: TENANT_USAGES_PATH, query })) as {
         items?: readonly Json[];
         metadata?: { continue?: string };
       };
       return { items: items ?? [], from: metadata?.continue || undefined };
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'NOT_FOUND') return { items: [], from: undefined };
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return { items: [], from: undefined };
       throw error;
     }
   }
 }
 
 /** 500 says that this write failed, as with an object too large for etcd or a webhook of its namespace that is down: others may work. */
-function isOfOne({ status }: ApiError): boolean {
+function isSingleObjectFailure({ status }: KubeApiError): boolean {
   return status === 500;
 }
 
-function isGoing(error: ApiError): boolean {
+function isNamespaceGone(error: KubeApiError): boolean {
   // Without a name it is the kind that is missing, which somebody has to install.
-  const isGone = error.code === 'NOT_FOUND' && error.missing !== undefined;
+  const isGone = error.code === 'NOT_FOUND' && error.missingName !== undefined;
   return isGone || error.message.includes('being terminated');
 }
 

@@ -1,48 +1,49 @@
 import type { Logger } from '@weir/runtime';
-import type { Archived } from './usage-archive.ts';
+import type { ArchiveOutcome } from './usage-archive.ts';
 
 /** How many namespaces a line names. */
-const NAMED = 5;
+const MAX_LOGGED_NAMESPACES = 5;
 
 /** Of which namespaces the usage is not kept: told when there are others, and when all of it is kept again. */
-export class RefusalLog {
+export class ArchiveRefusalLog {
   readonly #log: Logger;
   /** By namespace: why. */
-  readonly #refused = new Map<string, string>();
-  #told = '';
+  readonly #reasonByNamespace = new Map<string, string>();
+  #loggedNamespaces = '';
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  note(namespace: string, archived: Archived): void {
-    if (archived.kind === 'refused') this.#refused.set(namespace, archived.reason);
-    else this.#refused.delete(namespace);
+  record(namespace: string, archived: ArchiveOutcome): void {
+    if (archived.kind === 'refused') this.#reasonByNamespace.set(namespace, archived.reason);
+    else this.#reasonByNamespace.delete(namespace);
   }
 
   keepOnly(present: ReadonlySet<string>): void {
-    for (const namespace of this.#refused.keys()) if (!present.has(namespace)) this.#refused.delete(namespace);
+    for (const namespace of this.#reasonByNamespace.keys())
+      if (!present.has(namespace)) this.#reasonByNamespace.delete(namespace);
   }
 
-  forget(): void {
-    this.#refused.clear();
-    this.#told = '';
+  reset(): void {
+    this.#reasonByNamespace.clear();
+    this.#loggedNamespaces = '';
   }
 
-  tell(): void {
-    const namespaces = [...this.#refused.keys()].sort();
+  log(): void {
+    const namespaces = [...this.#reasonByNamespace.keys()].sort();
     const text = namespaces.join();
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#loggedNamespaces) return;
+    this.#loggedNamespaces = text;
     const [first] = namespaces;
     if (first === undefined) {
       this.#log.info('every TenantUsage can be written again');
       return;
     }
     const fields = {
-      namespaces: namespaces.slice(0, NAMED),
+      namespaces: namespaces.slice(0, MAX_LOGGED_NAMESPACES),
       refused: namespaces.length,
-      reason: this.#refused.get(first),
+      reason: this.#reasonByNamespace.get(first),
     };
     this.#log.warn(
       fields,

@@ -1,14 +1,14 @@
 // TenantUsage: what a namespace used, for its tenant to read, and for the ledger to be restored from when Redis lost it.
 import {
-  add,
+  addCounters,
   type Counters,
   entriesOf,
-  type Period,
   type RoutingTable,
   type TenantEntry,
   type TenantLimits,
+  type UsagePeriod,
   type UsageRow,
-  ZERO,
+  ZERO_COUNTERS,
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
 
@@ -20,28 +20,28 @@ export interface TenantUsage {
 export interface TenantUsageStatus {
   readonly updatedAt: string;
   /** The tenant over all its namespaces, this month; absent while the namespace has none. */
-  readonly tenant?: TenantTotal;
-  readonly months: readonly { readonly month: Period; readonly services: readonly ServiceUsage[] }[];
+  readonly tenant?: TenantUsageTotal;
+  readonly months: readonly { readonly month: UsagePeriod; readonly services: readonly ServiceUsageEntry[] }[];
   /** How far each life of a proxy is counted in `months`. */
-  readonly lives: readonly LifeUsage[];
+  readonly lives: readonly IncarnationUsage[];
 }
 
-export interface TenantTotal extends Counters {
+export interface TenantUsageTotal extends Counters {
   readonly name: string;
-  readonly month: Period;
+  readonly month: UsagePeriod;
   readonly services: number;
   readonly ports: number;
   /** Absent: it has none. Server-side apply leaves null of an empty object whose fields it removes, and the schema refuses that. */
   readonly limits?: TenantLimits;
 }
 
-export interface ServiceUsage extends Counters {
+export interface ServiceUsageEntry extends Counters {
   readonly uid: string;
   readonly name: string;
   readonly tenant: string;
 }
 
-export interface LifeUsage extends Counters {
+export interface IncarnationUsage extends Counters {
   readonly uid: string;
   readonly tenant: string;
   readonly node: string;
@@ -78,13 +78,13 @@ export function tenantUsagesFor(copy: UsageSeed, table: RoutingTable, now: numbe
     }));
     const own = months.map(({ month, rowsOf }) => ({
       month,
-      services: (rowsOf.get(namespace) ?? []).map(serviceUsage),
+      services: (rowsOf.get(namespace) ?? []).map(serviceUsageEntry),
     }));
     return { namespace, status: { updatedAt, ...(tenant && { tenant }), months: own, lives } };
   });
 }
 
-function serviceUsage({ service: uid, name, tenant, counters }: UsageRow): ServiceUsage {
+function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): ServiceUsageEntry {
   return { uid, name, tenant, ...counters };
 }
 
@@ -95,14 +95,15 @@ function namespacesOf({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<s
   return namespaces;
 }
 
-function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, TenantTotal> {
+function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, TenantUsageTotal> {
   const present = months[0];
   const counters = new Map<string, Counters>();
-  for (const row of present?.rows ?? []) counters.set(row.tenant, add(counters.get(row.tenant) ?? ZERO, row.counters));
-  const total = ({ name, used, limits }: TenantEntry): TenantTotal => ({
+  for (const row of present?.rows ?? [])
+    counters.set(row.tenant, addCounters(counters.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
+  const total = ({ name, used, limits }: TenantEntry): TenantUsageTotal => ({
     name,
     month: present?.month ?? '',
-    ...(counters.get(name) ?? ZERO),
+    ...(counters.get(name) ?? ZERO_COUNTERS),
     services: used.services,
     ports: used.ports,
     ...(Object.keys(limits).length > 0 && { limits }),
@@ -112,7 +113,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
 
 /** What the ledger is restored from. Each namespace is right by itself: its totals and lives are of one moment. */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
-  const months = new Map<Period, UsageSeed['months'][number]['rows'][number][]>();
+  const months = new Map<UsagePeriod, UsageSeed['months'][number]['rows'][number][]>();
   const bases: UsageSeed['bases'][number][] = [];
   for (const { namespace, status } of usages) {
     for (const { month, services } of status.months) {

@@ -5,12 +5,12 @@ export interface UsageArchive {
   /** All that is kept. Rejects when that cannot be known now. */
   read(): Promise<readonly TenantUsage[]>;
   /** Puts it in place of what is kept of its namespace. Rejects when the archive is away. */
-  write(usage: TenantUsage): Promise<Archived>;
+  write(usage: TenantUsage): Promise<ArchiveOutcome>;
   /** Forgets a namespace. */
   remove(namespace: string): Promise<void>;
 }
 
-export type Archived =
+export type ArchiveOutcome =
   | { readonly kind: 'written' }
   /** The namespace is gone or going, and with it who would read this. */
   | { readonly kind: 'left-out' }

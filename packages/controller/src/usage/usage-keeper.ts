@@ -2,14 +2,14 @@ import type { RoutingTable } from '@weir/model';
 import { entriesOf } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore, UsageStore } from '@weir/store';
-import { foldableLives } from './fold-lives.ts';
+import { foldableIncarnations } from './fold-lives.ts';
 import { recentMonths } from './months.ts';
-import { RefusalLog } from './refusal-log.ts';
+import { ArchiveRefusalLog } from './refusal-log.ts';
 import { latestOf, seedFor, type TenantUsage, tenantUsagesFor } from './tenant-usage.ts';
-import { crossedSince, exhaustedFor, type TrafficLevel, trafficLevels } from './traffic-limit.ts';
+import { exhaustedMessages, type TrafficLevel, tenantsThatReachedLevel, trafficLevels } from './traffic-limit.ts';
 import type { UsageArchive } from './usage-archive.ts';
 
-export interface UsageKeeperOptions {
+export interface UsageReconcilerOptions {
   readonly store: UsageStore;
   readonly heartbeats: Pick<HeartbeatStore, 'list'>;
   readonly archive?: UsageArchive | undefined;
@@ -18,29 +18,29 @@ export interface UsageKeeperOptions {
 }
 
 /** How often what was used is written away: what a wiped store may lose of proxies that have ended meanwhile. */
-const WRITE_EVERY_MS = 5 * 60_000;
+const ARCHIVE_INTERVAL_MS = 5 * 60_000;
 /** How soon a namespace that has its first Service is told what that is: all that was used is copied for it. */
-const GREET_EVERY_MS = 10_000;
+const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
 /** Opens the ledger of a store that is new or was wiped, with what is known; and keeps that known. */
-export class UsageKeeper {
-  readonly #options: UsageKeeperOptions;
+export class UsageReconciler {
+  readonly #options: UsageReconcilerOptions;
   /** The ledger as last copied, while we lead. */
-  #copied: readonly TenantUsage[] = [];
-  #copiedAt = Number.NEGATIVE_INFINITY;
-  #greetedAt = Number.NEGATIVE_INFINITY;
+  #lastUsages: readonly TenantUsage[] = [];
+  #archivedAt = Number.NEGATIVE_INFINITY;
+  #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
   /** By namespace: what the archive holds, without the time. */
-  readonly #written = new Map<string, string>();
+  readonly #archivedTextByNamespace = new Map<string, string>();
   /** Namespaces of which something was said, or that was refused. */
-  readonly #greeted = new Set<string>();
-  readonly #refusals: RefusalLog;
+  readonly #knownNamespaces = new Set<string>();
+  readonly #refusals: ArchiveRefusalLog;
   /** Of each tenant that has a limit: the last that was written away. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
   #exhausted: ReadonlyMap<string, string> = new Map();
 
-  constructor(options: UsageKeeperOptions) {
+  constructor(options: UsageReconcilerOptions) {
     this.#options = options;
-    this.#refusals = new RefusalLog(options.log);
+    this.#refusals = new ArchiveRefusalLog(options.log);
   }
 
   /** What to say to tenants that have used up their month, by tenant. */
@@ -49,59 +49,61 @@ export class UsageKeeper {
   }
 
   /** Somebody else may have led and counted on: what we remember is old. */
-  forget(): void {
-    this.#copied = [];
-    this.#copiedAt = Number.NEGATIVE_INFINITY;
-    this.#written.clear();
-    this.#greeted.clear();
-    this.#refusals.forget();
+  reset(): void {
+    this.#lastUsages = [];
+    this.#archivedAt = Number.NEGATIVE_INFINITY;
+    this.#archivedTextByNamespace.clear();
+    this.#knownNamespaces.clear();
+    this.#refusals.reset();
   }
 
   /** Rejects when the store or the archive is away; then come again. */
-  async keep(table: RoutingTable): Promise<void> {
+  async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
-    const isDue = clock.monotonic() - this.#copiedAt >= WRITE_EVERY_MS;
+    const isDue = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
     const levels = await this.#levelsNow(table);
-    this.#exhausted = exhaustedFor(table, levels);
-    const crossed = crossedSince(this.#levels, levels);
-    const isGreeting = !isDue && this.#hasNewcomer(table);
+    this.#exhausted = exhaustedMessages(table, levels);
+    const crossed = tenantsThatReachedLevel(this.#levels, levels);
+    const isGreeting = !isDue && this.#hasNewNamespace(table);
     if (isDue || isGreeting || crossed.size > 0) {
-      const copy = await store.copy(recentMonths(clock.now()));
+      const copy = await store.exportSeed(recentMonths(clock.now()));
       const usages = tenantUsagesFor(copy, table, clock.now());
       // A store that was wiped in between gave an empty copy; what we knew is worth more.
       if (!(await store.isSeeded())) return;
-      this.#copied = usages;
+      this.#lastUsages = usages;
       const isTold = ({ namespace, status }: TenantUsage): boolean =>
-        isDue || crossed.has(status.tenant?.name ?? '') || (isGreeting && !this.#greeted.has(namespace));
+        isDue || crossed.has(status.tenant?.name ?? '') || (isGreeting && !this.#knownNamespaces.has(namespace));
       await this.#archive(usages.filter(isTold));
-      if (isGreeting) this.#greetedAt = clock.monotonic();
+      if (isGreeting) this.#newNamespacesArchivedAt = clock.monotonic();
       if (isDue) {
-        await this.#removeOthers(new Set(usages.map((usage) => usage.namespace)));
+        await this.#removeUnused(new Set(usages.map((usage) => usage.namespace)));
         await this.#fold();
       }
     }
     // Last: what could not be written is still due.
     this.#levels = levels;
-    if (isDue) this.#copiedAt = clock.monotonic();
+    if (isDue) this.#archivedAt = clock.monotonic();
   }
 
   /** Whether a namespace has Services, and nothing that says what they used. */
-  #hasNewcomer(table: RoutingTable): boolean {
+  #hasNewNamespace(table: RoutingTable): boolean {
     const { archive, clock } = this.#options;
-    if (archive === undefined || clock.monotonic() - this.#greetedAt < GREET_EVERY_MS) return false;
-    return entriesOf(table, 'service').some(({ namespace }) => !this.#greeted.has(namespace));
+    if (archive === undefined || clock.monotonic() - this.#newNamespacesArchivedAt < NEW_NAMESPACE_INTERVAL_MS)
+      return false;
+    return entriesOf(table, 'service').some(({ namespace }) => !this.#knownNamespaces.has(namespace));
   }
 
   /** Else the bases of every life that there ever was would stay, in the store and in each TenantUsage. */
   async #fold(): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
-    for (const { node, life } of foldableLives(await heartbeats.list(), clock.now())) await store.fold(node, life);
+    for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
+      await store.fold(node, life);
   }
 
   async #seed(): Promise<void> {
     const { store, archive, log } = this.#options;
-    const usages = latestOf((await archive?.read()) ?? [], this.#copied);
+    const usages = latestOf((await archive?.read()) ?? [], this.#lastUsages);
     const outcome = await store.seed(seedFor(usages));
     if (outcome === 'seeded')
       log.info({ namespaces: usages.length }, 'the ledger was opened with the totals that are known');
@@ -121,25 +123,25 @@ export class UsageKeeper {
     for (const usage of usages) {
       const { updatedAt: _, ...said } = usage.status;
       const text = JSON.stringify(said);
-      if (this.#written.get(usage.namespace) === text) continue;
+      if (this.#archivedTextByNamespace.get(usage.namespace) === text) continue;
       const archived = await archive.write(usage);
-      this.#greeted.add(usage.namespace);
-      this.#refusals.note(usage.namespace, archived);
+      this.#knownNamespaces.add(usage.namespace);
+      this.#refusals.record(usage.namespace, archived);
       // A refused one comes again when all are due, whether or not it says something new by then.
-      if (archived.kind !== 'refused') this.#written.set(usage.namespace, text);
+      if (archived.kind !== 'refused') this.#archivedTextByNamespace.set(usage.namespace, text);
     }
-    this.#refusals.tell();
+    this.#refusals.log();
   }
 
   /** Of namespaces that have no Services any more, and used nothing in the months that are kept. */
-  async #removeOthers(present: ReadonlySet<string>): Promise<void> {
+  async #removeUnused(present: ReadonlySet<string>): Promise<void> {
     const { archive } = this.#options;
     this.#refusals.keepOnly(present);
     for (const { namespace } of (await archive?.read()) ?? []) {
       if (present.has(namespace)) continue;
       await archive?.remove(namespace);
-      this.#written.delete(namespace);
-      this.#greeted.delete(namespace);
+      this.#archivedTextByNamespace.delete(namespace);
+      this.#knownNamespaces.delete(namespace);
     }
   }
 }

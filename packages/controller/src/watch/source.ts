@@ -1,10 +1,10 @@
-import type { Cutoff, CutoffOrigin, Snapshot } from '@weir/model';
-import type { ReplaceableKind } from '../snapshot/stand-ins.ts';
+import type { Snapshot, Suspension, SuspensionOrigin } from '@weir/model';
+import type { FallbackKind } from '../snapshot/stand-ins.ts';
 
 /** What a source knows: a snapshot but for the fleet's settings, which are configuration. */
 export interface SourceSnapshot extends Omit<Snapshot, 'settings'> {
   /** Kinds that were never read, for want of a right; their lists are empty. Absent: none. */
-  readonly unread?: ReadonlySet<ReplaceableKind>;
+  readonly unreadableKinds?: ReadonlySet<FallbackKind>;
 }
 
 /** Where the objects come from: an API server, or files. It caches; whoever is told of a change reads the whole snapshot. */
@@ -25,11 +25,11 @@ export interface Source {
    */
   onChange(listener: (changedAt?: number) => void): () => void;
   /** Where a Suspension must be deleted. */
-  originOf(suspension: { readonly uid: string }): CutoffOrigin;
+  originOf(suspension: { readonly uid: string }): SuspensionOrigin;
   /**
    * Whether a Suspension that is not in the snapshot is known to be deleted. Absence alone is no proof: a file may be unreadable, a
    * watch may have missed something. True is final, false means "not yet". It may take as long as the API server takes, or `signal`.
    */
-  isDeleted(cutoff: Cutoff, signal: AbortSignal): Promise<boolean>;
+  isDeleted(cutoff: Suspension, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;
 }

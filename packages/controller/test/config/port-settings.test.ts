@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawnProcess } from '@weir/testkit';
-import { MAIN } from '../fixtures/controller-process.ts';
+import { MAIN_PATH } from '../fixtures/controller-process.ts';
 
 const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, line: RegExp])[] = [
   [
@@ -19,7 +19,7 @@ for (const [settings, line] of WRONG) {
   test(`the controller does not start with ${JSON.stringify(settings)}`, async () => {
     await using process = await spawnProcess({
       command: globalThis.process.execPath,
-      args: ['--conditions=source', MAIN],
+      args: ['--conditions=source', MAIN_PATH],
       env: { ...globalThis.process.env, WEIR_REDIS_URL: 'redis://127.0.0.1:1', ...settings },
       name: 'controller',
       mayExit: true,

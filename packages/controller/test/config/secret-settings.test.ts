@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig, Secret } from '@weir/runtime';
 import { spawnProcess } from '@weir/testkit';
-import { SECRET_SETTINGS, secretAccessOf, secretMistakes } from '../../src/config/secret-settings.ts';
-import { MAIN } from '../fixtures/controller-process.ts';
+import { SECRET_SETTINGS, secretAccessFor, validateSecretSettings } from '../../src/config/secret-settings.ts';
+import { MAIN_PATH } from '../fixtures/controller-process.ts';
 
 const SECRET = 'x'.repeat(32);
 
 test('no Secrets are read unless that is asked for', () => {
   const config = parseConfig(SECRET_SETTINGS, {});
-  assert.deepEqual(secretAccessOf(config), { kind: 'none' });
-  assert.deepEqual(secretMistakes(config), []);
+  assert.deepEqual(secretAccessFor(config), { kind: 'none' });
+  assert.deepEqual(validateSecretSettings(config), []);
 });
 
 test('those of some namespaces, each once, or of all', () => {
@@ -20,11 +20,11 @@ test('those of some namespaces, each once, or of all', () => {
     WEIR_FLEET_SECRET: SECRET,
   };
   const config = parseConfig(SECRET_SETTINGS, env);
-  assert.deepEqual(secretMistakes(config), []);
-  assert.deepEqual(secretAccessOf(config), { kind: 'namespaces', namespaces: ['shop', 'blog'] });
+  assert.deepEqual(validateSecretSettings(config), []);
+  assert.deepEqual(secretAccessFor(config), { kind: 'namespaces', namespaces: ['shop', 'blog'] });
   assert.deepEqual(config.fleetSecret, new Secret(SECRET));
   const all = parseConfig(SECRET_SETTINGS, { WEIR_SECRET_ACCESS: 'cluster', WEIR_FLEET_SECRET: SECRET });
-  assert.deepEqual([secretAccessOf(all), secretMistakes(all)], [{ kind: 'cluster' }, []]);
+  assert.deepEqual([secretAccessFor(all), validateSecretSettings(all)], [{ kind: 'cluster' }, []]);
 });
 
 test('a secret that is too short is not taken, and not shown', () => {
@@ -55,7 +55,7 @@ for (const [settings, told] of WRONG) {
   test(`the controller does not start with ${Object.keys(settings).join(', ')} that contradict each other`, async () => {
     await using process = await spawnProcess({
       command: globalThis.process.execPath,
-      args: ['--conditions=source', MAIN],
+      args: ['--conditions=source', MAIN_PATH],
       env: { ...globalThis.process.env, WEIR_REDIS_URL: 'redis://127.0.0.1:1', ...settings },
       name: 'controller',
       mayExit: true,

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CertificateEntry, DEFAULT_SETTINGS, entriesOf, type SecretObject, type ServiceEntry } from '@weir/model';
+import {
+  type CertificateEntry,
+  DEFAULT_FLEET_SETTINGS,
+  entriesOf,
+  type SecretObject,
+  type ServiceEntry,
+} from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import type { MemoryStore } from '@weir/store';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { startWorld } from '../fixtures/world.ts';
+import { startControllerHarness } from '../fixtures/world.ts';
 
-const settings = { ...DEFAULT_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } } as const;
+const settings = { ...DEFAULT_FLEET_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } } as const;
 const nodes = [nodeObject('a', '10.0.0.1')];
 const services = [
   serviceObject('web', {
@@ -39,16 +45,16 @@ async function inForce(store: MemoryStore): Promise<[ServiceEntry | undefined, C
 
 test('a certificate is told of when its time comes, though nothing else happens, and serves on', async (context) => {
   const source = new FakeSource({ nodes, services, secrets: [secret] });
-  const { store, pass } = await startWorld(context, { source, settings, clock: clock() });
+  const { store, advance } = await startControllerHarness(context, { source, settings, clock: clock() });
   const said = async (): Promise<readonly unknown[]> => {
     const [service, certificate] = await inForce(store);
     return [service?.accepted.reason, service?.degraded?.[0]?.reason, certificate?.chain];
   };
-  await pass(79_900);
+  await advance(79_900);
   assert.deepEqual(await said(), ['Accepted', undefined, 'the chain']);
-  await pass(200);
+  await advance(200);
   assert.deepEqual(await said(), ['Accepted', 'CertificateExpiring', 'the chain']);
-  await pass(21_000);
+  await advance(21_000);
   const [service, certificate] = await inForce(store);
   assert.equal(service?.accepted.reason, 'InvalidCertificate');
   assert.equal(certificate?.chain, 'the chain');
@@ -56,17 +62,17 @@ test('a certificate is told of when its time comes, though nothing else happens,
 
 test('a controller that begins without the right to read Secrets leaves certificates and keys as they are', async (context) => {
   const source = new FakeSource({ nodes, services, secrets: [secret] });
-  const first = await startWorld(context, { source, settings, clock: clock() });
+  const first = await startControllerHarness(context, { source, settings, clock: clock() });
   const before = await inForce(first.store);
   assert.equal(before[1]?.sealedKey, 'sealed');
   await first.controller.close();
   const unread = new FakeSource({ nodes, services, secrets: [], unreadSecrets: 'everywhere' });
   const { store, clock: time } = first;
-  const second = await startWorld(context, { source: unread, settings, store, clock: time });
+  const second = await startControllerHarness(context, { source: unread, settings, store, clock: time });
   const [service, certificate] = await inForce(store);
   assert.deepEqual(certificate, before[1]);
   assert.equal(service?.accepted.reason, 'SecretForbidden');
   unread.set({ secrets: [secret], unreadSecrets: new Set() });
-  await second.pass(10);
+  await second.advance(10);
   assert.deepEqual(await inForce(store), before);
 });

@@ -3,63 +3,63 @@ import { describe, test } from 'node:test';
 import type { SliceObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
-import { changeTriggerOf } from '../../src/snapshot/change-trigger.ts';
+import { changeTriggerTimeOf } from '../../src/snapshot/change-trigger.ts';
 import { KindCache } from '../../src/watch/kubernetes/kind-cache.ts';
 import { WATCHED_KINDS } from '../../src/watch/kubernetes/kinds.ts';
 import { serviceObject } from '../fixtures/fake-source.ts';
-import { startWorld } from '../fixtures/world.ts';
+import { startControllerHarness } from '../fixtures/world.ts';
 
 describe('what is published tells since when the world has been so', () => {
   test('by the earliest of the changes in it, and no later one', async (context) => {
-    const { store, source, clock, pass } = await startWorld(context);
+    const { store, source, clock, advance } = await startControllerHarness(context);
     const at = clock.now();
     source.set({ services: [serviceObject('api')] }, at - 20);
     source.set({ services: [serviceObject('api'), serviceObject('web')] }, at - 30);
     source.set({ services: [serviceObject('shop')] }, at);
-    await pass(10);
+    await advance(10);
     assert.equal(lastChangedAt(store), at - 30);
     source.set({ services: [] }, at + 5);
-    await pass(10);
+    await advance(10);
     assert.equal(lastChangedAt(store), at + 5);
   });
 
   test('but not of what was there when the controller took the lead', async (context) => {
-    const { store, source, clock, pass } = await startWorld(context);
+    const { store, source, clock, advance } = await startControllerHarness(context);
     await store.table.claimLeader();
     source.set({ services: [] }, clock.now());
-    await pass(5_000);
+    await advance(5_000);
     assert.equal(lastRevision(store)?.changes.length !== 0, true);
     assert.equal(lastChangedAt(store), undefined);
   });
 
   test('and a change that touched nothing does not make the next one older', async (context) => {
-    const { store, source, clock, pass } = await startWorld(context);
+    const { store, source, clock, advance } = await startControllerHarness(context);
     const before = lastRevision(store);
     source.set({ services: [serviceObject('web')] }, clock.now() - 1_000);
-    await pass(10);
+    await advance(10);
     assert.equal(lastRevision(store), before);
     const at = clock.now();
     source.set({ services: [] }, at);
-    await pass(10);
+    await advance(10);
     assert.equal(lastChangedAt(store), at);
   });
 
   test('also when the store was away meanwhile', async (context) => {
-    const { store, source, clock, pass } = await startWorld(context);
+    const { store, source, clock, advance } = await startControllerHarness(context);
     const at = clock.now();
     store.faults.goAway();
     source.set({ services: [] }, at);
-    await pass(5_000);
+    await advance(5_000);
     store.faults.comeBack();
-    await pass(1_000);
+    await advance(1_000);
     assert.equal(lastChangedAt(store), at);
   });
 
   test('and of a table that is published whole, nothing', async (context) => {
-    const { store, source, clock, pass } = await startWorld(context);
+    const { store, source, clock, advance } = await startControllerHarness(context);
     store.faults.wipe();
     source.set({ services: [] }, clock.now());
-    await pass(3_000);
+    await advance(3_000);
     assert.equal(lastRevision(store)?.position.revision, 1);
     assert.equal(lastChangedAt(store), undefined);
   });
@@ -73,16 +73,16 @@ test('a change waits for one look at the cut-offs, when none of them is new', as
       if (part === 'table') readsAtPublish = reads;
     },
   });
-  const { source, pass } = await startWorld(context, { store });
-  await pass(500);
-  const read = store.cutoffs.read.bind(store.cutoffs);
-  store.cutoffs.read = () => {
+  const { source, advance } = await startControllerHarness(context, { store });
+  await advance(500);
+  const read = store.suspensions.read.bind(store.suspensions);
+  store.suspensions.read = () => {
     reads += 1;
     return read();
   };
   readsAtPublish = undefined;
   source.set({ services: [] });
-  await pass(10);
+  await advance(10);
   assert.equal(readsAtPublish, 1);
 });
 
@@ -139,14 +139,14 @@ describe('a slice tells when its pods changed', () => {
 test('the time of a trigger is read to the millisecond, however many digits it has', () => {
   const labels = { [MANAGED_BY]: CONTROLLER };
   const trigger = (text: unknown): number | undefined =>
-    changeTriggerOf({
+    changeTriggerTimeOf({
       metadata: { labels, annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text } },
     });
   assert.equal(trigger('2023-11-14T22:13:20.123456789Z'), 1_700_000_000_123);
   assert.equal(trigger('2023-11-14T22:13:20Z'), 1_700_000_000_000);
   for (const text of ['', '2023', '1700000000', 5, null]) assert.equal(trigger(text), undefined);
   for (const raw of [{}, { metadata: null }, { metadata: { annotations: null } }]) {
-    assert.equal(changeTriggerOf(raw), undefined);
+    assert.equal(changeTriggerTimeOf(raw), undefined);
   }
 });
 

@@ -6,8 +6,8 @@ import { ManualClock } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addControllerMetrics } from '../../src/control/controller-metrics.ts';
 import { serviceObject } from '../fixtures/fake-source.ts';
-import { givenLead } from '../fixtures/leadership.ts';
-import { served, startWorld } from '../fixtures/world.ts';
+import { createFakeLeadership } from '../fixtures/leadership.ts';
+import { servedServices, startControllerHarness } from '../fixtures/world.ts';
 
 test('docs/metrics.md lists every metric of the controller, and no other', async () => {
   const metrics = createMetrics();
@@ -22,10 +22,10 @@ test('docs/metrics.md lists every metric of the controller, and no other', async
 test('a publish is counted by what came of it, a failed one as a retry, and the lead with its changes', async (context) => {
   const registry = createMetrics();
   const clock = new ManualClock();
-  const leader = givenLead();
+  const leader = createFakeLeadership();
   const metrics = addControllerMetrics(registry, clock);
-  const status = { observed: 0, want: () => undefined, write: async () => 'done' as const };
-  const { store, source, pass } = await startWorld(context, { clock, leader, metrics, status });
+  const status = { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' as const };
+  const { store, source, advance } = await startControllerHarness(context, { clock, leader, metrics, status });
   const shown = async (): Promise<Record<string, number>> => {
     const lines = [...(await registry.render()).matchAll(/^weir_controller_(\S+) (\S+)$/gm)];
     const values = lines.map(([, series, value]) => [(series ?? '').replaceAll('"', ''), Number(value)] as const);
@@ -47,18 +47,18 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
   );
 
   source.set({});
-  await pass(10);
+  await advance(10);
   assert.equal((await shown())['publishes_total{result=empty}'], 1);
   store.faults.goAway();
   source.set({ services: [] });
-  await pass(100);
+  await advance(100);
   assert.equal((await shown()).publish_retries_total, 1);
   store.faults.comeBack();
-  await pass(2_000);
-  assert.deepEqual(await served(store), []);
+  await advance(2_000);
+  assert.deepEqual(await servedServices(store), []);
   await store.table.claimLeader();
   source.set({ services: [serviceObject('web')] });
-  await pass(100);
+  await advance(100);
   for (const loop of ['table', 'fleet', 'status', 'suspensions', 'ledger'])
     assert.match(await registry.render(), new RegExp(`loop_duration_seconds_count{loop="${loop}"} [1-9]`));
   const last = await shown();

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Cutoff, entriesOf, minuteOf, monthOf } from '@weir/model';
+import { entriesOf, minuteOf, monthOf, type Suspension } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
-import { givenLead } from '../fixtures/leadership.ts';
-import { served, startWorld } from '../fixtures/world.ts';
+import { createFakeLeadership } from '../fixtures/leadership.ts';
+import { servedServices, startControllerHarness } from '../fixtures/world.ts';
 
 describe('the table', () => {
   test('holds what the source says, soon after it says so, and nothing is written when it says the same', async (context) => {
-    const { store, source, pass } = await startWorld(context);
-    assert.deepEqual(await served(store), ['web']);
+    const { store, source, advance } = await startControllerHarness(context);
+    assert.deepEqual(await servedServices(store), ['web']);
     source.set({ services: [serviceObject('web'), serviceObject('api', { ports: [] })] });
-    await pass(10);
-    assert.deepEqual(await served(store), ['api', 'web']);
+    await advance(10);
+    assert.deepEqual(await servedServices(store), ['api', 'web']);
     const before = await store.table.meta();
     source.set({ services: [serviceObject('web'), serviceObject('api', { ports: [] })] });
-    await pass(2_000);
+    await advance(2_000);
     assert.deepEqual(await store.table.meta(), before);
   });
 
   test('keeps a port with the Service that had it first', async (context) => {
-    const { store, source, pass } = await startWorld(context);
+    const { store, source, advance } = await startControllerHarness(context);
     source.set({ services: [serviceObject('aaa'), serviceObject('web')] });
-    await pass(10);
+    await advance(10);
     const table = (await store.table.read())?.table;
     assert.ok(table);
     assert.deepEqual(
@@ -33,39 +33,43 @@ describe('the table', () => {
   });
 
   test('of a store that was away is brought up to date when it is back', async (context) => {
-    const { store, source, controller, pass } = await startWorld(context);
+    const { store, source, controller, advance } = await startControllerHarness(context);
     store.faults.goAway();
     source.set({ services: [] });
-    await pass(5_000);
+    await advance(5_000);
     assert.equal(
       controller.problems().some((each) => each.subject === 'Service shop/web'),
       false,
     );
     store.faults.comeBack();
-    await pass(1_000);
-    assert.deepEqual(await served(store), []);
+    await advance(1_000);
+    assert.deepEqual(await servedServices(store), []);
   });
 
   test('is published whole in a new epoch when the store was wiped, whether the connection broke or not', async (context) => {
-    const { store, pass } = await startWorld(context);
+    const { store, advance } = await startControllerHarness(context);
     const before = await store.table.meta();
     store.faults.wipe();
-    await pass(3_000);
-    assert.deepEqual(await served(store), ['web']);
+    await advance(3_000);
+    assert.deepEqual(await servedServices(store), ['web']);
     const after = await store.table.meta();
     assert.ok((after?.epoch ?? 0) > (before?.epoch ?? 0));
   });
 
   test('is taken over as it stands by the next controller', async (context) => {
-    const { store, clock, source, controller } = await startWorld(context);
+    const { store, clock, source, controller } = await startControllerHarness(context);
     await controller.close();
     const before = await store.table.meta();
     const others = [serviceObject('aaa'), ...source.snapshot().services];
-    const next = await startWorld(context, { store, clock, source: new FakeSource({ ...source.snapshot() }) });
+    const next = await startControllerHarness(context, {
+      store,
+      clock,
+      source: new FakeSource({ ...source.snapshot() }),
+    });
     const after = await store.table.meta();
     assert.deepEqual({ ...after, leader: before?.leader }, before);
     next.source.set({ services: others });
-    await next.pass(10);
+    await next.advance(10);
     const table = (await store.table.read())?.table;
     assert.ok(table);
     assert.deepEqual(
@@ -77,68 +81,68 @@ describe('the table', () => {
 });
 
 test('the ledger of a wiped store goes on from what the controller remembers', async (context) => {
-  const { store, clock, pass } = await startWorld(context);
+  const { store, clock, advance } = await startControllerHarness(context);
   const counters = { receivedBytes: 1_000, sentBytes: 0, connections: 1, requests: 0 };
   const slot = { service: 'uid-web', tenant: 'shop', namespace: 'shop', name: 'web' };
   const points = [{ minute: minuteOf(clock.now()), counters }];
   const report = { node: 'a', life: 1, slots: [{ ...slot, points }] };
-  await pass(2_000);
+  await advance(2_000);
   assert.deepEqual(await store.usage.flush(report), { kind: 'accepted' });
-  await pass(320_000);
+  await advance(320_000);
   store.faults.wipe();
-  await pass(5_000);
+  await advance(5_000);
   assert.deepEqual(await store.usage.flush(report), { kind: 'accepted' });
   assert.deepEqual(await store.usage.rows(monthOf(clock.now())), [{ ...slot, counters }]);
 });
 
 describe('a controller that does not lead', () => {
   test('writes nothing until it does', async (context) => {
-    const leader = givenLead(false);
-    const { store, pass } = await startWorld(context, { leader });
-    await pass(2_000);
-    assert.deepEqual(await served(store), ['nothing']);
+    const leader = createFakeLeadership(false);
+    const { store, advance } = await startControllerHarness(context, { leader });
+    await advance(2_000);
+    assert.deepEqual(await servedServices(store), ['nothing']);
     leader.set(true);
-    await pass(10);
-    assert.deepEqual(await served(store), ['web']);
+    await advance(10);
+    assert.deepEqual(await servedServices(store), ['web']);
   });
 
   test('steps back when another has claimed the store after it', async (context) => {
-    const leader = givenLead();
+    const leader = createFakeLeadership();
     leader.recheck = async () => leader.set(false);
-    const { store, source, pass, controller } = await startWorld(context, { leader });
+    const { store, source, advance, controller } = await startControllerHarness(context, { leader });
     await store.table.claimLeader();
     const before = await store.table.meta();
     source.set({ services: [] });
-    await pass(5_000);
+    await advance(5_000);
     assert.deepEqual(await store.table.meta(), before);
     assert.equal(controller.translation(), undefined);
   });
 
   test('claims the lead again when it is still the elected one', async (context) => {
-    const { store, source, pass } = await startWorld(context);
+    const { store, source, advance } = await startControllerHarness(context);
     await store.table.claimLeader();
     source.set({ services: [] });
-    await pass(5_000);
-    assert.deepEqual(await served(store), []);
+    await advance(5_000);
+    assert.deepEqual(await servedServices(store), []);
   });
 });
 
 describe('a Suspension', () => {
   const names = async (store: MemoryStore): Promise<string[]> =>
-    (await store.cutoffs.read()).cutoffs.map((each) => each.name);
+    (await store.suspensions.read()).suspensions.map((each) => each.name);
 
   test('is in force at once, and lifted only when it is known to be deleted', async (context) => {
-    const { store, source, pass } = await startWorld(context);
-    assert.equal((await store.cutoffs.read()).complete, true);
+    const { store, source, advance } = await startControllerHarness(context);
+    assert.equal((await store.suspensions.read()).complete, true);
     source.set({ suspensions: [suspensionObject('x')] });
-    await pass(10);
+    await advance(10);
     assert.deepEqual(await names(store), ['x']);
     source.set({ suspensions: [] });
-    await pass(2_000);
+    await advance(2_000);
     assert.deepEqual(await names(store), ['x'], 'absence alone is no proof');
     source.deleted.add('uid-x');
     source.set({});
-    await pass(10);
+    await advance(10);
     assert.deepEqual(await names(store), []);
   });
 
@@ -146,63 +150,63 @@ describe('a Suspension', () => {
     const seen: string[][] = [];
     const store: MemoryStore = createMemoryStore({
       onChange() {
-        if (store.table.content.complete) seen.push([...store.cutoffs.content.cutoffs.keys()]);
+        if (store.table.content.complete) seen.push([...store.suspensions.content.suspensions.keys()]);
       },
     });
     const source = new FakeSource({ services: [serviceObject('web')], suspensions: [suspensionObject('stop')] });
-    await startWorld(context, { store, source });
+    await startControllerHarness(context, { store, source });
     assert.deepEqual(seen[0], ['uid-stop']);
   });
 
   test('is in force also while no table can be made of what the source says', async (context) => {
-    const { store, source, pass } = await startWorld(context);
+    const { store, source, advance } = await startControllerHarness(context);
     const twice = [serviceObject('web'), serviceObject('web', { name: 'copy', ports: [] })];
     source.set({ services: twice, suspensions: [suspensionObject('stop')] });
-    await pass(10);
+    await advance(10);
     assert.deepEqual(await names(store), ['stop']);
-    assert.deepEqual(await served(store), ['web'], 'the last table stays');
+    assert.deepEqual(await servedServices(store), ['web'], 'the last table stays');
   });
 
   test('that was deleted while no controller ran is lifted by the next one', async (context) => {
-    const { store, clock, source, controller, pass } = await startWorld(context);
+    const { store, clock, source, controller, advance } = await startControllerHarness(context);
     source.set({ suspensions: [suspensionObject('x')] });
-    await pass(10);
+    await advance(10);
     await controller.close();
     const next = new FakeSource({});
     next.deleted.add('uid-x');
-    await startWorld(context, { store, clock, source: next });
+    await startControllerHarness(context, { store, clock, source: next });
     assert.deepEqual(await names(store), []);
   });
 
   test('ends at its time, to the millisecond, and is then deleted', async (context) => {
     const deleted: string[] = [];
     const clock = new ManualClock();
-    const { store, source, pass } = await startWorld(context, {
+    const { store, source, advance } = await startControllerHarness(context, {
       clock,
       suspensions: {
-        make: () => assert.fail('none was asked for'),
+        getOrCreate: () => assert.fail('none was asked for'),
         remove: async ({ name }) => void deleted.push(name),
       },
     });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
-    await pass(59_000);
+    await advance(59_000);
     assert.deepEqual([await names(store), deleted], [['x'], []]);
-    await pass(1_020);
+    await advance(1_020);
     assert.deepEqual([await names(store), deleted], [[], ['x']]);
   });
 
   test('whose end is brought forward into the past is over', async (context) => {
-    const { clock, store, source, pass } = await startWorld(context);
+    const { clock, store, source, advance } = await startControllerHarness(context);
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
-    await pass(10);
+    await advance(10);
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
-    await pass(10);
+    await advance(10);
     assert.deepEqual(await names(store), []);
   });
 
   test('made in the store itself is left alone, and put back when the store was wiped', async (context) => {
-    const { store, source, pass } = await startWorld(context);
-    const own: Cutoff = {
+    const { store, source, advance } = await startControllerHarness(context);
+    const own: Suspension = {
       uid: 'request-1',
       name: 'by-console',
       target: { kind: 'service', namespace: 'shop', service: 'web' },
@@ -212,27 +216,27 @@ describe('a Suspension', () => {
       origin: { kind: 'store' },
       createdAt: null,
     };
-    await store.cutoffs.put(own);
+    await store.suspensions.put(own);
     source.set({ suspensions: [suspensionObject('x')] });
-    await pass(2_000);
+    await advance(2_000);
     assert.deepEqual(await names(store), ['by-console', 'x']);
     store.faults.wipe();
-    await pass(3_000);
+    await advance(3_000);
     assert.deepEqual(await names(store), ['by-console', 'x']);
-    assert.equal((await store.cutoffs.read()).complete, true);
-    await store.cutoffs.remove(own.uid);
-    await pass(2_000);
+    assert.equal((await store.suspensions.read()).complete, true);
+    await store.suspensions.remove(own.uid);
+    await advance(2_000);
     store.faults.wipe();
-    await pass(3_000);
+    await advance(3_000);
     assert.deepEqual(await names(store), ['x'], 'what a person lifted stays lifted');
   });
 });
 
 test('closing leaves no timer behind', async (context) => {
-  const { clock, controller, source, pass } = await startWorld(context);
+  const { clock, controller, source, advance } = await startControllerHarness(context);
   source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
-  await pass(10);
-  assert.ok(clock.timers > 0);
+  await advance(10);
+  assert.ok(clock.pendingTimers > 0);
   await controller.close();
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
 });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, type RoutingTable, tableOf } from '@weir/model';
 import { type MemoryStore, StoreError } from '@weir/store';
-import { heldFrom } from '../../src/control/held-from.ts';
+import { allocationsFrom } from '../../src/control/held-from.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { startWorld } from '../fixtures/world.ts';
+import { startControllerHarness } from '../fixtures/world.ts';
 
 const nodes = ['a', 'b', 'c', 'd'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
 const tableIn = async (store: MemoryStore): Promise<RoutingTable> =>
@@ -16,9 +16,9 @@ const placesIn = async (store: MemoryStore): Promise<readonly string[]> =>
 describe('a table of which a leader had written only a part', () => {
   test('leaves Services where they were, also one that asks for something wrong since', async (context) => {
     const source = new FakeSource({ nodes: nodes.slice(0, 2), services: [serviceObject('web')] });
-    const first = await startWorld(context, { source });
+    const first = await startControllerHarness(context, { source });
     source.set({ nodes });
-    await first.pass(10);
+    await first.advance(10);
     const before = await placesIn(first.store);
     await first.controller.close();
     const { table } = first.store;
@@ -26,7 +26,7 @@ describe('a table of which a leader had written only a part', () => {
     const predecessor = (await table.meta()) ?? assert.fail('nothing was written');
     await table.publish({ leader, predecessor, id: 'half', changes: [], complete: false });
     const wrong = serviceObject('web', { annotations: { 'weir.dev/nodes': 'many' } });
-    await startWorld(context, { ...first, source: new FakeSource({ nodes, services: [wrong] }) });
+    await startControllerHarness(context, { ...first, source: new FakeSource({ nodes, services: [wrong] }) });
     assert.deepEqual(await placesIn(first.store), before);
     const [entry] = entriesOf(await tableIn(first.store), 'service');
     assert.equal(entry?.accepted.reason, 'InvalidAnnotation');
@@ -37,9 +37,9 @@ describe('a table of which a leader had written only a part', () => {
       return serviceObject(`web-${index}`, { ports: [port(1_000 + index)] });
     });
     const source = new FakeSource({ nodes: nodes.slice(2), services });
-    const first = await startWorld(context, { source });
+    const first = await startControllerHarness(context, { source });
     source.set({ nodes });
-    await first.pass(10);
+    await first.advance(10);
     const { table } = first.store;
     const publish = table.publish.bind(table);
     const end = Promise.withResolvers<never>();
@@ -49,13 +49,13 @@ describe('a table of which a leader had written only a part', () => {
       return parts === 1 ? publish(publication) : end.promise;
     };
     first.store.faults.wipe();
-    await first.pass(2_000);
+    await first.advance(2_000);
     assert.equal(parts, 2, 'the table is larger than one part');
     const ended = first.controller.close();
     end.reject(new StoreError('AWAY', 'the controller ends here'));
     await ended;
     table.publish = publish;
-    await startWorld(context, { store: first.store, source: new FakeSource({ nodes, services }) });
+    await startControllerHarness(context, { store: first.store, source: new FakeSource({ nodes, services }) });
     const placed = entriesOf(await tableIn(first.store), 'service').map((each) => each.nodes.join());
     assert.equal(placed.length, 200);
     assert.ok(placed.filter((where) => where === 'c,d').length > 160, placed.join(' '));
@@ -66,13 +66,13 @@ describe('a table of which a leader had written only a part', () => {
   });
 
   test('counts for the Services that it has, and an older whole one for the others', async (context) => {
-    const one = await startWorld(context, {
+    const one = await startControllerHarness(context, {
       source: new FakeSource({
         nodes: nodes.slice(0, 2),
         services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')],
       }),
     });
-    const other = await startWorld(context, {
+    const other = await startControllerHarness(context, {
       source: new FakeSource({
         nodes: nodes.slice(2),
         services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')],
@@ -80,7 +80,7 @@ describe('a table of which a leader had written only a part', () => {
     });
     const [whole, newer] = [await tableIn(one.store), await tableIn(other.store)];
     const part = tableOf([...newer.entries.values()].filter(({ id }) => id !== 'service/uid-api'));
-    const held = heldFrom(whole, part);
+    const held = allocationsFrom(whole, part);
     const places = [...held.listeners.values()].map(({ service, node }) => `${service} ${node}`).sort();
     assert.deepEqual(places, ['uid-api a', 'uid-api b', 'uid-web c', 'uid-web d']);
     assert.deepEqual([...held.services.keys()].sort(), ['uid-api', 'uid-web']);

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LeadTerm } from '../../src/control/lead-term.ts';
+import { LeaderTerm } from '../../src/control/lead-term.ts';
 
 test('a store that is away while the proxies are listened to does not make everything be read again, another term does', async (context) => {
   const done: string[] = [];
   let isAway = true;
-  const term = new LeadTerm({
+  const term = new LeaderTerm({
     leader: { isLeader: true },
     isClaimed: () => true,
     claim: async () => void done.push('claim'),
-    read: async () => void done.push('read'),
-    async listen() {
+    readSource: async () => void done.push('read'),
+    async waitForProxies() {
       if (isAway) throw new Error('the store is away');
       done.push('listen');
     },

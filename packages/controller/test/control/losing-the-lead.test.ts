@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { ServiceView } from '@weir/model';
-import type { Wanted } from '../../src/status/status-sink.ts';
+import type { DesiredViews } from '../../src/status/status-sink.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
-import { givenLead } from '../fixtures/leadership.ts';
-import { heartbeat, served, startWorld } from '../fixtures/world.ts';
+import { createFakeLeadership } from '../fixtures/leadership.ts';
+import { heartbeat, servedServices, startControllerHarness } from '../fixtures/world.ts';
 
 /** A function that answers when `open` is called; `asked` resolves with the first call. */
 function held<A extends unknown[], R>(call: (...args: A) => Promise<R>) {
@@ -23,13 +23,13 @@ function held<A extends unknown[], R>(call: (...args: A) => Promise<R>) {
 }
 
 async function startLeading(context: TestContext) {
-  const leader = givenLead();
+  const leader = createFakeLeadership();
   const told: (readonly string[])[] = [];
   const signals: AbortSignal[] = [];
   let views: readonly ServiceView[] = [];
   const status = {
-    observed: 0,
-    want(wanted: Wanted): void {
+    observedRevision: 0,
+    setDesired(wanted: DesiredViews): void {
       views = wanted.views;
     },
     async write(signal: AbortSignal): Promise<'done'> {
@@ -39,8 +39,8 @@ async function startLeading(context: TestContext) {
     },
   };
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services: [serviceObject('web')] });
-  const world = await startWorld(context, { leader, status, source });
-  await world.pass(300);
+  const world = await startControllerHarness(context, { leader, status, source });
+  await world.advance(300);
   assert.deepEqual(told, [['-']]);
   return { ...world, leader, told, signals };
 }
@@ -51,12 +51,12 @@ describe('a controller that loses the lead', () => {
     [', also when it has won it again by then', true],
   ] as const) {
     test(`while it asks for the proxies tells nobody what it would have told${what}`, async (context) => {
-      const { store, leader, told, pass } = await startLeading(context);
+      const { store, leader, told, advance } = await startLeading(context);
       const { list } = store.heartbeats;
       const slow = held(list.bind(store.heartbeats));
-      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
+      await store.heartbeats.record(heartbeat('a', ['uid-web']));
       store.heartbeats.list = slow.call;
-      await pass(1_000);
+      await advance(1_000);
       await slow.asked;
       leader.set(false);
       if (isWonAgain) leader.set(true);
@@ -64,8 +64,8 @@ describe('a controller that loses the lead', () => {
       slow.open();
       await new Promise(setImmediate);
       assert.equal(told.length, before);
-      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
-      await pass(2_000);
+      await store.heartbeats.record(heartbeat('a', ['uid-web']));
+      await advance(2_000);
       assert.deepEqual(told.slice(before), isWonAgain ? [['10.0.0.1']] : []);
     });
   }
@@ -84,28 +84,28 @@ describe('a controller that loses the lead', () => {
   });
 
   test('while it reads the store puts no cut-off in force, writes no table, and does not claim it', async (context) => {
-    const { store, source, leader, pass } = await startLeading(context);
-    const slow = held(store.cutoffs.read.bind(store.cutoffs));
-    const [meta, cutoffs] = [await store.table.meta(), await store.cutoffs.read()];
-    store.cutoffs.read = slow.call;
+    const { store, source, leader, advance } = await startLeading(context);
+    const slow = held(store.suspensions.read.bind(store.suspensions));
+    const [meta, cutoffs] = [await store.table.meta(), await store.suspensions.read()];
+    store.suspensions.read = slow.call;
     source.set({ services: [], suspensions: [suspensionObject('stop')] });
-    await pass(10);
+    await advance(10);
     await slow.asked;
     leader.set(false);
     slow.open();
-    await pass(5_000);
-    assert.deepEqual([await store.table.meta(), await store.cutoffs.read()], [meta, cutoffs]);
+    await advance(5_000);
+    assert.deepEqual([await store.table.meta(), await store.suspensions.read()], [meta, cutoffs]);
     leader.set(true);
-    await pass(100);
-    assert.deepEqual([await served(store), (await store.cutoffs.read()).cutoffs.length], [[], 1]);
+    await advance(100);
+    assert.deepEqual([await servedServices(store), (await store.suspensions.read()).suspensions.length], [[], 1]);
   });
 
   test('while it writes the table, and wins it again by then, does not write it over what another decided', async (context) => {
-    const { store, source, leader, pass } = await startLeading(context);
+    const { store, source, leader, advance } = await startLeading(context);
     const slow = held(store.table.publish.bind(store.table));
     store.table.publish = slow.call;
     source.set({ services: [serviceObject('old')] });
-    await pass(10);
+    await advance(10);
     await slow.asked;
     leader.set(false);
     await store.table.claimLeader();
@@ -113,13 +113,13 @@ describe('a controller that loses the lead', () => {
     leader.set(true);
     const before = store.table.content.revisions.length;
     slow.open();
-    await pass(5_000);
-    assert.deepEqual(await served(store), ['new']);
+    await advance(5_000);
+    assert.deepEqual(await servedServices(store), ['new']);
     assert.equal(store.table.content.revisions.length, before + 1);
   });
 
   test('to another that claims the store, while the Lease is its own, reads everything before it decides again', async (context) => {
-    const { store, source, pass } = await startLeading(context);
+    const { store, source, advance } = await startLeading(context);
     const leaders: number[] = [];
     const fenced = await store.table.claimLeader();
     source.refresh = async () => {
@@ -128,8 +128,8 @@ describe('a controller that loses the lead', () => {
     };
     const before = store.table.content.revisions.length;
     source.set({ services: [serviceObject('old')] });
-    await pass(1_000);
-    assert.deepEqual(await served(store), ['new']);
+    await advance(1_000);
+    assert.deepEqual(await servedServices(store), ['new']);
     assert.equal(store.table.content.revisions.length, before + 1, 'nothing was written of what had been read before');
     assert.deepEqual(
       leaders,
@@ -139,25 +139,25 @@ describe('a controller that loses the lead', () => {
   });
 
   test('because the store was wiped writes it again from what it knows: nobody else has led, and the API server may be away', async (context) => {
-    const { store, source, pass } = await startLeading(context);
+    const { store, source, advance } = await startLeading(context);
     source.refresh = () => Promise.reject(new Error('the API server is away'));
     store.faults.wipe();
-    await pass(3_000);
-    assert.deepEqual(await served(store), ['web']);
+    await advance(3_000);
+    assert.deepEqual(await servedServices(store), ['web']);
   });
 
   test('and wins it again at once starts from what the Services say: another may have led in between', async (context) => {
-    const { store, source, leader, told, pass } = await startLeading(context);
+    const { store, source, leader, told, advance } = await startLeading(context);
     for (let second = 0; second < 15; second += 1) {
-      await store.heartbeats.beat(heartbeat('a', ['uid-web']));
-      await pass(1_000);
+      await store.heartbeats.record(heartbeat('a', ['uid-web']));
+      await advance(1_000);
     }
-    await pass(5_000);
+    await advance(5_000);
     assert.deepEqual(told.at(-1), ['10.0.0.1'], 'the last address stays');
     source.set({ services: [serviceObject('web', { publishedIPs: [] })] });
     leader.set(false);
     leader.set(true);
-    await pass(4_000);
+    await advance(4_000);
     assert.deepEqual(told.at(-1), ['-'], 'what it told itself is not remembered');
   });
 });

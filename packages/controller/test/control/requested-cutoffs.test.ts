@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Cutoff, SuspensionObject } from '@weir/model';
+import type { Suspension, SuspensionObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
-import { KubernetesSuspensions } from '../../src/suspension/kubernetes-suspensions.ts';
-import type { SuspensionWriter } from '../../src/suspension/suspension-writer.ts';
+import { KubernetesSuspensionWriter } from '../../src/suspension/kubernetes-suspensions.ts';
+import type { SuspensionObjectWriter } from '../../src/suspension/suspension-writer.ts';
 import { FakeSource, suspensionObject } from '../fixtures/fake-source.ts';
-import { startWorld, type WorldOptions } from '../fixtures/world.ts';
+import { type ControllerHarnessOptions, startControllerHarness } from '../fixtures/world.ts';
 
-const REQUEST: Cutoff = {
+const REQUEST: Suspension = {
   uid: 'request-1',
   name: 'tenant.shop',
   target: { kind: 'tenant', tenant: 'shop' },
@@ -21,15 +21,15 @@ const REQUEST: Cutoff = {
   createdAt: 1_700_000_000_000,
 };
 
-const REAL: Cutoff = { ...REQUEST, uid: 'uid-1', origin: { kind: 'kubernetes' } };
+const REAL: Suspension = { ...REQUEST, uid: 'uid-1', origin: { kind: 'kubernetes' } };
 
 /** Keeps Suspensions by name, as an API server does. */
-class FakeSuspensions implements SuspensionWriter {
+class FakeSuspensions implements SuspensionObjectWriter {
   readonly objects = new Map<string, SuspensionObject>();
   isAway = false;
 
-  async make({ name, target, message, until, createdAt }: Cutoff): Promise<SuspensionObject> {
-    if (this.isAway) throw new ApiError('AWAY', 'refused');
+  async getOrCreate({ name, target, message, until, createdAt }: Suspension): Promise<SuspensionObject> {
+    if (this.isAway) throw new KubeApiError('AWAY', 'refused');
     const found = this.objects.get(name);
     if (found !== undefined) return found;
     const object = suspensionObject(name, { uid: 'uid-1', target, message, until, createdAt });
@@ -37,47 +37,50 @@ class FakeSuspensions implements SuspensionWriter {
     return object;
   }
 
-  async remove({ name }: Cutoff): Promise<void> {
+  async remove({ name }: Suspension): Promise<void> {
     this.objects.delete(name);
   }
 }
 
 describe('a cut-off that was made in the store while the API server was away', () => {
-  const start = async (context: Parameters<typeof startWorld>[0], options: WorldOptions = {}) => {
+  const start = async (
+    context: Parameters<typeof startControllerHarness>[0],
+    options: ControllerHarnessOptions = {},
+  ) => {
     const clock = new ManualClock();
     /** Each state that the proxies could see. */
     const seen: string[] = [];
     const store = createMemoryStore({
       clock,
-      onChange: () => void seen.push([...store.cutoffs.content.cutoffs.keys()].join(' and ')),
+      onChange: () => void seen.push([...store.suspensions.content.suspensions.keys()].join(' and ')),
     });
-    await store.cutoffs.put(REQUEST);
+    await store.suspensions.put(REQUEST);
     const suspensions = new FakeSuspensions();
     const source = new FakeSource({}, 'kubernetes');
-    const world = await startWorld(context, { clock, store, source, suspensions, ...options });
-    const cutoffs = async (): Promise<readonly Cutoff[]> => (await store.cutoffs.read()).cutoffs;
+    const world = await startControllerHarness(context, { clock, store, source, suspensions, ...options });
+    const cutoffs = async (): Promise<readonly Suspension[]> => (await store.suspensions.read()).suspensions;
     return { ...world, suspensions, seen, cutoffs };
   };
 
   test('becomes a Suspension, and never lapses meanwhile', async (context) => {
-    const { suspensions, cutoffs, pass, seen } = await start(context);
-    await pass(2_000);
+    const { suspensions, cutoffs, advance, seen } = await start(context);
+    await advance(2_000);
     assert.deepEqual([...suspensions.objects.keys()], ['tenant.shop']);
     assert.deepEqual(await cutoffs(), [REAL]);
     assert.deepEqual([...new Set(seen)], ['request-1', 'request-1 and uid-1', 'uid-1']);
   });
 
   test('also when it comes while the controller runs and nothing else happens', async (context) => {
-    const { store, suspensions, cutoffs, pass } = await start(context);
-    await pass(2_000);
-    const second: Cutoff = {
+    const { store, suspensions, cutoffs, advance } = await start(context);
+    await advance(2_000);
+    const second: Suspension = {
       ...REQUEST,
       uid: 'request-2',
       name: 'tenant.game',
       target: { kind: 'tenant', tenant: 'game' },
     };
-    await store.cutoffs.put(second);
-    await pass(2_000);
+    await store.suspensions.put(second);
+    await advance(2_000);
     assert.ok(suspensions.objects.has('tenant.game'));
     assert.ok((await cutoffs()).every(({ origin }) => origin.kind === 'kubernetes'));
   });
@@ -85,40 +88,40 @@ describe('a cut-off that was made in the store while the API server was away', (
   test('stays in force until the API server is back', async (context) => {
     const suspensions = new FakeSuspensions();
     suspensions.isAway = true;
-    const { cutoffs, pass } = await start(context, { suspensions });
-    await pass(120_000);
+    const { cutoffs, advance } = await start(context, { suspensions });
+    await advance(120_000);
     assert.deepEqual(await cutoffs(), [REQUEST]);
     suspensions.isAway = false;
-    await pass(60_000);
+    await advance(60_000);
     assert.deepEqual(await cutoffs(), [REAL]);
   });
 
   test('that a person lifts before that does not come back', async (context) => {
     const suspensions = new FakeSuspensions();
     suspensions.isAway = true;
-    const { store, pass } = await start(context, { suspensions });
-    await pass(60_000);
-    await store.cutoffs.remove(REQUEST.uid);
+    const { store, advance } = await start(context, { suspensions });
+    await advance(60_000);
+    await store.suspensions.remove(REQUEST.uid);
     suspensions.isAway = false;
-    await pass(60_000);
+    await advance(60_000);
     assert.equal(suspensions.objects.size, 0);
   });
 
   test('stays one of the store where no Suspension can be made', async (context) => {
     const clock = new ManualClock();
     const store = createMemoryStore({ clock });
-    await store.cutoffs.put(REQUEST);
-    const { pass } = await startWorld(context, { clock, store });
-    await pass(60_000);
-    assert.deepEqual((await store.cutoffs.read()).cutoffs, [REQUEST]);
+    await store.suspensions.put(REQUEST);
+    const { advance } = await startControllerHarness(context, { clock, store });
+    await advance(60_000);
+    assert.deepEqual((await store.suspensions.read()).suspensions, [REQUEST]);
   });
 
-  const found = async (context: Parameters<typeof startWorld>[0], object: Partial<SuspensionObject>) => {
+  const found = async (context: Parameters<typeof startControllerHarness>[0], object: Partial<SuspensionObject>) => {
     const suspensions = new FakeSuspensions();
     const { name, target, message } = REQUEST;
     suspensions.objects.set(name, suspensionObject(name, { uid: 'uid-1', target, message, ...object }));
-    const { cutoffs, pass } = await start(context, { suspensions });
-    await pass(60_000);
+    const { cutoffs, advance } = await start(context, { suspensions });
+    await advance(60_000);
     return (await cutoffs()).map(({ uid }) => uid);
   };
 
@@ -150,13 +153,13 @@ describe('a Suspension on an API server', () => {
         return answerTo(request);
       },
     };
-    return { asked, suspensions: new KubernetesSuspensions({ api }) };
+    return { asked, suspensions: new KubernetesSuspensionWriter({ api }) };
   };
 
   test('is created under the name of the cut-off', async () => {
     const { asked, suspensions } = withApi(() => answer);
     const until = Date.UTC(2026, 1, 1);
-    const object = await suspensions.make({ ...REQUEST, until }, signal);
+    const object = await suspensions.getOrCreate({ ...REQUEST, until }, signal);
     assert.deepEqual([object.uid, object.until, object.target], ['uid-1', until, REQUEST.target]);
     assert.deepEqual([asked[0]?.method, asked[0]?.path], ['POST', '/apis/weir.dev/v1alpha1/suspensions']);
     assert.deepEqual(asked[0]?.body, {
@@ -169,10 +172,10 @@ describe('a Suspension on an API server', () => {
 
   test('that is there already is read instead', async () => {
     const { asked, suspensions } = withApi(({ method }) => {
-      if (method === 'POST') throw new ApiError('CONFLICT', 'already exists');
+      if (method === 'POST') throw new KubeApiError('CONFLICT', 'already exists');
       return answer;
     });
-    assert.equal((await suspensions.make(REQUEST, signal)).uid, 'uid-1');
+    assert.equal((await suspensions.getOrCreate(REQUEST, signal)).uid, 'uid-1');
     assert.equal(asked[1]?.path, '/apis/weir.dev/v1alpha1/suspensions/tenant.shop');
   });
 });

@@ -4,15 +4,15 @@ import { type TestContext, test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { entriesOf, type Heartbeat } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { eventually, type ProxiedAnswer, type ProxiedRequest, startApiProxy } from '@weir/testkit';
+import { eventually, type ProxiedRequest, type ProxiedResponse, startApiServerProxy } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { apiInTheLead } from '../../src/leader/only-in-the-lead.ts';
+import { leaderOnlyApi } from '../../src/leader/only-in-the-lead.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { givenLead } from '../fixtures/leadership.ts';
-import { raw } from '../fixtures/views.ts';
-import { heartbeat, startWorld } from '../fixtures/world.ts';
+import { createFakeLeadership } from '../fixtures/leadership.ts';
+import { rawService } from '../fixtures/views.ts';
+import { heartbeat, startControllerHarness } from '../fixtures/world.ts';
 
 const MANY = 40;
 /** Writes at once. */
@@ -28,7 +28,7 @@ interface Patch {
 async function startSlow(context: TestContext) {
   const patches: { readonly name: string; readonly ips: string }[] = [];
   const gate = Promise.withResolvers<void>();
-  const answerTo = async ({ method, path, body }: ProxiedRequest): Promise<ProxiedAnswer> => {
+  const answerTo = async ({ method, path, body }: ProxiedRequest): Promise<ProxiedResponse> => {
     if (path.includes('/events/')) return { status: method === 'GET' ? 404 : 200, body: '{}' };
     const { metadata, status } = JSON.parse(body) as Patch;
     const ips = (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip).join();
@@ -39,26 +39,26 @@ async function startSlow(context: TestContext) {
     const answer = { metadata: { ...metadata, namespace: 'shop', resourceVersion }, spec, status };
     return { status: 200, body: JSON.stringify(answer) };
   };
-  const proxy = await startApiProxy({ server: 'https://127.0.0.1:1', ca: '' });
+  const proxy = await startApiServerProxy({ server: 'https://127.0.0.1:1', ca: '' });
   context.after(() => proxy.close());
-  proxy.behave(answerTo);
+  proxy.intercept(answerTo);
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromClusterAndUser({ name: 'slow', server: proxy.server, skipTLSVerify: true }, { name: 'nobody' });
-  const [clock, log, leader] = [new ManualClock(), silentLogger(), givenLead()];
+  const [clock, log, leader] = [new ManualClock(), silentLogger(), createFakeLeadership()];
   const kube = new KubeApi(kubeConfig);
   context.after(() => kube.close());
-  const api = apiInTheLead(kube, leader);
+  const api = leaderOnlyApi(kube, leader);
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
   const names = Array.from({ length: MANY }, (_, index) => `s${index}`);
   for (const name of names) {
     const metadata = { uid: `uid-${name}`, namespace: 'shop', name, resourceVersion: '1' };
-    status.note(`shop/${name}`, { ...raw(), metadata });
+    status.observe(`shop/${name}`, { ...rawService(), metadata });
   }
   const port = { name: null, protocol: 'TCP', appProtocol: null, nodePort: null } as const;
   const services = names.map((name, index) => serviceObject(name, { ports: [{ ...port, port: 20_000 + index }] }));
   const source = new FakeSource({ nodes: Object.entries(NODES).map(([name, ip]) => nodeObject(name, ip)), services });
-  const world = await startWorld(context, { clock, source, status, leader });
+  const world = await startControllerHarness(context, { clock, source, status, leader });
   // Whatever is held ends before the controller is closed.
   context.after(() => gate.resolve());
   const table = (await world.store.table.read())?.table ?? assert.fail('no table');
@@ -76,8 +76,8 @@ async function startSlow(context: TestContext) {
     /** The proxies of these nodes beat once a second. */
     async live(seconds: number, ...nodes: readonly string[]): Promise<void> {
       for (let second = 0; second < seconds; second += 1) {
-        for (const node of nodes) await world.store.heartbeats.beat(beatOf(node));
-        await world.pass(1_000);
+        for (const node of nodes) await world.store.heartbeats.record(beatOf(node));
+        await world.advance(1_000);
       }
     },
   };

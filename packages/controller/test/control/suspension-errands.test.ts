@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger, ManualClock } from '@weir/runtime';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
-import { served, startWorld } from '../fixtures/world.ts';
+import { servedServices, startControllerHarness } from '../fixtures/world.ts';
 
 describe('what the API server is asked about Suspensions', () => {
   test('keeps no table waiting while it does not answer', async (context) => {
@@ -12,13 +12,13 @@ describe('what the API server is asked about Suspensions', () => {
       }
     }
     const source = new HangingSource({ services: [serviceObject('web')], suspensions: [suspensionObject('x')] });
-    const { store, controller, pass } = await startWorld(context, { source });
+    const { store, controller, advance } = await startControllerHarness(context, { source });
     source.set({ suspensions: [] });
-    await pass(10);
+    await advance(10);
     source.set({ services: [serviceObject('api')] });
-    await pass(10);
-    assert.deepEqual(await served(store), ['api']);
-    assert.equal((await store.cutoffs.read()).cutoffs.length, 1, 'not known to be deleted');
+    await advance(10);
+    assert.deepEqual(await servedServices(store), ['api']);
+    assert.equal((await store.suspensions.read()).suspensions.length, 1, 'not known to be deleted');
     await controller.close();
   });
 
@@ -36,20 +36,20 @@ describe('what the API server is asked about Suspensions', () => {
       asked += 1;
       if (isAway) throw new Error('away');
     };
-    const { source, pass } = await startWorld(context, {
+    const { source, advance } = await startControllerHarness(context, {
       clock,
       log,
-      suspensions: { make: () => assert.fail(), remove },
+      suspensions: { getOrCreate: () => assert.fail(), remove },
     });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
-    await pass(60_000);
+    await advance(60_000);
     assert.ok(asked > 2);
     assert.deepEqual(lines, ['away']);
     isAway = false;
-    await pass(60_000);
+    await advance(60_000);
     isAway = true;
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
-    await pass(60_000);
+    await advance(60_000);
     assert.deepEqual(lines, ['away', 'away'], 'another streak');
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { SecretObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { Validities } from '../../src/control/validities.ts';
+import { CertificateValidityTracker } from '../../src/control/validities.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2026, 0, 1);
@@ -13,12 +13,16 @@ function secret(name: string, days: readonly [from: number, to: number]): Secret
   return { namespace: 'shop', name, certificate, authorities: null };
 }
 
-function started(context: TestContext): { clock: ManualClock; validities: Validities; turns: () => number } {
+function started(context: TestContext): {
+  clock: ManualClock;
+  validities: CertificateValidityTracker;
+  turns: () => number;
+} {
   let turns = 0;
   const clock = new ManualClock(START);
-  const validities = new Validities({
+  const validities = new CertificateValidityTracker({
     clock,
-    onTurn: () => {
+    onValidityChange: () => {
       turns += 1;
     },
   });
@@ -29,15 +33,15 @@ function started(context: TestContext): { clock: ManualClock; validities: Validi
 test('it tells when a certificate is to be renewed and when it ends, each once, months ahead', async (context) => {
   const { clock, validities, turns } = started(context);
   const secrets = [secret('tls', [0, 90])];
-  assert.deepEqual([...validities.of(secrets)], []);
+  assert.deepEqual([...validities.validityOf(secrets)], []);
   await clock.advance(76 * DAY - 1);
   assert.equal(turns(), 0);
   await clock.advance(1);
   assert.equal(turns(), 1);
-  assert.deepEqual([...validities.of(secrets)], [['shop/tls', 'expiring']]);
+  assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expiring']]);
   await clock.advance(14 * DAY + 1_000);
   assert.equal(turns(), 2);
-  assert.deepEqual([...validities.of(secrets)], [['shop/tls', 'expired']]);
+  assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expired']]);
   await clock.advance(400 * DAY);
   assert.equal(turns(), 2);
 });
@@ -45,19 +49,19 @@ test('it tells when a certificate is to be renewed and when it ends, each once, 
 test('the same map comes back until it says something else', async (context) => {
   const { clock, validities } = started(context);
   const first = [secret('old', [-90, 5]), secret('new', [0, 90])];
-  const found = validities.of(first);
+  const found = validities.validityOf(first);
   assert.deepEqual([...found], [['shop/old', 'expiring']]);
   await clock.advance(DAY);
-  assert.equal(validities.of(first), found);
-  assert.equal(validities.of([...first, secret('other', [0, 90])]), found);
-  assert.deepEqual([...validities.of(first.slice(1))], []);
+  assert.equal(validities.validityOf(first), found);
+  assert.equal(validities.validityOf([...first, secret('other', [0, 90])]), found);
+  assert.deepEqual([...validities.validityOf(first.slice(1))], []);
 });
 
 test('one that was renewed in time is not told of', async (context) => {
   const { clock, validities, turns } = started(context);
-  validities.of([secret('tls', [0, 90])]);
+  validities.validityOf([secret('tls', [0, 90])]);
   await clock.advance(60 * DAY);
-  validities.of([secret('tls', [60, 150])]);
+  validities.validityOf([secret('tls', [60, 150])]);
   await clock.advance(75 * DAY);
   assert.equal(turns(), 0);
 });
@@ -65,20 +69,20 @@ test('one that was renewed in time is not told of', async (context) => {
 test('a clock that is set is followed, forwards and back', async (context) => {
   const { clock, validities, turns } = started(context);
   const secrets = [secret('tls', [0, 90])];
-  validities.of(secrets);
-  clock.jump(80 * DAY);
+  validities.validityOf(secrets);
+  clock.jumpWallClock(80 * DAY);
   await clock.advance(3_600_000);
   assert.equal(turns(), 1);
-  assert.deepEqual([...validities.of(secrets)], [['shop/tls', 'expiring']]);
-  clock.jump(-80 * DAY);
-  assert.deepEqual([...validities.of(secrets)], []);
+  assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expiring']]);
+  clock.jumpWallClock(-80 * DAY);
+  assert.deepEqual([...validities.validityOf(secrets)], []);
 });
 
 test('after closing nobody is told', async (context) => {
   const { clock, validities, turns } = started(context);
-  validities.of([secret('tls', [0, 90])]);
+  validities.validityOf([secret('tls', [0, 90])]);
   validities.close();
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
   await clock.advance(100 * DAY);
   assert.equal(turns(), 0);
 });

@@ -3,19 +3,25 @@ import { describe, type TestContext, test } from 'node:test';
 import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceObject, type ServiceView } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
-import type { Wanted } from '../../src/status/status-sink.ts';
+import type { DesiredViews } from '../../src/status/status-sink.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
-import { givenLead } from '../fixtures/leadership.ts';
-import { heartbeat, served, startWorld, type World, type WorldOptions } from '../fixtures/world.ts';
+import { createFakeLeadership } from '../fixtures/leadership.ts';
+import {
+  type ControllerHarness,
+  type ControllerHarnessOptions,
+  heartbeat,
+  servedServices,
+  startControllerHarness,
+} from '../fixtures/world.ts';
 
 describe('what Services are told', () => {
-  interface Told extends World {
+  interface Told extends ControllerHarness {
     /** `web 10.0.0.1,10.0.0.2 Programmed` for each, as last written. */
     readonly lines: () => string[];
     readonly writes: () => number;
   }
 
-  async function told(context: TestContext, options: WorldOptions = {}): Promise<Told> {
+  async function told(context: TestContext, options: ControllerHarnessOptions = {}): Promise<Told> {
     let views: readonly ServiceView[] = [];
     let writes = 0;
     const source =
@@ -25,8 +31,8 @@ describe('what Services are told', () => {
         services: [serviceObject('web')],
       });
     const status = {
-      observed: 0,
-      want(next: Wanted): void {
+      observedRevision: 0,
+      setDesired(next: DesiredViews): void {
         views = next.views;
       },
       async write(): Promise<'done'> {
@@ -35,17 +41,21 @@ describe('what Services are told', () => {
       },
     };
     return {
-      ...(await startWorld(context, { ...options, source, status })),
+      ...(await startControllerHarness(context, { ...options, source, status })),
       lines: () => views.map((view) => `${view.name} ${view.addresses.join() || '-'} ${view.reason}`),
       writes: () => writes,
     };
   }
 
   /** The proxies beat once a second, as real ones do. */
-  async function live({ store, pass }: World, seconds: number, beats: readonly Heartbeat[]): Promise<void> {
+  async function live(
+    { store, advance }: ControllerHarness,
+    seconds: number,
+    beats: readonly Heartbeat[],
+  ): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
-      for (const each of beats) await store.heartbeats.beat(each);
-      await pass(1_000);
+      for (const each of beats) await store.heartbeats.record(each);
+      await advance(1_000);
     }
   }
 
@@ -54,13 +64,13 @@ describe('what Services are told', () => {
 
   test('matters not for who is given up: a proxy that stays away is, also while nobody can be told', async (context) => {
     const status = {
-      observed: 0,
-      want: () => undefined,
+      observedRevision: 0,
+      setDesired: () => undefined,
       write: () => Promise.reject(new Error('the API server fails')),
     };
     const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
     const source = new FakeSource({ nodes, services: [serviceObject('web')] });
-    const world = await startWorld(context, { source, status });
+    const world = await startControllerHarness(context, { source, status });
     await live(world, 320, [a]);
     assert.ok(
       world.controller.problems().some(({ code, subject }) => code === 'NoNodes' && /^Node\b.*\bb$/.test(subject)),
@@ -69,10 +79,10 @@ describe('what Services are told', () => {
 
   test('is an address as soon as a proxy has confirmed it, and nothing is written for the same again', async (context) => {
     const world = await told(context);
-    await world.pass(300);
+    await world.advance(300);
     assert.deepEqual(world.lines(), ['web - WaitingForProxy']);
-    await world.store.heartbeats.beat(a);
-    await world.pass(300);
+    await world.store.heartbeats.record(a);
+    await world.advance(300);
     assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
     await live(world, 15, [a, b]);
     assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
@@ -94,7 +104,7 @@ describe('what Services are told', () => {
     const world = await told(context);
     await live(world, 15, [a, b]);
     world.store.faults.goAway();
-    await world.pass(60_000);
+    await world.advance(60_000);
     assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
     world.store.faults.comeBack();
     await live(world, 9, [a]);
@@ -114,11 +124,11 @@ describe('what Services are told', () => {
   });
 
   test('comes from the Services again when a controller leads a second time: another has told them meanwhile', async (context) => {
-    const leader = givenLead();
+    const leader = createFakeLeadership();
     const world = await told(context, { leader });
     const lead = async (isLeader: boolean): Promise<void> => {
       leader.set(isLeader);
-      await world.pass(100);
+      await world.advance(100);
     };
     await live(world, 15, [a, b]);
     await lead(false);
@@ -167,7 +177,7 @@ describe('what Services are told', () => {
 
   describe('when the proxy of a node stays away', () => {
     const nodes = ['a', 'b', 'c'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
-    const nodesOf = async ({ store }: World): Promise<readonly string[]> =>
+    const nodesOf = async ({ store }: ControllerHarness): Promise<readonly string[]> =>
       entriesOf((await store.table.read())?.table ?? EMPTY_TABLE, 'service').flatMap((each) => each.nodes);
     const beatOf = (name: string): Heartbeat => {
       const [listener] = heartbeat('a', ['uid-web']).listeners;
@@ -209,14 +219,14 @@ describe('what Services are told', () => {
       const [gone = '', other = ''] = await nodesOf(first);
       const third = nodes.find(({ name }) => name !== gone && name !== other)?.name ?? '';
       await first.controller.close();
-      for (const name of [gone, other]) await first.store.heartbeats.beginLife(name, 1);
-      for (const name of [other, third]) await first.store.heartbeats.beat(beatOf(name));
+      for (const name of [gone, other]) await first.store.heartbeats.beginIncarnation(name, 1);
+      for (const name of [other, third]) await first.store.heartbeats.record(beatOf(name));
       const added = [...services, serviceObject('new', { ports: [portOf(81)] })];
       const { store } = first;
-      const second = await startWorld(context, {
+      const second = await startControllerHarness(context, {
         store,
         source: new FakeSource({ nodes, services: added }),
-        status: { observed: 0, want: () => undefined, write: async () => 'done' },
+        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' },
       });
       await live(second, 4, [other, third].map(beatOf));
       assert.deepEqual(placedIn(store), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
@@ -230,38 +240,38 @@ describe('what Services are told', () => {
       const expected = placedIn(undisturbed.store);
       const clock = new ManualClock();
       const store = createMemoryStore({ clock });
-      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
-      await store.heartbeats.beat(beatOf('a'));
-      const world = await startWorld(context, {
+      for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
+      await store.heartbeats.record(beatOf('a'));
+      const world = await startControllerHarness(context, {
         clock,
         store,
         source: new FakeSource({ nodes, services }),
-        status: { observed: 0, want: () => undefined, write: async () => 'done' },
+        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' },
       });
       await live(world, 1, [beatOf('a')]);
-      assert.deepEqual(await served(store), ['nothing']);
+      assert.deepEqual(await servedServices(store), ['nothing']);
       await live(world, 1, ['a', 'b', 'c'].map(beatOf));
       assert.deepEqual(placedIn(store), expected);
       assert.equal(store.table.content.revisions.length, 1);
     });
 
     test('a controller that has long been connected decides at once when it begins to lead', async (context) => {
-      const leader = givenLead(false);
+      const leader = createFakeLeadership(false);
       const world = await told(context, {
         leader,
         source: new FakeSource({ nodes, services: [serviceObject('web')] }),
       });
-      for (const { name } of nodes) await world.store.heartbeats.beginLife(name, 1);
+      for (const { name } of nodes) await world.store.heartbeats.beginIncarnation(name, 1);
       await live(world, 10, ['a', 'b'].map(beatOf));
       leader.set(true);
-      await world.pass(10);
+      await world.advance(10);
       assert.deepEqual(placedIn(world.store), ['web a,b']);
     });
 
     test('a store that is lost again and again does not put off the first decision for ever', async (context) => {
       const clock = new ManualClock();
       const store = createMemoryStore({ clock });
-      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
+      for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
       const world = await told(context, { clock, store, source });
       for (let second = 0; second < 8; second += 1) {
@@ -273,13 +283,13 @@ describe('what Services are told', () => {
     });
 
     test('who loses the lead while it waits for proxies to be heard decides nothing', async (context) => {
-      const leader = givenLead();
+      const leader = createFakeLeadership();
       const store = createMemoryStore({ clock: new ManualClock() });
-      for (const { name } of nodes) await store.heartbeats.beginLife(name, 1);
+      for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       const world = await told(context, { leader, store });
       leader.set(false);
-      await world.pass(10_000);
-      assert.deepEqual(await served(store), ['nothing']);
+      await world.advance(10_000);
+      assert.deepEqual(await servedServices(store), ['nothing']);
     });
 
     test('time in which the store does not answer does not count', async (context) => {
@@ -289,7 +299,7 @@ describe('what Services are told', () => {
       const others = ['a', 'b', 'c'].filter((name) => name !== gone).map(beatOf);
       await live(world, 200, others);
       world.store.faults.goAway();
-      await world.pass(600_000);
+      await world.advance(600_000);
       world.store.faults.comeBack();
       await live(world, 60, others);
       assert.deepEqual(await nodesOf(world), [gone, stays]);

@@ -4,13 +4,19 @@ import { join } from 'node:path';
 import { beforeEach, describe, type TestContext, test } from 'node:test';
 import { systemClock } from '@weir/runtime';
 import { type DirectorySource, openDirectorySource } from '../../src/watch/directory/directory-source.ts';
-import { type Manifests, ports, service, temporaryManifests, until } from '../fixtures/manifests.ts';
+import {
+  createManifestDirectory,
+  type ManifestDirectory,
+  portByService,
+  service,
+  waitUntil,
+} from '../fixtures/manifests.ts';
 
-let manifests: Manifests;
+let manifests: ManifestDirectory;
 let directory: string;
 
 beforeEach((context) => {
-  manifests = temporaryManifests(context as TestContext);
+  manifests = createManifestDirectory(context as TestContext);
   directory = manifests.path;
 });
 
@@ -39,7 +45,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     manifests.write('.draft.yaml', service('draft', 1));
     manifests.write('notes.txt', 'not: [a manifest');
     const source = await manifests.open();
-    assert.deepEqual(ports(source), { 'default/plain': 82, 'game/one': 83, 'shop/api': 81, 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'default/plain': 82, 'game/one': 83, 'shop/api': 81, 'shop/web': 80 });
     assert.deepEqual(manifests.problems(source), []);
     const namespaces = source.snapshot().namespaces.map(({ name, labels }) => [name, labels]);
     assert.deepEqual(namespaces, [
@@ -78,7 +84,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     );
     manifests.write('b.yaml', 'apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: f}\n');
     const source = await manifests.open();
-    assert.deepEqual([...source.ignored()].sort(), [
+    assert.deepEqual([...source.ignoredKinds()].sort(), [
       ['Deployment', 1],
       ['Service', 1],
     ]);
@@ -95,7 +101,7 @@ describe('a directory', { timeout: 20_000 }, () => {
       'apiVersion: weir.dev/v1alpha1\nkind: TenantPolice\nmetadata: {name: x}\n---\napiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: x}\n---\nname: web\n',
     );
     const source = await manifests.open();
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     assert.deepEqual(manifests.problems(source), [
       'InvalidDocument bad.yaml:8: is not valid YAML: Nested mappings are not allowed in compact mappings',
       'InvalidObject Service shop/api: spec.ports[0].port is 99999; use a whole number from 1 to 65535 (bad.yaml:11)',
@@ -110,7 +116,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     manifests.write('a.yaml', `${service('web', 80)}---\n${service('api', 1)}---\n${service('api', 2)}`);
     manifests.write('b.yaml', service('web', 81));
     const source = await manifests.open();
-    assert.deepEqual(ports(source), { 'shop/api': 1, 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/api': 1, 'shop/web': 80 });
     assert.deepEqual(manifests.problems(source), [
       'DuplicateObject Service shop/api: stands in a.yaml:8 and in a.yaml:15; the first is used, delete one of them',
       'DuplicateObject Service shop/web: stands in a.yaml:1 and in b.yaml:1; the first is used, delete one of them',
@@ -121,10 +127,10 @@ describe('a directory', { timeout: 20_000 }, () => {
     manifests.write('web.yaml', service('web', 80));
     const source = await manifests.open();
     manifests.write('a-copy.yaml', service('web', 81));
-    await until(source, () => manifests.problems(source).length > 0);
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    await waitUntil(source, () => manifests.problems(source).length > 0);
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     unlinkSync(join(directory, 'web.yaml'));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
     assert.deepEqual(manifests.problems(source), []);
   });
 
@@ -149,7 +155,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     symlinkSync('.', join(directory, 'loop'));
     symlinkSync('nowhere', join(directory, 'dangling.yaml'));
     const source = await manifests.open();
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     assert.deepEqual(
       source.snapshot().problems.map((each) => each.code),
       ['InvalidDocument', 'InvalidDocument', 'InvalidDocument'],

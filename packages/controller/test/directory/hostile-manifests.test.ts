@@ -1,9 +1,9 @@
 // Files that no API server would let in: they cost their author a message, and nobody else's object.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { contentsFor } from '../../src/watch/directory/file-contents.ts';
-import { projectionsFor } from '../../src/watch/directory/manifest-kinds.ts';
-import { readManifests } from '../../src/watch/directory/read-manifests.ts';
+import { parseContents } from '../../src/watch/directory/file-contents.ts';
+import { manifestParsersFor } from '../../src/watch/directory/manifest-kinds.ts';
+import { parseManifests } from '../../src/watch/directory/read-manifests.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
@@ -15,10 +15,10 @@ function objectOf(kind: string, path: string, more: object): object {
 const ports = (...items: object[]): object => ({ spec: { type: 'LoadBalancer', ports: items } });
 const good = objectOf('Service', 'b/good', ports({ port: 80 }));
 
-const read = (...items: object[]): ReturnType<typeof contentsFor> =>
-  contentsFor(
+const read = (...items: object[]): ReturnType<typeof parseContents> =>
+  parseContents(
     { path: 'all.json', text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) },
-    { projections: projectionsFor(undefined) },
+    { projections: manifestParsersFor(undefined) },
   );
 
 describe('hostile manifests', { timeout: 20_000 }, () => {
@@ -98,16 +98,16 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
         .map((i) => `  k${i}: v\n`)
         .join('')}`;
     const started = performance.now();
-    assert.equal(readManifests(text(5_000))[0]?.kind, 'object');
+    assert.equal(parseManifests(text(5_000))[0]?.kind, 'object');
     const tenth = performance.now() - started;
-    assert.equal(readManifests(text(50_000))[0]?.kind, 'object');
+    assert.equal(parseManifests(text(50_000))[0]?.kind, 'object');
     // In the square of its length it would be a hundred times as long.
     assert.ok(performance.now() - started - tenth < 40 * tenth);
   });
 
   test('a key that stands twice is still a mistake, at its line, at any depth', () => {
     const text = 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: 80, port: 81}]\n';
-    assert.deepEqual(readManifests(text), [
+    assert.deepEqual(parseManifests(text), [
       { kind: 'unreadable', line: 5, message: 'is not valid YAML: Map keys must be unique' },
     ]);
   });
@@ -118,7 +118,7 @@ test('of a mapping that is a key nothing is written to stderr: it may begin with
   const listen = ({ message }: Error): void => void warnings.push(message);
   process.on('warning', listen);
   try {
-    const [manifest] = readManifests(
+    const [manifest] = parseManifests(
       'apiVersion: v1\nkind: Secret\nstringData:\n  ? { tls.key: MC4CAQAwBQYDK2Vw }\n  : tls.crt\n',
     );
     assert.equal(manifest?.kind, 'object');

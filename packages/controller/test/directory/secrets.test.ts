@@ -66,7 +66,7 @@ test('a Secret of a file is read, sealed, and read anew when it is edited', asyn
 test('without a secret of the fleet Secrets are counted, and not read', async (context) => {
   const { source } = await opened(context, manifest(makeCertificate({ name: 'a' })), {});
   assert.equal(source.snapshot().secrets, undefined);
-  assert.deepEqual([...source.ignored()], [['Secret', 1]]);
+  assert.deepEqual([...source.ignoredKinds()], [['Secret', 1]]);
 });
 
 const PRIVATE = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';

@@ -3,13 +3,19 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, type TestContext, test } from 'node:test';
-import { type Manifests, ports, service, temporaryManifests, until } from '../fixtures/manifests.ts';
+import {
+  createManifestDirectory,
+  type ManifestDirectory,
+  portByService,
+  service,
+  waitUntil,
+} from '../fixtures/manifests.ts';
 
-let manifests: Manifests;
+let manifests: ManifestDirectory;
 let directory: string;
 
 beforeEach((context) => {
-  manifests = temporaryManifests(context as TestContext);
+  manifests = createManifestDirectory(context as TestContext);
   directory = manifests.path;
 });
 
@@ -36,7 +42,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
         port += 1;
         const startedAt = performance.now();
         edit(service('web', port));
-        await until(source, () => ports(source)['shop/web'] === port);
+        await waitUntil(source, () => portByService(source)['shop/web'] === port);
         durations.push(performance.now() - startedAt);
       }
       assert.ok(Math.min(...durations) < 100, `${way} took ${durations.join(', ')} ms`);
@@ -48,7 +54,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     const source = await manifests.open();
     for (let port = 81; port < 90; port += 1) {
       manifests.write('a.yaml', service('web', port));
-      await until(source, () => ports(source)['shop/web'] === port);
+      await waitUntil(source, () => portByService(source)['shop/web'] === port);
     }
   });
 
@@ -56,10 +62,10 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     manifests.write('only.conf', service('web', 80));
     manifests.write('other.yaml', service('api', 80));
     const source = await manifests.open({ paths: [join(directory, 'only.conf')] });
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     manifests.write('new', service('web', 81));
     renameSync(join(directory, 'new'), join(directory, 'only.conf'));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
   test('follows a mounted ConfigMap, whose version is a link that is swapped', async () => {
@@ -69,40 +75,40 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     symlinkSync('..1', join(directory, '..data'));
     symlinkSync('..data/a.yaml', join(directory, 'a.yaml'));
     const source = await manifests.open();
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     symlinkSync('..2', join(directory, '..tmp'));
     renameSync(join(directory, '..tmp'), join(directory, '..data'));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
   test('takes in directories that appear, and lets go of files that disappear', async () => {
     const source = await manifests.open();
     mkdirSync(join(directory, 'team'));
     manifests.write('team/a.yaml', service('web', 80));
-    await until(source, () => ports(source)['shop/web'] === 80);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 80);
     manifests.write('team/a.yaml', service('web', 81));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
     rmSync(join(directory, 'team'), { recursive: true });
-    await until(source, () => source.snapshot().services.length === 0);
+    await waitUntil(source, () => source.snapshot().services.length === 0);
   });
 
   test('goes on with the last good objects while a file is being spoiled, and takes the repaired one', async () => {
     manifests.write('a.yaml', `${service('web', 80)}---\n${service('api', 81)}`);
     const source = await manifests.open();
     manifests.write('a.yaml', `${service('web', 90)}---\n${service('api', 0)}`);
-    await until(source, () => ports(source)['shop/web'] === 90);
-    assert.deepEqual(ports(source), { 'shop/api': 81, 'shop/web': 90 });
+    await waitUntil(source, () => portByService(source)['shop/web'] === 90);
+    assert.deepEqual(portByService(source), { 'shop/api': 81, 'shop/web': 90 });
     assert.equal(manifests.problems(source).length, 1);
     manifests.write('a.yaml', `${service('web', 91)}---\n{{ broken`);
-    await until(source, () => ports(source)['shop/web'] === 91);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 91);
     assert.deepEqual(
-      ports(source),
+      portByService(source),
       { 'shop/api': 81, 'shop/web': 91 },
       'the broken document may be any of the missing',
     );
     manifests.write('a.yaml', service('web', 92));
-    await until(source, () => ports(source)['shop/web'] === 92);
-    assert.deepEqual(ports(source), { 'shop/web': 92 });
+    await waitUntil(source, () => portByService(source)['shop/web'] === 92);
+    assert.deepEqual(portByService(source), { 'shop/web': 92 });
     assert.deepEqual(manifests.problems(source), []);
   });
 
@@ -110,14 +116,14 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     manifests.write('a.yaml', service('web', 80));
     const source = await manifests.open();
     const seen: (number | undefined)[] = [];
-    source.onChange(() => seen.push(ports(source)['shop/web']));
+    source.onChange(() => seen.push(portByService(source)['shop/web']));
     manifests.write('a.yaml', '');
-    await source.look();
+    await source.scan();
     manifests.write('a.yaml', service('web', 81));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
     assert.ok(!seen.includes(undefined), `it was gone in between: ${seen.join(', ')}`);
     manifests.write('a.yaml', '');
-    await until(source, () => source.snapshot().services.length === 0);
+    await waitUntil(source, () => source.snapshot().services.length === 0);
   });
 
   test('wakes nobody for a change that says the same', async () => {
@@ -129,7 +135,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
       woken += 1;
     });
     manifests.write('a.yaml', `# only a comment\n${service('web', 80)}`);
-    await source.look();
+    await source.scan();
     assert.equal(woken, 0);
     assert.equal(source.snapshot(), before);
   });
@@ -139,16 +145,16 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     writeFileSync(join(inner, 'a.yaml'), service('web', 80));
     const source = await manifests.open({ paths: [inner] });
     renameSync(inner, join(directory, 'away'));
-    await until(source, () => manifests.problems(source).length > 0);
+    await waitUntil(source, () => manifests.problems(source).length > 0);
     assert.match(
       manifests.problems(source)[0] ?? '',
       /^UnreadableFile mount-\S+: does not exist; what it gave before goes on/,
     );
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     renameSync(join(directory, 'away'), inner);
-    await until(source, () => manifests.problems(source).length === 0);
+    await waitUntil(source, () => manifests.problems(source).length === 0);
     writeFileSync(join(inner, 'a.yaml'), service('web', 81));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
   test('whose folder becomes a link that leads in circles is a problem, and what it gave goes on', async () => {
@@ -158,12 +164,12 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     const source = await manifests.open({ paths: [join(folder, 'web.yaml')] });
     rmSync(folder, { recursive: true });
     symlinkSync(folder, folder);
-    await source.look();
-    await until(source, () => manifests.problems(source).length > 0);
-    assert.deepEqual(ports(source), { 'shop/web': 80 });
+    await source.scan();
+    await waitUntil(source, () => manifests.problems(source).length > 0);
+    assert.deepEqual(portByService(source), { 'shop/web': 80 });
     unlinkSync(folder);
     mkdirSync(folder);
     manifests.write('folder/web.yaml', service('web', 81));
-    await until(source, () => ports(source)['shop/web'] === 81);
+    await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 });

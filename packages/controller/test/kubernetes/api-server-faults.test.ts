@@ -1,26 +1,26 @@
 // A real API server, and in front of it whatever can go wrong on the way.
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { entriesOf, type Position } from '@weir/model';
+import { entriesOf, type TablePosition } from '@weir/model';
 import type { Metrics } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import {
-  type ApiProxy,
+  type ApiServerProxy,
   eventually as eventuallyWithin,
-  type ProxiedAnswer,
   type ProxiedRequest,
+  type ProxiedResponse,
   requireProgram,
 } from '@weir/testkit';
 import {
   addNode,
-  beatFor,
   type Cluster,
   namespace,
-  type Running,
+  type RunningController,
+  sendHeartbeat,
   service,
   startCluster,
-  startDetour,
-  startRunning,
+  startProxiedApi,
+  startRunningController,
 } from '../fixtures/cluster.ts';
 import { serviceNow } from '../fixtures/told-service.ts';
 
@@ -41,19 +41,19 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
 
   test('is away until the lead is lost, and comes back, writes no table, status or Event when nothing changed', async (context) => {
     const { proxy, running, web, metric } = await serving(context, cluster, 'away');
-    proxy.behave(async () => 'cut');
-    proxy.cut();
+    proxy.intercept(async () => 'cut');
+    proxy.closeConnections();
     await eventually(async () => {
-      await beatFor(running.store, 'a');
+      await sendHeartbeat(running.store, 'a');
       assert.equal(running.controller.isLeader, false);
     });
     assert.equal(await metric('weir_controller_leader'), 0);
     assert.deepEqual(await running.store.table.meta(), web.meta, 'what is served stays');
     assert.ok((await metric('weir_controller_watch_restarts_total{reason="error"}')) >= KINDS_WATCHED);
     const from = proxy.requests.length;
-    proxy.behave(async () => 'through');
+    proxy.intercept(async () => 'through');
     await eventually(async () => {
-      await beatFor(running.store, 'a');
+      await sendHeartbeat(running.store, 'a');
       assert.ok(running.controller.translation());
     });
     await settled(running, proxy);
@@ -76,7 +76,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     assert.equal(await versionOf(cluster, 'gone'), web.version);
 
     const gap = Promise.withResolvers<void>();
-    proxy.behave(async () => {
+    proxy.intercept(async () => {
       await gap.promise;
       return 'through';
     });
@@ -92,7 +92,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     const { proxy, running, metric } = await serving(context, cluster, 'conflict');
     const change = Promise.withResolvers<void>();
     let statuses = 0;
-    proxy.behave(async ({ method, path }) => {
+    proxy.intercept(async ({ method, path }) => {
       if (method !== 'PATCH' || !path.endsWith('/conflict/services/late/status')) return 'through';
       statuses += 1;
       await change.promise;
@@ -103,7 +103,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     await cluster.kubectl('annotate', 'service', '-n', 'conflict', 'late', 'weir.dev/nodes=0');
     change.resolve();
     await eventually(async () => {
-      await beatFor(running.store, 'a');
+      await sendHeartbeat(running.store, 'a');
       assert.deepEqual(await saidBy(cluster, 'conflict', 'late'), {
         Accepted: 'InvalidAnnotation',
         Programmed: 'Programmed',
@@ -116,7 +116,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     const { proxy, running, web, metric } = await serving(context, cluster, 'throttled');
     const busy = { status: 429, headers: { 'retry-after': '2' }, body: '{"message": "too many requests"}' };
     const asked: number[] = [];
-    proxy.behave(async ({ path, isWatch }) => {
+    proxy.intercept(async ({ path, isWatch }) => {
       if (isLease(path)) return 'through';
       if (path === SERVICES && isWatch) asked.push(performance.now());
       return asked.length >= 3 ? 'through' : busy;
@@ -133,7 +133,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
   });
 
   test('lags, and lists what was before, undoes nothing, and is listened to when it has caught up', async (context) => {
-    const old = new Map<string, ProxiedAnswer>();
+    const old = new Map<string, ProxiedResponse>();
     const { proxy, running, metric } = await serving(context, cluster, 'stale', async (request, through) => {
       const answer = await through(request);
       if (isList(request)) old.set(request.path, answer);
@@ -155,11 +155,11 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     assert.deepEqual(before.served, ['heir', 'new']);
 
     const from = proxy.requests.length;
-    proxy.behave(async (request) => (isList(request) ? (old.get(request.path) ?? 'through') : 'through'));
+    proxy.intercept(async (request) => (isList(request) ? (old.get(request.path) ?? 'through') : 'through'));
     proxy.endWatches(EXPIRED);
     const servicesAsked = () => proxy.requests.slice(from).filter((each) => each.path === SERVICES).length;
     await eventually(async () => {
-      await beatFor(running.store, 'a');
+      await sendHeartbeat(running.store, 'a');
       assert.ok(servicesAsked() >= 3, 'it asks again');
       assert.ok((await metric('weir_controller_stale_reads_total')) >= 3);
     });
@@ -168,18 +168,18 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
     assert.deepEqual(writesOf(proxy.requests.slice(from)), []);
 
     await cluster.kubectl('delete', 'service', '-n', 'stale', 'new');
-    proxy.behave(async () => 'through');
+    proxy.intercept(async () => 'through');
     await eventually(async () => assert.deepEqual(await served(running, 'stale'), ['heir']));
     assert.equal((await running.store.table.meta())?.epoch, before.meta?.epoch);
   });
 
   test('tells a follower nothing any more, over watches that stay open, has it read everything before it leads', async (context) => {
     const { running: first, web } = await serving(context, cluster, 'behind');
-    const { proxy, kubeConfig } = await startDetour(cluster);
+    const { proxy, kubeConfig } = await startProxiedApi(cluster);
     context.after(() => proxy.close());
     const { store, fleet } = first;
     const metrics = createMetrics();
-    const second = startRunning(cluster, { kubeConfig, store, fleet, metrics });
+    const second = startRunningController(cluster, { kubeConfig, store, fleet, metrics });
     context.after(() => second[Symbol.asyncDispose]());
     const watches = 'weir_controller_api_requests_total{verb="watch",code_class="2xx"}';
     await eventually(async () => assert.equal(await valueIn(metrics, watches), KINDS_WATCHED));
@@ -191,7 +191,7 @@ describe('an API server that', requireProgram('etcd', 'kube-apiserver', 'kube-co
 
     await first.controller.close();
     await eventually(async () => {
-      await beatFor(store, 'a');
+      await sendHeartbeat(store, 'a');
       assert.ok(second.controller.translation());
     });
     assert.deepEqual(await served(second, 'behind'), ['new', 'web']);
@@ -210,22 +210,22 @@ function writesOf(requests: readonly ProxiedRequest[]): string[] {
   return writes.map(({ method, path }) => `${method} ${path}`);
 }
 
-type Through = (request: ProxiedRequest) => Promise<ProxiedAnswer>;
+type Through = (request: ProxiedRequest) => Promise<ProxiedResponse>;
 
 /** A controller behind a proxy, and one Service that it has published and told. */
 async function serving(
   context: TestContext,
   cluster: Cluster,
   name: string,
-  lists?: (request: ProxiedRequest, through: Through) => Promise<ProxiedAnswer>,
+  lists?: (request: ProxiedRequest, through: Through) => Promise<ProxiedResponse>,
 ) {
-  const { proxy, kubeConfig } = await startDetour(cluster);
+  const { proxy, kubeConfig } = await startProxiedApi(cluster);
   context.after(() => proxy.close());
   if (lists !== undefined)
-    proxy.behave(async (request) => (isList(request) ? lists(request, proxy.forward) : 'through'));
+    proxy.intercept(async (request) => (isList(request) ? lists(request, proxy.forward) : 'through'));
   await cluster.apply(namespace(name), service('web', name, 400));
   const metrics = createMetrics();
-  const running = startRunning(cluster, { kubeConfig, metrics });
+  const running = startRunningController(cluster, { kubeConfig, metrics });
   context.after(async () => {
     await running[Symbol.asyncDispose]();
     await cluster.kubectl('delete', 'namespace', name, '--wait=false');
@@ -245,15 +245,20 @@ async function serving(
   };
 }
 
-async function programmed(cluster: Cluster, running: Running, namespace: string, name: string): Promise<void> {
+async function programmed(
+  cluster: Cluster,
+  running: RunningController,
+  namespace: string,
+  name: string,
+): Promise<void> {
   await eventually(async () => {
-    await beatFor(running.store, 'a');
+    await sendHeartbeat(running.store, 'a');
     assert.equal((await saidBy(cluster, namespace, name)).Programmed, 'Programmed');
   });
 }
 
 /** Nothing more is asked or written but what goes on for ever: Leases, and watches that are begun again. */
-async function settled({ store }: Running, proxy: ApiProxy): Promise<void> {
+async function settled({ store }: RunningController, proxy: ApiServerProxy): Promise<void> {
   const count = (): number => proxy.requests.filter(({ path, isWatch }) => !isWatch && !isLease(path)).length;
   const leases = (): number => proxy.requests.filter(({ path }) => isLease(path)).length;
   await eventually(async () => {
@@ -261,14 +266,14 @@ async function settled({ store }: Running, proxy: ApiProxy): Promise<void> {
     const renewals = leases();
     // A renewal takes two requests, every 2 s: longer than a look at the proxies, and than what was under way.
     await eventually(async () => {
-      await beatFor(store, 'a');
+      await sendHeartbeat(store, 'a');
       assert.ok(leases() >= renewals + 2);
     });
     assert.equal(count(), before);
   });
 }
 
-async function served({ store }: Running, namespace: string): Promise<string[]> {
+async function served({ store }: RunningController, namespace: string): Promise<string[]> {
   const copy = await store.table.read();
   const services = copy === undefined ? [] : entriesOf(copy.table, 'service');
   return services.flatMap((each) => (each.namespace === namespace ? [each.name] : [])).sort();
@@ -290,6 +295,6 @@ async function valueIn(metrics: Metrics, series: string): Promise<number> {
   return Number(line.slice(series.length + 1));
 }
 
-function withoutLeader(meta: (Position & { readonly leader: number }) | undefined): unknown {
+function withoutLeader(meta: (TablePosition & { readonly leader: number }) | undefined): unknown {
   return { ...meta, leader: 0 };
 }

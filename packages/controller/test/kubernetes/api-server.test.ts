@@ -5,8 +5,16 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
-import { addNode, beatFor, type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
-import { conditionsOf, serviceNow, whileBeating } from '../fixtures/told-service.ts';
+import {
+  addNode,
+  type Cluster,
+  namespace,
+  sendHeartbeat,
+  service,
+  startCluster,
+  startRunningController,
+} from '../fixtures/cluster.ts';
+import { conditionsOf, eventuallyWithHeartbeats, serviceNow } from '../fixtures/told-service.ts';
 
 interface EventList {
   readonly items: readonly {
@@ -30,9 +38,9 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
   after(() => cluster?.[Symbol.asyncDispose]());
 
   test('a Service gets address, ports, conditions and an Event, and is not written again for the same', async () => {
-    await using running = startRunning(cluster);
+    await using running = startRunningController(cluster);
     await cluster.apply(namespace('first'), service('web', 'first', 80));
-    const web = await whileBeating(running, async () => {
+    const web = await eventuallyWithHeartbeats(running, async () => {
       const now = await serviceNow(cluster, 'first', 'web');
       const ports = [{ port: 80, protocol: 'TCP' }];
       assert.deepEqual(now.status.loadBalancer.ingress, [{ ip: '10.1.0.1', ipMode: 'Proxy', ports }]);
@@ -43,13 +51,13 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       'Degraded True NoReadyEndpoints',
       'Programmed True Programmed',
     ]);
-    await whileBeating(running, async () => {
+    await eventuallyWithHeartbeats(running, async () => {
       const events = await eventsOf('first', 'web');
       const held = 'Programmed: held at 10.1.0.1; clients are refused while no endpoint is ready';
       assert.ok(events.includes(held), events.join('\n'));
     });
     await cluster.apply(service('api', 'first', 81));
-    await whileBeating(running, async () =>
+    await eventuallyWithHeartbeats(running, async () =>
       assert.ok(conditionsOf(await serviceNow(cluster, 'first', 'api')).includes('Programmed True Programmed')),
     );
     assert.equal((await serviceNow(cluster, 'first', 'web')).metadata.resourceVersion, web.metadata.resourceVersion);
@@ -64,12 +72,12 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       spec: { namespaceSelector: { matchLabels: { size: 'small' } }, limits: { services: 1 } },
     };
     await cluster.apply(policy, namespace('small', { size: 'small' }), service('one', 'small', 90));
-    await using running = startRunning(cluster);
-    await whileBeating(running, async () =>
+    await using running = startRunningController(cluster);
+    await eventuallyWithHeartbeats(running, async () =>
       assert.ok(conditionsOf(await serviceNow(cluster, 'small', 'one')).includes('Programmed True Programmed')),
     );
     await cluster.apply(service('two', 'small', 91));
-    await whileBeating(running, async () => {
+    await eventuallyWithHeartbeats(running, async () => {
       const now = await serviceNow(cluster, 'small', 'two');
       assert.deepEqual(conditionsOf(now), ['Accepted False QuotaExceeded', 'Programmed False WaitingForProxy']);
       assert.equal(now.status.loadBalancer.ingress, undefined);
@@ -80,24 +88,24 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       );
     });
     await cluster.kubectl('delete', 'service', '-n', 'small', 'one');
-    await whileBeating(running, async () =>
+    await eventuallyWithHeartbeats(running, async () =>
       assert.ok(conditionsOf(await serviceNow(cluster, 'small', 'two')).includes('Programmed True Programmed')),
     );
     await cluster.kubectl('delete', 'namespace/small', 'tenantpolicy/small', '--wait=false');
   });
 
   test('a Service that leaves us and still exists keeps nothing of what we said', async () => {
-    await using running = startRunning(cluster);
+    await using running = startRunningController(cluster);
     await cluster.apply(namespace('leaving'), service('ignored', 'leaving', 100), service('internal', 'leaving', 101));
     for (const name of ['ignored', 'internal']) {
-      await whileBeating(running, async () =>
+      await eventuallyWithHeartbeats(running, async () =>
         assert.ok(conditionsOf(await serviceNow(cluster, 'leaving', name)).includes('Programmed True Programmed')),
       );
     }
     await cluster.kubectl('annotate', 'service', '-n', 'leaving', 'ignored', 'weir.dev/ignore=true');
     await cluster.kubectl('patch', 'service', '-n', 'leaving', 'internal', '-p', '{"spec": {"type": "ClusterIP"}}');
     for (const name of ['ignored', 'internal']) {
-      await whileBeating(running, async () =>
+      await eventuallyWithHeartbeats(running, async () =>
         assert.deepEqual((await serviceNow(cluster, 'leaving', name)).status, { loadBalancer: {} }),
       );
     }
@@ -105,7 +113,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
   });
 
   test('endpoints of pods are used, others are not', async () => {
-    await using running = startRunning(cluster);
+    await using running = startRunningController(cluster);
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -130,7 +138,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     };
     const patch = JSON.stringify({ status: { phase: 'Running', ...ready } });
     await cluster.kubectl('patch', 'pod', '-n', 'pods', 'p', '--subresource=status', '--type=merge', '-p', patch);
-    await whileBeating(running, async () => {
+    await eventuallyWithHeartbeats(running, async () => {
       const copy = await running.store.table.read();
       const endpoints = copy && entriesOf(copy.table, 'endpoints').flatMap((each) => each.endpoints);
       assert.deepEqual(
@@ -157,8 +165,8 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
       note: '2 of 2 load balancers are in use',
     } as const;
     const other = { ...event, name: 'weir.u.quotaexceeded.2', note: '3 of 3 load balancers are in use' };
-    await new EventWriter(options).tell({ news: [event, other], standing: [], still: () => [] });
-    await new EventWriter(options).tell({ news: [event], standing: [other], still: () => [] });
+    await new EventWriter(options).write({ newEvents: [event, other], persistentEvents: [], currentEvents: () => [] });
+    await new EventWriter(options).write({ newEvents: [event], persistentEvents: [other], currentEvents: () => [] });
     const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', 'news');
     assert.deepEqual(items.map(({ note, series }) => [note, series?.count]).sort(), [
       ['2 of 2 load balancers are in use', 2],
@@ -170,17 +178,17 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
 
   test('of two controllers one leads, and when it goes the other takes over what is in force', async () => {
     await cluster.apply(namespace('two'), service('web', 'two', 120));
-    await using first = startRunning(cluster, { fleet: 'two' });
-    await whileBeating(first, async () => assert.ok(first.controller.isLeader));
+    await using first = startRunningController(cluster, { fleet: 'two' });
+    await eventuallyWithHeartbeats(first, async () => assert.ok(first.controller.isLeader));
     await first.controller.idle();
-    await using second = startRunning(cluster, { fleet: 'two', store: first.store });
+    await using second = startRunningController(cluster, { fleet: 'two', store: first.store });
     await eventually(() => assert.ok(second.controller.isSynced));
     await second.controller.idle();
     assert.deepEqual([first.controller.isLeader, second.controller.isLeader], [true, false]);
     const before = await first.store.table.meta();
     assert.equal(second.controller.translation(), undefined);
     await first[Symbol.asyncDispose]();
-    await whileBeating(second, async () => assert.ok(second.controller.translation()));
+    await eventuallyWithHeartbeats(second, async () => assert.ok(second.controller.translation()));
     const meta = await second.store.table.meta();
     assert.deepEqual({ ...meta, leader: 0 }, { ...before, leader: 0 });
     await cluster.kubectl('delete', 'namespace', 'two', '--wait=false');
@@ -188,16 +196,16 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
 
   test('an API server that goes away and comes back changes nothing, and what is new then is served', async () => {
     await cluster.apply(namespace('restart'), service('web', 'restart', 130));
-    await using running = startRunning(cluster);
-    await whileBeating(running, async () =>
+    await using running = startRunningController(cluster);
+    await eventuallyWithHeartbeats(running, async () =>
       assert.ok(conditionsOf(await serviceNow(cluster, 'restart', 'web')).includes('Programmed True Programmed')),
     );
     const before = await running.store.table.meta();
     await cluster.plane.stopApiServer();
-    await beatFor(running.store, 'a');
+    await sendHeartbeat(running.store, 'a');
     await cluster.plane.startApiServer();
     await cluster.apply(service('api', 'restart', 131));
-    await whileBeating(running, async () =>
+    await eventuallyWithHeartbeats(running, async () =>
       assert.ok(conditionsOf(await serviceNow(cluster, 'restart', 'api')).includes('Programmed True Programmed')),
     );
     const meta = await running.store.table.meta();
@@ -211,10 +219,10 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     const crd = 'customresourcedefinition/tenantpolicies.weir.dev';
     const saved = await cluster.get<{ metadata: object; spec: object }>(crd);
     await cluster.kubectl('delete', crd);
-    await using running = startRunning(cluster);
+    await using running = startRunningController(cluster);
     const problems = (code: string): string[] =>
       running.controller.problems().flatMap((each) => (each.code === code ? [`${each.subject}: ${each.message}`] : []));
-    await whileBeating(running, async () => {
+    await eventuallyWithHeartbeats(running, async () => {
       assert.match(problems('MissingCustomResource')[0] ?? '', /^tenantpolicies.weir.dev: .*kubectl apply -f charts/);
       assert.ok(conditionsOf(await serviceNow(cluster, 'gaps', 'web')).includes('Programmed True Programmed'));
     });
@@ -227,7 +235,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     const binding = 'clusterrolebinding/weir-controller';
     const rights = await cluster.get<{ metadata: object; roleRef: object; subjects: object }>(binding);
     await cluster.kubectl('delete', binding);
-    await using other = startRunning(cluster);
+    await using other = startRunningController(cluster);
     await eventually(() => {
       const forbidden = other.controller.problems().filter((each) => each.code === 'Forbidden');
       assert.equal(forbidden.length, 8);

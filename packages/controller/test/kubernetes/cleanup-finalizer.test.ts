@@ -4,18 +4,18 @@ import { after, before, describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { retireFleet } from '../../src/retire/retire-fleet.ts';
+import { uninstallFleet } from '../../src/retire/retire-fleet.ts';
 import {
   addNode,
-  beatFor,
   type Cluster,
   namespace,
-  type Running,
+  type RunningController,
+  sendHeartbeat,
   service,
   startCluster,
-  startRunning,
+  startRunningController,
 } from '../fixtures/cluster.ts';
-import { render } from '../fixtures/release.ts';
+import { renderChart } from '../fixtures/release.ts';
 
 const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 const SPACE = 'held';
@@ -43,9 +43,9 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
 
   const now = (name: string): Promise<ServiceJson> => cluster.get<ServiceJson>('service', '-n', SPACE, name);
   const finalizersOf = async (name: string): Promise<readonly string[]> => (await now(name)).metadata.finalizers ?? [];
-  const served = ({ store }: Running, name: string): Promise<void> =>
+  const served = ({ store }: RunningController, name: string): Promise<void> =>
     eventually(async () => {
-      await beatFor(store, 'a');
+      await sendHeartbeat(store, 'a');
       assert.ok('ingress' in (await now(name)).status.loadBalancer);
     });
   const toClusterIp = (name: string): Promise<string> =>
@@ -53,7 +53,7 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
   const isGone = (name: string): Promise<void> => eventually(() => assert.rejects(now(name), /not found/));
 
   test('takes it off what is deleted and what is no load balancer any more, and leaves that of others', async () => {
-    await using running = startRunning(cluster, { cleanupFinalizer: true });
+    await using running = startRunningController(cluster, { cleanupFinalizer: true });
     const theirs = service('theirs', SPACE, 82) as { readonly metadata: object };
     await cluster.apply(service('deleted', SPACE, 80), service('changed', SPACE, 81), {
       ...theirs,
@@ -85,37 +85,37 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
   });
 
   test('takes it off again when it is switched off, and serves on', async () => {
-    const first = startRunning(cluster, { fleet: 'finalized', cleanupFinalizer: true });
+    const first = startRunningController(cluster, { fleet: 'finalized', cleanupFinalizer: true });
     await cluster.apply(service('kept', SPACE, 90));
     await served(first, 'kept');
     assert.deepEqual(await finalizersOf('kept'), [FINALIZER]);
     await first.controller.close();
-    await using second = startRunning(cluster, { fleet: 'finalized', store: first.store });
+    await using second = startRunningController(cluster, { fleet: 'finalized', store: first.store });
     await eventually(async () => assert.deepEqual(await finalizersOf('kept'), []));
     await served(second, 'kept');
   });
 
   test('takes it off when it is retired, with the rights of the hook, also what was deleted while no controller ran', async () => {
-    const running = startRunning(cluster, { fleet: 'weir', cleanupFinalizer: true });
+    const running = startRunningController(cluster, { fleet: 'weir', cleanupFinalizer: true });
     await cluster.apply(service('left', SPACE, 100), service('waiting', SPACE, 101));
     for (const name of ['left', 'waiting']) await served(running, name);
     await running.controller.close();
     await cluster.kubectl('delete', 'service', 'waiting', '-n', SPACE, '--wait=false');
     assert.deepEqual(await finalizersOf('waiting'), [FINALIZER]);
 
-    const rendered = await render('weir', '--namespace=weir-system', '-s=templates/uninstall/job.yaml');
+    const rendered = await renderChart('weir', '--namespace=weir-system', '-s=templates/uninstall/job.yaml');
     const rights = rendered.split('\n---\n').filter((each) => !/^kind: Job$/m.test(each));
     await cluster.kubectl('apply', '-f', '-', { stdin: rights.join('\n---\n') });
     const token = await cluster.kubectl('create', 'token', 'weir-uninstall', '-n', 'weir-system');
     const api = new KubeApi(await cluster.signIn(token));
     try {
-      await retireFleet({
+      await uninstallFleet({
         api,
         fleet: 'weir',
         loadBalancerClass: 'weir.dev/weir',
         namespace: 'weir-system',
         store: running.store,
-        proxiesMs: 200,
+        proxyTimeoutMs: 200,
         clock: systemClock,
         log: silentLogger(),
         signal: AbortSignal.timeout(60_000),

@@ -83,5 +83,5 @@ test('requests go through the proxy of the kubeconfig, with the certificates as 
   assert.deepEqual(await api.request(ASKED), SAID);
   rotate();
   assert.deepEqual(await api.request(ASKED), SAID);
-  assert.deepEqual(proxy.asked, [authority, authority]);
+  assert.deepEqual(proxy.connectTargets, [authority, authority]);
 });

@@ -1,14 +1,14 @@
 // A node whose proxy stays away, over more minutes than a test has: API server and Redis are real, and the controller's time is the test's.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { DEFAULT_SETTINGS } from '@weir/model';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { ManualClock, silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';
 import { eventually as eventuallyWithin, requireProgram, startRedis } from '@weir/testkit';
 import { startKubernetesController } from '../../src/control/start-kubernetes-controller.ts';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import type { LeaseSpec } from '../../src/leader/election.ts';
-import { addNode, beatFor, type Cluster, namespace, service, startCluster } from '../fixtures/cluster.ts';
+import { addNode, type Cluster, namespace, sendHeartbeat, service, startCluster } from '../fixtures/cluster.ts';
 
 const FLEET = 'given-up';
 const NODES = ['a', 'b', 'c'];
@@ -83,7 +83,7 @@ function startInItsOwnTime(context: TestContext, { cluster, store }: { cluster: 
   const { kubeConfig } = cluster;
   const [clock, log, where] = [new ManualClock(Date.now()), silentLogger(), 'weir-system'];
   const trust = { kind: 'pods', serviceCidrs: ['10.96.0.0/16'] } as const;
-  const settings = { ...DEFAULT_SETTINGS, classless: true, trust };
+  const settings = { ...DEFAULT_FLEET_SETTINGS, classless: true, trust };
   const controller = startKubernetesController({
     kubeConfig,
     store,
@@ -127,7 +127,7 @@ const RENEWED_WITHIN_MS = 4_000;
 /** The proxies of these nodes bind whatever they are given. */
 function keepBeating(context: TestContext, store: Store, nodes: () => readonly string[]): void {
   const beat = (): void => {
-    for (const node of nodes()) void beatFor(store, node).catch(() => undefined);
+    for (const node of nodes()) void sendHeartbeat(store, node).catch(() => undefined);
   };
   const timer = setInterval(beat, 500);
   context.after(() => clearInterval(timer));

@@ -3,9 +3,17 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { type CutoffState, openRedisStore, type Store } from '@weir/store';
+import { openRedisStore, type Store, type SuspensionState } from '@weir/store';
 import { eventually as eventuallyWithin, type ProxiedRequest, requireProgram, startRedis } from '@weir/testkit';
-import { addNode, beatFor, type Cluster, namespace, service, startCluster, startDetour } from '../fixtures/cluster.ts';
+import {
+  addNode,
+  type Cluster,
+  namespace,
+  sendHeartbeat,
+  service,
+  startCluster,
+  startProxiedApi,
+} from '../fixtures/cluster.ts';
 import { startControllerProcess } from '../fixtures/controller-process.ts';
 
 /** More than are written at once, so that the one that wakes is in the middle of them. */
@@ -22,7 +30,7 @@ describe(
     test('a leader that was paused while another took over writes nothing when it wakes, steps down, and may lead again', async (context) => {
       await using cluster = await startCluster();
       await using redis = await startRedis();
-      await using detour = await startDetour(cluster);
+      await using detour = await startProxiedApi(cluster);
       const { proxy } = detour;
       const store = await openRedisStore({ url: redis.url, fleet: FLEET, log: silentLogger(), clock: systemClock });
       context.after(() => store.close());
@@ -32,14 +40,14 @@ describe(
       await using first = await startControllerProcess({ ...common, name: 'first', kubeConfig: detour.kubeConfig });
       await eventually(async () => {
         assert.ok(await first.isLeader());
-        assert.deepEqual(cutOff(await store.cutoffs.read()), ['stop']);
+        assert.deepEqual(cutOff(await store.suspensions.read()), ['stop']);
       });
       await using second = await startControllerProcess({ ...common, name: 'second', kubeConfig: cluster.kubeConfig });
       await eventually(async () => assert.ok(await second.isReady()));
 
       // It is stopped in the middle of telling the Services: of what it sent the answers wait for it.
       const held = Promise.withResolvers<void>();
-      proxy.behave(async (request) => {
+      proxy.intercept(async (request) => {
         if (isStatusWrite(request)) await held.promise;
         return 'through';
       });
@@ -57,7 +65,7 @@ describe(
       const names = [...SERVICES.slice(1), 'late'].sort();
       const before = await eventually(async () => {
         assert.deepEqual(await served(store), names);
-        assert.deepEqual(cutOff(await store.cutoffs.read()), []);
+        assert.deepEqual(cutOff(await store.suspensions.read()), []);
         const written = await everythingWritten(cluster, store);
         assert.deepEqual(written.programmed, names);
         // Events come after the conditions. Each Service is told both, and then there is nothing left to say.
@@ -96,7 +104,7 @@ describe(
 
 const isStatusWrite = ({ method, path }: ProxiedRequest): boolean => method === 'PATCH' && path.endsWith('/status');
 
-const cutOff = ({ cutoffs }: CutoffState): string[] => cutoffs.map(({ name }) => name);
+const cutOff = ({ suspensions }: SuspensionState): string[] => suspensions.map(({ name }) => name);
 
 const suspension = (name: string): object => ({
   apiVersion: 'weir.dev/v1alpha1',
@@ -107,7 +115,7 @@ const suspension = (name: string): object => ({
 
 /** The proxy of node `a` binds whatever it is given. */
 function keepBeating(context: TestContext, store: Store): void {
-  const timer = setInterval(() => void beatFor(store, 'a').catch(() => undefined), 500);
+  const timer = setInterval(() => void sendHeartbeat(store, 'a').catch(() => undefined), 500);
   context.after(() => clearInterval(timer));
 }
 
@@ -148,7 +156,7 @@ async function everythingWritten(cluster: Cluster, store: Store) {
   );
   const isProgrammed = ({ status }: Written): boolean =>
     (status?.conditions ?? []).some((each) => each.type === 'weir.dev/Programmed' && each.status === 'True');
-  const { sequence } = await store.cutoffs.read();
+  const { sequence } = await store.suspensions.read();
   return {
     objects: items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`).sort(),
     programmed: items

@@ -5,7 +5,14 @@ import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 import { StatusWriter } from '../../src/status/status-writer.ts';
-import { type Cluster, namespace, type Running, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+import {
+  type Cluster,
+  namespace,
+  type RunningController,
+  service,
+  startCluster,
+  startRunningController,
+} from '../fixtures/cluster.ts';
 
 interface PolicyJson {
   readonly metadata: { readonly uid: string; readonly generation: number; readonly resourceVersion: string };
@@ -28,10 +35,10 @@ describe(
   requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
   () => {
     let cluster: Cluster;
-    let running: Running;
+    let running: RunningController;
     before(async () => {
       cluster = await startCluster();
-      running = startRunning(cluster);
+      running = startRunningController(cluster);
     });
     after(async () => {
       await running?.[Symbol.asyncDispose]();
@@ -176,7 +183,7 @@ describe(
     test('is not written by a new leader when it says already what it should', async () => {
       const before = await writes();
       await running[Symbol.asyncDispose]();
-      running = startRunning(cluster);
+      running = startRunningController(cluster);
       await wrote(0, before);
     });
 
@@ -212,7 +219,7 @@ describe(
       const outcomeOf = async (kind: string, path: string, { metadata }: PolicyJson): Promise<string> => {
         const of = { apiVersion: 'weir.dev/v1alpha1', kind, name: path.split('/').at(-1) ?? '', ...metadata };
         const target = { ...of, path: `/apis/weir.dev/v1alpha1/${path}` };
-        return (await writer.write(target, { status: {}, words: '' })).kind;
+        return (await writer.write(target, { status: {}, fingerprint: '' })).kind;
       };
       const before = await cluster.get<PolicyJson>(calm);
       await cluster.kubectl('delete', calm);

@@ -4,11 +4,11 @@ import { after, before, describe, test } from 'node:test';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { type ControlPlane, eventually as eventuallyWithin, requireProgram, startControlPlane } from '@weir/testkit';
-import type { ApiError } from '../../src/kubernetes/api-error.ts';
+import type { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import { KubeApi, type KubeApiOptions } from '../../src/kubernetes/kube-api.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 import { reflect } from '../../src/watch/kubernetes/reflector.ts';
-import { startRelay } from '../fixtures/relay.ts';
+import { startFreezableTcpProxy } from '../fixtures/relay.ts';
 
 const MAPS = { path: '/api/v1/namespaces/quiet/configmaps', query: {} };
 /** Far below what bookmarks take. */
@@ -26,7 +26,7 @@ describe(
     after(() => plane?.close());
 
     test('is asked for again when nothing was heard for long; that is no failure, and nothing is missed', async () => {
-      await using watching = watch(loadKubeConfig(plane.kubeconfig), { silenceMs: SILENCE_MS });
+      await using watching = watch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: SILENCE_MS });
       await eventually(() => assert.ok(watching.opened() >= 4, `${watching.opened()} times`));
       await plane.kubectl('create', 'configmap', '-n', 'quiet', 'seen');
       await eventually(() => assert.ok(watching.names().includes('seen')));
@@ -35,10 +35,10 @@ describe(
 
     test('over a connection that is dead without a word is noticed, and heals', async () => {
       const { port } = new URL(plane.server);
-      await using relay = await startRelay(Number(port));
+      await using relay = await startFreezableTcpProxy(Number(port));
       const config = loadKubeConfig(plane.kubeconfig);
       config.clusters = config.clusters.map((each) => ({ ...each, server: `https://127.0.0.1:${relay.port}` }));
-      await using watching = watch(config, { silenceMs: SILENCE_MS, timeoutMs: 2_000 });
+      await using watching = watch(config, { watchIdleTimeoutMs: SILENCE_MS, timeoutMs: 2_000 });
       await eventually(() => assert.ok(watching.opened() >= 1));
       relay.freeze();
       await eventually(() => assert.match(watching.failures().join('\n'), /did not answer in time/));
@@ -48,7 +48,7 @@ describe(
     });
 
     test('has its connection probed by the kernel', async () => {
-      await using watching = watch(loadKubeConfig(plane.kubeconfig), { silenceMs: 60_000 });
+      await using watching = watch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: 60_000 });
       await eventually(() => assert.equal(watching.opened(), 1));
       const port = Number(new URL(plane.server).port);
       await eventually(() => {
@@ -90,7 +90,7 @@ function watch(config: KubeConfig, times: KubeApiOptions): Watching {
     listed() {},
     put: ({ metadata }: { readonly metadata?: unknown }) => void names.push((metadata as { name: string }).name),
     deleted() {},
-    failed: (error: ApiError | undefined) => void (error !== undefined && failures.push(error.message)),
+    failed: (error: KubeApiError | undefined) => void (error !== undefined && failures.push(error.message)),
   };
   const running = reflect({ api: counting, ...MAPS, target, clock: systemClock, log: silentLogger() }, closing.signal);
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json, WatchRequest } from '../../src/kubernetes/kube-api.ts';
 import { reflect } from '../../src/watch/kubernetes/reflector.ts';
 
@@ -11,7 +11,7 @@ const list = (names: readonly string[], metadata: object): Json => ({
   metadata,
 });
 
-type Answer = Json | ApiError;
+type Answer = Json | KubeApiError;
 type Watch = (request: WatchRequest) => Promise<void> | void;
 
 /** An API server that answers by a script; a watch without one stays open. */
@@ -35,8 +35,8 @@ async function play(
   const api = {
     async request({ query = {} }: ApiRequest): Promise<Json> {
       asked.push(`list ${query.limit ?? 'all'}${query.continue === undefined ? '' : ` from ${query.continue}`}`);
-      const answer = listAnswers.shift() ?? new ApiError('AWAY', 'the script is over');
-      if (answer instanceof ApiError) throw answer;
+      const answer = listAnswers.shift() ?? new KubeApiError('AWAY', 'the script is over');
+      if (answer instanceof KubeApiError) throw answer;
       return answer;
     },
     async watch(request: WatchRequest): Promise<void> {
@@ -60,7 +60,7 @@ async function play(
       unlisted.delete(name);
     },
     deleted: ({ metadata }: Json) => void objects.delete((metadata as { name: string }).name),
-    failed: (error: ApiError | undefined) => {
+    failed: (error: KubeApiError | undefined) => {
       const said = error?.code ?? 'well';
       if (heard.at(-1) !== said) heard.push(said);
     },
@@ -84,7 +84,7 @@ async function play(
   context.after(async () => {
     closing.abort();
     await running;
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pendingTimers, 0);
   });
   await clock.advance(0);
   return { clock, asked, heard, counted, objects: () => [...objects].sort() };
@@ -103,7 +103,7 @@ describe('watching a kind', () => {
     const { asked, objects } = await play(context, {
       lists: [
         list(['a'], { continue: 'next' }),
-        new ApiError('GONE', 'expired'),
+        new KubeApiError('GONE', 'expired'),
         list(['b'], { resourceVersion: '9' }),
       ],
     });
@@ -116,7 +116,7 @@ describe('watching a kind', () => {
       pageSize: 50,
       lists: [
         list(['a'], { continue: 'next' }),
-        new ApiError('GONE', 'expired'),
+        new KubeApiError('GONE', 'expired'),
         list(['b'], { continue: 'more', resourceVersion: '9' }),
         list(['c'], { resourceVersion: '9' }),
       ],
@@ -137,7 +137,7 @@ describe('watching a kind', () => {
         ({ onOpen, onEvent }) => {
           onOpen();
           onEvent('DELETED', object('a', '21'));
-          throw new ApiError('AWAY', 'broke off');
+          throw new KubeApiError('AWAY', 'broke off');
         },
       ],
     });
@@ -162,9 +162,9 @@ describe('watching a kind', () => {
   });
 
   test('waits longer and longer for a server that is away, and asks a refusing one at leisure', async (context) => {
-    const away = new ApiError('AWAY', 'refused');
+    const away = new KubeApiError('AWAY', 'refused');
     const { asked, clock, heard } = await play(context, {
-      lists: [away, away, new ApiError('FORBIDDEN', 'no'), list([], { resourceVersion: '1' })],
+      lists: [away, away, new KubeApiError('FORBIDDEN', 'no'), list([], { resourceVersion: '1' })],
     });
     assert.deepEqual(asked, ['list 500']);
     await clock.advance(199);
@@ -180,7 +180,7 @@ describe('watching a kind', () => {
 
   test('begins anew after a few failures from one version', async (context) => {
     const fail: Watch = () => {
-      throw new ApiError('AWAY', 'Too large resource version');
+      throw new KubeApiError('AWAY', 'Too large resource version');
     };
     const { asked, clock } = await play(context, {
       lists: [list([], { resourceVersion: '900' }), list([], { resourceVersion: '901' })],
@@ -202,7 +202,7 @@ describe('watching a kind', () => {
         ({ onOpen, onEvent }) => {
           onOpen();
           onEvent('ADDED', object('b', '10'));
-          throw new ApiError('GONE', 'too old');
+          throw new KubeApiError('GONE', 'too old');
         },
       ],
     });
@@ -221,7 +221,7 @@ describe('watching a kind', () => {
 
   test('compares versions as numbers, and what is no number not at all', async (context) => {
     const gone: Watch = () => {
-      throw new ApiError('GONE', 'too old');
+      throw new KubeApiError('GONE', 'too old');
     };
     const { asked, counted } = await play(context, {
       lists: [
@@ -243,7 +243,7 @@ describe('watching a kind', () => {
       ],
       watches: [
         () => {
-          throw new ApiError('GONE', 'too old');
+          throw new KubeApiError('GONE', 'too old');
         },
       ],
     });
@@ -254,7 +254,7 @@ describe('watching a kind', () => {
   });
 
   test('does not ask a server that is busy before the time that it names', async (context) => {
-    const busy = new ApiError('AWAY', 'too many requests', { retryAfterMs: 4_000 });
+    const busy = new KubeApiError('AWAY', 'too many requests', { retryAfterMs: 4_000 });
     const { asked, clock } = await play(context, { lists: [busy, list([], { resourceVersion: '1' })] });
     await clock.advance(3_999);
     assert.deepEqual(asked, ['list 500']);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { temporaryDirectory } from '@weir/testkit';
-import { ReloadedApi } from '../../src/kubernetes/reloaded-api.ts';
+import { ReloadingKubeApi } from '../../src/kubernetes/reloaded-api.ts';
 
 const ASKED = { method: 'GET', path: '/who' } as const;
 
@@ -44,7 +44,7 @@ describe('the API server of a kubeconfig', () => {
       writeFileSync(`${path}.new`, text);
       renameSync(`${path}.new`, path);
     };
-    const api = new ReloadedApi(path);
+    const api = new ReloadingKubeApi(path);
     context.after(() => api.close());
     await assert.rejects(api.request(ASKED), {
       code: 'UNAUTHORIZED',

@@ -6,18 +6,18 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type Store } from '@weir/store';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { type Retirement, retireFleet } from '../../src/retire/retire-fleet.ts';
+import { type UninstallOptions, uninstallFleet } from '../../src/retire/retire-fleet.ts';
 import {
   addNode,
   type Cluster,
   namespace,
-  type Running,
+  type RunningController,
   service,
   startCluster,
-  startRunning,
+  startRunningController,
 } from '../fixtures/cluster.ts';
-import { render } from '../fixtures/release.ts';
-import { type ServiceJson, serviceNow, whileBeating } from '../fixtures/told-service.ts';
+import { renderChart } from '../fixtures/release.ts';
+import { eventuallyWithHeartbeats, type ServiceJson, serviceNow } from '../fixtures/told-service.ts';
 
 interface PolicyJson {
   readonly metadata: { readonly managedFields: readonly { readonly manager: string; readonly subresource?: string }[] };
@@ -35,7 +35,7 @@ describe('a fleet that is retired', {
   before(async () => {
     cluster = await startCluster();
     const args = ['--namespace=weir-system', '-s=templates/uninstall/job.yaml'];
-    const rendered = await render('weir', ...args);
+    const rendered = await renderChart('weir', ...args);
     const rights = rendered.split('\n---\n').filter((each) => !/^kind: Job$/m.test(each));
     await cluster.kubectl('apply', '-f', '-', { stdin: rights.join('\n---\n') });
     const token = await cluster.kubectl('create', 'token', 'weir-uninstall', '-n', 'weir-system');
@@ -47,14 +47,14 @@ describe('a fleet that is retired', {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  const retire = (store: Store | undefined, more: Partial<Retirement> = {}): Promise<void> =>
-    retireFleet({
+  const retire = (store: Store | undefined, more: Partial<UninstallOptions> = {}): Promise<void> =>
+    uninstallFleet({
       api,
       fleet: 'weir',
       loadBalancerClass: 'weir.dev/weir',
       namespace: 'weir-system',
       store,
-      proxiesMs: 200,
+      proxyTimeoutMs: 200,
       pageSize: 3,
       clock: systemClock,
       log: silentLogger(),
@@ -62,8 +62,8 @@ describe('a fleet that is retired', {
       ...more,
     });
   const now = (name: string): Promise<ServiceJson> => serviceNow(cluster, 'left', name);
-  const served = (running: Running, name: string): Promise<ServiceJson> =>
-    whileBeating(running, async () => {
+  const served = (running: RunningController, name: string): Promise<ServiceJson> =>
+    eventuallyWithHeartbeats(running, async () => {
       const found = await now(name);
       assert.ok('ingress' in found.status.loadBalancer);
       return found;
@@ -88,8 +88,8 @@ describe('a fleet that is retired', {
       ...Array.from({ length: SERVICES }, (_, index) => service(`web-${index}`, 'left', 10_000 + index)),
       { ...theirs, spec: { ...theirs.spec, loadBalancerClass: OTHER.loadBalancerClass } },
     );
-    await using running = startRunning(cluster, { fleet: 'weir' });
-    await using edge = startRunning(cluster, { fleet: 'edge', takes: OTHER });
+    await using running = startRunningController(cluster, { fleet: 'weir' });
+    await using edge = startRunningController(cluster, { fleet: 'edge', serviceClass: OTHER });
     await served(running, `web-${SERVICES - 1}`);
     const before = await served(edge, 'theirs');
     await eventually(async () => {
@@ -157,7 +157,7 @@ describe('a fleet that is retired', {
     const pods = async (): Promise<number> =>
       (await cluster.get<{ items: readonly unknown[] }>('pods', '-n', 'weir-system', '-l=app=lost')).items.length;
     await eventually(async () => assert.equal(await pods(), 1));
-    await retire(createMemoryStore(), { deployment: metadata, podsMs: 200 });
+    await retire(createMemoryStore(), { deployment: metadata, podTimeoutMs: 200 });
     assert.equal(await pods(), 1);
   });
 

@@ -5,8 +5,8 @@ import { type Entry, entriesOf } from '@weir/model';
 import type { MemoryStore } from '@weir/store';
 import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
 import type { KubernetesController } from '../../src/control/start-kubernetes-controller.ts';
-import { addNode, beatFor, type Cluster, namespace, startCluster } from '../fixtures/cluster.ts';
-import { type OwnFleet, ownFleet } from '../fixtures/own-fleet.ts';
+import { addNode, type Cluster, namespace, sendHeartbeat, startCluster } from '../fixtures/cluster.ts';
+import { createIsolatedFleet, type IsolatedFleet } from '../fixtures/own-fleet.ts';
 
 const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
   eventuallyWithin(assertion, { timeoutMs: 45_000, intervalMs: 100 });
@@ -36,7 +36,7 @@ describe('without the right to read a kind', {
     [...((await store.table.read())?.table.entries.values() ?? [])]
       .filter(({ kind }) => kind !== 'problem')
       .sort((a, b) => (a.id < b.id ? -1 : 1));
-  const started = (context: TestContext, own: OwnFleet): KubernetesController => {
+  const started = (context: TestContext, own: IsolatedFleet): KubernetesController => {
     const controller = own.start();
     context.after(() => controller.close());
     return controller;
@@ -55,7 +55,7 @@ describe('without the right to read a kind', {
 
   for (const [resource, meanwhile] of KINDS) {
     test(`${resource}: what was served goes on, a new Service is served, too, and it heals without a restart`, async (context) => {
-      const own = await ownFleet(cluster, resource);
+      const own = await createIsolatedFleet(cluster, resource);
       const other = `${own.namespace}-new`;
       const first = started(context, own);
       await eventually(async () => {
@@ -65,7 +65,7 @@ describe('without the right to read a kind', {
       await first.close();
       const before = await inForce(own.store);
 
-      await own.mayNotRead(resource);
+      await own.denyReading(resource);
       const second = started(context, own);
       const [problem = '', ...others] = await eventually(() => {
         const told = forbidden(second);
@@ -82,7 +82,7 @@ describe('without the right to read a kind', {
       await cluster.kubectl('delete', 'service', '-n', own.namespace, 'second');
       await cluster.apply(namespace(other), own.service('new', { namespace: other, port: 9_000 }));
       await eventually(async () => {
-        await beatFor(own.store, 'a');
+        await sendHeartbeat(own.store, 'a');
         assert.equal(await acceptedOf(own.store, 'new'), 'Accepted');
         const { status } = await cluster.get<{ status: { loadBalancer: { ingress?: readonly { ip: string }[] } } }>(
           'service',
@@ -96,18 +96,18 @@ describe('without the right to read a kind', {
         );
       });
 
-      await own.mayNotRead(null);
+      await own.denyReading(null);
       await eventually(() => assert.deepEqual(forbidden(second), []));
     });
   }
 
   test('services: nothing is published, and it heals without a restart', async (context) => {
-    const own = await ownFleet(cluster, 'services');
-    await own.mayNotRead('services');
+    const own = await createIsolatedFleet(cluster, 'services');
+    await own.denyReading('services');
     const controller = started(context, own);
     await eventually(() => assert.match(forbidden(controller).join('\n'), /^services: .*nothing new is served/));
     assert.equal(await own.store.table.meta(), undefined);
-    await own.mayNotRead(null);
+    await own.denyReading(null);
     await eventually(async () => assert.equal(await acceptedOf(own.store, 'web'), 'Accepted'));
   });
 });

@@ -7,8 +7,8 @@ import { createMemoryStore } from '@weir/store';
 import { eventually as eventuallyWithin, makeCertificate, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { type KubernetesSource, openKubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
-import { type Cluster, namespace, startCluster, startDetour, startRunning } from '../fixtures/cluster.ts';
-import { render } from '../fixtures/release.ts';
+import { type Cluster, namespace, startCluster, startProxiedApi, startRunningController } from '../fixtures/cluster.ts';
+import { renderChart } from '../fixtures/release.ts';
 
 const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
   eventuallyWithin(assertion, { timeoutMs: 45_000, intervalMs: 50 });
@@ -61,7 +61,7 @@ describe('Secrets', {
       `--serviceaccount=weir-system:${account}`,
     );
   const install = async (release: string, ...values: readonly string[]): Promise<void> => {
-    const roles = await render(
+    const roles = await renderChart(
       release,
       '-s=templates/controller/secrets.yaml',
       '--set=tls.fleetSecret=own',
@@ -149,8 +149,11 @@ describe('Secrets', {
   });
 
   test('with no access none are asked for, and none is known', async () => {
-    await using detour = await startDetour(cluster);
-    await using running = startRunning(cluster, { kubeConfig: detour.kubeConfig, store: createMemoryStore() });
+    await using detour = await startProxiedApi(cluster);
+    await using running = startRunningController(cluster, {
+      kubeConfig: detour.kubeConfig,
+      store: createMemoryStore(),
+    });
     await eventually(() => assert.ok(running.controller.isSynced));
     assert.deepEqual(
       detour.proxy.requests.filter(({ path }) => path.includes('secrets')),

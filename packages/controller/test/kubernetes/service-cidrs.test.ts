@@ -5,17 +5,17 @@ import { after, before, describe, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { createLogger, ManualClock } from '@weir/runtime';
 import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { openKubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
 import {
   addNode,
   type Cluster,
   namespace,
-  type Running,
+  type RunningController,
   service,
   startCluster,
-  startRunning,
+  startRunningController,
 } from '../fixtures/cluster.ts';
 
 const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
@@ -45,7 +45,7 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
   });
   after(() => cluster?.[Symbol.asyncDispose]());
 
-  const endpointsOf = async ({ store }: Running): Promise<readonly string[]> => {
+  const endpointsOf = async ({ store }: RunningController): Promise<readonly string[]> => {
     const copy = await store.table.read();
     const entries = copy === undefined ? [] : entriesOf(copy.table, 'endpoints');
     return entries.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)).sort();
@@ -56,7 +56,7 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
     // The first is of `default/kubernetes`, the second of nobody.
     await cluster.apply(namespace('shop'), WIDE, { ...web, spec: { ...web.spec, selector: undefined } });
     await cluster.apply(sliceOf(['10.96.0.1', '10.96.77.7', '10.99.0.1', '10.200.0.1']));
-    await using running = startRunning(cluster, { serviceCidrs: [] });
+    await using running = startRunningController(cluster, { serviceCidrs: [] });
     await eventually(async () => assert.deepEqual(await endpointsOf(running), ['10.200.0.1', '10.99.0.1']));
     const told = running.controller.problems().filter(({ code }) => code === 'EndpointForbidden');
     assert.match(told.map(({ message }) => message).join(), /10\.96\.0\.1.* in the range of the cluster IPs/);
@@ -74,7 +74,7 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
     const left = rules.filter(({ resources }) => !resources.includes('servicecidrs'));
     assert.ok(left.length < rules.length);
     await cluster.apply({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules: left });
-    await using running = startRunning(cluster, { serviceCidrs: [] });
+    await using running = startRunningController(cluster, { serviceCidrs: [] });
     await eventually(async () => assert.ok((await endpointsOf(running)).includes('10.200.0.1')));
     assert.ok(!(await endpointsOf(running)).includes('10.96.0.1'));
     await eventually(() => {
@@ -97,7 +97,7 @@ test('an API server that does not serve ServiceCIDR yet is no problem, and nothi
     async request({ path }: { readonly path: string }) {
       if (!path.endsWith('/servicecidrs')) return { metadata: { resourceVersion: '1' }, items: [] };
       asked += 1;
-      throw new ApiError('NOT_FOUND', `GET ${path}: the server could not find the requested resource`);
+      throw new KubeApiError('NOT_FOUND', `GET ${path}: the server could not find the requested resource`);
     },
     async watch({ signal, onOpen }: { readonly signal: AbortSignal; onOpen(): void }) {
       onOpen();

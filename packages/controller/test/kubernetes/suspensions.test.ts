@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMemoryStore } from '@weir/store';
 import { eventually, requireProgram } from '@weir/testkit';
-import { type Cluster, startCluster, startRunning } from '../fixtures/cluster.ts';
+import { type Cluster, startCluster, startRunningController } from '../fixtures/cluster.ts';
 
 describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiserver', 'kubectl'), () => {
   let cluster: Cluster;
@@ -19,13 +19,14 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       metadata: { name },
       spec: { target: { type: 'Tenant', tenant: 'nobody' }, ...more },
     });
-    await using first = startRunning(cluster, { fleet: 'cut' });
-    const inForce = async (): Promise<string[]> => (await first.store.cutoffs.read()).cutoffs.map((each) => each.name);
+    await using first = startRunningController(cluster, { fleet: 'cut' });
+    const inForce = async (): Promise<string[]> =>
+      (await first.store.suspensions.read()).suspensions.map((each) => each.name);
     await cluster.apply(suspension('gone', {}), suspension('stays', {}));
     await eventually(async () => assert.deepEqual((await inForce()).sort(), ['gone', 'stays']));
     await first[Symbol.asyncDispose]();
     await cluster.kubectl('delete', 'suspension', 'gone');
-    await using second = startRunning(cluster, { fleet: 'cut', store: first.store });
+    await using second = startRunningController(cluster, { fleet: 'cut', store: first.store });
     await eventually(async () => assert.deepEqual(await inForce(), ['stays']));
     await cluster.apply(suspension('short', { until: new Date(Date.now() + 600_000).toISOString() }));
     await eventually(async () => assert.deepEqual((await inForce()).sort(), ['short', 'stays']));
@@ -50,10 +51,10 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       until,
       reason: 'SuspendedByOperator',
     } as const;
-    await store.cutoffs.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
-    await using running = startRunning(cluster, { store });
+    await store.suspensions.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
+    await using running = startRunningController(cluster, { store });
     await eventually(async () => {
-      const [cutoff, ...others] = (await running.store.cutoffs.read()).cutoffs;
+      const [cutoff, ...others] = (await running.store.suspensions.read()).suspensions;
       assert.deepEqual([cutoff?.origin, others], [{ kind: 'kubernetes' }, []]);
       const { metadata, spec } = await cluster.get<{ metadata: { uid: string }; spec: object }>(
         'suspension',
@@ -70,6 +71,6 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       });
     });
     await cluster.kubectl('delete', 'suspension', what.name);
-    await eventually(async () => assert.deepEqual((await running.store.cutoffs.read()).cutoffs, []));
+    await eventually(async () => assert.deepEqual((await running.store.suspensions.read()).suspensions, []));
   });
 });

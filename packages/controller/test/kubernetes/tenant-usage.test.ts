@@ -4,10 +4,10 @@ import { minuteOf, monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
+import { KubernetesUsageArchive } from '../../src/usage/kubernetes-usage.ts';
 import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
-import type { Archived } from '../../src/usage/usage-archive.ts';
-import { type Cluster, namespace, service, startCluster, startRunning } from '../fixtures/cluster.ts';
+import type { ArchiveOutcome } from '../../src/usage/usage-archive.ts';
+import { type Cluster, namespace, service, startCluster, startRunningController } from '../fixtures/cluster.ts';
 import { serviceNow } from '../fixtures/told-service.ts';
 
 interface UsageJson {
@@ -26,7 +26,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
 
   test('has what was used, and a new store begins with it', async () => {
     await cluster.apply(namespace('used'), service('web', 'used', 150));
-    await using first = startRunning(cluster, { fleet: 'used' });
+    await using first = startRunningController(cluster, { fleet: 'used' });
     const { uid } = (await serviceNow(cluster, 'used', 'web')).metadata;
     const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
     const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
@@ -36,14 +36,14 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
     await first[Symbol.asyncDispose]();
     // The next leader writes at once what it finds.
-    await using second = startRunning(cluster, { fleet: 'used', store: first.store });
+    await using second = startRunningController(cluster, { fleet: 'used', store: first.store });
     await eventually(async () => {
       const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
       const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
       assert.deepEqual(usage.status.tenant, total);
     });
     await second[Symbol.asyncDispose]();
-    await using third = startRunning(cluster, { fleet: 'used' });
+    await using third = startRunningController(cluster, { fleet: 'used' });
     await eventually(async () => assert.equal(await third.store.usage.isSeeded(), true));
     assert.deepEqual(await third.store.usage.rows(monthOf(Date.now()), 'used'), [{ ...slot, counters }]);
     assert.deepEqual(await third.store.usage.flush(report), { kind: 'accepted' });
@@ -63,7 +63,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
       namespace('limited', { team: 'limited' }),
       service('web', 'limited', 80),
     );
-    await using first = startRunning(cluster, { fleet: 'limited' });
+    await using first = startRunningController(cluster, { fleet: 'limited' });
     await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { services: 2 }));
     await first[Symbol.asyncDispose]();
     // Each new leader writes at once what it finds.
@@ -73,7 +73,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
       [{}, undefined],
     ] as const) {
       await cluster.apply(policy(limits));
-      await using _next = startRunning(cluster, { fleet: 'limited', store: first.store });
+      await using _next = startRunningController(cluster, { fleet: 'limited', store: first.store });
       await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, written));
     }
   });
@@ -89,9 +89,9 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
           sent.push(`${name} ${metadata?.resourceVersion === undefined ? 'any' : 'of its version'}`);
         return api.request(options);
       };
-      return new KubernetesUsage({ api: { request }, fleet: 'weir', log: silentLogger() });
+      return new KubernetesUsageArchive({ api: { request }, fleet: 'weir', log: silentLogger() });
     });
-    const [held, later, read] = archives as [KubernetesUsage, KubernetesUsage, KubernetesUsage];
+    const [held, later, read] = archives as [KubernetesUsageArchive, KubernetesUsageArchive, KubernetesUsageArchive];
     const usage = (second: number): TenantUsage => ({
       namespace: 'versions',
       status: { updatedAt: new Date(second * 1000).toISOString(), months: [], lives: [] },
@@ -120,9 +120,10 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
 
   test('that cannot be written is either of a namespace that is gone, or refused with the reason', async () => {
     const api = new KubeApi(cluster.kubeConfig);
-    const archive = new KubernetesUsage({ api, fleet: 'weir', log: silentLogger() });
+    const archive = new KubernetesUsageArchive({ api, fleet: 'weir', log: silentLogger() });
     const status = { updatedAt: new Date().toISOString(), months: [], lives: [] };
-    const reasonOf = (archived: Archived): string => (archived.kind === 'refused' ? archived.reason : archived.kind);
+    const reasonOf = (archived: ArchiveOutcome): string =>
+      archived.kind === 'refused' ? archived.reason : archived.kind;
     assert.deepEqual(await archive.write({ namespace: 'nowhere', status }), { kind: 'left-out' });
     await cluster.apply(namespace('written'));
     assert.deepEqual(await archive.write({ namespace: 'written', status }), { kind: 'written' });

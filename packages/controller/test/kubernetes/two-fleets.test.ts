@@ -6,12 +6,12 @@ import {
   addNode,
   type Cluster,
   namespace,
-  type Running,
+  type RunningController,
   service,
   startCluster,
-  startRunning,
+  startRunningController,
 } from '../fixtures/cluster.ts';
-import { type ServiceJson, serviceNow, whileBeating } from '../fixtures/told-service.ts';
+import { eventuallyWithHeartbeats, type ServiceJson, serviceNow } from '../fixtures/told-service.ts';
 
 const [DEFAULT, EDGE] = ['weir.dev/weir', 'weir.dev/edge'];
 const ALL = { loadBalancerClass: DEFAULT, classless: true };
@@ -20,8 +20,8 @@ const CLASSED = { loadBalancerClass: EDGE, classless: false };
 describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
   let cluster: Cluster;
   const now = (name: string): Promise<ServiceJson> => serviceNow(cluster, 'both', name);
-  const served = (running: Running, name: string): Promise<ServiceJson> =>
-    whileBeating(running, async () => {
+  const served = (running: RunningController, name: string): Promise<ServiceJson> =>
+    eventuallyWithHeartbeats(running, async () => {
       const found = await now(name);
       assert.equal(found.status.loadBalancer.ingress?.[0]?.ip, '10.1.0.1');
       return found;
@@ -39,8 +39,8 @@ describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller
   after(() => cluster?.[Symbol.asyncDispose]());
 
   test('leave what the other says, also of Services without class, and each takes back its own', async () => {
-    await using all = startRunning(cluster, { takes: ALL });
-    await using edge = startRunning(cluster, { takes: CLASSED });
+    await using all = startRunningController(cluster, { serviceClass: ALL });
+    await using edge = startRunningController(cluster, { serviceClass: CLASSED });
     await cluster.apply(service('plain', 'both', 80));
     const plain = await served(all, 'plain');
     // It is told of Services in their order, so by then it has seen the other one.
@@ -52,7 +52,7 @@ describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller
     assert.deepEqual(await now('edge'), theirs);
     const { store, fleet } = all;
     await all[Symbol.asyncDispose]();
-    await using _less = startRunning(cluster, { store, fleet, takes: { ...ALL, classless: false } });
+    await using _less = startRunningController(cluster, { store, fleet, serviceClass: { ...ALL, classless: false } });
     await eventually(async () => assert.deepEqual((await now('plain')).status, { loadBalancer: {} }), {
       timeoutMs: 30_000,
     });

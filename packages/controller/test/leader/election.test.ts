@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ManualClock, silentLogger, wait } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
-import { LEASE_MS, observe, planElection, RENEW_DEADLINE_MS, released } from '../../src/leader/election.ts';
-import { type LeaseElection, standForElection } from '../../src/leader/lease-election.ts';
+import {
+  LEASE_DURATION_MS,
+  observeLease,
+  planElection,
+  RENEW_DEADLINE_MS,
+  releasedLease,
+} from '../../src/leader/election.ts';
+import { type LeaderElector, startLeaderElection } from '../../src/leader/lease-election.ts';
 
 describe('the plan of an election', () => {
   const now = { identity: 'me', now: Date.UTC(2026, 0, 1), monotonic: 100_000 };
@@ -23,26 +29,29 @@ describe('the plan of an election', () => {
   });
 
   test('is to wait while somebody renews it, and to take it when nobody did for its duration by our own clock', () => {
-    const seen = observe(undefined, theirs, 100_000);
-    assert.deepEqual(planElection(seen, { ...now, monotonic: 100_000 + LEASE_MS - 1 }), {
+    const seen = observeLease(undefined, theirs, 100_000);
+    assert.deepEqual(planElection(seen, { ...now, monotonic: 100_000 + LEASE_DURATION_MS - 1 }), {
       kind: 'wait',
       holder: 'them',
     });
-    const step = planElection(observe(seen, { ...theirs }, 114_000), { ...now, monotonic: 100_000 + LEASE_MS });
+    const step = planElection(observeLease(seen, { ...theirs }, 114_000), {
+      ...now,
+      monotonic: 100_000 + LEASE_DURATION_MS,
+    });
     assert.ok(step.kind === 'take');
     assert.equal(step.spec.leaseTransitions, 4);
-    const renewed = observe(seen, { ...theirs, renewTime: 'later' }, 114_000);
-    assert.equal(planElection(renewed, { ...now, monotonic: 100_000 + LEASE_MS }).kind, 'wait');
+    const renewed = observeLease(seen, { ...theirs, renewTime: 'later' }, 114_000);
+    assert.equal(planElection(renewed, { ...now, monotonic: 100_000 + LEASE_DURATION_MS }).kind, 'wait');
   });
 
   test('is to take one that was given away, at once', () => {
-    const step = planElection(observe(undefined, released(theirs, now.now), 100_000), now);
+    const step = planElection(observeLease(undefined, releasedLease(theirs, now.now), 100_000), now);
     assert.equal(step.kind, 'take');
   });
 
   test('is to renew ours, and keep since when', () => {
     const mine = { ...theirs, holderIdentity: 'me', acquireTime: 'long ago' };
-    const step = planElection(observe(undefined, mine, 0), now);
+    const step = planElection(observeLease(undefined, mine, 0), now);
     assert.deepEqual(step.kind !== 'wait' && [step.kind, step.spec.acquireTime, step.spec.leaseTransitions], [
       'renew',
       'long ago',
@@ -57,10 +66,11 @@ class FakeLeases {
 
   request = async ({ method, body }: ApiRequest): Promise<Json> => {
     const given = body as { spec: Json; metadata: { resourceVersion?: string } } | undefined;
-    if (method === 'GET' && this.#lease === undefined) throw new ApiError('NOT_FOUND', 'none', { missing: 'lease' });
-    if (method === 'POST' && this.#lease !== undefined) throw new ApiError('CONFLICT', 'exists');
+    if (method === 'GET' && this.#lease === undefined)
+      throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'lease' });
+    if (method === 'POST' && this.#lease !== undefined) throw new KubeApiError('CONFLICT', 'exists');
     if (method === 'PUT' && given?.metadata.resourceVersion !== String(this.#lease?.version)) {
-      throw new ApiError('CONFLICT', 'changed');
+      throw new KubeApiError('CONFLICT', 'changed');
     }
     if (given !== undefined) this.#lease = { spec: given.spec, version: (this.#lease?.version ?? 0) + 1 };
     return { spec: this.#lease?.spec, metadata: { resourceVersion: String(this.#lease?.version) } };
@@ -76,7 +86,7 @@ test('to look again while a round is under way does not lose the lead that it wi
       return lease.request(request);
     },
   };
-  const election = standForElection({ api, namespace: 'n', name: 'l', identity: 'a', clock, log: silentLogger() });
+  const election = startLeaderElection({ api, namespace: 'n', name: 'l', identity: 'a', clock, log: silentLogger() });
   context.after(() => finish(clock, election));
   const changes: boolean[] = [];
   election.onChange(() => changes.push(election.isLeader));
@@ -96,7 +106,7 @@ test('a process that stood still does not lead from the moment in which it goes 
   };
   const lease = new FakeLeases();
   const options = { api: lease, namespace: 'n', name: 'l', log: silentLogger() };
-  const election = standForElection({ ...options, identity: 'a', clock: ownClock });
+  const election = startLeaderElection({ ...options, identity: 'a', clock: ownClock });
   context.after(() => election.close());
   await clock.advance(10);
   const changes: boolean[] = [];
@@ -110,7 +120,7 @@ test('a process that stood still does not lead from the moment in which it goes 
 });
 
 /** Closing asks, and the answer takes its time. */
-async function finish(clock: ManualClock, election: LeaseElection): Promise<void> {
+async function finish(clock: ManualClock, election: LeaderElector): Promise<void> {
   const closed = election.close();
   await clock.advance(100);
   await closed;
@@ -123,16 +133,16 @@ describe('two that stand for election', () => {
     const away = { a: false, b: false };
     /** Reads answer just before their time is over; writes do not. */
     const slow = { a: false, b: false };
-    const stand = (identity: 'a' | 'b'): LeaseElection => {
+    const stand = (identity: 'a' | 'b'): LeaderElector => {
       const api = {
         async request(request: ApiRequest): Promise<Json> {
           if (slow[identity]) await wait(clock, (request.timeoutMs ?? 30_000) - 1);
           const isLost = slow[identity] && request.method !== 'GET';
-          if (away[identity] || isLost) throw new ApiError('AWAY', 'refused');
+          if (away[identity] || isLost) throw new KubeApiError('AWAY', 'refused');
           return lease.request(request);
         },
       };
-      const election = standForElection({ api, namespace: 'n', name: 'l', identity, clock, log: silentLogger() });
+      const election = startLeaderElection({ api, namespace: 'n', name: 'l', identity, clock, log: silentLogger() });
       context.after(() => election.close());
       return election;
     };

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { DEFAULT_SETTINGS, type NamespaceObject, OPEN_POLICY, type TenantPolicyObject } from '@weir/model';
+import {
+  DEFAULT_FLEET_SETTINGS,
+  type NamespaceObject,
+  type TenantPolicyObject,
+  UNRESTRICTED_POLICY,
+} from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { ALWAYS_LEADER, type Leadership } from '../../src/leader/leadership.ts';
-import { PolicyStatusKeeper } from '../../src/policy/policy-status-keeper.ts';
+import { PolicyStatusReconciler } from '../../src/policy/policy-status-keeper.ts';
 import { FakeSource, serviceObject } from '../fixtures/fake-source.ts';
 
 const meta = (name: string) => ({ uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null });
 const namespaceObject = (name: string): NamespaceObject => meta(name);
 const policyObject = (name: string, priority = 0): TenantPolicyObject => ({
   ...meta(name),
-  spec: { ...OPEN_POLICY, priority },
+  spec: { ...UNRESTRICTED_POLICY, priority },
 });
 
 interface RawChange {
@@ -31,7 +36,7 @@ const raw = (name: string, change: RawChange = {}): Json => {
 class FakeApi {
   readonly applied: ApiRequest[] = [];
   #version = 100;
-  failure: ApiError | undefined;
+  failure: KubeApiError | undefined;
   /** Runs while a request is under way. */
   meanwhile: () => void = () => undefined;
 
@@ -84,8 +89,8 @@ async function start(context: TestContext, leader: Leadership = ALWAYS_LEADER) {
     namespaces: [namespaceObject('a'), namespaceObject('b')],
     policies: [policyObject('high', 1), policyObject('low')],
   });
-  const keeper = new PolicyStatusKeeper({ api, settings: DEFAULT_SETTINGS, clock, log: silentLogger() });
-  for (const name of ['high', 'low']) keeper.note(name, raw(name));
+  const keeper = new PolicyStatusReconciler({ api, settings: DEFAULT_FLEET_SETTINGS, clock, log: silentLogger() });
+  for (const name of ['high', 'low']) keeper.observe(name, raw(name));
   keeper.start({ source, leader });
   context.after(() => keeper.close());
   const pass = (ms = 2_000): Promise<void> => clock.advance(ms);
@@ -133,7 +138,7 @@ describe('the status of TenantPolicies', () => {
     const { api, source, keeper, pass } = await start(context);
     for (const [i, request] of api.applied.splice(0).entries()) {
       const name = request.path.split('/').at(-2) ?? '';
-      keeper.note(name, raw(name, { version: `${101 + i}`, status: request.body?.status }));
+      keeper.observe(name, raw(name, { version: `${101 + i}`, status: request.body?.status }));
     }
     source.set({ services: [serviceObject('web')] });
     await pass();
@@ -149,7 +154,7 @@ describe('the status of TenantPolicies', () => {
     for (let i = 3; i <= names.length; i += 1) source.set({ namespaces: names.slice(0, i).map(namespaceObject) });
     await pass();
     assert.deepEqual(api.said(), ['high 1: 5 of 5', 'low 2: 0 of 0']);
-    keeper.note('high', undefined);
+    keeper.observe('high', undefined);
     source.set({ policies: [policyObject('low')] });
     await pass();
     assert.deepEqual(api.said(), ['low 1: 5 of 5']);
@@ -158,7 +163,7 @@ describe('the status of TenantPolicies', () => {
   test('that somebody else wrote is put right, once', async (context) => {
     const { api, keeper, pass } = await start(context);
     api.said();
-    keeper.note('high', raw('high', { version: '200', status: { precedence: 7 } }));
+    keeper.observe('high', raw('high', { version: '200', status: { precedence: 7 } }));
     await pass();
     assert.deepEqual(api.said(), ['high 1: 2 of 2']);
   });
@@ -166,12 +171,12 @@ describe('the status of TenantPolicies', () => {
   test('of one that changed meanwhile is written when it is seen as it is now', async (context) => {
     const { api, source, keeper, pass } = await start(context);
     api.said();
-    api.failure = new ApiError('CONFLICT', 'changed');
+    api.failure = new KubeApiError('CONFLICT', 'changed');
     source.set({ namespaces: [namespaceObject('a')] });
     await pass();
     api.failure = undefined;
     api.said();
-    keeper.note('high', raw('high', { version: '300', generation: 2 }));
+    keeper.observe('high', raw('high', { version: '300', generation: 2 }));
     await pass();
     assert.deepEqual(api.applied[0]?.body?.metadata, { name: 'high', uid: 'uid-high', resourceVersion: '300' });
     assert.deepEqual(api.said()[0], 'high 1: 1 of 1');
@@ -182,7 +187,7 @@ describe('the status of TenantPolicies', () => {
     api.said();
     api.meanwhile = () => {
       api.meanwhile = () => undefined;
-      keeper.note('high', raw('high', { version: '400', generation: 2 }));
+      keeper.observe('high', raw('high', { version: '400', generation: 2 }));
     };
     source.set({ namespaces: [namespaceObject('a')] });
     await pass();
@@ -208,7 +213,7 @@ describe('the status of TenantPolicies', () => {
   test('waits for an API server that is away', async (context) => {
     const { api, source, pass } = await start(context);
     api.said();
-    api.failure = new ApiError('AWAY', 'no answer');
+    api.failure = new KubeApiError('AWAY', 'no answer');
     source.set({ namespaces: [] });
     await pass(120_000);
     assert.ok(api.applied.length >= 4 && api.applied.length < 40, `asked ${api.applied.length} times`);
@@ -222,7 +227,7 @@ describe('the status of TenantPolicies', () => {
     const { api, source, pass } = await start(context);
     api.said();
     for (const code of ['FORBIDDEN', 'REFUSED'] as const) {
-      api.failure = new ApiError(code, 'no');
+      api.failure = new KubeApiError(code, 'no');
       source.set({ namespaces: [namespaceObject(code)] });
       await pass(500_000);
       assert.deepEqual(api.said(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
@@ -236,7 +241,7 @@ describe('the status of TenantPolicies', () => {
     const { api, source, keeper, pass } = await start(context);
     api.applied.length = 0;
     const problem = { code: 'InvalidObject', severity: 'error', heals: false } as const;
-    keeper.note('new', raw('new'));
+    keeper.observe('new', raw('new'));
     source.set({
       problems: [
         { ...problem, subject: 'TenantPolicy new', message: 'spec.limits.trafficPerMonth must be whole' },
@@ -255,12 +260,12 @@ describe('the status of TenantPolicies', () => {
     const { api, source, keeper, pass } = await start(context);
     api.said();
     const { metadata } = raw('high', { version: '500' });
-    keeper.note('high', { metadata: { ...(metadata as object), deletionTimestamp: '2026-07-01T00:00:00Z' } });
-    api.failure = new ApiError('NOT_FOUND', 'gone', { missing: 'low' });
+    keeper.observe('high', { metadata: { ...(metadata as object), deletionTimestamp: '2026-07-01T00:00:00Z' } });
+    api.failure = new KubeApiError('NOT_FOUND', 'gone', { missingName: 'low' });
     source.set({ namespaces: [] });
     await pass();
     assert.deepEqual(api.said(), ['low 2: 0 of 0']);
-    keeper.note('low', undefined);
+    keeper.observe('low', undefined);
     await pass(120_000);
     assert.deepEqual(api.said(), []);
   });
@@ -268,7 +273,7 @@ describe('the status of TenantPolicies', () => {
   test('is not asked for on and on where the installed kind has none', async (context) => {
     const { api, source, pass } = await start(context);
     api.said();
-    api.failure = new ApiError('NOT_FOUND', 'not found', { missing: 'low' });
+    api.failure = new KubeApiError('NOT_FOUND', 'not found', { missingName: 'low' });
     source.set({ namespaces: [] });
     await pass(500_000);
     assert.equal(api.said().length, 4);

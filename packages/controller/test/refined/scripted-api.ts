@@ -1,17 +1,17 @@
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json, WatchRequest } from '../../src/kubernetes/kube-api.ts';
 
 /** An API server that has the EndpointSlices that a test says; it may be away, or refuse. */
 export class ScriptedApi {
   /** What was asked for, each once. */
-  readonly asked: Set<string> = new Set();
+  readonly requestedPaths: Set<string> = new Set();
   #items: readonly Json[] = [];
-  #failure: ApiError | undefined;
+  #failure: KubeApiError | undefined;
   #version = 1;
-  readonly #watches = new Map<WatchRequest, (error: ApiError) => void>();
+  readonly #watches = new Map<WatchRequest, (error: KubeApiError) => void>();
 
   /** The EndpointSlices from now on; whoever watches hears of each. */
-  has(...items: readonly Json[]): void {
+  setSlices(...items: readonly Json[]): void {
     const before = this.#items;
     this.#version += 1;
     this.#items = items.map((item) => withVersion(item, this.#version));
@@ -22,17 +22,17 @@ export class ScriptedApi {
   }
 
   /** Every request, and every open watch, fails so from now on. */
-  fails(failure: ApiError): void {
+  failWith(failure: KubeApiError): void {
     this.#failure = failure;
     for (const fail of [...this.#watches.values()]) fail(failure);
   }
 
-  answers(): void {
+  recover(): void {
     this.#failure = undefined;
   }
 
   async request({ path, query = {} }: ApiRequest): Promise<Json> {
-    this.asked.add(`${path}?${query.labelSelector}`);
+    this.requestedPaths.add(`${path}?${query.labelSelector}`);
     if (this.#failure !== undefined) throw this.#failure;
     return { items: this.#items, metadata: { resourceVersion: String(this.#version) } };
   }
@@ -41,7 +41,7 @@ export class ScriptedApi {
     if (this.#failure !== undefined) throw this.#failure;
     const { promise, reject } = Promise.withResolvers<void>();
     this.#watches.set(request, reject);
-    request.signal.addEventListener('abort', () => reject(request.signal.reason as ApiError), { once: true });
+    request.signal.addEventListener('abort', () => reject(request.signal.reason as KubeApiError), { once: true });
     request.onOpen();
     const isBehind = request.query.resourceVersion !== String(this.#version);
     if (isBehind) for (const item of this.#items) request.onEvent('MODIFIED', item);
@@ -51,7 +51,7 @@ export class ScriptedApi {
   close(): void {}
 }
 
-export const AWAY: ApiError = new ApiError('AWAY', 'the API server https://127.0.0.1:7443 does not answer');
+export const AWAY: KubeApiError = new KubeApiError('AWAY', 'the API server https://127.0.0.1:7443 does not answer');
 
 function withVersion(item: Json, version: number): Json {
   return { ...item, metadata: { ...(item.metadata as Json), resourceVersion: String(version) } };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, ManualClock } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
-import { retireFleet } from '../../src/retire/retire-fleet.ts';
+import { uninstallFleet } from '../../src/retire/retire-fleet.ts';
 
 const DEPLOYMENT = { namespace: 'weir-system', name: 'weir-controller' };
 /** What a fleet has said of a Service. */
@@ -28,7 +28,7 @@ interface Retiring {
 }
 
 /** With one Service, whose status is written as `answer` says. */
-function retiring(answer: (write: number) => ApiError | undefined): Retiring {
+function retiring(answer: (write: number) => KubeApiError | undefined): Retiring {
   const clock = new ManualClock();
   const messages: string[] = [];
   const destination = { write: (line: string) => void messages.push(JSON.parse(line).msg) };
@@ -47,9 +47,9 @@ function retiring(answer: (write: number) => ApiError | undefined): Retiring {
       isSaid = false;
       return {};
     }
-    throw new ApiError('NOT_FOUND', `${method} ${path}: there is none`);
+    throw new KubeApiError('NOT_FOUND', `${method} ${path}: there is none`);
   };
-  const done = retireFleet({
+  const done = uninstallFleet({
     api: { request },
     fleet: 'weir',
     loadBalancerClass: 'weir.dev/weir',
@@ -71,7 +71,7 @@ test('a Deployment that is not there has not been stopped', async () => {
 });
 
 test('what was changed meanwhile is read again after a pause, and that a few times', async () => {
-  const { done, clock, lists } = retiring((write) => (write < 3 ? new ApiError('CONFLICT', 'changed') : undefined));
+  const { done, clock, lists } = retiring((write) => (write < 3 ? new KubeApiError('CONFLICT', 'changed') : undefined));
   await clock.advance(99);
   assert.equal(lists(), 1);
   await clock.advance(10_000);
@@ -81,16 +81,16 @@ test('what was changed meanwhile is read again after a pause, and that a few tim
 });
 
 test('it does not go on for ever against somebody who changes a Service all the time', async () => {
-  const { done, clock, lists } = retiring(() => new ApiError('CONFLICT', 'changed'));
+  const { done, clock, lists } = retiring(() => new KubeApiError('CONFLICT', 'changed'));
   const failed = assert.rejects(done, /status of Services: 1 still have what this fleet wrote there/);
   await clock.advance(60_000);
   await failed;
   assert.equal(lists(), 5);
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test('what is refused is not asked again', async () => {
-  const { done, lists } = retiring(() => new ApiError('FORBIDDEN', 'no'));
+  const { done, lists } = retiring(() => new KubeApiError('FORBIDDEN', 'no'));
   await assert.rejects(done, /status of Services: 1 still have what this fleet wrote there/);
   assert.equal(lists(), 1);
 });

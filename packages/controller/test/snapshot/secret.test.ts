@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { SecretObject } from '@weir/model';
 import { Sealer, Secret } from '@weir/runtime';
 import { makeCertificate } from '@weir/testkit';
-import { projectSecret } from '../../src/snapshot/secret.ts';
+import { parseSecret } from '../../src/snapshot/secret.ts';
 
 const sealer = new Sealer(new Secret('a secret of this fleet, long enough'));
 const root = makeCertificate({ name: 'root', isAuthority: true });
@@ -18,7 +18,7 @@ const inBase64 = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
 
 function projected(content: object): SecretObject {
-  const { object, problems } = projectSecret({ metadata: { namespace: 'shop', name: 'tls' }, ...content }, sealer);
+  const { object, problems } = parseSecret({ metadata: { namespace: 'shop', name: 'tls' }, ...content }, sealer);
   assert.deepEqual(problems, []);
   assert.ok(object);
   return object;
@@ -57,7 +57,7 @@ test('keys are taken as programs write them, and each is sealed as the same text
   const parameters = '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
   const sec1 = parameters + server.privateKey.export({ type: 'sec1', format: 'pem' });
   assert.deepEqual(secretOf({ 'tls.crt': server.chain, 'tls.key': sec1 }), secretOf(good));
-  const rsa = makeCertificate({ name: 'rsa', key: 'rsa' });
+  const rsa = makeCertificate({ name: 'rsa', keyType: 'rsa' });
   const pkcs1 = rsa.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
   assert.equal(secretOf({ 'tls.crt': rsa.chain, 'tls.key': pkcs1 }).certificate?.kind, 'good');
 });
@@ -114,11 +114,11 @@ test('what is written plainly wins over what is in base64, as the API server has
 describe('what cannot be used says why', () => {
   const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
   const dsa = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey;
-  const weak = makeCertificate({ name: 'weak', key: 'rsa', bits: 1024 });
+  const weak = makeCertificate({ name: 'weak', keyType: 'rsa', rsaBits: 1024 });
   const sha1 = { hashAlgorithm: 'sha1', mgf1HashAlgorithm: 'sha1' } as const;
   const keyOf = ({ privateKey }: { privateKey: KeyObject }): string =>
     privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  const slow = makeCertificate({ name: 'slow', key: 'rsa', bits: 4104 });
+  const slow = makeCertificate({ name: 'slow', keyType: 'rsa', rsaBits: 4104 });
   const cases: Readonly<Record<string, readonly [Values, string]>> = {
     'no key': [{ 'tls.crt': server.chain }, 'has a tls.crt but no tls.key'],
     'no certificate': [{ 'tls.crt': '', 'tls.key': server.key }, 'has a tls.key but no tls.crt'],
@@ -220,10 +220,7 @@ describe('what cannot be used says why', () => {
 });
 
 test('a Secret whose name is wrong is told of without anything that it holds', () => {
-  const { object, problems } = projectSecret(
-    { metadata: { namespace: 'shop', name: 'A B' }, stringData: good },
-    sealer,
-  );
+  const { object, problems } = parseSecret({ metadata: { namespace: 'shop', name: 'A B' }, stringData: good }, sealer);
   assert.equal(object, undefined);
   assert.deepEqual(
     problems.map(({ code }) => code),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { projectSlice } from '../../src/snapshot/slice.ts';
+import { parseEndpointSlice } from '../../src/snapshot/slice.ts';
 
 const metadata = { uid: 'u1', namespace: 'shop', name: 'web' };
 
@@ -10,7 +10,7 @@ describe('an EndpointSlice', () => {
 
   test('reads absent conditions as the API does', () => {
     const endpoints = [{ addresses: ['10.0.0.1'] }, { addresses: ['10.0.0.2'], conditions: { ready: false } }];
-    const { object } = projectSlice(slice({ endpoints, ports: [{ port: 8080, name: '' }] }));
+    const { object } = parseEndpointSlice(slice({ endpoints, ports: [{ port: 8080, name: '' }] }));
     assert.deepEqual(object?.endpoints, [
       { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false },
       { addresses: ['10.0.0.2'], zone: null, ready: false, serving: false, terminating: false },
@@ -20,7 +20,7 @@ describe('an EndpointSlice', () => {
   });
 
   test('keeps the zones of its endpoints; an empty one is none', () => {
-    const { object } = projectSlice(
+    const { object } = parseEndpointSlice(
       slice({
         endpoints: [
           { addresses: ['10.0.0.1'], zone: 'eu-1a' },
@@ -42,7 +42,7 @@ describe('an EndpointSlice', () => {
       { addresses: ['10.0.0.3'], zone: 'eu-1a', hints: { forNodes: [{ name: 'n1' }] } },
     ];
     assert.deepEqual(
-      projectSlice(slice({ endpoints })).object?.endpoints.map(({ zone, hintedZones }) => [zone, hintedZones]),
+      parseEndpointSlice(slice({ endpoints })).object?.endpoints.map(({ zone, hintedZones }) => [zone, hintedZones]),
       [
         ['eu-1a', ['eu-1b', 'eu-1c']],
         ['eu-1a', undefined],
@@ -52,7 +52,7 @@ describe('an EndpointSlice', () => {
   });
 
   test('without the name of a Service is a warning and no object', () => {
-    const projection = projectSlice({ metadata, addressType: 'IPv4', endpoints: [] });
+    const projection = parseEndpointSlice({ metadata, addressType: 'IPv4', endpoints: [] });
     assert.equal(projection.object, undefined);
     assert.deepEqual(
       projection.problems.map((each) => each.severity),
@@ -61,7 +61,7 @@ describe('an EndpointSlice', () => {
   });
 
   test('refuses addresses that are not of its type', () => {
-    const projection = projectSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
+    const projection = parseEndpointSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
     assert.deepEqual(
       projection.problems.map(({ message }) => message),
       [

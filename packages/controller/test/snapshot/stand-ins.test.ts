@@ -1,27 +1,42 @@
 // A controller that may not read a kind, and what the table in force tells it instead.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entriesOf, heldFor, NOTHING_HELD, type RoutingTable, type Snapshot, translate } from '@weir/model';
+import { allocationsFor, entriesOf, NO_ALLOCATIONS, type RoutingTable, type Snapshot, translate } from '@weir/model';
 import { deepFreeze } from '@weir/testkit';
-import { REPLACEABLE_KINDS, type ReplaceableKind, standInsFor, withStandIns } from '../../src/snapshot/stand-ins.ts';
-import { FIELD, gist, IN_FORCE, meta, port, service, slice, WORLD, without } from '../fixtures/whole-world.ts';
+import {
+  FALLBACK_KINDS,
+  type FallbackKind,
+  fallbackObjectsFor,
+  withFallbackObjects,
+} from '../../src/snapshot/stand-ins.ts';
+import {
+  comparableEntries,
+  FULL_SNAPSHOT,
+  meta,
+  port,
+  SNAPSHOT_FIELDS,
+  service,
+  slice,
+  TABLE_IN_FORCE,
+  without,
+} from '../fixtures/whole-world.ts';
 
-function decidedWithout(kind: ReplaceableKind, change: Partial<Snapshot> = {}): RoutingTable {
-  const read = without(kind, { ...WORLD, ...change });
-  const snapshot = withStandIns(
+function decidedWithout(kind: FallbackKind, change: Partial<Snapshot> = {}): RoutingTable {
+  const read = without(kind, { ...FULL_SNAPSHOT, ...change });
+  const snapshot = withFallbackObjects(
     read,
     new Set([kind]),
-    standInsFor(IN_FORCE, { pods: read.pods, unread: new Set([kind]) }),
+    fallbackObjectsFor(TABLE_IN_FORCE, { pods: read.pods, unreadableKinds: new Set([kind]) }),
   );
-  return translate(deepFreeze(snapshot), heldFor(IN_FORCE)).table;
+  return translate(deepFreeze(snapshot), allocationsFor(TABLE_IN_FORCE)).table;
 }
 
 describe('what the table tells of a kind that may not be read', () => {
-  for (const kind of REPLACEABLE_KINDS) {
-    test(`leaves the table as it is without ${FIELD[kind]}, which matter`, () => {
-      assert.deepEqual(gist(decidedWithout(kind)), gist(IN_FORCE));
-      const nothing = translate(deepFreeze(without(kind)), heldFor(IN_FORCE)).table;
-      assert.notDeepEqual(gist(nothing), gist(IN_FORCE));
+  for (const kind of FALLBACK_KINDS) {
+    test(`leaves the table as it is without ${SNAPSHOT_FIELDS[kind]}, which matter`, () => {
+      assert.deepEqual(comparableEntries(decidedWithout(kind)), comparableEntries(TABLE_IN_FORCE));
+      const nothing = translate(deepFreeze(without(kind)), allocationsFor(TABLE_IN_FORCE)).table;
+      assert.notDeepEqual(comparableEntries(nothing), comparableEntries(TABLE_IN_FORCE));
     });
   }
 
@@ -29,7 +44,7 @@ describe('what the table tells of a kind that may not be read', () => {
     entriesOf(table, 'service').find(({ namespace, name }) => `${namespace}/${name}` === path)?.accepted.reason;
 
   test('lets everything else change: a new Service is served without nodes, pods or slices to read', () => {
-    const services = [...WORLD.services, service('plain/new', { ports: [port(null, 9443)] })];
+    const services = [...FULL_SNAPSHOT.services, service('plain/new', { ports: [port(null, 9443)] })];
     for (const kind of ['Node', 'Pod', 'EndpointSlice'] as const) {
       const table = decidedWithout(kind, { services });
       assert.equal(reasonOf(table, 'plain/new'), 'Accepted');
@@ -38,14 +53,14 @@ describe('what the table tells of a kind that may not be read', () => {
   });
 
   test('does not lift limits: a Service too many is refused without policies to read', () => {
-    const services = [...WORLD.services, service('gold-web/third', { ports: [port(null, 81)] })];
+    const services = [...FULL_SNAPSHOT.services, service('gold-web/third', { ports: [port(null, 81)] })];
     for (const kind of ['TenantPolicy', 'Namespace'] as const) {
       const table = decidedWithout(kind, { services });
       assert.equal(reasonOf(table, 'gold-web/third'), 'PortNotAllowed');
       assert.equal(
         reasonOf(
           decidedWithout(kind, {
-            services: [...WORLD.services, service('gold-web/third', { ports: [port(null, 80)] })],
+            services: [...FULL_SNAPSHOT.services, service('gold-web/third', { ports: [port(null, 80)] })],
           }),
           'gold-web/third',
         ),
@@ -55,7 +70,7 @@ describe('what the table tells of a kind that may not be read', () => {
   });
 
   test('believes no address that was not believed before, without pods to read', () => {
-    const slices = [...WORLD.slices, slice('plain/both', ['10.244.9.9'], meta('both-9'))];
+    const slices = [...FULL_SNAPSHOT.slices, slice('plain/both', ['10.244.9.9'], meta('both-9'))];
     const table = decidedWithout('Pod', { slices });
     const addresses = entriesOf(table, 'endpoints').flatMap((entry) => entry.endpoints.map(({ address }) => address));
     assert.ok(addresses.includes('10.244.1.1'));
@@ -64,8 +79,8 @@ describe('what the table tells of a kind that may not be read', () => {
   });
 
   test('is nothing when there is no table, and then only what needs none of it is served', () => {
-    const empty = standInsFor({ entries: new Map() }, { pods: [], unread: new Set(['Pod']) });
-    const table = translate(withStandIns(without('Pod'), new Set(['Pod']), empty), NOTHING_HELD).table;
+    const empty = fallbackObjectsFor({ entries: new Map() }, { pods: [], unreadableKinds: new Set(['Pod']) });
+    const table = translate(withFallbackObjects(without('Pod'), new Set(['Pod']), empty), NO_ALLOCATIONS).table;
     const addresses = entriesOf(table, 'endpoints').flatMap((entry) => entry.endpoints.map(({ address }) => address));
     assert.deepEqual(addresses, ['172.16.0.9']);
   });
@@ -76,10 +91,13 @@ test('endpoints that terminate, where none is ready, stand in as such', () => {
   const endpoints = [
     { ...leaving, addresses: ['10.244.1.1'], zone: null, ready: false, serving: true, terminating: true },
   ];
-  const world = { ...WORLD, slices: [slice('plain/both', [], { endpoints })] };
-  const { table } = translate(deepFreeze(world), NOTHING_HELD);
-  const unread: ReadonlySet<ReplaceableKind> = new Set(['EndpointSlice']);
-  const standIns = standInsFor(table, { pods: WORLD.pods, unread });
-  const after = translate(deepFreeze(withStandIns(without('EndpointSlice'), unread, standIns)), heldFor(table)).table;
-  assert.deepEqual(gist(after), gist(table));
+  const world = { ...FULL_SNAPSHOT, slices: [slice('plain/both', [], { endpoints })] };
+  const { table } = translate(deepFreeze(world), NO_ALLOCATIONS);
+  const unreadableKinds: ReadonlySet<FallbackKind> = new Set(['EndpointSlice']);
+  const standIns = fallbackObjectsFor(table, { pods: FULL_SNAPSHOT.pods, unreadableKinds });
+  const after = translate(
+    deepFreeze(withFallbackObjects(without('EndpointSlice'), unreadableKinds, standIns)),
+    allocationsFor(table),
+  ).table;
+  assert.deepEqual(comparableEntries(after), comparableEntries(table));
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { projectTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
+import { parseTenantPolicy } from '../../src/snapshot/tenant-policy.ts';
 import { RULE_CASES } from '../fixtures/policy-rules.ts';
 
 const messages = (projection: { problems: readonly { message: string }[] }): string[] =>
@@ -10,7 +10,7 @@ describe('a TenantPolicy', () => {
   const policy = (spec: object): object => ({ metadata: { uid: 'p', name: 'shops' }, spec });
 
   test('without anything selects every namespace and limits nothing', () => {
-    const { object, problems } = projectTenantPolicy(policy({}));
+    const { object, problems } = parseTenantPolicy(policy({}));
     assert.deepEqual(problems, []);
     assert.deepEqual(object?.spec, {
       priority: 0,
@@ -28,7 +28,7 @@ describe('a TenantPolicy', () => {
   });
 
   test('says where its tenants may be served, and what they may reach', () => {
-    const { object, problems } = projectTenantPolicy(
+    const { object, problems } = parseTenantPolicy(
       policy({
         pools: ['edge', 'default', 'edge'],
         nodesPerService: 3,
@@ -49,11 +49,11 @@ describe('a TenantPolicy', () => {
       allowedHosts: ['shop.example.com', '*.shop.example.com'],
       allowedEndpointCIDRs: ['10.80.0.0/16', 'fd00::/8'],
     });
-    assert.deepEqual(projectTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
+    assert.deepEqual(parseTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
   });
 
   test('that grants what cannot be is refused, item by item', () => {
-    const wrong = projectTenantPolicy(
+    const wrong = parseTenantPolicy(
       policy({
         pools: ['-'],
         nodesPerService: 0,
@@ -83,16 +83,16 @@ describe('a TenantPolicy', () => {
   });
 
   test('has exact limits, and 0 is one', () => {
-    const { object } = projectTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
+    const { object } = parseTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
     assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
   });
 
   test('limits what is open, what is new, and bits per second', () => {
     const limits = { connections: 0, newConnectionsPerSecond: 100, inBitsPerSecond: '1.5G', outBitsPerSecond: 8_000 };
-    const { object, problems } = projectTenantPolicy(policy({ limits }));
+    const { object, problems } = parseTenantPolicy(policy({ limits }));
     assert.deepEqual(problems, []);
     assert.deepEqual(object?.spec.limits, { ...limits, inBitsPerSecond: 1_500_000_000 });
-    const wrong = projectTenantPolicy(
+    const wrong = parseTenantPolicy(
       policy({ limits: { connections: '5', inBitsPerSecond: '1 Gbit', outBitsPerSecond: 0.5 } }),
     );
     assert.deepEqual(messages(wrong), [
@@ -104,7 +104,7 @@ describe('a TenantPolicy', () => {
 
   for (const { what, limits, rules, mistake } of RULE_CASES) {
     test(`whose rule is ${what} is ${mistake === undefined ? 'taken, and told that rules are not enforced' : 'refused'}`, () => {
-      const projection = projectTenantPolicy(policy({ limits, rules }));
+      const projection = parseTenantPolicy(policy({ limits, rules }));
       assert.deepEqual(messages(projection), [
         mistake ?? 'spec.rules is not enforced yet by this version; what it asks for does not happen',
       ]);
@@ -114,7 +114,7 @@ describe('a TenantPolicy', () => {
 
   test('whose rules have no names is told so of each, and nothing else', () => {
     const rule = { metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
-    const told = messages(projectTenantPolicy(policy({ rules: [rule, rule] })));
+    const told = messages(parseTenantPolicy(policy({ rules: [rule, rule] })));
     assert.deepEqual(
       told.map((message) => message.split(';')[0]),
       ['spec.rules[0].name is missing', 'spec.rules[1].name is missing'],
@@ -122,7 +122,7 @@ describe('a TenantPolicy', () => {
   });
 
   test('says of every field that is not enforced that it is not', () => {
-    const projection = projectTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
+    const projection = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
     assert.deepEqual(projection.object?.spec.limits, { services: 1 });
     assert.deepEqual(
       projection.problems.map((each) => `${each.severity}: ${each.message}`),
@@ -138,7 +138,7 @@ describe('a TenantPolicy', () => {
       matchLabel: { team: 'a' },
       matchExpressions: [{ key: 'a', operator: 'Exists', value: 'b' }],
     };
-    const projection = projectTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
+    const projection = parseTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
     assert.equal(projection.object, undefined);
     assert.deepEqual(messages(projection), [
       'spec.namespaceSelector.matchLabel is unknown; use matchLabels, matchExpressions',
@@ -148,7 +148,7 @@ describe('a TenantPolicy', () => {
   });
 
   test('that names a tenant without type Name says that the name is not used', () => {
-    const { object, problems } = projectTenantPolicy(policy({ tenantFrom: { name: 'gold' } }));
+    const { object, problems } = parseTenantPolicy(policy({ tenantFrom: { name: 'gold' } }));
     assert.deepEqual(object?.spec.tenantFrom, { kind: 'namespace' });
     assert.deepEqual(
       problems.map((each) => `${each.severity}: ${each.message}`),
@@ -157,7 +157,7 @@ describe('a TenantPolicy', () => {
   });
 
   test('with a field that does not exist, or a wrong value, is refused', () => {
-    const projection = projectTenantPolicy(
+    const projection = parseTenantPolicy(
       policy({ limit: {}, tenantFrom: { type: 'Label' }, limits: { services: '2', trafficPerMonth: '10 TB' } }),
     );
     assert.equal(projection.object, undefined);

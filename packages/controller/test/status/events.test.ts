@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Condition } from '@weir/model';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
-import { sink } from '../fixtures/status-sink.ts';
-import { accepted, type Raw, raw, refused, view } from '../fixtures/views.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
+import { createStatusHarness } from '../fixtures/status-sink.ts';
+import { accepted, type RawService, rawService, refused, view } from '../fixtures/views.ts';
 
 describe('telling Events', () => {
   test('renews the Event of a refused Service every half hour, also under a new leader', async () => {
-    const { api, clock, status, write } = sink();
+    const { api, clock, status, write } = createStatusHarness();
     const counts = (): number[] =>
       [...api.events.values()].map((event) => (event.series as { count: number } | undefined)?.count ?? 1);
     const no = view({ addresses: [], ports: [], conditions: [refused] });
-    status.note('web', raw());
+    status.observe('web', rawService());
     await write(no);
     await write(no);
     assert.deepEqual(counts(), [1]);
     await clock.advance(31 * 60_000);
     await write(no);
     assert.deepEqual(counts(), [2]);
-    const next = sink({ api, clock });
-    next.status.note('web', raw(api.applied[0]?.body?.status as Raw['status']));
+    const next = createStatusHarness({ api, clock });
+    next.status.observe('web', rawService(api.applied[0]?.body?.status as RawService['status']));
     await next.write(no);
     assert.deepEqual(counts(), [2], 'it was told a moment ago');
     await clock.advance(31 * 60_000);
@@ -28,10 +28,10 @@ describe('telling Events', () => {
   });
 
   test('tells of a refused Service a minute later when the API server was busy, and not half an hour', async () => {
-    const { api, clock, status, write } = sink();
+    const { api, clock, status, write } = createStatusHarness();
     const no = view({ addresses: [], ports: [], conditions: [refused] });
-    status.note('web', raw());
-    api.eventFailure = new ApiError('AWAY', 'too many requests');
+    status.observe('web', rawService());
+    api.eventFailure = new KubeApiError('AWAY', 'too many requests');
     await write(no);
     await clock.advance(31_000);
     await write(no);
@@ -46,14 +46,14 @@ describe('telling Events', () => {
   });
 
   test('tells news that a busy API server did not take a minute later, once, and those that are true by then', async () => {
-    const { api, clock, status, write } = sink();
+    const { api, clock, status, write } = createStatusHarness();
     const reasons = (): unknown[] => [...api.events.values()].map(({ reason }) => reason);
     const fewer: Condition = { type: 'Degraded', status: 'True', reason: 'FewerNodes', message: 'on 1 of 2' };
     const { conditions } = view();
     const good = view();
     const degraded = view({ conditions: [...conditions, fewer] });
-    status.note('web', raw());
-    api.eventFailure = new ApiError('AWAY', 'too many requests');
+    status.observe('web', rawService());
+    api.eventFailure = new KubeApiError('AWAY', 'too many requests');
     await write(degraded);
     assert.equal(api.eventRequests, 2, 'of Programmed and FewerNodes');
     await clock.advance(31_000);
@@ -75,9 +75,9 @@ describe('telling Events', () => {
       ['AWAY', 2],
       ['FORBIDDEN', 1],
     ] as const) {
-      const { api, clock, status, write } = sink();
-      status.note('web', raw());
-      api.eventFailure = new ApiError(code, 'no');
+      const { api, clock, status, write } = createStatusHarness();
+      status.observe('web', rawService());
+      api.eventFailure = new KubeApiError(code, 'no');
       const same = view();
       for (let minute = 0; minute < 10; minute += 1) {
         await write(same);
@@ -88,10 +88,10 @@ describe('telling Events', () => {
   });
 
   test('asks once in half an hour for an Event that may not be written', async () => {
-    const { api, clock, status, write } = sink();
+    const { api, clock, status, write } = createStatusHarness();
     const no = view({ addresses: [], ports: [], conditions: [refused] });
-    status.note('web', raw());
-    api.eventFailure = new ApiError('FORBIDDEN', 'events is forbidden');
+    status.observe('web', rawService());
+    api.eventFailure = new KubeApiError('FORBIDDEN', 'events is forbidden');
     for (let minute = 0; minute < 29; minute++) {
       await write(no);
       await clock.advance(60_000);
@@ -103,7 +103,7 @@ describe('telling Events', () => {
   });
 
   test('tells why a Service has been pending for half a minute, and renews it; not of one that gets its address at once', async () => {
-    const { api, clock, status, write } = sink();
+    const { api, clock, status, write } = createStatusHarness();
     const waiting: Condition = { type: 'Programmed', status: 'False', reason: 'WaitingForProxy', message: 'of n1' };
     const pending = view({ state: 'Pending', addresses: [], conditions: [accepted, waiting] });
     const told = (): string[] =>
@@ -111,7 +111,7 @@ describe('telling Events', () => {
         const { count = 1 } = (event.series ?? {}) as { count?: number };
         return `${event.type} ${event.reason} ${count}`;
       });
-    status.note('web', raw());
+    status.observe('web', rawService());
     await write(pending);
     await clock.advance(29_000);
     await write(pending);
@@ -129,7 +129,7 @@ describe('telling Events', () => {
     await write(pending);
     assert.deepEqual(told(), ['Warning WaitingForProxy 2', 'Normal Programmed 1'], 'it begins anew');
     // The watch missed that the Service was deleted and made again.
-    status.note('web', raw({}, { uid: 'u2' }));
+    status.observe('web', rawService({}, { uid: 'u2' }));
     await write({ ...pending, uid: 'u2' });
     await clock.advance(29_000);
     await write({ ...pending, uid: 'u2' });

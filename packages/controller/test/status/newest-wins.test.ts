@@ -4,17 +4,17 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ServiceView } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
-import { type Raw, raw, view } from '../fixtures/views.ts';
+import { type RawService, rawService, view } from '../fixtures/views.ts';
 
 interface Asked {
   readonly name: string;
   readonly version: string;
   readonly ips: string;
-  answer(error?: ApiError): void;
+  answer(error?: KubeApiError): void;
 }
 
 /** An API server that answers a PATCH of a status when the test says so. */
@@ -23,10 +23,12 @@ function slowSink(names: readonly string[]) {
   let version = 1;
   const request = async ({ method, path, body }: ApiRequest): Promise<Json> => {
     if (path.includes('/events/')) {
-      if (method === 'GET') throw new ApiError('NOT_FOUND', 'none', { missing: 'event' });
+      if (method === 'GET') throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'event' });
       return {};
     }
-    const { metadata, status } = body as unknown as Raw & { status: { loadBalancer?: { ingress?: { ip: string }[] } } };
+    const { metadata, status } = body as unknown as RawService & {
+      status: { loadBalancer?: { ingress?: { ip: string }[] } };
+    };
     const { promise, resolve, reject } = Promise.withResolvers<Json>();
     version += 1;
     const after = rawOf(metadata.name, String(version), status);
@@ -42,12 +44,12 @@ function slowSink(names: readonly string[]) {
   const [clock, log] = [new ManualClock(), silentLogger()];
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
-  for (const name of names) status.note(name, rawOf(name));
+  for (const name of names) status.observe(name, rawOf(name));
   return { asked, status };
 }
 
-function rawOf(name: string, version = '1', status: Raw['status'] = {}): Json {
-  const object = raw(status, { version }) as unknown as Raw;
+function rawOf(name: string, version = '1', status: RawService['status'] = {}): Json {
+  const object = rawService(status, { version }) as unknown as RawService;
   return { ...object, metadata: { ...object.metadata, name, uid: name } } as unknown as Json;
 }
 
@@ -58,7 +60,8 @@ describe('what is to be told', () => {
   test('is the newest when its turn comes, and is told by one writer at a time', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
     const { asked, status } = slowSink(names);
-    const want = (ip: string): void => status.want({ kind: 'decided', views: names.map((name) => viewOf(name, ip)) });
+    const want = (ip: string): void =>
+      status.setDesired({ kind: 'decided', views: names.map((name) => viewOf(name, ip)) });
     want('10.0.0.1');
     const writing = status.write(never);
     await turn();
@@ -86,11 +89,11 @@ describe('what is to be told', () => {
 
   test('is not lost when it changes while the one before fails', async () => {
     const { asked, status } = slowSink(['web']);
-    status.want({ kind: 'decided', views: [viewOf('web', '10.0.0.1')] });
+    status.setDesired({ kind: 'decided', views: [viewOf('web', '10.0.0.1')] });
     const writing = status.write(never);
     await turn();
-    status.want({ kind: 'decided', views: [viewOf('web', '10.0.0.2')] });
-    asked[0]?.answer(new ApiError('AWAY', 'failed', { status: 500 }));
+    status.setDesired({ kind: 'decided', views: [viewOf('web', '10.0.0.2')] });
+    asked[0]?.answer(new KubeApiError('AWAY', 'failed', { status: 500 }));
     await assert.rejects(writing, { code: 'AWAY' });
     const again = status.write(never);
     await turn();
@@ -106,11 +109,11 @@ describe('what is to be told', () => {
     const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
     const { asked, status } = slowSink(names);
     const slow = [viewOf('s0', '10.0.0.1')];
-    status.want({ kind: 'decided', views: slow });
+    status.setDesired({ kind: 'decided', views: slow });
     const writing = status.write(never);
     await turn();
     assert.equal(asked.length, 1);
-    status.want({ kind: 'decided', views: [...slow, ...names.slice(1).map((name) => viewOf(name, '10.0.0.1'))] });
+    status.setDesired({ kind: 'decided', views: [...slow, ...names.slice(1).map((name) => viewOf(name, '10.0.0.1'))] });
     await turn();
     assert.equal(asked.length, 8, 'beside the one that takes its time');
     for (let at = 1; at < asked.length; at += 1) {
@@ -120,7 +123,7 @@ describe('what is to be told', () => {
     assert.equal(asked.length, names.length);
     asked[0]?.answer();
     assert.equal(await writing, 'done');
-    status.want({ kind: 'decided', views: slow.map(({ name }) => viewOf(name, '10.0.0.2')) });
+    status.setDesired({ kind: 'decided', views: slow.map(({ name }) => viewOf(name, '10.0.0.2')) });
     await turn();
     assert.equal(asked.length, names.length, 'nothing is written but while somebody asks for it');
   });
@@ -128,7 +131,7 @@ describe('what is to be told', () => {
   test('stops with the signal: what is under way ends, and no other is begun', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
     const { asked, status } = slowSink(names);
-    status.want({ kind: 'decided', views: names.map((name) => viewOf(name, '10.0.0.1')) });
+    status.setDesired({ kind: 'decided', views: names.map((name) => viewOf(name, '10.0.0.1')) });
     const lead = new AbortController();
     const writing = status.write(lead.signal);
     await turn();
@@ -151,7 +154,7 @@ describe('what is to be told', () => {
         },
       });
     let views = names.map((name) => counted(name, '10.0.0.1'));
-    status.want({ kind: 'decided', views });
+    status.setDesired({ kind: 'decided', views });
     const writing = status.write(never);
     await turn();
     for (let at = 0; at < names.length; at += 1) {
@@ -163,7 +166,7 @@ describe('what is to be told', () => {
     for (const at of [0, 500, 999]) {
       reads = 0;
       views = views.map((each, index) => (index === at ? counted(names[at] ?? '', `10.0.1.${at % 250}`) : each));
-      status.want({ kind: 'decided', views });
+      status.setDesired({ kind: 'decided', views });
       const next = status.write(never);
       await turn();
       asked.at(-1)?.answer();

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Condition, ServiceView } from '@weir/model';
-import { newsFor } from '../../src/status/service-event.ts';
-import { accepted, factsOf, programmed, raw, refused, view } from '../fixtures/views.ts';
+import { newEventsFor } from '../../src/status/service-event.ts';
+import { accepted, observedServiceOf, programmed, rawService, refused, view } from '../fixtures/views.ts';
 
 describe('the news of a Service', () => {
   const shown = (...conditions: Condition[]) =>
-    factsOf(raw({ conditions: conditions.map((each) => ({ ...each, type: `weir.dev/${each.type}` })) }));
+    observedServiceOf(
+      rawService({ conditions: conditions.map((each) => ({ ...each, type: `weir.dev/${each.type}` })) }),
+    );
   const news = (each: ServiceView, ...before: Condition[]): string[] =>
-    newsFor(each, shown(...before)).map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
+    newEventsFor(each, shown(...before)).map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
 
   test('are reasons that it does not show yet, and a refusal in other words', () => {
     assert.deepEqual(news(view()), ['Normal Programmed: served']);

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
-import { type Raw, raw, view } from '../fixtures/views.ts';
+import { type RawService, rawService, view } from '../fixtures/views.ts';
 
 const MANY = 40;
 
@@ -14,32 +14,33 @@ test('Services that the API server fails to write keep no others waiting, howeve
   const told = new Set<string>();
   const api = {
     async request({ method, path, body }: ApiRequest): Promise<Json> {
-      if (path.includes('/events/') && method === 'GET') throw new ApiError('NOT_FOUND', 'none', { missing: 'event' });
+      if (path.includes('/events/') && method === 'GET')
+        throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'event' });
       if (path.includes('/events/')) return {};
       const [, name = ''] = /services\/(.*)\/status/.exec(path) ?? [];
-      if (name.startsWith('bad')) throw new ApiError('AWAY', 'failed calling webhook', { status: 500 });
+      if (name.startsWith('bad')) throw new KubeApiError('AWAY', 'failed calling webhook', { status: 500 });
       told.add(name);
-      return rawOf(name, (body as unknown as Pick<Raw, 'status'>).status);
+      return rawOf(name, (body as unknown as Pick<RawService, 'status'>).status);
     },
   };
   const [clock, log] = [new ManualClock(), silentLogger()];
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
   const names = ['bad', 'good'].flatMap((kind) => Array.from({ length: MANY }, (_, index) => `${kind}${index}`));
-  for (const name of names) status.note(name, rawOf(name));
+  for (const name of names) status.observe(name, rawOf(name));
   const views = names.map((name) => view({ uid: name, name }));
   const { signal } = new AbortController();
   // Each time a few are tried that were not before.
-  status.want({ kind: 'decided', views });
+  status.setDesired({ kind: 'decided', views });
   for (let time = 0; time < 8; time += 1) await assert.rejects(status.write(signal), { code: 'AWAY' });
   assert.equal(told.size, MANY);
-  status.note('late', rawOf('late'));
-  status.want({ kind: 'decided', views: [...views, view({ uid: 'late', name: 'late' })] });
+  status.observe('late', rawOf('late'));
+  status.setDesired({ kind: 'decided', views: [...views, view({ uid: 'late', name: 'late' })] });
   await assert.rejects(status.write(signal), { code: 'AWAY' });
   assert.ok(told.has('late'), 'and one that comes is told at once');
 });
 
-function rawOf(name: string, status: Raw['status'] = {}): Json {
-  const object = raw(status) as unknown as Raw;
+function rawOf(name: string, status: RawService['status'] = {}): Json {
+  const object = rawService(status) as unknown as RawService;
   return { ...object, metadata: { ...object.metadata, name, uid: name } };
 }

@@ -7,8 +7,8 @@ import { ManualClock, silentLogger } from '@weir/runtime';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { pathOf, ServicesApi } from '../fixtures/services-api.ts';
-import { heartbeat, startWorld } from '../fixtures/world.ts';
+import { FakeServicesApi, servicePathOf } from '../fixtures/services-api.ts';
+import { heartbeat, startControllerHarness } from '../fixtures/world.ts';
 
 const SERVICES = 1_000;
 const NODES = ['a', 'b', 'c'];
@@ -44,11 +44,11 @@ function sliceOf(index: number, pods: number): SliceObject {
 
 async function startFleet(context: TestContext) {
   const clock = new ManualClock();
-  const api = new ServicesApi();
+  const api = new FakeServicesApi();
   const log = silentLogger();
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
-  api.onService = (key, raw) => status.note(key, raw);
+  api.onService = (key, raw) => status.observe(key, raw);
   const services = Array.from({ length: SERVICES }, (_, index) => serviceAt(index));
   for (const service of services) api.add(service);
   const source = new FakeSource({
@@ -56,7 +56,7 @@ async function startFleet(context: TestContext) {
     services,
     slices: services.map((_, index) => sliceOf(index, 2)),
   });
-  const world = await startWorld(context, { clock, source, status });
+  const world = await startControllerHarness(context, { clock, source, status });
   const table = async () => (await world.store.table.read())?.table ?? assert.fail('no table');
 
   /** Every listener of the node, bound. */
@@ -73,17 +73,17 @@ async function startFleet(context: TestContext) {
       for (let second = 0; second < seconds; second += 1) {
         for (const [node, change] of Object.entries(beats)) {
           const listeners = change.listeners ?? (await reportOf(change.node ?? node));
-          await world.store.heartbeats.beat(heartbeat(node, [], { ...change, listeners }));
+          await world.store.heartbeats.record(heartbeat(node, [], { ...change, listeners }));
         }
-        await world.pass(1_000);
+        await world.advance(1_000);
       }
       const { services: known } = source.snapshot();
       const published = known.map((each) => {
-        const publishedIPs = api.publishedIPs(pathOf(each));
+        const publishedIPs = api.publishedIPs(servicePathOf(each));
         return publishedIPs.join() === each.publishedIPs.join() ? each : { ...each, publishedIPs };
       });
       source.set({ services: published });
-      await world.pass(100);
+      await world.advance(100);
     },
     /** UIDs of the Services that stand on a node. */
     async at(node: string): Promise<string[]> {
@@ -92,7 +92,7 @@ async function startFleet(context: TestContext) {
     /** Each of them was written just so often since it was last asked, and no other. */
     wereWritten(what: string, uids: readonly string[], times = 1): void {
       const wanted = new Map([...uids].sort().map((uid) => [uid, times]));
-      assert.deepEqual(new Map([...api.writes()].sort()), wanted, what);
+      assert.deepEqual(new Map([...api.takeWriteCounts()].sort()), wanted, what);
     },
   };
 }
@@ -103,17 +103,17 @@ const everybody = Array.from({ length: SERVICES }, (_, index) => `uid-s${index}`
 describe('status of a thousand Services is written once for each change', () => {
   test('while proxies come, go, beat and are upgraded', async (context) => {
     const fleet = await startFleet(context);
-    await fleet.pass(1_000);
+    await fleet.advance(1_000);
     fleet.wereWritten('they wait', everybody);
     await fleet.live(1, { a: {} });
     fleet.wereWritten('the first proxy confirms', await fleet.at('a'));
     await fleet.live(14, ALL);
     const onB = new Set(await fleet.at('b'));
     const both = (await fleet.at('c')).filter((uid) => onB.has(uid));
-    const writes = fleet.api.writes();
+    const writes = fleet.api.takeWriteCounts();
     assert.deepEqual([writes.size, [...new Set(writes.values())]], [SERVICES, [1]], 'the others confirm together');
     assert.ok(both.length > 100 && both.length < SERVICES, 'Services stand on different nodes');
-    assert.deepEqual(fleet.api.told(), { Programmed: SERVICES }, 'an Event tells each of its address');
+    assert.deepEqual(fleet.api.takeEventCounts(), { Programmed: SERVICES }, 'an Event tells each of its address');
 
     for (let second = 0; second < 12; second += 1) await fleet.live(1, { ...ALL, a: { connections: second } });
     const deaf = (await fleet.reportOf('a')).map((report) => ({ ...report, listening: false }));
@@ -132,14 +132,14 @@ describe('status of a thousand Services is written once for each change', () => 
     await fleet.live(6, { ...ALL, c: { life: 3 } });
     fleet.wereWritten('it is upgraded', []);
 
-    assert.deepEqual(fleet.api.told(), {}, 'addresses that come and go while it is served are no news');
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'addresses that come and go while it is served are no news');
 
     const [first, ...rest] = await fleet.reportOf('a');
     assert.ok(first);
     const failing = [{ ...first, bound: false, error: 'port in use' }, ...rest];
     await fleet.live(2, { ...ALL, a: { listeners: failing } });
     fleet.wereWritten('one port fails', [first.service]);
-    assert.deepEqual(fleet.api.told(), { FewerNodes: 1 }, 'that somebody else has a port on a node is');
+    assert.deepEqual(fleet.api.takeEventCounts(), { FewerNodes: 1 }, 'that somebody else has a port on a node is');
     const others = (await fleet.at('a')).filter((uid) => uid !== first.service);
     await fleet.live(6, { b: {}, c: {} });
     fleet.wereWritten('its proxy falls silent', others);
@@ -147,23 +147,23 @@ describe('status of a thousand Services is written once for each change', () => 
     fleet.wereWritten('it starts anew', []);
     await fleet.live(3, { ...ALL, a: { life: 2, listeners: failing } });
     fleet.wereWritten('it finds the port taken still', others);
-    assert.deepEqual(fleet.api.told(), {}, 'and that is no news');
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'and that is no news');
     await fleet.live(2, ALL);
     fleet.wereWritten('it is bound again', [first.service]);
 
     fleet.store.faults.goAway();
-    await fleet.pass(60_000);
+    await fleet.advance(60_000);
     fleet.store.faults.comeBack();
     await fleet.live(15, ALL);
     fleet.wereWritten('the store was away', []);
-    assert.deepEqual(fleet.api.told(), {}, 'nor is a store that comes and goes');
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'nor is a store that comes and goes');
     assert.equal(fleet.api.conflicts, 0);
   });
 
   test('while endpoints, Services and what others write change', async (context) => {
     const fleet = await startFleet(context);
     await fleet.live(15, ALL);
-    fleet.api.writes();
+    fleet.api.takeWriteCounts();
     const scale = async (pods: number): Promise<void> => {
       const slices = fleet.source.snapshot().slices.map((slice, index) => (index === 7 ? sliceOf(7, pods) : slice));
       fleet.source.set({ slices });
@@ -171,31 +171,31 @@ describe('status of a thousand Services is written once for each change', () => 
     };
     await scale(5);
     fleet.wereWritten('more endpoints', []);
-    fleet.api.told();
+    fleet.api.takeEventCounts();
     await scale(0);
     fleet.wereWritten('none', ['uid-s7']);
     await fleet.live(60, ALL);
-    assert.deepEqual(fleet.api.told(), { NoReadyEndpoints: 1 }, 'it is not told each turn');
+    assert.deepEqual(fleet.api.takeEventCounts(), { NoReadyEndpoints: 1 }, 'it is not told each turn');
     await scale(3);
     fleet.wereWritten('some again', ['uid-s7']);
 
     const young = serviceAt(SERVICES);
-    fleet.api.remove(pathOf(serviceAt(0)));
+    fleet.api.remove(servicePathOf(serviceAt(0)));
     fleet.api.add(young);
     fleet.source.set({ services: [...fleet.source.snapshot().services.slice(1), young] });
-    await fleet.pass(300);
+    await fleet.advance(300);
     fleet.wereWritten('one comes, one goes', [young.uid]);
     await fleet.live(2, ALL);
     fleet.wereWritten('the new one is confirmed', [young.uid]);
 
-    fleet.api.touch(pathOf(serviceAt(1))).tell();
+    fleet.api.touch(servicePathOf(serviceAt(1))).tell();
     await fleet.live(2, ALL);
     fleet.wereWritten('somebody annotates one', []);
-    fleet.api.touch(pathOf(serviceAt(2)), {}).tell();
+    fleet.api.touch(servicePathOf(serviceAt(2)), {}).tell();
     await fleet.live(2, ALL);
     fleet.wereWritten('somebody clears a status', ['uid-s2']);
 
-    const late = fleet.api.touch(pathOf(serviceAt(7)));
+    const late = fleet.api.touch(servicePathOf(serviceAt(7)));
     await scale(0);
     assert.ok(fleet.api.conflicts > 0, 'its version is not known yet');
     fleet.wereWritten('nothing goes through', []);

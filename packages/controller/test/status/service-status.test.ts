@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ServiceView } from '@weir/model';
-import { isSaid, statusFor } from '../../src/status/service-status.ts';
-import { accepted, factsOf, raw, refused, view } from '../fixtures/views.ts';
+import { desiredStatusFor, isStatusCurrent } from '../../src/status/service-status.ts';
+import { accepted, observedServiceOf, rawService, refused, view } from '../fixtures/views.ts';
 
 const NOW = Date.UTC(2026, 6, 1);
 
 describe('the status of a Service', () => {
   test('carries ipMode and every port, with the reason of those that are not served', () => {
     const portErrors = [{ port: 53, protocol: 'SCTP', reason: 'UnsupportedProtocol', message: '' }] as const;
-    const status = statusFor(view({ portErrors }), factsOf(raw()), NOW);
+    const status = desiredStatusFor(view({ portErrors }), observedServiceOf(rawService()), NOW);
     const ports = [
       { port: 53, protocol: 'SCTP', error: 'weir.dev/UnsupportedProtocol' },
       { port: 80, protocol: 'TCP' },
@@ -24,9 +24,11 @@ describe('the status of a Service', () => {
       message: 'other words',
       lastTransitionTime: '2020-01-01T00:00:00Z',
     };
-    const facts = factsOf(raw({ conditions: [before, { type: 'example.com/Other', status: 'True' }] }));
+    const facts = observedServiceOf(
+      rawService({ conditions: [before, { type: 'example.com/Other', status: 'True' }] }),
+    );
     const times = (each: ServiceView): string[] =>
-      statusFor(each, facts, NOW).conditions.map((one) => one.lastTransitionTime);
+      desiredStatusFor(each, facts, NOW).conditions.map((one) => one.lastTransitionTime);
     assert.deepEqual(times(view()), ['2020-01-01T00:00:00Z', '2026-07-01T00:00:00Z']);
     assert.deepEqual(times(view({ conditions: [refused] })), ['2026-07-01T00:00:00Z']);
     const renamed = view({
@@ -39,12 +41,12 @@ describe('the status of a Service', () => {
   });
 
   test('is the same whatever stands beside it and in whatever order, and different when anything of ours is', () => {
-    const status = statusFor(view(), factsOf(raw()), NOW);
+    const status = desiredStatusFor(view(), observedServiceOf(rawService()), NOW);
     const [first, second] = status.conditions;
     const conditions = [second, { type: 'example.com/Other' }, first] as object[];
-    const facts = factsOf(raw({ loadBalancer: { ingress: status.ingress }, conditions }));
-    assert.ok(isSaid(statusFor(view(), facts, NOW + 60_000), facts));
-    assert.ok(!isSaid(statusFor(view({ addresses: [] }), facts, NOW), facts));
-    assert.ok(!isSaid(statusFor(view({ conditions: [accepted] }), facts, NOW), facts));
+    const facts = observedServiceOf(rawService({ loadBalancer: { ingress: status.ingress }, conditions }));
+    assert.ok(isStatusCurrent(desiredStatusFor(view(), facts, NOW + 60_000), facts));
+    assert.ok(!isStatusCurrent(desiredStatusFor(view({ addresses: [] }), facts, NOW), facts));
+    assert.ok(!isStatusCurrent(desiredStatusFor(view({ conditions: [accepted] }), facts, NOW), facts));
   });
 });

@@ -6,23 +6,23 @@ import { createMemoryStore } from '@weir/store';
 import type { Json } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
-import { type ServiceFacts, serviceFactsFor } from '../../src/status/service-facts.ts';
+import { type ObservedService, observedServiceFor } from '../../src/status/service-facts.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { ServicesApi } from '../fixtures/services-api.ts';
-import { startWorld } from '../fixtures/world.ts';
+import { FakeServicesApi } from '../fixtures/services-api.ts';
+import { startControllerHarness } from '../fixtures/world.ts';
 
 test('a new Service reads that nothing is known, once, those that say something are left alone, and it goes on from there', async (context) => {
   const clock = new ManualClock();
   const log = silentLogger();
   const store = createMemoryStore({ clock });
   store.faults.goAway();
-  const api = new ServicesApi();
+  const api = new FakeServicesApi();
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
-  const known = new Map<string, ServiceFacts | undefined>();
+  const known = new Map<string, ObservedService | undefined>();
   api.onService = (key, raw) => {
-    status.note(key, raw);
-    known.set(key, serviceFactsFor(raw as Json));
+    status.observe(key, raw);
+    known.set(key, observedServiceFor(raw as Json));
   };
   const port = { name: null, protocol: 'TCP', appProtocol: null, nodePort: null };
   const services = [
@@ -36,12 +36,12 @@ test('a new Service reads that nothing is known, once, those that say something 
   const said = (name: string): string[] =>
     (known.get(`shop/${name}`)?.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}`);
 
-  const { pass } = await startWorld(context, { clock, store, source, status });
-  await pass(60_000);
+  const { advance } = await startControllerHarness(context, { clock, store, source, status });
+  await advance(60_000);
   assert.deepEqual(said('new'), ['weir.dev/Programmed Unknown FleetUnreachable']);
-  assert.deepEqual([...api.writes()], [['uid-new', 1]]);
+  assert.deepEqual([...api.takeWriteCounts()], [['uid-new', 1]]);
   store.faults.comeBack();
-  await pass(5_000);
+  await advance(5_000);
   assert.deepEqual(said('new').slice(0, 2), [
     'weir.dev/Accepted True Accepted',
     'weir.dev/Programmed False WaitingForProxy',

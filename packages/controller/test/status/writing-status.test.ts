@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ServiceView } from '@weir/model';
-import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { KubeApiError } from '../../src/kubernetes/api-error.ts';
 import type { Json } from '../../src/kubernetes/kube-api.ts';
-import { sink } from '../fixtures/status-sink.ts';
-import { accepted, type Raw, raw, view } from '../fixtures/views.ts';
+import { createStatusHarness } from '../fixtures/status-sink.ts';
+import { accepted, type RawService, rawService, view } from '../fixtures/views.ts';
 
 describe('writing status', () => {
   test('applies once, with UID and version as preconditions, and then knows what it wrote', async () => {
-    const { api, status, write } = sink();
-    status.note('web', raw());
+    const { api, status, write } = createStatusHarness();
+    status.observe('web', rawService());
     assert.equal(await write(view()), 'done');
     assert.equal(await write(view()), 'done');
     assert.equal(api.applied.length, 1);
@@ -21,7 +21,7 @@ describe('writing status', () => {
   });
 
   test('does not look into a view that is the same object, until the Service says something else', async () => {
-    const { api, status, write } = sink();
+    const { api, status, write } = createStatusHarness();
     let looks = 0;
     const { conditions, ...rest } = view();
     const watched: ServiceView = {
@@ -31,24 +31,24 @@ describe('writing status', () => {
         return conditions;
       },
     };
-    status.note('web', raw());
+    status.observe('web', rawService());
     await write(watched);
     const before = looks;
     assert.equal(await write(watched), 'done');
     assert.equal(looks, before);
-    status.note('web', raw({}, { version: '200' }));
+    status.observe('web', rawService({}, { version: '200' }));
     await write(watched);
     assert.equal(api.applied.length, 2);
   });
 
   test('leaves one that changed meanwhile for the next time, and asks to be called again', async () => {
-    const { api, status, write } = sink();
-    status.note('web', raw());
-    api.failure = new ApiError('CONFLICT', 'changed');
+    const { api, status, write } = createStatusHarness();
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('CONFLICT', 'changed');
     assert.equal(await write(view()), 'again');
     assert.equal(api.events.size, 0, 'nothing is told that is not written');
     api.failure = undefined;
-    status.note('web', raw({}, { version: '2' }));
+    status.observe('web', rawService({}, { version: '2' }));
     assert.equal(await write(view()), 'done');
     assert.deepEqual(api.applied.at(-1)?.body?.metadata, {
       namespace: 'shop',
@@ -59,23 +59,26 @@ describe('writing status', () => {
   });
 
   test('drops one that is gone, another of its name, and one that is no load balancer any more', async () => {
-    const { api, status, write } = sink();
-    status.note('web', raw({}, { uid: 'another' }));
+    const { api, status, write } = createStatusHarness();
+    status.observe('web', rawService({}, { uid: 'another' }));
     await write(view());
-    status.note('web', raw({}, { type: 'ClusterIP' }));
+    status.observe('web', rawService({}, { type: 'ClusterIP' }));
     await write(view());
-    status.note('web', undefined);
+    status.observe('web', undefined);
     await write(view());
-    status.note('web', raw());
-    api.failure = new ApiError('NOT_FOUND', 'gone', { missing: 'web' });
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('NOT_FOUND', 'gone', { missingName: 'web' });
     assert.equal(await write(view()), 'done');
     assert.equal(api.applied.length, 1);
   });
 
   test('takes back what it said of a Service that left and still exists, once', async () => {
-    const { api, status, write } = sink();
+    const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
-    status.note('web', raw({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions }, { type: 'ClusterIP' }));
+    status.observe(
+      'web',
+      rawService({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions }, { type: 'ClusterIP' }),
+    );
     await write();
     await write();
     assert.deepEqual(
@@ -85,11 +88,11 @@ describe('writing status', () => {
   });
 
   test('leaves one that is being deleted as it is, whatever still holds it', async () => {
-    const { api, status, write } = sink();
+    const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
-    const { metadata, ...leaving } = raw({ conditions }) as unknown as Raw;
+    const { metadata, ...leaving } = rawService({ conditions }) as unknown as RawService;
     const deletionTimestamp = '2026-07-01T00:00:00Z';
-    status.note('web', { ...leaving, metadata: { ...metadata, deletionTimestamp } } as unknown as Json);
+    status.observe('web', { ...leaving, metadata: { ...metadata, deletionTimestamp } } as unknown as Json);
     await write();
     await write(view());
     assert.deepEqual([api.applied, api.eventRequests], [[], 0]);
@@ -100,18 +103,18 @@ describe('writing status', () => {
     const names = new Set<unknown>();
     const classes = ['weir.dev/weir', 'weir.dev/edge', `${'a'.repeat(200)}.dev/edge`];
     for (const loadBalancerClass of classes) {
-      const { api, status, write } = sink({ loadBalancerClass });
-      const left = (change: Parameters<typeof raw>[1]): Json =>
-        raw({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions }, change);
-      status.note('web', raw());
+      const { api, status, write } = createStatusHarness({ loadBalancerClass });
+      const left = (change: Parameters<typeof rawService>[1]): Json =>
+        rawService({ loadBalancer: { ingress: [{ ip: '10.0.0.1' }] }, conditions }, change);
+      status.observe('web', rawService());
       await write(view());
-      const saidBy = String(api.applied[0]?.query?.fieldManager);
-      assert.ok(saidBy.length <= 128, 'which is what the API server takes');
-      names.add(saidBy);
-      status.note('theirs', left({ saidBy: 'weir-controller:example.com/other', uid: 'u2' }));
+      const statusManager = String(api.applied[0]?.query?.fieldManager);
+      assert.ok(statusManager.length <= 128, 'which is what the API server takes');
+      names.add(statusManager);
+      status.observe('theirs', left({ statusManager: 'weir-controller:example.com/other', uid: 'u2' }));
       await write(view());
       assert.equal(api.applied.length, 1);
-      status.note('ours', left({ saidBy, uid: 'u3' }));
+      status.observe('ours', left({ statusManager, uid: 'u3' }));
       await write(view());
       assert.deepEqual(api.applied[1]?.body?.status, {});
       assert.equal(api.applied.length, 2);
@@ -120,9 +123,9 @@ describe('writing status', () => {
   });
 
   test('does not ask again for just what the API server refused', async () => {
-    const { api, status, write } = sink();
-    status.note('web', raw());
-    api.failure = new ApiError('REFUSED', 'invalid');
+    const { api, status, write } = createStatusHarness();
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('REFUSED', 'invalid');
     assert.deepEqual([await write(view()), await write(view())], ['done', 'done']);
     assert.equal(api.applied.length, 1);
     api.failure = undefined;
@@ -131,18 +134,18 @@ describe('writing status', () => {
   });
 
   test('does not ask again to take back what the API server refused to', async () => {
-    const { api, status, write } = sink();
+    const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
-    status.note('web', raw({ conditions }, { type: 'ClusterIP' }));
-    api.failure = new ApiError('REFUSED', 'invalid');
+    status.observe('web', rawService({ conditions }, { type: 'ClusterIP' }));
+    api.failure = new KubeApiError('REFUSED', 'invalid');
     assert.deepEqual([await write(), await write()], ['done', 'done']);
     assert.equal(api.applied.length, 1);
   });
 
   test('asks again for what was refused after ten minutes: rights may be given by then', async () => {
-    const { api, clock, status, write } = sink();
-    status.note('web', raw());
-    api.failure = new ApiError('FORBIDDEN', 'no');
+    const { api, clock, status, write } = createStatusHarness();
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('FORBIDDEN', 'no');
     const same = view();
     await write(same);
     await clock.advance(10 * 60_000);
@@ -151,9 +154,9 @@ describe('writing status', () => {
   });
 
   test('does not ask again because the clock moved on: a condition that never got there has no time yet', async () => {
-    const { api, clock, status, write } = sink();
-    status.note('web', raw());
-    api.failure = new ApiError('FORBIDDEN', 'no');
+    const { api, clock, status, write } = createStatusHarness();
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('FORBIDDEN', 'no');
     await write(view());
     await clock.advance(60_000);
     await write(view());
@@ -161,19 +164,19 @@ describe('writing status', () => {
   });
 
   test('tells on when the API server is away, to be tried again', async () => {
-    const { api, status, write } = sink();
-    status.note('web', raw());
-    api.failure = new ApiError('AWAY', 'refused');
+    const { api, status, write } = createStatusHarness();
+    status.observe('web', rawService());
+    api.failure = new KubeApiError('AWAY', 'refused');
     await assert.rejects(write(view()), { code: 'AWAY' });
   });
 
   test('counts what others write to a status, and not what does not concern it', () => {
-    const { status } = sink();
-    status.note('web', raw());
-    const before = status.observed;
-    status.note('web', raw({}, { version: '2' }));
-    assert.equal(status.observed, before);
-    status.note('web', raw({ loadBalancer: { ingress: [{ ip: '6.6.6.6' }] } }, { version: '3' }));
-    assert.equal(status.observed, before + 1);
+    const { status } = createStatusHarness();
+    status.observe('web', rawService());
+    const before = status.observedRevision;
+    status.observe('web', rawService({}, { version: '2' }));
+    assert.equal(status.observedRevision, before);
+    status.observe('web', rawService({ loadBalancer: { ingress: [{ ip: '6.6.6.6' }] } }, { version: '3' }));
+    assert.equal(status.observedRevision, before + 1);
   });
 });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger } from '@weir/runtime';
-import { apiErrorFor } from '../../src/kubernetes/api-error.ts';
-import { KubernetesUsage } from '../../src/usage/kubernetes-usage.ts';
+import { kubeApiErrorFor } from '../../src/kubernetes/api-error.ts';
+import { KubernetesUsageArchive } from '../../src/usage/kubernetes-usage.ts';
 
 const usage = { namespace: 'shop', status: { updatedAt: '2026-01-01T00:00:00Z', months: [], lives: [] } };
 
-function answering(statusCode: number): KubernetesUsage {
+function answering(statusCode: number): KubernetesUsageArchive {
   const request = async (): Promise<never> => {
-    throw apiErrorFor('PATCH', { statusCode, headers: {} }, '{"message":"etcdserver: request is too large"}');
+    throw kubeApiErrorFor('PATCH', { statusCode, headers: {} }, '{"message":"etcdserver: request is too large"}');
   };
-  return new KubernetesUsage({ api: { request }, fleet: 'weir', log: silentLogger() });
+  return new KubernetesUsageArchive({ api: { request }, fleet: 'weir', log: silentLogger() });
 }
 
 test('a TenantUsage that the API server fails to write, as one too large for etcd, does not end the turn of the others', async () => {

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Entry, minuteOf, monthOf, type TenantLimits, tableOf, type UsageReport, ZERO } from '@weir/model';
+import {
+  type Entry,
+  minuteOf,
+  monthOf,
+  type TenantLimits,
+  tableOf,
+  type UsageReport,
+  ZERO_COUNTERS,
+} from '@weir/model';
 import { createLogger, type Logger, ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { recentMonths } from '../../src/usage/months.ts';
-import { readTenantUsage } from '../../src/usage/read-tenant-usage.ts';
+import { parseTenantUsage } from '../../src/usage/read-tenant-usage.ts';
 import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
-import type { Archived } from '../../src/usage/usage-archive.ts';
-import { UsageKeeper } from '../../src/usage/usage-keeper.ts';
+import type { ArchiveOutcome } from '../../src/usage/usage-archive.ts';
+import { UsageReconciler } from '../../src/usage/usage-keeper.ts';
 
 /** Keeps it as JSON, as an API server would. */
 class FakeArchive {
@@ -20,12 +28,12 @@ class FakeArchive {
   async read(): Promise<TenantUsage[]> {
     if (this.isAway) throw new Error('away');
     return [...this.kept].map(([namespace, text]) => {
-      const usage = readTenantUsage({ metadata: { name: 'weir', namespace }, status: JSON.parse(text) });
+      const usage = parseTenantUsage({ metadata: { name: 'weir', namespace }, status: JSON.parse(text) });
       return usage ?? assert.fail('what was written can be read');
     });
   }
 
-  async write({ namespace, status }: TenantUsage): Promise<Archived> {
+  async write({ namespace, status }: TenantUsage): Promise<ArchiveOutcome> {
     if (this.isAway) throw new Error('away');
     this.writes += 1;
     const reason = this.refused.get(namespace);
@@ -71,8 +79,8 @@ function world(options: { archive?: FakeArchive; log?: Logger } = {}) {
   const store = createMemoryStore({ clock });
   const archive = options.archive ?? new FakeArchive();
   const { log = silentLogger() } = options;
-  const newKeeper = (): UsageKeeper =>
-    new UsageKeeper({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log });
+  const newKeeper = (): UsageReconciler =>
+    new UsageReconciler({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log });
   const report = (slot: string, namespace: string, receivedBytes: number): UsageReport => ({
     node: 'a',
     life: 1,
@@ -82,7 +90,7 @@ function world(options: { archive?: FakeArchive; log?: Logger } = {}) {
         tenant: namespace,
         namespace,
         name: slot,
-        points: [{ minute: minuteOf(clock.now()), counters: { ...ZERO, receivedBytes } }],
+        points: [{ minute: minuteOf(clock.now()), counters: { ...ZERO_COUNTERS, receivedBytes } }],
       },
     ],
   });
@@ -97,20 +105,20 @@ describe('the ledger', () => {
   test('of a new store is opened, so that proxies can flush', async () => {
     const { store, keeper, report, received } = world();
     assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'seeding' });
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'accepted' });
     assert.deepEqual(await received(), { web: 5 });
   });
 
   test('that was wiped goes on from what was written away, and counts nothing twice', async () => {
     const { store, keeper, newKeeper, clock, report, received } = world();
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     await store.usage.flush(report('web', 'shop', 1_000));
     await store.usage.flush(report('arena', 'game', 70));
     await clock.advance(5 * 60_000);
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     store.faults.wipe();
-    await newKeeper().keep(TABLE);
+    await newKeeper().reconcile(TABLE);
     assert.deepEqual(await received(), { arena: 70, web: 1_000 });
     await store.usage.flush(report('web', 'shop', 1_500));
     assert.deepEqual(await received(), { arena: 70, web: 1_500 });
@@ -119,18 +127,18 @@ describe('the ledger', () => {
   test('of which nobody can say what it held stays shut: opened empty it would bill everything again', async () => {
     const { store, keeper, archive } = world();
     archive.isAway = true;
-    await assert.rejects(keeper.keep(TABLE));
+    await assert.rejects(keeper.reconcile(TABLE));
     assert.equal(await store.usage.isSeeded(), false);
   });
 
   test('remembers the life of a proxy whose Service was idle all month', async () => {
     const { store, keeper, newKeeper, clock, report, received } = world();
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     await store.usage.flush(report('web', 'shop', 1_000));
     await clock.advance(62 * 86_400_000);
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     store.faults.wipe();
-    await newKeeper().keep(TABLE);
+    await newKeeper().reconcile(TABLE);
     await store.usage.flush(report('web', 'shop', 1_001));
     assert.deepEqual(await received(), { web: 1 });
   });
@@ -139,26 +147,26 @@ describe('the ledger', () => {
 describe('TenantUsage', () => {
   test('is written for a namespace soon after it has its first Service, and for those that were there not before it is due', async () => {
     const { archive, keeper, clock } = world();
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     assert.equal(archive.writes, 2);
     const more = tableOf([...TABLE.entries.values(), tenant('blog'), service('posts', 'blog')]);
-    await keeper.keep(more);
+    await keeper.reconcile(more);
     assert.deepEqual([archive.writes, archive.kept.has('blog')], [3, true]);
     const most = tableOf([...more.entries.values(), tenant('wiki'), service('pages', 'wiki')]);
-    await keeper.keep(most);
+    await keeper.reconcile(most);
     assert.equal(archive.writes, 3);
     await clock.advance(10_000);
-    await keeper.keep(most);
+    await keeper.reconcile(most);
     assert.deepEqual([archive.writes, archive.kept.has('wiki')], [4, true]);
   });
 
   test('says what a namespace used, and its tenant beside the limits', async () => {
     const { store, keeper, clock, report, archive } = world();
     const limited = tableOf([tenant('shop', { services: 3, trafficPerMonth: 1_000_000 }), service('web', 'shop')]);
-    await keeper.keep(limited);
+    await keeper.reconcile(limited);
     await store.usage.flush(report('web', 'shop', 1_000));
     await clock.advance(5 * 60_000);
-    await keeper.keep(limited);
+    await keeper.reconcile(limited);
     const counters = { receivedBytes: 1_000, sentBytes: 0, connections: 0, requests: 0 };
     assert.deepEqual(JSON.parse(archive.kept.get('shop') ?? ''), {
       updatedAt: '2026-01-15T00:05:00.000Z',
@@ -185,10 +193,10 @@ describe('TenantUsage', () => {
       await store.usage.flush(report('web', 'shop', bytes));
       await clock.advance(ms);
       const before = archive.writes;
-      await keeper.keep(limited);
+      await keeper.reconcile(limited);
       return archive.writes - before;
     };
-    await keeper.keep(limited);
+    await keeper.reconcile(limited);
     assert.equal(await writesAfter(100, 15_000), 0);
     assert.equal(await writesAfter(500, 300_000), 1);
     assert.equal(await writesAfter(500, 300_000), 0);
@@ -209,15 +217,15 @@ describe('TenantUsage', () => {
   test('that could not be written is written as soon as it can be, not 5 minutes later', async () => {
     const { store, keeper, clock, report, archive } = world();
     const limited = tableOf([tenant('shop', { trafficPerMonth: 1_000 }), service('web', 'shop')]);
-    await keeper.keep(limited);
+    await keeper.reconcile(limited);
     const writesAfterOutage = async (bytes: number, ms: number): Promise<number> => {
       await store.usage.flush(report('web', 'shop', bytes));
       await clock.advance(ms);
       archive.isAway = true;
-      await assert.rejects(keeper.keep(limited));
+      await assert.rejects(keeper.reconcile(limited));
       archive.isAway = false;
       const before = archive.writes;
-      await keeper.keep(limited);
+      await keeper.reconcile(limited);
       return archive.writes - before;
     };
     assert.equal(await writesAfterOutage(100, 300_000), 1, 'its time had come');
@@ -233,7 +241,7 @@ describe('TenantUsage', () => {
       await clock.advance(ms);
       lines.length = 0;
       archive.writes = 0;
-      await keeper.keep(TABLE);
+      await keeper.reconcile(TABLE);
       const said = lines.filter((line) => !('namespaces' in line && !('reason' in line)));
       return [archive.writes, ...said.map(({ level, refused, reason }) => [level, refused, reason])];
     };
@@ -251,14 +259,14 @@ describe('TenantUsage', () => {
 
   test('outlives the Services of a namespace until nothing of it counts any more', async () => {
     const { store, keeper, clock, report, archive } = world();
-    await keeper.keep(TABLE);
+    await keeper.reconcile(TABLE);
     await store.usage.flush(report('web', 'shop', 1));
     const without = tableOf([]);
     await clock.advance(300_000);
-    await keeper.keep(without);
+    await keeper.reconcile(without);
     assert.deepEqual([...archive.kept.keys()], ['shop']);
     await clock.advance(62 * 86_400_000);
-    await keeper.keep(without);
+    await keeper.reconcile(without);
     assert.deepEqual([...archive.kept.keys()], []);
   });
 });

@@ -1,12 +1,12 @@
 import type { Client } from '../match/client.ts';
 import type { Route } from '../match/route.ts';
 import type { AffinityKey } from './affinity-table.ts';
-import { type Balancer, type BalancerTools, isTried, untried } from './balancer.ts';
-import { hashAddress } from './client-hash.ts';
-import { type EndpointLoad, UNUSED } from './endpoint-load.ts';
+import { type Balancer, type BalancerOptions, isTried, untriedEndpoints } from './balancer.ts';
+import { hashClientAddress } from './client-hash.ts';
+import { type EndpointStats, EXCLUDED } from './endpoint-load.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { hashPair, hashText } from './hash.ts';
-import { rendezvous } from './rendezvous.ts';
+import { chooseByRendezvous } from './rendezvous.ts';
 
 const SERVICE_SEED = 0x1f83d9ab;
 const HIGH_SEED = 0x5be0cd19;
@@ -18,10 +18,10 @@ const LOW_SEED = 0x243f6a88;
  * a word, and a new endpoint takes only clients that this proxy has not seen. The remembered endpoint also counts when it is
  * in another zone; weights would move clients while they change.
  */
-export function createClientAffinity(
+export function createClientAffinityBalancer(
   { service, listener }: Pick<Route, 'service' | 'listener'>,
   timeoutMs: number,
-  { now, memory }: BalancerTools,
+  { now, affinityTable }: BalancerOptions,
 ): Balancer {
   const port = hashText(`${service.uid}|${listener.protocol}|${listener.port}`, SERVICE_SEED);
   const timeout = timeoutMs / 1_000;
@@ -31,10 +31,10 @@ export function createClientAffinity(
     choose(pool, client, tried) {
       const at = Math.floor(now() / 1_000);
       setKey(key, client, port);
-      const endpoint = memory?.recall(key, at, timeout);
-      const known = endpoint === undefined ? undefined : loadOf(pool, endpoint);
-      const chosen = known !== undefined && !isTried(known, tried) ? known : compute(pool, client, tried);
-      if (chosen !== undefined) memory?.remember(key, chosen.hash, at);
+      const endpoint = affinityTable?.lookup(key, at, timeout);
+      const known = endpoint === undefined ? undefined : findEndpoint(pool, endpoint);
+      const chosen = known !== undefined && !isTried(known, tried) ? known : chooseByAddress(pool, client, tried);
+      if (chosen !== undefined) affinityTable?.record(key, chosen.hash, at);
       return chosen;
     },
   };
@@ -45,15 +45,22 @@ function setKey(key: AffinityKey, { address }: Client, port: number): void {
   key.low = hashPair(hashText(address, LOW_SEED), port);
 }
 
-function loadOf({ all }: EndpointPool, hash: number): EndpointLoad | undefined {
+function findEndpoint({ all }: EndpointPool, hash: number): EndpointStats | undefined {
   for (let index = 0; index < all.length; index += 1) {
-    const load = all[index] as EndpointLoad;
-    if (load.hash === hash) return load.rank === UNUSED ? undefined : load;
+    const load = all[index] as EndpointStats;
+    if (load.hash === hash) return load.tier === EXCLUDED ? undefined : load;
   }
   return undefined;
 }
 
-function compute(pool: EndpointPool, client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined {
-  const hashed = hashAddress(client);
-  return rendezvous(untried(pool.first, tried), hashed) ?? rendezvous(untried(pool.second, tried), hashed);
+function chooseByAddress(
+  pool: EndpointPool,
+  client: Client,
+  tried: readonly EndpointStats[],
+): EndpointStats | undefined {
+  const hashed = hashClientAddress(client);
+  return (
+    chooseByRendezvous(untriedEndpoints(pool.preferred, tried), hashed) ??
+    chooseByRendezvous(untriedEndpoints(pool.fallback, tried), hashed)
+  );
 }

@@ -7,7 +7,7 @@ export type ClientHash = (client: Client) => number;
 const CLIENT_SEED = 0x510e527f;
 
 /** All that come from one address. */
-export const hashAddress: ClientHash = (client) => hashText(client.address, CLIENT_SEED);
+export const hashClientAddress: ClientHash = (client) => hashText(client.address, CLIENT_SEED);
 
 /** One flow: also when the kernel gives its datagrams to another worker it meets the same endpoint. */
-export const hashFlow: ClientHash = (client) => hashPair(hashText(client.address, CLIENT_SEED), client.port);
+export const hashClientFlow: ClientHash = (client) => hashPair(hashText(client.address, CLIENT_SEED), client.port);

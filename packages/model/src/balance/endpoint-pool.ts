@@ -1,31 +1,31 @@
 import type { Endpoint } from '../table/entry.ts';
-import { type EndpointLoad, FIRST, SECOND, UNUSED } from './endpoint-load.ts';
+import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED } from './endpoint-load.ts';
 import type { MaglevTable } from './maglev-slots.ts';
-import { warmFrom } from './slow-start.ts';
+import { slowStartEnd } from './slow-start.ts';
 
 /** The endpoints of a listener, sorted out once per change, so that nothing is left to filter for a connection. */
 export interface EndpointPool {
   /** In the order of the route: the same on every proxy. */
-  readonly all: readonly EndpointLoad[];
+  readonly all: readonly EndpointStats[];
   /** Empty only when there are no endpoints. */
-  readonly first: readonly EndpointLoad[];
-  readonly second: readonly EndpointLoad[];
+  readonly preferred: readonly EndpointStats[];
+  readonly fallback: readonly EndpointStats[];
   /** From then on (ms) all have their full share. */
-  readonly warmAt: number;
+  readonly slowStartEndsAt: number;
   /** Undefined until the main thread has computed one; others of this listener then serve in its place. */
   readonly maglev: MaglevTable | undefined;
 }
 
-export interface Preference {
+export interface ZoneFilter {
   /** Of the endpoints to be preferred; null: no preference. */
   readonly zone: string | null;
 }
 
 export const EMPTY_POOL: EndpointPool = {
   all: [],
-  first: [],
-  second: [],
-  warmAt: Number.NEGATIVE_INFINITY,
+  preferred: [],
+  fallback: [],
+  slowStartEndsAt: Number.NEGATIVE_INFINITY,
   maglev: undefined,
 };
 
@@ -34,29 +34,29 @@ export const EMPTY_POOL: EndpointPool = {
  * while there is at least one, however few (as `trafficDistribution` means it: the zone is to have enough of them); second
  * the other healthy ones. When none is healthy, health proves nothing and all are first.
  */
-export function arrangePool(
+export function buildPool(
   before: EndpointPool,
-  loads: readonly EndpointLoad[],
-  { zone, maglev }: Preference & { readonly maglev: MaglevTable | undefined },
+  loads: readonly EndpointStats[],
+  { zone, maglev }: ZoneFilter & { readonly maglev: MaglevTable | undefined },
 ): EndpointPool {
-  for (const load of before.all) load.rank = UNUSED;
+  for (const load of before.all) load.tier = EXCLUDED;
   const anyHealthy = loads.some((load) => load.isHealthy);
   const used = anyHealthy ? loads.filter((load) => load.isHealthy) : loads;
-  const near = zone === null ? used : used.filter(({ endpoint }) => isNear(endpoint, zone));
-  const first = near.length > 0 ? near : used;
-  for (const load of loads) load.rank = UNUSED;
-  for (const load of used) load.rank = SECOND;
-  for (const load of first) load.rank = FIRST;
+  const near = zone === null ? used : used.filter(({ endpoint }) => isInZone(endpoint, zone));
+  const preferred = near.length > 0 ? near : used;
+  for (const load of loads) load.tier = EXCLUDED;
+  for (const load of used) load.tier = FALLBACK;
+  for (const load of preferred) load.tier = PREFERRED;
   return {
     all: loads,
-    first,
-    second: used.filter(({ rank }) => rank === SECOND),
-    warmAt: warmFrom(loads),
+    preferred,
+    fallback: used.filter(({ tier }) => tier === FALLBACK),
+    slowStartEndsAt: slowStartEnd(loads),
     // One in which nothing can be found any more would be searched in vain.
-    maglev: maglev?.loads.some(({ rank }) => rank === FIRST) ? maglev : undefined,
+    maglev: maglev?.endpoints.some(({ tier }) => tier === PREFERRED) ? maglev : undefined,
   };
 }
 
-function isNear({ zone, otherZones }: Endpoint, own: string): boolean {
+function isInZone({ zone, otherZones }: Endpoint, own: string): boolean {
   return zone === own || otherZones?.includes(own) === true;
 }

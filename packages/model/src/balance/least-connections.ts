@@ -1,6 +1,6 @@
-import { type Balancer, type BalancerTools, untried } from './balancer.ts';
-import { createDraw, weighedAt } from './draw.ts';
-import type { EndpointLoad } from './endpoint-load.ts';
+import { type Balancer, type BalancerOptions, untriedEndpoints } from './balancer.ts';
+import { createWeightedDraw, weighingTime } from './draw.ts';
+import type { EndpointStats } from './endpoint-load.ts';
 
 /**
  * Of two different ones at random the one with fewer open connections ("power of two choices": M. Mitzenmacher, The
@@ -8,19 +8,19 @@ import type { EndpointLoad } from './endpoint-load.ts';
  * and without every worker running to the same endpoint. One that ramps up is drawn less often: to divide its connections
  * by its weight would give it none while the others are idle.
  */
-export function createLeastConnections({ random, now }: BalancerTools): Balancer {
-  const draw = createDraw(random);
-  const pick = (loads: readonly EndpointLoad[], at: number): EndpointLoad | undefined => {
+export function createLeastConnectionsBalancer({ random, now }: BalancerOptions): Balancer {
+  const draw = createWeightedDraw(random);
+  const pick = (loads: readonly EndpointStats[], at: number): EndpointStats | undefined => {
     if (loads.length < 2) return loads[0];
     const index = draw(loads, at, -1);
-    const one = loads[index] as EndpointLoad;
-    const other = loads[draw(loads, at, index)] as EndpointLoad;
-    return other.active < one.active ? other : one;
+    const one = loads[index] as EndpointStats;
+    const other = loads[draw(loads, at, index)] as EndpointStats;
+    return other.activeConnections < one.activeConnections ? other : one;
   };
   return {
     choose(pool, _client, tried) {
-      const at = weighedAt(pool, now);
-      return pick(untried(pool.first, tried), at) ?? pick(untried(pool.second, tried), at);
+      const at = weighingTime(pool, now);
+      return pick(untriedEndpoints(pool.preferred, tried), at) ?? pick(untriedEndpoints(pool.fallback, tried), at);
     },
   };
 }

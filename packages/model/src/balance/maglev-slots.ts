@@ -1,21 +1,21 @@
 // The look-up table of Maglev (D. Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer, NSDI 2016,
 // section 3.4): each endpoint has its own order of all slots, and in turn each takes the next one in it that is free. All get
 // equally many, and when one goes few slots change hands beside its own.
-import type { EndpointLoad } from './endpoint-load.ts';
+import type { EndpointStats } from './endpoint-load.ts';
 import { hashText } from './hash.ts';
 
 /** A prime, so that every skip visits all slots. The larger it is beside the endpoints, the fewer change hands. */
 export const MAGLEV_SLOTS = 65_537;
 /** A number of an endpoint is 16 bits; the last one means "free". */
-export const MOST_MAGLEV_ENDPOINTS = 65_535;
+export const MAX_MAGLEV_ENDPOINTS = 65_535;
 
 /** Filled by `fillMaglevSlots` for these endpoints. It may be older than the pool: what has left is passed over. */
 export interface MaglevTable {
   readonly slots: Uint16Array;
-  readonly loads: readonly EndpointLoad[];
+  readonly endpoints: readonly EndpointStats[];
 }
 
-const FREE = 0xffff;
+const FREE_SLOT = 0xffff;
 const OFFSET_SEED = 0x6a09e667;
 const SKIP_SEED = 0xbb67ae85;
 
@@ -26,20 +26,20 @@ const SKIP_SEED = 0xbb67ae85;
  */
 export function fillMaglevSlots(slots: Uint16Array, keys: readonly string[]): void {
   const size = slots.length;
-  if (keys.length > MOST_MAGLEV_ENDPOINTS || keys.length > size) {
+  if (keys.length > MAX_MAGLEV_ENDPOINTS || keys.length > size) {
     throw new Error(`${keys.length} endpoints do not fit into ${size} slots`);
   }
   const order = Uint32Array.from(keys.keys()).sort((a, b) => ((keys[a] as string) < (keys[b] as string) ? -1 : 1));
   const next = Uint32Array.from(keys, (key) => hashText(key, OFFSET_SEED) % size);
   const skip = Uint32Array.from(keys, (key) => (hashText(key, SKIP_SEED) % (size - 1)) + 1);
-  slots.fill(FREE);
+  slots.fill(FREE_SLOT);
   let taken = 0;
   while (keys.length > 0) {
     for (let turn = 0; turn < order.length; turn += 1) {
       const endpoint = order[turn] as number;
       const step = skip[endpoint] as number;
       let slot = next[endpoint] as number;
-      while (slots[slot] !== FREE) slot = (slot + step) % size;
+      while (slots[slot] !== FREE_SLOT) slot = (slot + step) % size;
       slots[slot] = endpoint;
       next[endpoint] = (slot + step) % size;
       taken += 1;

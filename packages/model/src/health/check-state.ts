@@ -4,24 +4,28 @@ import type { HealthCheckTiming } from '../settings/service-settings.ts';
 export interface CheckState {
   readonly passes: boolean;
   /** Answers in a row that speak against it. */
-  readonly against: number;
+  readonly contraryResults: number;
   /** It passes, and its last answer was good: before the first one nobody knows. */
-  readonly isProven: boolean;
+  readonly isConfirmed: boolean;
 }
 
 /** Kubernetes says that it is ready: it passes until it has failed often enough. */
-export const UNCHECKED: CheckState = { passes: true, against: 0, isProven: false };
+export const INITIAL_CHECK_STATE: CheckState = { passes: true, contraryResults: 0, isConfirmed: false };
 
 /** The state after one more answer; the same object when nothing has changed. */
-export function answered(
+export function recordCheckResult(
   state: CheckState,
   isGood: boolean,
   { healthyThreshold, unhealthyThreshold }: Pick<HealthCheckTiming, 'healthyThreshold' | 'unhealthyThreshold'>,
 ): CheckState {
   const { passes } = state;
   if (isGood === passes)
-    return state.against === 0 && state.isProven === isGood ? state : { passes, against: 0, isProven: isGood };
-  const against = state.against + 1;
+    return state.contraryResults === 0 && state.isConfirmed === isGood
+      ? state
+      : { passes, contraryResults: 0, isConfirmed: isGood };
+  const contraryResults = state.contraryResults + 1;
   const needed = passes ? unhealthyThreshold : healthyThreshold;
-  return against < needed ? { passes, against, isProven: false } : { passes: isGood, against: 0, isProven: isGood };
+  return contraryResults < needed
+    ? { passes, contraryResults, isConfirmed: false }
+    : { passes: isGood, contraryResults: 0, isConfirmed: isGood };
 }

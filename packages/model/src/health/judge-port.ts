@@ -6,13 +6,13 @@ export interface EndpointHealth {
   /** Its active check; true where none is asked for. */
   readonly passes: boolean;
   /** It passes, and its last answer was good; true where no check is asked for. */
-  readonly isProven: boolean;
+  readonly isConfirmed: boolean;
   readonly ejection: EjectionState;
 }
 
-export interface PortJudgement {
+export interface PortHealthResult {
   /** Not to be chosen while others can be; never all of them. */
-  readonly unused: readonly string[];
+  readonly excluded: readonly string[];
   /** Those whose check fails, used or not. */
   readonly failing: readonly string[];
   /**
@@ -23,7 +23,7 @@ export interface PortJudgement {
   /** Left out for failed connects; at most half of all. */
   readonly ejected: readonly string[];
   /** When time alone changes the judgement, ms; Infinity: never. */
-  readonly changesAt: number;
+  readonly nextChangeAt: number;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface PortJudgement {
  * them (the network of this node) ejects no more than half. And when fewer than half of all would remain ("panic"),
  * ejections are not minded: the others would break under what they all carried.
  */
-export function judgePort(endpoints: readonly EndpointHealth[], now: number): PortJudgement {
+export function evaluatePortHealth(endpoints: readonly EndpointHealth[], now: number): PortHealthResult {
   const ejected = ejectedOf(endpoints, now);
   const passing = endpoints.filter(({ passes }) => passes);
   const base = passing.length > 0 ? passing : endpoints;
@@ -42,12 +42,12 @@ export function judgePort(endpoints: readonly EndpointHealth[], now: number): Po
   const failing = keysOf(endpoints.filter(({ passes }) => !passes));
   const left = isPanic ? [] : endpoints.filter((endpoint) => ejected.has(endpoint));
   return {
-    unused: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
+    excluded: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
     failing,
-    replaceable: passing.some(({ isProven, ejection }) => isProven && !isEjected(ejection, now)) ? failing : [],
+    replaceable: passing.some(({ isConfirmed, ejection }) => isConfirmed && !isEjected(ejection, now)) ? failing : [],
     ejected: keysOf(left),
-    changesAt: endpoints.reduce(
-      (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.until) : at),
+    nextChangeAt: endpoints.reduce(
+      (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.ejectedUntil) : at),
       Number.POSITIVE_INFINITY,
     ),
   };
@@ -55,7 +55,7 @@ export function judgePort(endpoints: readonly EndpointHealth[], now: number): Po
 
 function ejectedOf(endpoints: readonly EndpointHealth[], now: number): ReadonlySet<EndpointHealth> {
   const candidates = endpoints.filter(({ ejection }) => isEjected(ejection, now));
-  candidates.sort((a, b) => a.ejection.since - b.ejection.since || (a.key < b.key ? -1 : 1));
+  candidates.sort((a, b) => a.ejection.ejectedAt - b.ejection.ejectedAt || (a.key < b.key ? -1 : 1));
   return new Set(candidates.slice(0, Math.floor(endpoints.length / 2)));
 }
 

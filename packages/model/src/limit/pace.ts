@@ -2,7 +2,7 @@
 // was taken has been paid for by the rate (the generic cell rate algorithm of ITU-T I.371, virtual scheduling). Earlier
 // than now: credit, at most the burst; later: debt. Times are nanoseconds of a clock that does not run backwards.
 
-export interface Pace {
+export interface RateLimit {
   /** Units per second; 0: none at all. */
   readonly ratePerSecond: number;
   /** What may be saved up, as the time in which the rate gives it. */
@@ -15,33 +15,33 @@ const SECOND_NS = 1_000_000_000;
  * Takes `count` units whole or not at all: the new `paidUntil`, or undefined when there are not so many. Law: over any t
  * never more than the burst and rate·t are taken.
  */
-export function takeAtPace(paidUntil: bigint, count: number, { pace, now }: PaceNow): bigint | undefined {
-  if (pace.ratePerSecond <= 0) return undefined;
-  const next = chargeAtPace(paidUntil, count, { pace, now });
+export function takeWithinRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint | undefined {
+  if (limit.ratePerSecond <= 0) return undefined;
+  const next = chargeToRate(paidUntil, count, { limit, now });
   return next > now ? undefined : next;
 }
 
 /** Takes `count` units that are gone already, if need be into debt; at a rate of 0 nothing would ever pay for them. */
-export function chargeAtPace(paidUntil: bigint, count: number, { pace, now }: PaceNow): bigint {
-  if (pace.ratePerSecond <= 0) return paidUntil;
-  const oldest = now - pace.burstNs;
-  return (paidUntil < oldest ? oldest : paidUntil) + costNs(count, pace.ratePerSecond);
+export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint {
+  if (limit.ratePerSecond <= 0) return paidUntil;
+  const oldest = now - limit.burstNs;
+  return (paidUntil < oldest ? oldest : paidUntil) + costNs(count, limit.ratePerSecond);
 }
 
 /** `paidUntil` when the rate changes: what is owed or saved stays so many units. */
-export function changePace(paidUntil: bigint, { from, to, now }: PaceChange): bigint {
+export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
   const owedNs = paidUntil - now;
   if (owedNs <= 0n) return paidUntil;
   if (!(from > 0 && to > 0) || from === Number.POSITIVE_INFINITY || to === Number.POSITIVE_INFINITY) return now;
   return now + BigInt(Math.ceil((Number(owedNs) * from) / to));
 }
 
-export interface PaceNow {
-  readonly pace: Pace;
+export interface RateLimitAt {
+  readonly limit: RateLimit;
   readonly now: bigint;
 }
 
-export interface PaceChange {
+export interface RateChange {
   readonly from: number;
   readonly to: number;
   readonly now: bigint;

@@ -4,7 +4,7 @@ export interface TokenBucket {
   readonly burst: number;
   readonly tokens: number;
   /** Milliseconds, of any clock that does not run backwards. */
-  readonly at: number;
+  readonly updatedAt: number;
 }
 
 /** A full bucket. */
@@ -12,7 +12,7 @@ export function createTokenBucket(
   limit: { readonly ratePerSecond: number; readonly burst: number },
   now: number,
 ): TokenBucket {
-  return { ...limit, tokens: limit.burst, at: now };
+  return { ...limit, tokens: limit.burst, updatedAt: now };
 }
 
 /**
@@ -24,8 +24,8 @@ export function takeTokens(
   count: number,
   now: number,
 ): { readonly bucket: TokenBucket; readonly taken: boolean } {
-  const at = Math.max(bucket.at, now);
-  const tokens = Math.min(bucket.burst, bucket.tokens + ((at - bucket.at) * bucket.ratePerSecond) / 1000);
+  const updatedAt = Math.max(bucket.updatedAt, now);
+  const tokens = Math.min(bucket.burst, bucket.tokens + ((updatedAt - bucket.updatedAt) * bucket.ratePerSecond) / 1000);
   const taken = count <= tokens;
-  return { bucket: { ...bucket, tokens: taken ? tokens - count : tokens, at }, taken };
+  return { bucket: { ...bucket, tokens: taken ? tokens - count : tokens, updatedAt }, taken };
 }

@@ -2,29 +2,29 @@
 import ipaddr from 'ipaddr.js';
 
 /** `ipv4`: the address is the first word; `ipv6`: all four, the highest first. */
-export type Family = 'ipv4' | 'ipv6';
+export type AddressFamily = 'ipv4' | 'ipv6';
 
 /** Into `words` (four); IPv4 in IPv6 (`::ffff:a.b.c.d`) counts as IPv4. Undefined when the text is not an address. */
-export function readAddress(text: string, words: Uint32Array): Family | undefined {
-  const family = readAsWritten(text, words);
+export function parseAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
+  const family = parseUnmappedAddressWords(text, words);
   if (family !== 'ipv6' || words[0] !== 0 || words[1] !== 0 || words[2] !== 0xffff) return family;
   words[0] = words[3] as number;
   return 'ipv4';
 }
 
 /** The same, but IPv4 in IPv6 stays the IPv6 address that it is written as. */
-export function readAsWritten(text: string, words: Uint32Array): Family | undefined {
-  const ipv4 = ipv4Number(text);
+export function parseUnmappedAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
+  const ipv4 = parseIpv4Number(text);
   if (ipv4 >= 0) {
     words[0] = ipv4;
     return 'ipv4';
   }
   if (!text.includes(':')) return undefined;
-  return readGroups(text, words) || readRare(text, words) ? 'ipv6' : undefined;
+  return parseIpv6Groups(text, words) || parseIpv6WithLibrary(text, words) ? 'ipv6' : undefined;
 }
 
 /** As a tenant and an operator read it: of IPv6 as RFC 5952 has it. */
-export function textOf(family: Family, words: Uint32Array): string {
+export function formatAddressWords(family: AddressFamily, words: Uint32Array): string {
   const [a = 0, b = 0, c = 0, d = 0] = words;
   if (family === 'ipv4') return `${a >>> 24}.${(a >>> 16) & 255}.${(a >>> 8) & 255}.${a & 255}`;
   return new ipaddr.IPv6([a, b, c, d].flatMap((word) => [word >>> 16, word & 0xffff])).toString();
@@ -35,7 +35,7 @@ const COLON = 0x3a;
 const ZERO = 0x30;
 
 /** Of four decimal numbers up to 255 without leading zeros, which mean different addresses to different programs; -1: of none. */
-function ipv4Number(text: string): number {
+function parseIpv4Number(text: string): number {
   let address = 0;
   let octet = -1;
   let dots = 0;
@@ -59,7 +59,7 @@ function ipv4Number(text: string): number {
 const groups = new Uint16Array(8);
 
 /** The forms that kernels and people write (RFC 4291, 2.2, 1 and 2); false: it is another one, or none. */
-function readGroups(text: string, words: Uint32Array): boolean {
+function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   groups.fill(0);
   let count = 0;
   let gap = -1;
@@ -105,7 +105,7 @@ function hexDigit(code: number): number {
 }
 
 /** With an IPv4 address at the end, a zone, and whatever else may be said. */
-function readRare(text: string, words: Uint32Array): boolean {
+function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
   if (!ipaddr.IPv6.isValid(text)) return false;
   const { parts } = ipaddr.IPv6.parse(text);
   for (let word = 0; word < 4; word += 1) {

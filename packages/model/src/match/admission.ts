@@ -1,36 +1,36 @@
-import { isSame } from '../table/same.ts';
-import { compileNetworks, type Networks } from './networks.ts';
+import { isJsonEqual } from '../table/same.ts';
+import { compileNetworks, type NetworkSet } from './networks.ts';
 import type { Route } from './route.ts';
 
 /** Whom the source ranges of a Service let in: one for all its routes, which may be thousands. */
-export interface Admission {
+export interface SourceRangeCheck {
   /** As they came last. */
   ranges: readonly string[];
-  readonly admits: Route['admits'];
+  readonly allowsSource: Route['allowsSource'];
 }
 
 /**
  * `former`: what the Service had before. It stays when the ranges are the same, since an entry comes whole whatever changes in
  * it. They are compiled when the first client comes: who compiles the table may have none, as the main thread of a proxy.
  */
-export function admissionFor(ranges: readonly string[], former: Admission | undefined): Admission {
-  if (ranges.length === 0) return OPEN;
-  if (former === undefined || !isSame(ranges, former.ranges)) return admissionOf(ranges);
+export function sourceRangeCheckFor(ranges: readonly string[], former: SourceRangeCheck | undefined): SourceRangeCheck {
+  if (ranges.length === 0) return ALLOW_ALL;
+  if (former === undefined || !isJsonEqual(ranges, former.ranges)) return compileSourceRanges(ranges);
   // The list of before can go.
   former.ranges = ranges;
   return former;
 }
 
 /** Of all Services without ranges. */
-const OPEN: Admission = { ranges: Object.freeze([]), admits: () => true };
+const ALLOW_ALL: SourceRangeCheck = { ranges: Object.freeze([]), allowsSource: () => true };
 
-function admissionOf(ranges: readonly string[]): Admission {
-  let networks: Networks | undefined;
-  const admission: Admission = {
+function compileSourceRanges(ranges: readonly string[]): SourceRangeCheck {
+  let networks: NetworkSet | undefined;
+  const admission: SourceRangeCheck = {
     ranges,
-    admits: ({ address }) => {
+    allowsSource: ({ address }) => {
       networks ??= compileNetworks(admission.ranges);
-      return networks.holds(address);
+      return networks.contains(address);
     },
   };
   return admission;

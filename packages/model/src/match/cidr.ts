@@ -1,6 +1,6 @@
 // Networks and addresses as text. What has to be fast for each client is in networks.ts.
 import ipaddr from 'ipaddr.js';
-import { type Family, readAsWritten, textOf } from './address-words.ts';
+import { type AddressFamily, formatAddressWords, parseUnmappedAddressWords } from './address-words.ts';
 
 /** A network of addresses: the canonical text, and its two parts. */
 export interface Cidr {
@@ -10,8 +10,8 @@ export interface Cidr {
 }
 
 /** The family of a network, and how many of its bits count. */
-export interface NetworkShape {
-  readonly family: Family;
+export interface NetworkPrefix {
+  readonly family: AddressFamily;
   readonly prefix: number;
 }
 
@@ -20,38 +20,38 @@ export interface NetworkShape {
  * Undefined when it is not one. Host bits are cleared, so equal networks have equal text.
  */
 export function parseCidr(text: string): Cidr | undefined {
-  const network = readNetwork(text, words);
+  const network = parseNetworkWords(text, words);
   if (network === undefined) return undefined;
-  const address = textOf(network.family, words);
+  const address = formatAddressWords(network.family, words);
   return { text: `${address}/${network.prefix}`, address, prefix: network.prefix };
 }
 
 /** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Tenants write these: a longer text must cost nothing. */
-const LONGEST_CIDR = 49;
+const MAX_CIDR_LENGTH = 49;
 /** Numbers that some programs read as octal: they mean different addresses to different programs. */
-const OCTAL = /[.:]0[0-9]+\.|\.0[0-9]/;
+const OCTAL_OCTET = /[.:]0[0-9]+\.|\.0[0-9]/;
 
 /**
  * Its first address into `words` (four), and what it is; undefined as `parseCidr`. IPv4 in IPv6 stays IPv6: no client has such an
  * address.
  */
-export function readNetwork(text: string, words: Uint32Array): NetworkShape | undefined {
+export function parseNetworkWords(text: string, words: Uint32Array): NetworkPrefix | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > LONGEST_CIDR) return undefined;
+  if (trimmed.length > MAX_CIDR_LENGTH) return undefined;
   const slash = trimmed.indexOf('/');
-  const prefix = prefixOf(trimmed, slash);
+  const prefix = parsePrefix(trimmed, slash);
   if (prefix < 0) return undefined;
   const address = trimmed.slice(0, slash);
   // A network has no zone.
-  const family = address.includes('%') ? undefined : readAsWritten(address, words);
+  const family = address.includes('%') ? undefined : parseUnmappedAddressWords(address, words);
   if (family === undefined || prefix > (family === 'ipv4' ? 32 : 128)) return undefined;
-  if (family === 'ipv6' && address.includes('.') && OCTAL.test(address)) return undefined;
+  if (family === 'ipv6' && address.includes('.') && OCTAL_OCTET.test(address)) return undefined;
   clearHostBits(words, prefix);
   return { family, prefix };
 }
 
 /** Of one to three digits behind the slash; -1: it is none. */
-function prefixOf(text: string, slash: number): number {
+function parsePrefix(text: string, slash: number): number {
   const digits = text.length - slash - 1;
   if (slash < 0 || digits < 1 || digits > 3) return -1;
   let prefix = 0;

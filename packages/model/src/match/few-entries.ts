@@ -1,30 +1,30 @@
 /** Entries by id, of which there is mostly one: a map for each of thousands of Services would be larger than what is in it. */
-export class FewEntries<E extends { readonly id: string }> {
+export class SmallEntryMap<E extends { readonly id: string }> {
   #only: E | undefined;
   /** As soon as there were two at a time. */
-  #several: Map<string, E> | undefined;
+  #multiple: Map<string, E> | undefined;
 
   get isEmpty(): boolean {
-    return this.#only === undefined && (this.#several === undefined || this.#several.size === 0);
+    return this.#only === undefined && (this.#multiple === undefined || this.#multiple.size === 0);
   }
 
   /** In the order in which they came. */
   values(): Iterable<E> {
-    return this.#several?.values() ?? (this.#only === undefined ? [] : [this.#only]);
+    return this.#multiple?.values() ?? (this.#only === undefined ? [] : [this.#only]);
   }
 
   put(entry: E): void {
     const only = this.#only;
-    if (this.#several !== undefined) this.#several.set(entry.id, entry);
+    if (this.#multiple !== undefined) this.#multiple.set(entry.id, entry);
     else if (only === undefined || only.id === entry.id) this.#only = entry;
     else {
-      this.#several = new Map([only, entry].map((each) => [each.id, each]));
+      this.#multiple = new Map([only, entry].map((each) => [each.id, each]));
       this.#only = undefined;
     }
   }
 
   delete(id: string): void {
-    this.#several?.delete(id);
+    this.#multiple?.delete(id);
     if (this.#only?.id === id) this.#only = undefined;
   }
 }

@@ -1,8 +1,8 @@
 // Host names of Services: how one is written, and which of many a client asks for.
 
-const LONGEST_HOST = 253;
+const MAX_HOST_LENGTH = 253;
 /** RFC 1123, as the API server has it for the hosts of an Ingress. Other scripts are written in A-labels (`xn--…`). */
-const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * A host as a tenant writes it, such as `shop.example.com` or `*.example.com`: in lower case, or undefined when it is none.
@@ -11,9 +11,9 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export function parseHost(text: string): string | undefined {
   const host = text.toLowerCase();
   const name = host.startsWith('*.') ? host.slice(2) : host;
-  if (host.length > LONGEST_HOST) return undefined;
+  if (host.length > MAX_HOST_LENGTH) return undefined;
   const labels = name.split('.');
-  if (!labels.every((label) => LABEL.test(label)) || /^[0-9]+$/.test(labels.at(-1) ?? '')) return undefined;
+  if (!labels.every((label) => HOST_LABEL.test(label)) || /^[0-9]+$/.test(labels.at(-1) ?? '')) return undefined;
   return host;
 }
 

@@ -11,10 +11,10 @@ export class Ipv4Ranges {
     const lasts = new Uint32Array(keys.length);
     let count = 0;
     for (const key of Float64Array.from(keys).sort()) {
-      const first = Math.floor(key / PREFIXES);
+      const first = Math.floor(key / PREFIX_KEY_SPAN);
       if (count > 0 && first <= (lasts[count - 1] as number)) continue;
       firsts[count] = first;
-      lasts[count] = first | ~networkMask(key % PREFIXES);
+      lasts[count] = first | ~networkMask(key % PREFIX_KEY_SPAN);
       count += 1;
     }
     this.#firsts = firsts.slice(0, count);
@@ -23,11 +23,11 @@ export class Ipv4Ranges {
 
   /** One number for a network: sorted by it, whoever holds others comes before them. */
   static keyOf(words: Uint32Array, prefix: number): number {
-    return (words[0] as number) * PREFIXES + prefix;
+    return (words[0] as number) * PREFIX_KEY_SPAN + prefix;
   }
 
   /** Whether one of them holds the address. */
-  hold(words: Uint32Array): boolean {
+  contains(words: Uint32Array): boolean {
     const address = words[0] as number;
     let from = 0;
     let to = this.#firsts.length;
@@ -41,4 +41,4 @@ export class Ipv4Ranges {
 }
 
 /** More than there are lengths of a prefix. */
-const PREFIXES = 64;
+const PREFIX_KEY_SPAN = 64;

@@ -16,8 +16,10 @@ export class Ipv6Ranges {
     const firsts = new Uint32Array(networks.length * 4);
     const lasts = new Uint32Array(networks.length * 4);
     // Whoever holds others comes before them.
-    for (const { first, prefix } of networks.toSorted((a, b) => order(a.first, b.first, 0) || a.prefix - b.prefix)) {
-      if (this.#count > 0 && order(first, lasts, this.#count - 1) <= 0) continue;
+    for (const { first, prefix } of networks.toSorted(
+      (a, b) => compareAddressAt(a.first, b.first, 0) || a.prefix - b.prefix,
+    )) {
+      if (this.#count > 0 && compareAddressAt(first, lasts, this.#count - 1) <= 0) continue;
       const at = this.#count * 4;
       for (let word = 0; word < 4; word += 1) {
         const bits = first[word] as number;
@@ -35,20 +37,20 @@ export class Ipv6Ranges {
   }
 
   /** Whether one of them holds the address. */
-  hold(words: Uint32Array): boolean {
+  contains(words: Uint32Array): boolean {
     let from = 0;
     let to = this.#count;
     while (from < to) {
       const middle = (from + to) >>> 1;
-      if (order(words, this.#firsts, middle) < 0) to = middle;
+      if (compareAddressAt(words, this.#firsts, middle) < 0) to = middle;
       else from = middle + 1;
     }
-    return from > 0 && order(words, this.#lasts, from - 1) <= 0;
+    return from > 0 && compareAddressAt(words, this.#lasts, from - 1) <= 0;
   }
 }
 
 /** Of an address and the `index`th of others: negative where it comes first, 0 where they are the same. */
-function order(address: ArrayLike<number>, others: ArrayLike<number>, index: number): number {
+function compareAddressAt(address: ArrayLike<number>, others: ArrayLike<number>, index: number): number {
   for (let word = 0; word < 4; word += 1) {
     const difference = (address[word] as number) - (others[index * 4 + word] as number);
     if (difference !== 0) return difference;

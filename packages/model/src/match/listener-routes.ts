@@ -6,58 +6,58 @@ import { type Route, type RouteKey, routeKey } from './route.ts';
 
 export interface ListenerRoutes {
   /** Where to listen. */
-  readonly at: ListenerEntry;
+  readonly listener: ListenerEntry;
   /** Of who has all clients; undefined: it is shared. */
-  readonly alone: Route | undefined;
+  readonly exclusive: Route | undefined;
   readonly isShared: boolean;
   /** Of those who share it. */
-  readonly shares: ReadonlyMap<RouteKey, Route>;
+  readonly shared: ReadonlyMap<RouteKey, Route>;
   /** Of those who share it, the one whose client asks for this name. */
-  find(serverName: string): Route | undefined;
+  findByServerName(serverName: string): Route | undefined;
   /** Of this Service. */
-  routeOf(service: string): Route | undefined;
+  routeOfService(service: string): Route | undefined;
 }
 
 /** By host; the first has it: there is a second one only while changes are made one after the other. */
-type Owners = Map<string, readonly Route[]>;
+type RoutesByHost = Map<string, readonly Route[]>;
 
-const NOBODY: ReadonlyMap<RouteKey, Route> = new Map();
+const NO_ROUTES: ReadonlyMap<RouteKey, Route> = new Map();
 
-export class PatchedListenerRoutes implements ListenerRoutes {
-  alone: Route | undefined;
+export class MutableListenerRoutes implements ListenerRoutes {
+  exclusive: Route | undefined;
   /** Made when somebody shares it: most of thousands of listeners are of one Service. */
-  #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: Owners } | undefined;
+  #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
 
-  get shares(): ReadonlyMap<RouteKey, Route> {
-    return this.#shared?.routes ?? NOBODY;
+  get shared(): ReadonlyMap<RouteKey, Route> {
+    return this.#shared?.routes ?? NO_ROUTES;
   }
 
   get isEmpty(): boolean {
-    return this.alone === undefined && this.shares.size === 0;
+    return this.exclusive === undefined && this.shared.size === 0;
   }
 
   get isShared(): boolean {
-    return this.alone === undefined && this.shares.size > 0;
+    return this.exclusive === undefined && this.shared.size > 0;
   }
 
-  get at(): ListenerEntry {
-    const route = this.alone ?? this.shares.values().next().value;
+  get listener(): ListenerEntry {
+    const route = this.exclusive ?? this.shared.values().next().value;
     if (route === undefined) throw new Error('a listener without routes is none');
     return route.listener;
   }
 
-  find(serverName: string): Route | undefined {
+  findByServerName(serverName: string): Route | undefined {
     return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
   }
 
-  routeOf(service: string): Route | undefined {
-    if (this.alone?.service.uid === service) return this.alone;
-    return this.shares.get(routeKey({ ...this.at, service, shared: true }));
+  routeOfService(service: string): Route | undefined {
+    if (this.exclusive?.service.uid === service) return this.exclusive;
+    return this.shared.get(routeKey({ ...this.listener, service, shared: true }));
   }
 
   put(route: Route): void {
     if (route.listener.shared !== true) {
-      this.alone = route;
+      this.exclusive = route;
       return;
     }
     this.#shared ??= { routes: new Map(), owners: new Map() };
@@ -72,7 +72,7 @@ export class PatchedListenerRoutes implements ListenerRoutes {
   }
 
   remove(key: RouteKey): void {
-    if (this.alone?.key === key) this.alone = undefined;
+    if (this.exclusive?.key === key) this.exclusive = undefined;
     this.#leaveHosts(key);
     this.#shared?.routes.delete(key);
   }

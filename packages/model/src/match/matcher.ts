@@ -2,7 +2,7 @@
 // for each change; the routes in it are immutable, so that open connections keep theirs. `createMatcher` is the
 // reference: patching must lead to the same routes as compiling the changed table whole.
 
-import { idOf } from '../table/diff.ts';
+import { entryIdOf } from '../table/diff.ts';
 import {
   type CertificateEntry,
   type EndpointsEntry,
@@ -12,12 +12,12 @@ import {
   type ServiceEntry,
 } from '../table/entry.ts';
 import type { Change, RoutingTable } from '../table/table.ts';
-import { type Admission, admissionFor } from './admission.ts';
-import { bondsOf } from './bonds.ts';
-import { FewEntries } from './few-entries.ts';
-import { type ListenerRoutes, PatchedListenerRoutes } from './listener-routes.ts';
-import { type ListenerKey, listenerKeyOf, type Route, type RouteKey, routeKey } from './route.ts';
-import { routeFor } from './route-for.ts';
+import { type SourceRangeCheck, sourceRangeCheckFor } from './admission.ts';
+import { sharedResourceUses } from './bonds.ts';
+import { SmallEntryMap } from './few-entries.ts';
+import { type ListenerRoutes, MutableListenerRoutes } from './listener-routes.ts';
+import { type ListenerKey, listenerKeyOfRoute, type Route, type RouteKey, routeKey } from './route.ts';
+import { compileRoute } from './route-for.ts';
 
 export interface Matcher {
   readonly node: string;
@@ -27,12 +27,12 @@ export interface Matcher {
 }
 
 /** Kept beside `routes` so that a change finds what it touches without a search. */
-interface Index extends Matcher {
+interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
-  readonly listeners: Map<ListenerKey, PatchedListenerRoutes>;
+  readonly listeners: Map<ListenerKey, MutableListenerRoutes>;
   readonly entries: Map<string, Entry>;
   /** By Service UID. */
-  readonly parts: Map<string, ServiceParts>;
+  readonly partsByService: Map<string, ServiceParts>;
   /** Of the node. */
   zone: string | null;
 }
@@ -40,19 +40,19 @@ interface Index extends Matcher {
 interface ServiceParts {
   service: ServiceEntry | undefined;
   certificate: CertificateEntry | undefined;
-  admission: Admission | undefined;
-  readonly listeners: FewEntries<ListenerEntry>;
-  readonly endpoints: FewEntries<EndpointsEntry>;
+  sourceRangeCheck: SourceRangeCheck | undefined;
+  readonly listeners: SmallEntryMap<ListenerEntry>;
+  readonly endpoints: SmallEntryMap<EndpointsEntry>;
 }
 
 /** The routes of one node's listeners. */
 export function createMatcher(table: RoutingTable, node: string): Matcher {
-  const index: Index = {
+  const index: MutableMatcher = {
     node,
     routes: new Map(),
     listeners: new Map(),
     entries: new Map(),
-    parts: new Map(),
+    partsByService: new Map(),
     zone: null,
   };
   patchMatcher(
@@ -64,14 +64,14 @@ export function createMatcher(table: RoutingTable, node: string): Matcher {
 
 /** Makes the changes in place, in O(change); returns the keys of the routes that appeared, changed or went. */
 export function patchMatcher(matcher: Matcher, changes: readonly Change[]): RouteKey[] {
-  const index = matcher as Index;
+  const index = matcher as MutableMatcher;
   const touched = new Set<string>();
   const gone = new Map<RouteKey, string>();
   const zone = zoneAfter(changes, index);
-  if (zone !== index.zone) for (const uid of index.parts.keys()) touched.add(uid);
+  if (zone !== index.zone) for (const uid of index.partsByService.keys()) touched.add(uid);
   index.zone = zone;
   for (const change of changes) {
-    const old = index.entries.get(idOf(change));
+    const old = index.entries.get(entryIdOf(change));
     if (old?.kind === 'listener') gone.set(routeKey(old), old.service);
     if (old !== undefined) touched.add(unlink(index, old));
     if (change.kind === 'put') touched.add(link(index, change.entry));
@@ -88,29 +88,30 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): Rout
  * Who has the listeners that these changes would take away from a Service, [entry id, Service UID]; and what else goes from hand to hand
  * by them, with each who has or gets it.
  */
-export function holdersOf(matcher: Matcher, changes: readonly Change[]): [what: string, service: string][] {
-  const { node, entries, parts } = matcher as Index;
-  const listenersOf = (uid: string): Iterable<ListenerEntry> => parts.get(uid)?.listeners.values() ?? [];
+export function movedResources(matcher: Matcher, changes: readonly Change[]): [what: string, service: string][] {
+  const { node, entries, partsByService } = matcher as MutableMatcher;
+  const listenersOf = (uid: string): Iterable<ListenerEntry> => partsByService.get(uid)?.listeners.values() ?? [];
   const holders: [what: string, service: string][] = [];
   for (const change of changes) {
-    const old = entries.get(idOf(change));
+    const old = entries.get(entryIdOf(change));
     if (old?.kind !== 'listener') continue;
     const stays = change.kind === 'put' && change.entry.kind === 'listener' && change.entry.service === old.service;
     if (!stays) holders.push([old.id, old.service]);
   }
-  for (const [what, service] of bondsOf(changes, { node, entries, listenersOf })) holders.push([what, service]);
+  for (const [what, service] of sharedResourceUses(changes, { node, entries, listenersOf }))
+    holders.push([what, service]);
   return holders;
 }
 
-function zoneAfter(changes: readonly Change[], { node, zone }: Index): string | null {
+function zoneAfter(changes: readonly Change[], { node, zone }: MutableMatcher): string | null {
   const id = nodeId(node);
-  const last = changes.findLast((change) => idOf(change) === id);
+  const last = changes.findLast((change) => entryIdOf(change) === id);
   if (last === undefined) return zone;
   return last.kind === 'put' && last.entry.kind === 'node' ? last.entry.zone : null;
 }
 
 /** Returns the UID of the Service that it belongs to; empty where routes do not depend on the entry. */
-function link(index: Index, entry: Entry): string {
+function link(index: MutableMatcher, entry: Entry): string {
   if (entry.kind === 'service') {
     index.entries.set(entry.id, entry);
     partsOf(index, entry.uid).service = entry;
@@ -134,16 +135,16 @@ function link(index: Index, entry: Entry): string {
   return '';
 }
 
-function unlink(index: Index, entry: Entry): string {
+function unlink(index: MutableMatcher, entry: Entry): string {
   index.entries.delete(entry.id);
   const uid = entry.kind === 'service' ? entry.uid : 'service' in entry ? entry.service : '';
-  const parts = index.parts.get(uid);
+  const parts = index.partsByService.get(uid);
   if (parts === undefined) return '';
   if (entry.kind === 'service') parts.service = undefined;
   else if (entry.kind === 'certificate') parts.certificate = undefined;
   else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
-  if (isEmptyPart(parts)) index.parts.delete(uid);
+  if (isEmptyPart(parts)) index.partsByService.delete(uid);
   return uid;
 }
 
@@ -151,28 +152,28 @@ function isEmptyPart({ service, certificate, endpoints, listeners }: ServicePart
   return service === undefined && certificate === undefined && endpoints.isEmpty && listeners.isEmpty;
 }
 
-function partsOf(index: Index, uid: string): ServiceParts {
-  let parts = index.parts.get(uid);
+function partsOf(index: MutableMatcher, uid: string): ServiceParts {
+  let parts = index.partsByService.get(uid);
   if (parts === undefined) {
     parts = {
       service: undefined,
       certificate: undefined,
-      admission: undefined,
-      listeners: new FewEntries(),
-      endpoints: new FewEntries(),
+      sourceRangeCheck: undefined,
+      listeners: new SmallEntryMap(),
+      endpoints: new SmallEntryMap(),
     };
-    index.parts.set(uid, parts);
+    index.partsByService.set(uid, parts);
   }
   return parts;
 }
 
-function recompile(index: Index, uid: string): RouteKey[] {
-  const parts = index.parts.get(uid);
+function recompile(index: MutableMatcher, uid: string): RouteKey[] {
+  const parts = index.partsByService.get(uid);
   if (parts === undefined) return [];
   const { service, certificate } = parts;
   const ranges = service?.settings?.sourceRanges;
-  const admission = ranges && admissionFor(ranges, parts.admission);
-  parts.admission = admission;
+  const admission = ranges && sourceRangeCheckFor(ranges, parts.sourceRangeCheck);
+  parts.sourceRangeCheck = admission;
   // Once for all of its listeners: it may have thousands, each with chunks of its own.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
   const keys: RouteKey[] = [];
@@ -180,24 +181,29 @@ function recompile(index: Index, uid: string): RouteKey[] {
     const key = routeKey(listener);
     keys.push(key);
     if (service !== undefined && admission !== undefined) {
-      const given = { zone: index.zone, chunks: chunks.get(portOf(listener)) ?? [], admission, certificate };
-      putRoute(index, routeFor(listener, service, given));
+      const given = {
+        zone: index.zone,
+        chunks: chunks.get(portOf(listener)) ?? [],
+        sourceRangeCheck: admission,
+        certificate,
+      };
+      putRoute(index, compileRoute(listener, service, given));
     } else removeRoute(index, key);
   }
   return keys;
 }
 
-function putRoute({ routes, listeners }: Index, route: Route): void {
+function putRoute({ routes, listeners }: MutableMatcher, route: Route): void {
   routes.set(route.key, route);
-  const key = listenerKeyOf(route.key);
-  const listener = listeners.get(key) ?? new PatchedListenerRoutes();
+  const key = listenerKeyOfRoute(route.key);
+  const listener = listeners.get(key) ?? new MutableListenerRoutes();
   listeners.set(key, listener);
   listener.put(route);
 }
 
 /** Whether there was one. */
-function removeRoute({ routes, listeners }: Index, route: RouteKey): boolean {
-  const key = listenerKeyOf(route);
+function removeRoute({ routes, listeners }: MutableMatcher, route: RouteKey): boolean {
+  const key = listenerKeyOfRoute(route);
   const listener = listeners.get(key);
   listener?.remove(route);
   if (listener?.isEmpty === true) listeners.delete(key);

@@ -1,12 +1,12 @@
-import { readAddress } from './address-words.ts';
-import { readNetwork } from './cidr.ts';
+import { parseAddressWords } from './address-words.ts';
+import { parseNetworkWords } from './cidr.ts';
 import { Ipv4Ranges } from './ipv4-ranges.ts';
 import { type Ipv6Network, Ipv6Ranges } from './ipv6-ranges.ts';
 
-export interface Networks {
+export interface NetworkSet {
   readonly isEmpty: boolean;
   /** Whether any of them holds the address. IPv4 that arrives as `::ffff:a.b.c.d` counts as IPv4; what is no address is in none. */
-  holds(address: string): boolean;
+  contains(address: string): boolean;
 }
 
 /**
@@ -16,11 +16,11 @@ export interface Networks {
  * Of two networks one holds the other, or they have nothing in common. So those within another are left out, and what is left is in
  * the order of its first addresses and of its last: an address is in the last network that begins at it or before, or in none.
  */
-export function compileNetworks(texts: readonly string[]): Networks {
+export function compileNetworks(texts: readonly string[]): NetworkSet {
   const ipv4Keys: number[] = [];
   const ipv6Networks: Ipv6Network[] = [];
   for (const text of texts) {
-    const shape = readNetwork(text, words);
+    const shape = parseNetworkWords(text, words);
     if (shape?.family === 'ipv4') ipv4Keys.push(Ipv4Ranges.keyOf(words, shape.prefix));
     else if (shape !== undefined) ipv6Networks.push(Ipv6Ranges.networkOf(words, shape.prefix));
   }
@@ -28,10 +28,10 @@ export function compileNetworks(texts: readonly string[]): Networks {
   const ipv6 = new Ipv6Ranges(ipv6Networks);
   return {
     isEmpty: ipv4Keys.length + ipv6Networks.length === 0,
-    holds: (address) => {
-      const family = readAddress(address, words);
+    contains: (address) => {
+      const family = parseAddressWords(address, words);
       if (family === undefined) return false;
-      return family === 'ipv4' ? ipv4.hold(words) : ipv6.hold(words);
+      return family === 'ipv4' ? ipv4.contains(words) : ipv6.contains(words);
     },
   };
 }

@@ -1,32 +1,32 @@
 // One route, put together from the entries of its Service.
 import type { CertificateEntry, Endpoint, EndpointsEntry, ListenerEntry, ServiceEntry } from '../table/entry.ts';
 import { zonesOf } from '../table/entry.ts';
-import type { Admission } from './admission.ts';
+import type { SourceRangeCheck } from './admission.ts';
 import { endpointKey } from './endpoint-key.ts';
-import { endsTls, type Route, routeKey } from './route.ts';
+import { type Route, routeKey, terminatingTlsPort } from './route.ts';
 
 /** What the routes of a Service have in common, and the endpoints of the port. */
-export interface RouteParts {
+export interface RouteInput {
   readonly zone: string | null;
   readonly chunks: readonly EndpointsEntry[];
-  readonly admission: Admission;
+  readonly sourceRangeCheck: SourceRangeCheck;
   readonly certificate: CertificateEntry | undefined;
 }
 
-export function routeFor(listener: ListenerEntry, service: ServiceEntry, parts: RouteParts): Route {
-  const { zone, chunks, admission, certificate } = parts;
+export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
+  const { zone, chunks, sourceRangeCheck, certificate } = parts;
   const { settings } = service;
   if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
-  const isTls = endsTls({ settings, listener }) !== undefined;
+  const isTls = terminatingTlsPort({ settings, listener }) !== undefined;
   return {
     certificate: isTls ? certificate : undefined,
     key: routeKey(listener),
     listener,
     service,
     settings,
-    endpoints: endpointsOf(chunks),
+    endpoints: mergeEndpoints(chunks),
     zone,
-    admits: admission.admits,
+    allowsSource: sourceRangeCheck.allowsSource,
   };
 }
 
@@ -34,7 +34,7 @@ export function routeFor(listener: ListenerEntry, service: ServiceEntry, parts: 
  * Deduplicated, since an address stands in two slices while it moves; sorted, and of two places the first by the names of its zones, so that
  * nothing depends on history.
  */
-function endpointsOf(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
+function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
   const [first, ...others] = chunks;
   if (first !== undefined && others.length === 0 && isSorted(first.endpoints)) return first.endpoints;
   const unique = new Map<string, Endpoint>();

@@ -14,7 +14,7 @@ export interface Route {
   /** Of the node that the listener is on; null where nodes have none. */
   readonly zone: string | null;
   /** Whether `loadBalancerSourceRanges` let this client address in. */
-  readonly admits: (client: Pick<Client, 'address'>) => boolean;
+  readonly allowsSource: (client: Pick<Client, 'address'>) => boolean;
 }
 
 /** Of plain HTTP, where nobody speaks TLS. */
@@ -24,12 +24,12 @@ export const PLAIN_HTTP_PORT = 80;
 export function expectsClientHello(route: Pick<Route, 'settings' | 'listener'>): boolean {
   const { settings, listener } = route;
   // Of every connection it is asked, and few have anything to do with TLS.
-  if (settings.tls !== undefined) return endsTls(route) !== undefined;
+  if (settings.tls !== undefined) return terminatingTlsPort(route) !== undefined;
   return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
 }
 
 /** How TLS ends at this listener; undefined: it does not, and bytes go on as they come. */
-export function endsTls({ settings, listener }: Pick<Route, 'settings' | 'listener'>): TlsPort | undefined {
+export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): TlsPort | undefined {
   return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
 
@@ -45,14 +45,14 @@ export function routeKey(listener: ListenerEntry): RouteKey {
 }
 
 /** The key of the listener that a route is of. */
-export function listenerKeyOf(route: RouteKey): ListenerKey {
+export function listenerKeyOfRoute(route: RouteKey): ListenerKey {
   const protocolEnd = route.indexOf('/');
   const portEnd = route.indexOf('/', route.indexOf('/', protocolEnd + 1) + 1);
   return portEnd < 0 ? route : route.slice(0, portEnd);
 }
 
 /** The key of the listener that the entry of this id is of, if it is of one. */
-export function listenerKeyOfId(id: string): ListenerKey | undefined {
+export function listenerKeyOfEntryId(id: string): ListenerKey | undefined {
   if (!id.startsWith('listener/')) return undefined;
   const [, , address, protocol, port] = id.split('/', 5);
   return `${protocol}/${address}/${port}`;

@@ -1,9 +1,9 @@
 // A large set of changes, to be made in steps between which connections get their turn.
-import { idOf } from '../table/diff.ts';
+import { entryIdOf } from '../table/diff.ts';
 import type { Change } from '../table/table.ts';
 
 /** What is made at once. */
-export interface ChangeStep {
+export interface AtomicGroup {
   /** UIDs of the Services that it touches; empty: none. */
   readonly services: readonly string[];
   readonly changes: readonly Change[];
@@ -15,22 +15,22 @@ export interface ChangeStep {
  * Law: between any two steps each listener has the route that it had or the one that it gets, and each name that a client may
  * ask for the owner that it had or gets (the zone of the node, which goes first, excepted).
  */
-export function stepsFor(
+export function atomicGroupsFor(
   changes: readonly Change[],
   holders: Iterable<readonly [what: string, service: string]>,
-): ChangeStep[] {
-  const last = new Map(changes.map((change) => [idOf(change), change]));
-  const parties = new Parties();
+): AtomicGroup[] {
+  const last = new Map(changes.map((change) => [entryIdOf(change), change]));
+  const parties = new UnionFind();
   const holderOf = new Map<string, string>();
   for (const [what, service] of holders) {
-    parties.join(service, holderOf.get(what) ?? service);
+    parties.union(service, holderOf.get(what) ?? service);
     holderOf.set(what, service);
   }
   const touched = new Map<Change, string | undefined>();
   for (const [id, change] of last) {
     const holder = holderOf.get(id);
     const service = serviceOfChange(change) ?? holder;
-    if (service !== undefined) parties.join(service, holder ?? service);
+    if (service !== undefined) parties.union(service, holder ?? service);
     touched.set(change, service);
   }
   const general: Change[] = [];
@@ -40,23 +40,23 @@ export function stepsFor(
       general.push(change);
       continue;
     }
-    const head = parties.headOf(service);
+    const head = parties.find(service);
     const step = steps.get(head) ?? { services: new Set(), changes: [] };
     steps.set(head, step);
     step.services.add(service);
     step.changes.push(change);
   }
-  const rest = [...steps.values()].map((step): ChangeStep => ({ ...step, services: [...step.services] }));
+  const rest = [...steps.values()].map((step): AtomicGroup => ({ ...step, services: [...step.services] }));
   return general.length === 0 ? rest : [{ services: [], changes: general }, ...rest];
 }
 
-const OF_ONE_SERVICE = ['service', 'certificate', 'endpoints'];
+const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'endpoints'];
 
 /** The UID of the Service that an entry is of; undefined: of none, or a listener that goes, which does not say whose it was. */
 export function serviceOfChange(change: Change): string | undefined {
   if (change.kind === 'delete') {
     const [kind = '', uid] = change.id.split('/', 2);
-    return OF_ONE_SERVICE.includes(kind) ? uid : undefined;
+    return SERVICE_ENTRY_KINDS.includes(kind) ? uid : undefined;
   }
   const { entry } = change;
   if (entry.kind === 'service') return entry.uid;
@@ -64,21 +64,21 @@ export function serviceOfChange(change: Change): string | undefined {
 }
 
 /** Union-find: Services that must be changed together. */
-class Parties {
-  readonly #above = new Map<string, string>();
+class UnionFind {
+  readonly #parents = new Map<string, string>();
 
-  join(one: string, other: string): void {
-    const [head, joining] = [this.headOf(one), this.headOf(other)];
-    if (head !== joining) this.#above.set(joining, head);
+  union(one: string, other: string): void {
+    const [head, joining] = [this.find(one), this.find(other)];
+    if (head !== joining) this.#parents.set(joining, head);
   }
 
-  headOf(service: string): string {
+  find(service: string): string {
     let head = service;
-    for (let above = this.#above.get(head); above !== undefined; above = this.#above.get(head)) head = above;
+    for (let above = this.#parents.get(head); above !== undefined; above = this.#parents.get(head)) head = above;
     // Shortened, so that a long chain is walked once.
     for (let at = service; at !== head; ) {
-      const above = this.#above.get(at) ?? head;
-      this.#above.set(at, head);
+      const above = this.#parents.get(at) ?? head;
+      this.#parents.set(at, head);
       at = above;
     }
     return head;

@@ -1,7 +1,7 @@
 // The annotations `weir.dev/…` of a Service: one line for each that this version honours. A value that is not allowed
 // refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
 import { parseHost } from '../match/hosts.ts';
-import { cut, quoted } from '../translate/text.ts';
+import { quote, shorten } from '../translate/text.ts';
 import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import { parseDuration } from './duration.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
@@ -24,17 +24,17 @@ const ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
   'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   ...TLS_ANNOTATIONS,
-  hosts: hostsOf,
+  hosts: parseHosts,
   ...HEALTH_ANNOTATIONS,
-  'max-connections': limit('connections', 'connections such as 1000'),
-  'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
-  'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
-  'out-bits-per-second': limit('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
-  pool: poolOf,
-  nodes: nodesOf,
+  'max-connections': limitOf('connections', 'connections such as 1000'),
+  'max-connections-per-client': limitOf('connectionsPerClient', 'connections such as 20'),
+  'in-bits-per-second': limitOf('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
+  'out-bits-per-second': limitOf('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
+  pool: parsePool,
+  nodes: parseNodes,
 };
 
-const NAMES: readonly string[] = Object.keys(ANNOTATIONS);
+const ANNOTATION_NAMES: readonly string[] = Object.keys(ANNOTATIONS);
 
 /** The settings with what the annotations (without their prefix) ask for; what is wrong goes into `mistakes`. */
 export function applyAnnotations(
@@ -42,21 +42,21 @@ export function applyAnnotations(
   annotations: ReadonlyMap<string, string>,
   mistakes: string[],
 ): ServiceSettings {
-  const known = NAMES.filter((name) => annotations.has(name));
+  const known = ANNOTATION_NAMES.filter((name) => annotations.has(name));
   const unknown = [...annotations.keys()].filter((name) => !Object.hasOwn(ANNOTATIONS, name)).sort();
   for (const name of [...known, ...unknown]) {
     const value = annotations.get(name) ?? '';
     const parse = Object.hasOwn(ANNOTATIONS, name) ? ANNOTATIONS[name] : undefined;
     const parsed = parse?.(value, settings) ?? unknownText();
     if (typeof parsed === 'string')
-      mistakes.push(`annotation ${ANNOTATION_PREFIX}${cut(name)}: ${quoted(value)} ${parsed}`);
+      mistakes.push(`annotation ${ANNOTATION_PREFIX}${shorten(name)}: ${quote(value)} ${parsed}`);
     else settings = { ...settings, ...parsed };
   }
   return settings;
 }
 
 function unknownText(): string {
-  return `cannot be honoured: this version knows ${[...NAMES].sort().join(', ')}; remove the annotation`;
+  return `cannot be honoured: this version knows ${[...ANNOTATION_NAMES].sort().join(', ')}; remove the annotation`;
 }
 
 function oneOf<T extends string>(allowed: readonly T[], settings: (value: T) => Partial<ServiceSettings>): ParseValue {
@@ -79,47 +79,47 @@ function duration(
 }
 
 /** Tenants write these: a longer text must cost nothing. */
-const LONGEST_QUANTITY = 40;
+const MAX_QUANTITY_LENGTH = 40;
 
 /** A whole number of something, as a Quantity; 0 is none at all. */
-function limit(name: keyof ServiceLimits, example: string): ParseValue {
+function limitOf(name: keyof ServiceLimits, example: string): ParseValue {
   return (value, { limits }) => {
-    const reading = value.length > LONGEST_QUANTITY ? undefined : parseQuantity(value);
+    const reading = value.length > MAX_QUANTITY_LENGTH ? undefined : parseQuantity(value);
     return reading?.kind === 'whole'
       ? { limits: { ...limits, [name]: reading.value } }
       : `is not allowed; use a whole number of ${example}`;
   };
 }
 
-const POOL = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const POOL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 /** As the value of the label `weir.dev/pool`. */
-function poolOf(value: string): Partial<ServiceSettings> | string {
-  return POOL.test(value)
+function parsePool(value: string): Partial<ServiceSettings> | string {
+  return POOL_NAME.test(value)
     ? { pool: value }
     : 'is not allowed; use the name of a node pool: at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit';
 }
 
-const MOST_NODES = 16;
+const MAX_NODES = 16;
 
-function nodesOf(value: string): Partial<ServiceSettings> | string {
+function parseNodes(value: string): Partial<ServiceSettings> | string {
   const nodes = /^\d{1,2}$/.test(value) ? Number(value) : 0;
-  return nodes >= 1 && nodes <= MOST_NODES ? { nodes } : `is not allowed; use a whole number from 1 to ${MOST_NODES}`;
+  return nodes >= 1 && nodes <= MAX_NODES ? { nodes } : `is not allowed; use a whole number from 1 to ${MAX_NODES}`;
 }
 
 /** Of the longest names no more fit into the annotations of an object (256 KiB); of short ones a table of them for each worker. */
-const MOST_HOSTS = 1_000;
+const MAX_HOSTS = 1_000;
 
 /** Blanks around a host are allowed; an empty part of the list is a mistake. */
-function hostsOf(value: string, { tlsPassthrough, tls }: ServiceSettings): Partial<ServiceSettings> | string {
+function parseHosts(value: string, { tlsPassthrough, tls }: ServiceSettings): Partial<ServiceSettings> | string {
   const parts = value.split(',');
-  if (parts.length > MOST_HOSTS)
-    return `is not allowed: ${parts.length} hosts are too many: a Service may have at most ${MOST_HOSTS}; use wildcards such as *.example.com, or make several Services`;
+  if (parts.length > MAX_HOSTS)
+    return `is not allowed: ${parts.length} hosts are too many: a Service may have at most ${MAX_HOSTS}; use wildcards such as *.example.com, or make several Services`;
   const texts = parts.map((text) => text.trim());
   const hosts = texts.map(parseHost);
   const wrong = hosts.indexOf(undefined);
   if (wrong >= 0) {
-    return `is not allowed: ${quoted(texts[wrong] ?? '')} is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…`;
+    return `is not allowed: ${quote(texts[wrong] ?? '')} is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…`;
   }
   if (!tlsPassthrough && tls === undefined)
     return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true" or ${ANNOTATION_PREFIX}tls-secret; add one of them, or remove this annotation`;

@@ -11,42 +11,42 @@ import {
 type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'healthCheck'> | string;
 type Check = Exclude<HealthCheck, { readonly kind: 'off' }>;
 
-const LEAST_INTERVAL_MS = 1_000;
-const LONGEST_INTERVAL_MS = 600_000;
-const LONGEST_DRAIN_MS = 86_400_000;
-const MOST_ANSWERS = 10;
-const LONGEST_PATH = 1_024;
+const MIN_INTERVAL_MS = 1_000;
+const MAX_INTERVAL_MS = 600_000;
+const MAX_DRAIN_TIMEOUT_MS = 86_400_000;
+const MAX_THRESHOLD_RESULTS = 10;
+const MAX_PATH_LENGTH = 1_024;
 /** What a request line can carry as it is: no blank, no control character, and no fragment, which is not the server's. */
 const PATH = /^\/[!-"$-~]*$/;
 
 /** In the order in which they build on another. */
 export const HEALTH_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
-  'health-check': checkOf,
-  'health-check-path': pathOf,
-  'health-check-interval': ofCheck((value, check) => {
+  'health-check': parseCheck,
+  'health-check-path': parsePath,
+  'health-check-interval': withCheck((value, check) => {
     const intervalMs = parseDuration(value);
-    if (intervalMs === undefined || intervalMs < LEAST_INTERVAL_MS || intervalMs > LONGEST_INTERVAL_MS)
+    if (intervalMs === undefined || intervalMs < MIN_INTERVAL_MS || intervalMs > MAX_INTERVAL_MS)
       return 'is not allowed; use a duration from 1s to 10m';
     // The default timeout must not be longer; one that is asked for is compared below.
     return { intervalMs, timeoutMs: Math.min(check.timeoutMs, intervalMs) };
   }),
-  'health-check-timeout': ofCheck((value, { intervalMs }) => {
+  'health-check-timeout': withCheck((value, { intervalMs }) => {
     const timeoutMs = parseDuration(value);
     return timeoutMs === undefined || timeoutMs < 1 || timeoutMs > intervalMs
       ? `is not allowed; use a duration from 1ms to the interval, which is ${intervalMs / 1_000}s`
       : { timeoutMs };
   }),
-  'health-check-healthy': ofCheck(answers((healthyThreshold) => ({ healthyThreshold }))),
-  'health-check-unhealthy': ofCheck(answers((unhealthyThreshold) => ({ unhealthyThreshold }))),
-  'health-check-drain-timeout': ofCheck((value) => {
+  'health-check-healthy': withCheck(threshold((healthyThreshold) => ({ healthyThreshold }))),
+  'health-check-unhealthy': withCheck(threshold((unhealthyThreshold) => ({ unhealthyThreshold }))),
+  'health-check-drain-timeout': withCheck((value) => {
     const drainTimeoutMs = parseDuration(value);
-    return drainTimeoutMs === undefined || drainTimeoutMs < 1 || drainTimeoutMs > LONGEST_DRAIN_MS
-      ? `is not allowed; use a duration from 1ms to ${LONGEST_DRAIN_MS / 1_000}s, such as 5s or 10m`
+    return drainTimeoutMs === undefined || drainTimeoutMs < 1 || drainTimeoutMs > MAX_DRAIN_TIMEOUT_MS
+      ? `is not allowed; use a duration from 1ms to ${MAX_DRAIN_TIMEOUT_MS / 1_000}s, such as 5s or 10m`
       : { drainTimeoutMs };
   }),
 };
 
-function checkOf(value: string): ReturnType<ParseValue> {
+function parseCheck(value: string): ReturnType<ParseValue> {
   switch (value) {
     case 'off':
       return { healthCheck: { kind: 'off' } };
@@ -61,15 +61,15 @@ function checkOf(value: string): ReturnType<ParseValue> {
   }
 }
 
-function pathOf(path: string, { healthCheck }: ServiceSettings): ReturnType<ParseValue> {
+function parsePath(path: string, { healthCheck }: ServiceSettings): ReturnType<ParseValue> {
   if (healthCheck.kind !== 'http')
     return 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one';
-  return PATH.test(path) && path.length <= LONGEST_PATH
+  return PATH.test(path) && path.length <= MAX_PATH_LENGTH
     ? { healthCheck: { ...healthCheck, path } }
-    : `is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most ${LONGEST_PATH} characters`;
+    : `is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most ${MAX_PATH_LENGTH} characters`;
 }
 
-function ofCheck(parse: (value: string, check: Check) => Partial<HealthCheckTiming> | string): ParseValue {
+function withCheck(parse: (value: string, check: Check) => Partial<HealthCheckTiming> | string): ParseValue {
   return (value, { healthCheck }) => {
     if (healthCheck.kind === 'off')
       return 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one';
@@ -78,11 +78,11 @@ function ofCheck(parse: (value: string, check: Check) => Partial<HealthCheckTimi
   };
 }
 
-function answers(
+function threshold(
   timing: (count: number) => Partial<HealthCheckTiming>,
 ): (value: string) => ReturnType<typeof timing> | string {
   return (value) =>
-    /^[0-9]{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_ANSWERS
+    /^[0-9]{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_THRESHOLD_RESULTS
       ? timing(Number(value))
-      : `is not allowed; use a number from 1 to ${MOST_ANSWERS}`;
+      : `is not allowed; use a number from 1 to ${MAX_THRESHOLD_RESULTS}`;
 }

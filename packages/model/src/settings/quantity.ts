@@ -5,7 +5,7 @@ const BINARY: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti
 
 const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;
 
-export type QuantityReading =
+export type ParsedQuantity =
   | { readonly kind: 'whole'; readonly value: number }
   | { readonly kind: 'fraction' }
   /** Beyond 2^53 − 1: it cannot be counted exactly. */
@@ -13,7 +13,7 @@ export type QuantityReading =
   | { readonly kind: 'malformed' };
 
 /** The number that a quantity of something countable says. */
-export function parseQuantity(text: string): QuantityReading {
+export function parseQuantity(text: string): ParsedQuantity {
   const match = QUANTITY.exec(text);
   if (match === null) return { kind: 'malformed' };
   const [, whole = '', fraction = '', suffix = '', exponent] = match;

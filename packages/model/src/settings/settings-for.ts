@@ -2,7 +2,7 @@
 // in place of what was meant.
 import { parseCidr } from '../match/cidr.ts';
 import type { ServiceObject } from '../snapshot.ts';
-import { quoted } from '../translate/text.ts';
+import { quote } from '../translate/text.ts';
 import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import { applyAnnotations } from './annotations.ts';
 import { type Affinity, DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from './service-settings.ts';
@@ -10,7 +10,7 @@ import { tcpOnlyMistakes } from './tcp-only.ts';
 import { withTlsPorts } from './tls-annotations.ts';
 import { zonePreferenceOf } from './zone-preference.ts';
 
-const LEGACY_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+const LEGACY_SOURCE_RANGES_ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
 export type ParsedSettings =
   | { readonly kind: 'settings'; readonly settings: ServiceSettings }
@@ -18,17 +18,18 @@ export type ParsedSettings =
   | { readonly kind: 'invalid'; readonly mistakes: readonly string[] };
 
 /** The settings of a Service, or every mistake in them. The same object is read once: others touch it more often than it changes. */
-export function settingsFor(service: ServiceObject): ParsedSettings {
-  const known = PARSED.get(service);
+export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
+  const known = PARSED_BY_SERVICE.get(service);
   if (known !== undefined) return known;
   const parsed = parseSettings(service);
-  if (parsed.kind === 'settings' || parsed.mistakes.length <= KEPT_MISTAKES) PARSED.set(service, parsed);
+  if (parsed.kind === 'settings' || parsed.mistakes.length <= MAX_CACHED_MISTAKES)
+    PARSED_BY_SERVICE.set(service, parsed);
   return parsed;
 }
 
-const PARSED = new WeakMap<ServiceObject, ParsedSettings>();
+const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
 /** Ten thousand mistakes are quickly written, and told in far more bytes than they are made with. */
-const KEPT_MISTAKES = 100;
+const MAX_CACHED_MISTAKES = 100;
 
 function parseSettings(service: ServiceObject): ParsedSettings {
   const mistakes: string[] = [];
@@ -36,7 +37,7 @@ function parseSettings(service: ServiceObject): ParsedSettings {
   const annotations = new Map(own.map(([name, value]) => [name.slice(ANNOTATION_PREFIX.length), value]));
   const settings: ServiceSettings = {
     ...withTlsPorts(service, applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes), mistakes),
-    sourceRanges: rangesFor(service, mistakes),
+    sourceRanges: sourceRangesFor(service, mistakes),
     affinity: affinityFor(service),
     preferSameZone: zonePreferenceOf(service) !== 'none',
   };
@@ -49,24 +50,26 @@ function parseSettings(service: ServiceObject): ParsedSettings {
  * worker (23 in one that has just started) when the first client comes after a change of them, and a megabyte in each thread of a
  * proxy; however many ports the Service has. Nobody else's connections may wait 50 ms for one Service.
  */
-const MOST_RANGES = 10_000;
+const MAX_SOURCE_RANGES = 10_000;
 
 /** The field wins over the legacy annotation; blanks around a range are allowed. */
-function rangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
-  const legacy = Object.hasOwn(service.annotations, LEGACY_RANGES) ? service.annotations[LEGACY_RANGES] : undefined;
+function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
+  const legacy = Object.hasOwn(service.annotations, LEGACY_SOURCE_RANGES_ANNOTATION)
+    ? service.annotations[LEGACY_SOURCE_RANGES_ANNOTATION]
+    : undefined;
   const isField = service.sourceRanges.length > 0;
-  const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_RANGES}`;
+  const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_SOURCE_RANGES_ANNOTATION}`;
   // Blank text asks for nothing; an empty part of a list is a mistake, not "everybody".
   const texts = isField ? service.sourceRanges : legacy?.trim() ? legacy.split(',') : [];
-  if (texts.length > MOST_RANGES) {
-    const most = `a Service may have at most ${MOST_RANGES}; write neighbouring ones as one, or make several Services`;
+  if (texts.length > MAX_SOURCE_RANGES) {
+    const most = `a Service may have at most ${MAX_SOURCE_RANGES}; write neighbouring ones as one, or make several Services`;
     mistakes.push(`${where}: ${texts.length} ranges are too many: ${most}`);
     return [];
   }
   const ranges = new Set<string>();
   for (const text of texts) {
     const cidr = parseCidr(text);
-    if (cidr === undefined) mistakes.push(`${where}: ${quoted(text)} is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
+    if (cidr === undefined) mistakes.push(`${where}: ${quote(text)} is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
     else ranges.add(cidr.text);
   }
   return [...ranges].sort();

@@ -1,6 +1,6 @@
 // `weir.dev/tls-secret` and what belongs to it: at which ports TLS ends, with which certificate, and whom it lets in.
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
-import { listed, portText, quoted } from '../translate/text.ts';
+import { joinItems, portText, quote } from '../translate/text.ts';
 import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import type { ServiceSettings, TlsPort, TlsTermination } from './service-settings.ts';
 
@@ -9,24 +9,24 @@ type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSett
 
 /** As the API server has it of a Secret: RFC 1123, subdomain. */
 const SECRET_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const NAME_TEXT = 'is not allowed; use the name of a Secret in the namespace of the Service';
+const SECRET_NAME_HELP = 'is not allowed; use the name of a Secret in the namespace of the Service';
 
 /** In the order in which they build on another, behind `tls-passthrough`. */
 export const TLS_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
   'tls-secret': (value, { tlsPassthrough }) => {
-    if (!SECRET_NAME.test(value)) return NAME_TEXT;
+    if (!SECRET_NAME.test(value)) return SECRET_NAME_HELP;
     if (tlsPassthrough)
       return `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them`;
     return { tls: { secret: value, ports: [], clientCaSecret: null } };
   },
-  'client-ca-secret': ofTls((value, tls) =>
-    SECRET_NAME.test(value) ? { tls: { ...tls, clientCaSecret: value } } : NAME_TEXT,
+  'client-ca-secret': withTls((value, tls) =>
+    SECRET_NAME.test(value) ? { tls: { ...tls, clientCaSecret: value } } : SECRET_NAME_HELP,
   ),
   // Read with the ports of the Service: `tlsPortsFor`.
-  'tls-ports': ofTls(() => ({})),
+  'tls-ports': withTls(() => ({})),
 };
 
-function ofTls(parse: (value: string, tls: TlsTermination) => Pick<ServiceSettings, 'tls'> | string): ParseValue {
+function withTls(parse: (value: string, tls: TlsTermination) => Pick<ServiceSettings, 'tls'> | string): ParseValue {
   return (value, { tls }) =>
     tls === undefined
       ? `can be honoured only with ${ANNOTATION_PREFIX}tls-secret; add that annotation, or remove this one`
@@ -36,12 +36,12 @@ function ofTls(parse: (value: string, tls: TlsTermination) => Pick<ServiceSettin
 const SECRET_ANNOTATION = `${ANNOTATION_PREFIX}tls-secret`;
 const PORTS_ANNOTATION = `${ANNOTATION_PREFIX}tls-ports`;
 /** Of plain HTTP: who wrote 443 there, too, has mistaken the line. */
-const NEVER = 80;
-const HTTPS = 443;
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
 /** The pods speak TLS themselves. */
-const ENCRYPTED = ['https', 'kubernetes.io/wss'];
+const TLS_APP_PROTOCOLS = ['https', 'kubernetes.io/wss'];
 /** What pods say that they speak, as ALPN names it (RFC 7301, 6; RFC 9113, 3.2). */
-const ALPN: Readonly<Record<string, readonly string[]>> = {
+const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   http: ['http/1.1'],
   'kubernetes.io/ws': ['http/1.1'],
   'kubernetes.io/h2c': ['h2'],
@@ -56,19 +56,19 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
     ? service.annotations[PORTS_ANNOTATION]
     : undefined;
   const before = mistakes.length;
-  const ports = asked === undefined ? portsByThemselves(service) : portsAskedFor(asked, service, mistakes);
+  const ports = asked === undefined ? defaultTlsPorts(service) : parseTlsPorts(asked, service, mistakes);
   const where = asked === undefined ? SECRET_ANNOTATION : PORTS_ANNOTATION;
   for (const port of ports) {
-    if (ENCRYPTED.includes(port.appProtocol ?? ''))
+    if (TLS_APP_PROTOCOLS.includes(port.appProtocol ?? ''))
       mistakes.push(
-        `annotation ${where}: TLS cannot end at port ${portText(port)}, where appProtocol ${quoted(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
+        `annotation ${where}: TLS cannot end at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
       );
   }
   // Of UDP alone: `tcpOnlyMistakes` says so.
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
   if (isTcp && ports.length === 0 && mistakes.length === before)
     mistakes.push(
-      `annotation ${SECRET_ANNOTATION}: ${quoted(tls.secret)} would be used at no port: by itself TLS ends at 443/TCP; name others in annotation ${PORTS_ANNOTATION}`,
+      `annotation ${SECRET_ANNOTATION}: ${quote(tls.secret)} would be used at no port: by itself TLS ends at 443/TCP; name others in annotation ${PORTS_ANNOTATION}`,
     );
   return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
 }
@@ -77,27 +77,29 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
  * Whether TLS may be meant to end at the port: as its Service asks, which is undefined where that cannot be read. Whatever else is served
  * meanwhile, such a port must not be opened in the clear.
  */
-export function mayEndTls(
+export function mayTerminateTls(
   { annotations }: ServiceObject,
   asked: ServiceSettings | undefined,
   { port, protocol }: ServicePort,
 ): boolean {
-  if (protocol !== 'TCP' || port === NEVER) return false;
+  if (protocol !== 'TCP' || port === HTTP_PORT) return false;
   if (asked !== undefined) return asked.tls?.ports.some((each) => each.port === port) === true;
   return Object.keys(TLS_ANNOTATIONS).some((name) => Object.hasOwn(annotations, `${ANNOTATION_PREFIX}${name}`));
 }
 
-function portsByThemselves({ ports }: ServiceObject): ServicePort[] {
+function defaultTlsPorts({ ports }: ServiceObject): ServicePort[] {
   return ports.filter(
     ({ port, protocol, appProtocol }) =>
-      protocol === 'TCP' && port !== NEVER && (port === HTTPS || ENCRYPTED.includes(appProtocol ?? '')),
+      protocol === 'TCP' &&
+      port !== HTTP_PORT &&
+      (port === HTTPS_PORT || TLS_APP_PROTOCOLS.includes(appProtocol ?? '')),
   );
 }
 
 /** Each port that a Service may have by number and by name. With a hundred thousand that are none, telling so would take seconds. */
-const MOST_PARTS = 200;
+const MAX_TLS_PORTS = 200;
 
-function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
+function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
   const mine = ports.filter(({ protocol }) => protocol === 'TCP');
   // The API server wants a letter in each name.
   const byText = new Map(
@@ -105,11 +107,11 @@ function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string
   );
   byText.delete('');
   const wrong = (text: string, why: string): void => {
-    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${quoted(text)} ${why}`);
+    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${quote(text)} ${why}`);
   };
   const parts = value.split(',');
-  if (parts.length > MOST_PARTS) {
-    const most = `at most ${MOST_PARTS} are read; name each port of the Service once`;
+  if (parts.length > MAX_TLS_PORTS) {
+    const most = `at most ${MAX_TLS_PORTS} are read; name each port of the Service once`;
     mistakes.push(`annotation ${PORTS_ANNOTATION}: ${parts.length} ports are too many: ${most}`);
     return [];
   }
@@ -118,11 +120,11 @@ function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string
     const text = part.trim();
     const found = byText.get(text);
     if (found === undefined) {
-      const able = mine.filter(({ port }) => port !== NEVER);
+      const able = mine.filter(({ port }) => port !== HTTP_PORT);
       const own = able.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
-      const use = own.length === 0 ? 'it has none where TLS could end' : `use ${listed(own)}, comma separated`;
+      const use = own.length === 0 ? 'it has none where TLS could end' : `use ${joinItems(own)}, comma separated`;
       wrong(text, `is no TCP port of the Service, by number or name; ${use}`);
-    } else if (found.port === NEVER)
+    } else if (found.port === HTTP_PORT)
       wrong(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');
     else asked.add(found);
   }
@@ -130,6 +132,9 @@ function portsAskedFor(value: string, { ports }: ServiceObject, mistakes: string
 }
 
 function tlsPort({ port, appProtocol }: ServicePort): TlsPort {
-  const known = appProtocol !== null && Object.hasOwn(ALPN, appProtocol) ? ALPN[appProtocol] : undefined;
+  const known =
+    appProtocol !== null && Object.hasOwn(ALPN_BY_APP_PROTOCOL, appProtocol)
+      ? ALPN_BY_APP_PROTOCOL[appProtocol]
+      : undefined;
   return { port, alpn: known ?? [] };
 }

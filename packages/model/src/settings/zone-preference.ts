@@ -1,10 +1,13 @@
 import type { ServiceObject, SliceEndpoint } from '../snapshot.ts';
 
 /** PreferClose is what Kubernetes called it before 1.34. */
-const SAME_ZONE: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
+const SAME_ZONE_DISTRIBUTIONS: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
 /** The second is what Kubernetes called it before 1.27. The first that is there counts. */
-const TOPOLOGY_MODES = ['service.kubernetes.io/topology-mode', 'service.kubernetes.io/topology-aware-hints'] as const;
-const AUTO: ReadonlySet<string> = new Set(['Auto', 'auto']);
+const TOPOLOGY_ANNOTATIONS = [
+  'service.kubernetes.io/topology-mode',
+  'service.kubernetes.io/topology-aware-hints',
+] as const;
+const AUTO_MODES: ReadonlySet<string> = new Set(['Auto', 'auto']);
 
 /**
  * By which zone endpoints are preferred: `hint` (topology-mode) is only what the EndpointSlice controller spread over the zones, and
@@ -17,9 +20,9 @@ export function zonePreferenceOf({
   annotations,
   trafficDistribution,
 }: Pick<ServiceObject, 'annotations' | 'trafficDistribution'>): ZonePreference {
-  const name = TOPOLOGY_MODES.find((each) => Object.hasOwn(annotations, each));
-  if (name !== undefined && AUTO.has(annotations[name] ?? '')) return 'hint';
-  return SAME_ZONE.has(trafficDistribution ?? '') ? 'place' : 'none';
+  const name = TOPOLOGY_ANNOTATIONS.find((each) => Object.hasOwn(annotations, each));
+  if (name !== undefined && AUTO_MODES.has(annotations[name] ?? '')) return 'hint';
+  return SAME_ZONE_DISTRIBUTIONS.has(trafficDistribution ?? '') ? 'place' : 'none';
 }
 
 /** The zones from which an endpoint is preferred. */

@@ -4,9 +4,9 @@ import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
 /** Of shares of a place: who knows only one Service for each place would give it all clients. */
-const SHARED_SCHEMA_VERSION = 2;
+const SHARED_LISTENER_SCHEMA_VERSION = 2;
 /** Of Services for which TLS ends here: who does not know of it would hand them to their endpoints undecrypted, and ask no client who it is. */
-const TLS_SCHEMA_VERSION = 3;
+const TLS_TERMINATION_SCHEMA_VERSION = 3;
 
 type Check = (value: unknown) => boolean;
 
@@ -16,8 +16,8 @@ export function encodeEntry(entry: Entry): string {
 }
 
 function versionOf(entry: Entry): number {
-  if (entry.kind === 'listener' && entry.shared === true) return SHARED_SCHEMA_VERSION;
-  if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_SCHEMA_VERSION;
+  if (entry.kind === 'listener' && entry.shared === true) return SHARED_LISTENER_SCHEMA_VERSION;
+  if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_TERMINATION_SCHEMA_VERSION;
   return SCHEMA_VERSION;
 }
 
@@ -25,7 +25,7 @@ function versionOf(entry: Entry): number {
 export function decodeEntry(text: string): Entry | undefined {
   const value = parse(text);
   if (!isRecord(value) || !isVersion(value.v) || typeof value.kind !== 'string') return undefined;
-  const shape = SHAPES.get(value.kind);
+  const shape = ENTRY_SHAPES.get(value.kind);
   if (shape === undefined || !isText(value.id) || !hasShape(value, shape)) return undefined;
   const { v: _version, ...entry } = value;
   return entry as unknown as Entry;
@@ -53,7 +53,7 @@ const nullOr =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
-const shaped = (fields: Record<string, Check>): Check => {
+const objectOf = (fields: Record<string, Check>): Check => {
   const shape = shapeOf(fields);
   return (value) => isRecord(value) && hasShape(value, shape);
 };
@@ -74,21 +74,21 @@ function hasShape(value: Record<string, unknown>, shape: Shape): boolean {
   return true;
 }
 
-const VERDICT = shaped({ reason: isText, message: isText });
+const STATUS_REASON = objectOf({ reason: isText, message: isText });
 
 const isOneOf =
   (...allowed: readonly unknown[]): Check =>
   (value) =>
     allowed.includes(value);
 const isBoolean = isOneOf(true, false);
-const isVersion = isOneOf(SCHEMA_VERSION, SHARED_SCHEMA_VERSION, TLS_SCHEMA_VERSION);
+const isVersion = isOneOf(SCHEMA_VERSION, SHARED_LISTENER_SCHEMA_VERSION, TLS_TERMINATION_SCHEMA_VERSION);
 const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
 
 /** By `kind`: what it has beside. */
-const kinds = (fields: Readonly<Record<string, Record<string, Check>>>): Check => {
+const unionByKind = (fields: Readonly<Record<string, Record<string, Check>>>): Check => {
   const shapes = shapesOf(fields);
   return (value) => {
     if (!isRecord(value) || typeof value.kind !== 'string') return false;
@@ -105,9 +105,9 @@ const TIMING = {
   drainTimeoutMs: optional(isCount),
 };
 
-const SETTINGS = shaped({
+const SETTINGS = objectOf({
   algorithm: isOneOf('least-connections', 'round-robin', 'random', 'maglev', 'first'),
-  affinity: kinds({ none: {}, 'client-ip': { timeoutMs: isCount } }),
+  affinity: unionByKind({ none: {}, 'client-ip': { timeoutMs: isCount } }),
   preferSameZone: isBoolean,
   connectTimeoutMs: isCount,
   idleTimeoutMs: isCount,
@@ -115,8 +115,12 @@ const SETTINGS = shaped({
   drainTimeoutMs: isCount,
   sourceRanges: listOf(isText),
   proxyProtocol: isOneOf('v1', 'v2', null),
-  healthCheck: kinds({ off: {}, tcp: TIMING, http: { path: isText, overTls: optional(isOneOf(true)), ...TIMING } }),
-  limits: shaped({
+  healthCheck: unionByKind({
+    off: {},
+    tcp: TIMING,
+    http: { path: isText, overTls: optional(isOneOf(true)), ...TIMING },
+  }),
+  limits: objectOf({
     connections: nullOr(isCount),
     connectionsPerClient: nullOr(isCount),
     inBitsPerSecond: nullOr(isCount),
@@ -124,9 +128,9 @@ const SETTINGS = shaped({
   }),
   tlsPassthrough: isBoolean,
   tls: optional(
-    shaped({
+    objectOf({
       secret: isText,
-      ports: listOf(shaped({ port: isPort, alpn: listOf(isText) })),
+      ports: listOf(objectOf({ port: isPort, alpn: listOf(isText) })),
       clientCaSecret: nullOr(isText),
     }),
   ),
@@ -135,7 +139,7 @@ const SETTINGS = shaped({
   nodes: nullOr(isCount),
 });
 
-const SHAPES = shapesOf<Entry['kind']>({
+const ENTRY_SHAPES = shapesOf<Entry['kind']>({
   node: {
     name: isText,
     bindAddresses: listOf(isText),
@@ -148,22 +152,22 @@ const SHAPES = shapesOf<Entry['kind']>({
     policy: nullOr(isText),
     namespaces: listOf(isText),
     limits: isRecord,
-    used: shaped({ services: isCount, ports: isCount }),
+    used: objectOf({ services: isCount, ports: isCount }),
   },
   service: {
     uid: isText,
     namespace: isText,
     name: isText,
     tenant: nullOr(isText),
-    accepted: VERDICT,
-    degraded: listOf(VERDICT),
+    accepted: STATUS_REASON,
+    degraded: listOf(STATUS_REASON),
     settings: nullOr(SETTINGS),
     ports: listOf(
-      shaped({
+      objectOf({
         name: nullOr(isText),
         port: isPort,
         protocol: isText,
-        error: nullOr(VERDICT),
+        error: nullOr(STATUS_REASON),
         formerName: optional(nullOr(isText)),
         alone: optional(isOneOf(true)),
       }),
@@ -192,10 +196,10 @@ const SHAPES = shapesOf<Entry['kind']>({
     port: isPort,
     protocol: isProtocol,
     endpoints: listOf(
-      shaped({ address: isText, port: isPort, zone: optional(isText), otherZones: optional(listOf(isText)) }),
+      objectOf({ address: isText, port: isPort, zone: optional(isText), otherZones: optional(listOf(isText)) }),
     ),
     unready: isCount,
     leaving: optional(isOneOf(true)),
   },
-  problem: { problem: shaped({ code: isText, subject: isText, severity: isText, message: isText }) },
+  problem: { problem: objectOf({ code: isText, subject: isText, severity: isText, message: isText }) },
 });

@@ -1,5 +1,5 @@
-import { idsBetween } from './entry-map.ts';
-import { isSame } from './same.ts';
+import { possiblyChangedIds } from './entry-map.ts';
+import { isJsonEqual } from './same.ts';
 import type { Change, RoutingTable } from './table.ts';
 
 /**
@@ -9,17 +9,17 @@ import type { Change, RoutingTable } from './table.ts';
  */
 export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   const changes: Change[] = [];
-  for (const id of idsBetween(before.entries, after.entries)) {
+  for (const id of possiblyChangedIds(before.entries, after.entries)) {
     const old = before.entries.get(id);
     const entry = after.entries.get(id);
     if (entry === undefined) {
       if (old !== undefined) changes.push({ kind: 'delete', id });
-    } else if (old !== entry && !isSame(old, entry)) changes.push({ kind: 'put', entry });
+    } else if (old !== entry && !isJsonEqual(old, entry)) changes.push({ kind: 'put', entry });
   }
-  return changes.sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  return changes.sort((a, b) => (entryIdOf(a) < entryIdOf(b) ? -1 : 1));
 }
 
 /** The id of the entry that a change is about. */
-export function idOf(change: Change): string {
+export function entryIdOf(change: Change): string {
   return change.kind === 'put' ? change.entry.id : change.id;
 }

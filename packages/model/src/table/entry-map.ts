@@ -49,7 +49,7 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
    * What stood here under the ids that may have changed until `newer`; undefined: that did not come out of this one. Whoever keeps
    * an old version and asks now and then does not keep all that were in between.
    */
-  since(newer: EntryMap): Differences | undefined {
+  differencesTo(newer: EntryMap): Differences | undefined {
     const was = new Map<string, Entry | undefined>();
     let at: EntryMap = this;
     while (at !== newer) {
@@ -117,8 +117,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
  * Ids under which two maps may hold something else; the others are the same in both. Of two versions of one history these are
  * few, else all of both.
  */
-export function idsBetween(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
+export function possiblyChangedIds(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
   if (a === b) return [];
-  const known = a instanceof EntryMap && b instanceof EntryMap ? (a.since(b) ?? b.since(a)) : undefined;
+  const known = a instanceof EntryMap && b instanceof EntryMap ? (a.differencesTo(b) ?? b.differencesTo(a)) : undefined;
   return known?.keys() ?? new Set([...a.keys(), ...b.keys()]);
 }

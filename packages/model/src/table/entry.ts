@@ -48,8 +48,8 @@ export interface ServiceEntry {
   readonly name: string;
   /** Null while the tenant is in dispute (`TenantConflict`). */
   readonly tenant: string | null;
-  readonly accepted: Verdict<AcceptedReason>;
-  readonly degraded: readonly Verdict<DegradedReason>[];
+  readonly accepted: StatusReason<AcceptedReason>;
+  readonly degraded: readonly StatusReason<DegradedReason>[];
   /** The last accepted ones; null: not served. */
   readonly settings: ServiceSettings | null;
   readonly ports: readonly PortEntry[];
@@ -59,7 +59,7 @@ export interface ServiceEntry {
   readonly nodes: readonly string[];
 }
 
-export interface Verdict<R> {
+export interface StatusReason<R> {
   readonly reason: R;
   readonly message: string;
 }
@@ -69,7 +69,7 @@ export interface PortEntry {
   readonly port: number;
   readonly protocol: string;
   /** Why this port of an otherwise good Service is not served. */
-  readonly error: Verdict<RefusalReason> | null;
+  readonly error: StatusReason<RefusalReason> | null;
   /** While its slices still have it under another name, after it was renamed: that one. */
   readonly formerName?: string | null;
   /** It has all clients of a port that the fleet shares by now: from before it did, also while no node is there to serve it. */
@@ -143,7 +143,7 @@ export interface ProblemEntry {
   readonly problem: Problem;
 }
 
-export const ENDPOINTS_PER_ENTRY = 100;
+export const MAX_ENDPOINTS_PER_ENTRY = 100;
 
 export const nodeId = (name: string): string => `node/${name}`;
 export const tenantId = (name: string): string => `tenant/${name}`;

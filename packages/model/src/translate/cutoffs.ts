@@ -1,11 +1,11 @@
-import type { Cutoff, CutoffOrigin } from '../cutoff.ts';
+import type { Suspension, SuspensionOrigin } from '../cutoff.ts';
 import type { Snapshot } from '../snapshot.ts';
 
 /** The Suspensions of a snapshot as proxies need them, by uid. `originOf` tells where each is to be deleted. */
-export function cutoffsFor(snapshot: Snapshot, originOf: (uid: string) => CutoffOrigin): Cutoff[] {
+export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions
     .map(
-      (suspension): Cutoff => ({
+      (suspension): Suspension => ({
         uid: suspension.uid,
         name: suspension.name,
         target: suspension.target,

@@ -2,28 +2,28 @@
 // the rest goes by rank. Asked again is only who is touched by what another one gave up or took.
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
 import type { ListenerEntry } from '../table/entry.ts';
-import { AskingOrder } from './asking-order.ts';
-import { type Decision, decide } from './decision.ts';
-import type { Held, HeldService } from './held.ts';
-import { isSameListeners, stillOf } from './kept-listeners.ts';
+import { PriorityOrder } from './asking-order.ts';
+import { type Decision, decideService } from './decision.ts';
+import type { Allocations, ServiceAllocation } from './held.ts';
+import { hasSameListeners, retainedListeners } from './kept-listeners.ts';
 import type { Nodes } from './nodes.ts';
-import { heldPorts } from './placement.ts';
+import { allocatedPortTest } from './placement.ts';
 import { portKey } from './port-key.ts';
 import { Quota } from './quota.ts';
-import type { SecretBook } from './secret-book.ts';
-import type { ServiceBook } from './service-book.ts';
-import { grantedTo, lacksSomething, type ServiceRecord } from './service-record.ts';
-import { TakenPorts } from './taken-ports.ts';
+import type { SecretIndex } from './secret-book.ts';
+import type { ServiceRegistry } from './service-book.ts';
+import { allocationOf, hasUnmetDemand, type ServiceRecord } from './service-record.ts';
+import { PortAllocations } from './taken-ports.ts';
 import type { Tenancy } from './tenancy.ts';
-import { Touched } from './touched.ts';
-import { Turns } from './turns.ts';
-import { Waiting, type WaitingGroup } from './waiting.ts';
+import { ChangedResources } from './touched.ts';
+import { AllocationRound } from './turns.ts';
+import { type QuotaWaitGroup, WaitList } from './waiting.ts';
 
-export interface World {
+export interface AllocationContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly tenancy: Tenancy;
-  readonly secrets: SecretBook;
+  readonly secrets: SecretIndex;
 }
 
 /**
@@ -31,69 +31,73 @@ export interface World {
  * Services that wait. If it ever did not end: each decision stands on those before it, so the last ones are good, and nobody
  * else's Services wait for an end.
  */
-const ROUNDS_EACH = 4;
+const MAX_ROUNDS_PER_SERVICE = 4;
 
-export class Decider {
+export class Allocator {
   readonly quota: Quota = new Quota();
-  readonly #taken = new TakenPorts();
-  readonly #services: Pick<ServiceBook, 'byUid'>;
-  readonly #waiting = new Waiting();
+  readonly #portAllocations = new PortAllocations();
+  readonly #services: Pick<ServiceRegistry, 'byUid'>;
+  readonly #waitList = new WaitList();
   /** By UID, until the first decision: what is not there then has lost it. */
-  readonly #before: Map<string, readonly ListenerEntry[]>;
+  readonly #previousListeners: Map<string, readonly ListenerEntry[]>;
 
   /** `held`: what Services had before anything was decided here. */
-  constructor(services: Pick<ServiceBook, 'byUid'>, held: Held) {
+  constructor(services: Pick<ServiceRegistry, 'byUid'>, held: Allocations) {
     this.#services = services;
-    this.#before = Map.groupBy(held.listeners.values(), ({ service }) => service);
+    this.#previousListeners = Map.groupBy(held.listeners.values(), ({ service }) => service);
   }
 
   /** Who wants what these have: they were told who is in their way. */
-  neighboursOf(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
-    const had = new Touched();
-    for (const { uid } of records) had.addListeners(this.#taken.listenersOf(uid), this.#taken.hostsOf(uid));
-    return this.#waiting.forPorts(had.ports);
+  waitersFor(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
+    const had = new ChangedResources();
+    for (const { uid } of records)
+      had.addListeners(this.#portAllocations.listenersOf(uid), this.#portAllocations.hostsOf(uid));
+    return this.#waitList.waitersForPorts(had.portKeys);
   }
 
   /** Decides those again, and whoever is touched by it. Returns all that were decided, and the tenants that use more or less. */
-  decide(
+  allocate(
     dirty: ReadonlySet<ServiceRecord>,
     gone: readonly ServiceRecord[],
-    world: World,
+    context: AllocationContext,
   ): { readonly decided: ReadonlySet<ServiceRecord>; readonly tenants: ReadonlySet<string> } {
-    for (const { uid, held } of dirty) {
-      const before = this.#before.get(uid);
-      if (before !== undefined) this.#taken.give(uid, before, held?.settings.hosts ?? []);
+    for (const { uid, allocation } of dirty) {
+      const before = this.#previousListeners.get(uid);
+      if (before !== undefined) this.#portAllocations.allocate(uid, before, allocation?.settings.hosts ?? []);
     }
-    this.#before.clear();
-    const order = new AskingOrder(this.#taken, dirty);
+    this.#previousListeners.clear();
+    const order = new PriorityOrder(this.#portAllocations, dirty);
     const decided = new Set<ServiceRecord>();
     const tenants = new Set<string>();
-    let touched = new Touched();
-    for (const record of gone) this.#remove(record, touched);
+    let changed = new ChangedResources();
+    for (const record of gone) this.#release(record, changed);
     const inOrder = order.sorted(dirty);
-    for (const record of inOrder) this.#recount(record, { world, touched });
-    let turns = this.#turnsFor(inOrder, { touched, order, world });
-    const most = ROUNDS_EACH * (1 + this.#waiting.size + dirty.size);
+    for (const record of inOrder) this.#dropLostListeners(record, { context, changed });
+    let turns = this.#startRound(inOrder, { changed, order, context });
+    const most = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
     for (let rounds = 0; rounds < most; rounds += 1) {
-      for (const tenant of touched.tenants) tenants.add(tenant);
-      touched = new Touched();
-      const round = this.#round(turns, { world, touched });
+      for (const tenant of changed.tenants) tenants.add(tenant);
+      changed = new ChangedResources();
+      const round = this.#runRound(turns, { context, changed });
       if (round.length === 0) break;
       for (const record of round) decided.add(record);
-      turns = this.#turnsFor([], { touched, order, world });
+      turns = this.#startRound([], { changed, order, context });
     }
     return { decided, tenants };
   }
 
   /** Who has a turn: these, which are in order, and who waits for what was touched. */
-  #turnsFor(first: readonly ServiceRecord[], { touched, order, world }: Pass & { readonly order: AskingOrder }): Turns {
+  #startRound(
+    first: readonly ServiceRecord[],
+    { changed, order, context }: AllocationPass & { readonly order: PriorityOrder },
+  ): AllocationRound {
     const { compare } = order;
-    const isAnswered = (group: WaitingGroup): boolean => this.#isAnswered(group, world);
-    const isStillTaken = ({ service, decision }: ServiceRecord): boolean =>
-      decision?.isStillTaken?.((holder) => this.#holderText(service, holder, world.tenancy)) === true;
-    const turns = new Turns({ compare, isAnswered, isStillTaken }, first);
-    for (const record of this.#waiting.forPorts(touched.ports)) turns.add(record);
-    this.#addGroups(turns, touched, world);
+    const isQuotaUnchanged = (group: QuotaWaitGroup): boolean => this.#isQuotaUnchanged(group, context);
+    const isStillRefused = ({ service, decision }: ServiceRecord): boolean =>
+      decision?.isStillRefused?.((holder) => this.#ownerText(service, holder, context.tenancy)) === true;
+    const turns = new AllocationRound({ compare, isQuotaUnchanged, isStillRefused }, first);
+    for (const record of this.#waitList.waitersForPorts(changed.portKeys)) turns.addWaiter(record);
+    this.#addGroups(turns, changed, context);
     return turns;
   }
 
@@ -101,125 +105,126 @@ export class Decider {
    * One round; returns who was asked. Who is touched by a decision of it and comes after it is asked in this round already: else somebody
    * of a higher rank would find taken what was given up just now, only because nothing of its own had changed.
    */
-  #round(turns: Turns, { world, touched }: Pass): readonly ServiceRecord[] {
+  #runRound(turns: AllocationRound, { context, changed }: AllocationPass): readonly ServiceRecord[] {
     const asked: ServiceRecord[] = [];
     for (let record = turns.next(); record !== undefined; record = turns.next()) {
-      const own = new Touched();
-      this.#decideOne(record, { world, touched: own });
+      const own = new ChangedResources();
+      this.#decideService(record, { context, changed: own });
       asked.push(record);
-      touched.addAll(own);
-      for (const other of this.#waiting.forPorts(own.ports)) turns.add(other);
-      this.#addGroups(turns, own, world);
+      changed.addAll(own);
+      for (const other of this.#waitList.waitersForPorts(own.portKeys)) turns.addWaiter(other);
+      this.#addGroups(turns, own, context);
     }
     return asked;
   }
 
-  #addGroups(turns: Turns, { tenants }: Touched, world: World): void {
+  #addGroups(turns: AllocationRound, { tenants }: ChangedResources, world: AllocationContext): void {
     for (const tenant of tenants)
-      for (const group of this.#waiting.groupsOf(tenant)) if (!this.#isAnswered(group, world)) turns.addGroup(group);
+      for (const group of this.#waitList.groupsOfTenant(tenant))
+        if (!this.#isQuotaUnchanged(group, world)) turns.addGroup(group);
   }
 
   /** Its tenant's limits leave it just as much as they did. */
-  #isAnswered({ tenant: name, answers }: WaitingGroup, { tenancy }: World): boolean {
+  #isQuotaUnchanged({ tenant: name, results }: QuotaWaitGroup, { tenancy }: AllocationContext): boolean {
     const tenant = tenancy.tenants.get(name);
     return (
-      tenant !== undefined && answers.every(({ question, answer }) => this.quota.answer(tenant, question) === answer)
+      tenant !== undefined && results.every(({ question, answer }) => this.quota.evaluate(tenant, question) === answer)
     );
   }
 
-  #remove(record: ServiceRecord, touched: Touched): void {
-    touched.addListeners(this.#taken.listenersOf(record.uid), this.#taken.hostsOf(record.uid));
+  #release(record: ServiceRecord, touched: ChangedResources): void {
+    touched.addListeners(this.#portAllocations.listenersOf(record.uid), this.#portAllocations.hostsOf(record.uid));
     touched.addTenant(this.quota.tenantOf(record.uid));
-    this.#taken.give(record.uid, [], []);
-    this.quota.drop(record.uid);
-    this.#keepWaiting(record, undefined, touched);
+    this.#portAllocations.allocate(record.uid, [], []);
+    this.quota.uncount(record.uid);
+    this.#updateWaitList(record, undefined, touched);
   }
 
   /** Before anything new is granted: what serves still counts, also that of Services whose turn comes later. */
-  #recount(record: ServiceRecord, { world, touched }: Pass): void {
+  #dropLostListeners(record: ServiceRecord, { context, changed }: AllocationPass): void {
     const { uid, service } = record;
-    const { nodes, tenancy } = world;
-    const before = this.#taken.listenersOf(uid);
-    const hosts = this.#taken.hostsOf(uid);
-    const stays = stillOf(before, service, nodes);
+    const { nodes, tenancy } = context;
+    const before = this.#portAllocations.listenersOf(uid);
+    const hosts = this.#portAllocations.hostsOf(uid);
+    const stays = retainedListeners(before, service, nodes);
     if (stays.length < before.length) {
-      touched.addListeners(before, hosts);
-      this.#taken.give(uid, stays, hosts);
+      changed.addListeners(before, hosts);
+      this.#portAllocations.allocate(uid, stays, hosts);
     }
-    const usedBefore = this.#useOf(uid);
-    this.#count(record, tenancy);
-    this.#touchUse(usedBefore, this.#useOf(uid), touched);
+    const usedBefore = this.#usageKey(uid);
+    this.#countUsage(record, tenancy);
+    this.#noteUsageChange(usedBefore, this.#usageKey(uid), changed);
   }
 
   /** What it has: its listeners, and ports that it was given and no node is there to serve. */
-  #count(record: ServiceRecord, tenancy: Tenancy): void {
+  #countUsage(record: ServiceRecord, tenancy: Tenancy): void {
     const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);
     const tenant = membership.kind === 'tenant' ? membership.tenant.name : undefined;
-    const isBound = heldPorts(this.#taken.listenersOf(uid));
-    const given = keptBy(record)?.ports;
+    const isBound = allocatedPortTest(this.#portAllocations.listenersOf(uid));
+    const given = currentAllocation(record)?.ports;
     const ports = service.ports.filter((port) => isBound(port) || given?.has(portKey(port)) === true).length;
-    if (tenant !== undefined && ports > 0) this.quota.use(tenant, service, ports);
-    else this.quota.drop(uid);
+    if (tenant !== undefined && ports > 0) this.quota.count(tenant, service, ports);
+    else this.quota.uncount(uid);
   }
 
-  #decideOne(record: ServiceRecord, { world, touched }: Pass): void {
+  #decideService(record: ServiceRecord, { context, changed }: AllocationPass): void {
     const { uid, service } = record;
-    const { fleet, nodes, tenancy, secrets } = world;
-    const before = this.#taken.listenersOf(uid);
-    const hostsBefore = this.#taken.hostsOf(uid);
-    const usedBefore = this.#useOf(uid);
+    const { fleet, nodes, tenancy, secrets } = context;
+    const before = this.#portAllocations.listenersOf(uid);
+    const hostsBefore = this.#portAllocations.hostsOf(uid);
+    const usedBefore = this.#usageKey(uid);
     // Asked again, it is not in its own way.
-    this.#count(record, tenancy);
-    const decision = decide(service, {
+    this.#countUsage(record, tenancy);
+    const decision = decideService(service, {
       fleet,
       nodes,
       secrets,
       membership: tenancy.membershipOf(service.namespace),
-      held: keptBy(record),
+      allocation: currentAllocation(record),
       quota: this.quota,
-      taken: this.#taken,
-      holderText: (holder) => this.#holderText(service, holder, tenancy),
+      portAllocations: this.#portAllocations,
+      ownerText: (holder) => this.#ownerText(service, holder, tenancy),
     });
     if (decision.settings === null) {
-      this.#taken.give(uid, [], []);
-      this.quota.drop(uid);
+      this.#portAllocations.allocate(uid, [], []);
+      this.quota.uncount(uid);
     }
     record.decision = decision;
-    this.#keepWaiting(record, lacksSomething(record, nodes) ? decision : undefined, touched);
-    const after = this.#taken.listenersOf(uid);
-    const hosts = this.#taken.hostsOf(uid);
-    if (!isSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {
-      touched.addListeners(before, hostsBefore);
-      touched.addListeners(after, hosts);
+    this.#updateWaitList(record, hasUnmetDemand(record, nodes) ? decision : undefined, changed);
+    const after = this.#portAllocations.listenersOf(uid);
+    const hosts = this.#portAllocations.hostsOf(uid);
+    if (!hasSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {
+      changed.addListeners(before, hostsBefore);
+      changed.addListeners(after, hosts);
     }
-    this.#touchUse(usedBefore, this.#useOf(uid), touched);
+    this.#noteUsageChange(usedBefore, this.#usageKey(uid), changed);
   }
 
   /** Undefined: it lacks nothing. */
-  #keepWaiting(record: ServiceRecord, decision: Decision | undefined, touched: Touched): void {
+  #updateWaitList(record: ServiceRecord, decision: Decision | undefined, touched: ChangedResources): void {
     const { uid } = record;
-    const before = this.quota.waitsFor(uid);
-    const asked = decision?.asked;
-    const isRefused = asked?.answers.some(({ answer }) => typeof answer === 'string') === true;
+    const before = this.quota.waitingTenantOf(uid);
+    const asked = decision?.quotaDependency;
+    const isRefused = asked?.results.some(({ answer }) => typeof answer === 'string') === true;
     const now = isRefused ? asked?.tenant : undefined;
-    if (decision === undefined) this.#waiting.delete(record);
-    else this.#waiting.put(record, decision);
+    if (decision === undefined) this.#waitList.delete(record);
+    else this.#waitList.put(record, decision);
     if (before === now) return;
     const concerned = [before, now].flatMap((tenant) => tenant ?? []);
     const wereCrowded = concerned.map((tenant) => this.quota.isCrowded(tenant));
-    this.quota.wait(uid, now);
+    this.quota.setWaiting(uid, now);
     concerned.forEach((tenant, index) => {
       if (this.quota.isCrowded(tenant) !== wereCrowded[index]) touched.addTenant(tenant);
     });
   }
 
-  #touchUse(before: string, now: string, touched: Touched): void {
+  #noteUsageChange(before: string, now: string, touched: ChangedResources): void {
     if (before !== now) for (const each of [before, now]) touched.addTenant(each.split('\n')[0]);
   }
 
   /** Never another tenant's names. */
-  #holderText(asking: ServiceObject, uid: string, tenancy: Tenancy): string {
+  #ownerText(asking: ServiceObject, uid: string, tenancy: Tenancy): string {
     const tenantOf = ({ namespace }: ServiceObject): string | undefined => {
       const membership = tenancy.membershipOf(namespace);
       return membership.kind === 'tenant' ? membership.tenant.name : undefined;
@@ -231,18 +236,18 @@ export class Decider {
     return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
   }
 
-  #useOf(uid: string): string {
+  #usageKey(uid: string): string {
     const tenant = this.quota.tenantOf(uid);
     return tenant === undefined ? '' : `${tenant}\n${this.quota.portsOf(uid)}`;
   }
 }
 
 /** By its last decision: what it was given in this call is not taken from it again, and what it lost is not held any more. */
-function keptBy(record: ServiceRecord): HeldService | undefined {
-  return record.decision === undefined ? record.held : grantedTo(record);
+function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined {
+  return record.decision === undefined ? record.allocation : allocationOf(record);
 }
 
-interface Pass {
-  readonly world: World;
-  readonly touched: Touched;
+interface AllocationPass {
+  readonly context: AllocationContext;
+  readonly changed: ChangedResources;
 }

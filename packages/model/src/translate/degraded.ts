@@ -1,33 +1,33 @@
 import type { DegradedReason } from '../reason.ts';
-import { reservationOf } from '../reserved-ports.ts';
+import { reservationFor } from '../reserved-ports.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
-import type { Verdict } from '../table/entry.ts';
+import type { StatusReason } from '../table/entry.ts';
 import type { Placement } from './placement.ts';
-import type { NodeWish } from './pool.ts';
-import { isAllowed, type PortRefusals } from './port-refusals.ts';
-import type { SecretBook } from './secret-book.ts';
-import { isSharedByFleet, type PortModes } from './shared-ports.ts';
+import type { NodeRequirements } from './pool.ts';
+import { isPortAllowed, type PortRefusals } from './port-refusals.ts';
+import type { SecretIndex } from './secret-book.ts';
+import { isFleetSharedPort, type PortModes } from './shared-ports.ts';
 import { policyText, type Tenant } from './tenancy.ts';
-import { counted, listed, portsText } from './text.ts';
+import { countOf, joinItems, portsText } from './text.ts';
 
-export interface Given {
+export interface ServedConfig {
   readonly tenant: Tenant;
   readonly placement: Placement;
   readonly badPorts: PortRefusals;
-  readonly wish: NodeWish;
+  readonly requirements: NodeRequirements;
   readonly modes: PortModes;
   readonly settings: ServiceSettings;
-  readonly secrets: SecretBook;
+  readonly secrets: SecretIndex;
 }
 
 /** What is served, and yet not as its tenant or the operator would have it. */
-export function degradedFor(
+export function degradedReasonsFor(
   service: ServiceObject,
-  { tenant, placement, badPorts, wish, modes, settings, secrets }: Given,
+  { tenant, placement, badPorts, requirements, modes, settings, secrets }: ServedConfig,
   fleet: FleetSettings,
-): Verdict<DegradedReason>[] {
-  const degraded: Verdict<DegradedReason>[] = [];
+): StatusReason<DegradedReason>[] {
+  const degraded: StatusReason<DegradedReason>[] = [];
   const expiry = settings.tls && secrets.expiryText(service, settings.tls);
   if (expiry !== undefined) degraded.push({ reason: 'CertificateExpiring', message: expiry });
   const nodePorts = service.ports.flatMap(({ nodePort }) =>
@@ -36,18 +36,19 @@ export function degradedFor(
   if (nodePorts.length > 0) {
     degraded.push({
       reason: 'NodePortBypass',
-      message: `node ports (${listed(nodePorts)}) are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields`,
+      message: `node ports (${joinItems(nodePorts)}) are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields`,
     });
   }
-  const lost = service.externalTrafficPolicy === 'Local' ? addressLost(service, settings, badPorts) : undefined;
+  const lost =
+    service.externalTrafficPolicy === 'Local' ? sourceAddressMessage(service, settings, badPorts) : undefined;
   if (lost !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: lost });
-  if (placement.nodes.length > 0 && placement.nodes.length < wish.nodes) {
+  if (placement.nodes.length > 0 && placement.nodes.length < requirements.nodeCount) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of the ${counted(wish.nodes, 'node')} that are wanted: no other node of ${wish.where} has its ports free, an address of its IP families and a proxy that answers, and is not cordoned; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
+      message: `served on ${placement.nodes.length} of the ${countOf(requirements.nodeCount, 'node')} that are wanted: no other node of ${requirements.nodesText} has its ports free, an address of its IP families and a proxy that answers, and is not cordoned; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
     });
   }
-  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isAllowed(port, tenant));
+  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isPortAllowed(port, tenant));
   if (tolerated.length > 0) {
     const are = tolerated.length === 1 ? 'is' : 'are';
     degraded.push({
@@ -55,7 +56,9 @@ export function degradedFor(
       message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again: ask for it in ${policyText(tenant.policy)}`,
     });
   }
-  const reserved = service.ports.filter((port) => !badPorts.has(port) && reservationOf(port.port, fleet) !== undefined);
+  const reserved = service.ports.filter(
+    (port) => !badPorts.has(port) && reservationFor(port.port, fleet) !== undefined,
+  );
   if (reserved.length > 0) {
     const [are, it] = reserved.length === 1 ? ['is', 'it'] : ['are', 'they'];
     degraded.push({
@@ -64,7 +67,7 @@ export function degradedFor(
     });
   }
   const alone = service.ports.filter(
-    (port) => !badPorts.has(port) && modes.get(port) === 'alone' && isSharedByFleet(port, fleet),
+    (port) => !badPorts.has(port) && modes.get(port) === 'alone' && isFleetSharedPort(port, fleet),
   );
   if (alone.length > 0) {
     degraded.push({
@@ -76,7 +79,7 @@ export function degradedFor(
 }
 
 /** What asks for the client's address and does not learn it; undefined: the PROXY protocol tells it. */
-function addressLost(
+function sourceAddressMessage(
   service: ServiceObject,
   { proxyProtocol }: ServiceSettings,
   badPorts: PortRefusals,

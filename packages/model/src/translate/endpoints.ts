@@ -2,8 +2,14 @@ import { canonicalAddress } from '../match/cidr.ts';
 import { endpointKey } from '../match/endpoint-key.ts';
 import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
-import { ENDPOINTS_PER_ENTRY, type Endpoint, type EndpointsEntry, endpointsId, type Protocol } from '../table/entry.ts';
-import type { TrustCheck } from './trust.ts';
+import {
+  type Endpoint,
+  type EndpointsEntry,
+  endpointsId,
+  MAX_ENDPOINTS_PER_ENTRY,
+  type Protocol,
+} from '../table/entry.ts';
+import type { EndpointAddressCheck } from './trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
@@ -11,7 +17,7 @@ export interface ServiceEndpoints {
   readonly forbidden: readonly string[];
 }
 
-interface Found {
+interface CandidateEndpoint {
   readonly slice: string;
   readonly endpoint: Endpoint;
   readonly state: SliceEndpoint;
@@ -24,31 +30,41 @@ interface Found {
 export function endpointsFor(
   service: ServiceObject,
   slices: readonly SliceObject[],
-  mayUse: TrustCheck,
+  mayUse: EndpointAddressCheck,
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
   const preference = zonePreferenceOf(service);
   // Once for all ports: a Service may have thousands, in as many slices.
-  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, namedKey) }));
+  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
-    const found = named.flatMap(({ slice, ports }) => endpointsIn(slice, ports.get(namedKey(port)) ?? [], preference));
+    const found = named.flatMap(({ slice, ports }) =>
+      endpointsInSlice(slice, ports.get(portNameKey(port)) ?? [], preference),
+    );
     const trusted = found.filter(({ endpoint }) => {
       const objection = mayUse(service.namespace, endpoint.address);
       if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
       return objection === undefined;
     });
-    return entriesFor({ service: service.uid, port: port.port, protocol }, trusted, useOf(service, trusted));
+    return endpointEntriesFor(
+      { service: service.uid, port: port.port, protocol },
+      trusted,
+      endpointUseFor(service, trusted),
+    );
   });
   return { entries, forbidden: [...forbidden].sort() };
 }
 
 /** A port of a slice belongs to the Service port of the same name; its number may differ from pod to pod. */
-export function namedKey({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
+export function portNameKey({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
   return `${protocol}/${name ?? ''}`;
 }
 
-function endpointsIn(slice: SliceObject, numbers: SliceObject['ports'], preference: ZonePreference): Found[] {
+function endpointsInSlice(
+  slice: SliceObject,
+  numbers: SliceObject['ports'],
+  preference: ZonePreference,
+): CandidateEndpoint[] {
   return numbers.flatMap(({ port: number }) =>
     number === null
       ? []
@@ -70,33 +86,37 @@ function endpointsIn(slice: SliceObject, numbers: SliceObject['ports'], preferen
   );
 }
 
-interface Use {
-  readonly isUsed: (found: Found) => boolean;
+interface EndpointUse {
+  readonly isUsed: (found: CandidateEndpoint) => boolean;
   readonly areLeaving: boolean;
 }
 
-function useOf(service: ServiceObject, found: readonly Found[]): Use {
+function endpointUseFor(service: ServiceObject, found: readonly CandidateEndpoint[]): EndpointUse {
   if (service.publishNotReadyAddresses) return { isUsed: () => true, areLeaving: false };
   return found.some(({ state }) => state.ready)
     ? { isUsed: ({ state }) => state.ready, areLeaving: false }
     : { isUsed: ({ state }) => state.serving && state.terminating, areLeaving: true };
 }
 
-type PortOf = Pick<EndpointsEntry, 'service' | 'port' | 'protocol'>;
+type ServicePortKey = Pick<EndpointsEntry, 'service' | 'port' | 'protocol'>;
 
-function entriesFor(port: PortOf, found: readonly Found[], { isUsed, areLeaving }: Use): EndpointsEntry[] {
+function endpointEntriesFor(
+  port: ServicePortKey,
+  found: readonly CandidateEndpoint[],
+  { isUsed, areLeaving }: EndpointUse,
+): EndpointsEntry[] {
   const bySlice = Map.groupBy(found, ({ slice }) => slice);
   return [...bySlice].flatMap(([slice, all]) => {
     const endpoints = sortedUnique(all.filter(isUsed).map(({ endpoint }) => endpoint));
     const unready = sortedUnique(all.filter((one) => !isUsed(one)).map(({ endpoint }) => endpoint)).length;
-    const chunks = Math.max(1, Math.ceil(endpoints.length / ENDPOINTS_PER_ENTRY));
+    const chunks = Math.max(1, Math.ceil(endpoints.length / MAX_ENDPOINTS_PER_ENTRY));
     return Array.from(
       { length: chunks },
       (_, chunk): EndpointsEntry => ({
         kind: 'endpoints',
         id: endpointsId(port, slice, chunk),
         ...port,
-        endpoints: endpoints.slice(chunk * ENDPOINTS_PER_ENTRY, (chunk + 1) * ENDPOINTS_PER_ENTRY),
+        endpoints: endpoints.slice(chunk * MAX_ENDPOINTS_PER_ENTRY, (chunk + 1) * MAX_ENDPOINTS_PER_ENTRY),
         unready: chunk === 0 ? unready : 0,
         ...(areLeaving && endpoints.length > 0 && { leaving: true }),
       }),

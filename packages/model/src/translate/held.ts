@@ -5,31 +5,31 @@ import type { RoutingTable } from '../table/table.ts';
 import { portKey } from './port-key.ts';
 
 /** What the last table granted, and no later wish of somebody else takes away. */
-export interface Held {
+export interface Allocations {
   /** By id. */
   readonly listeners: ReadonlyMap<string, ListenerEntry>;
   /** By Service UID: what serves on while its present wish is refused. */
-  readonly services: ReadonlyMap<string, HeldService>;
+  readonly services: ReadonlyMap<string, ServiceAllocation>;
 }
 
-export interface HeldService {
+export interface ServiceAllocation {
   readonly settings: ServiceSettings;
   readonly tenant: string;
   readonly pool: string;
   /** The ports that were served, also while no node was there to serve them. */
-  readonly ports: ServedPorts;
+  readonly ports: ServedPortNames;
   /** Keys of those of which it has all clients although the fleet shares them by now. */
-  readonly alone: ReadonlySet<string>;
+  readonly exclusivePorts: ReadonlySet<string>;
   /** Where TLS ends here; undefined: nowhere, or it was lost. */
   readonly certificate: CertificateEntry | undefined;
 }
 
-export const NOTHING_HELD: Held = { listeners: new Map(), services: new Map() };
+export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map() };
 
 /** What a published table holds. */
-export function heldFor(table: RoutingTable): Held {
+export function allocationsFor(table: RoutingTable): Allocations {
   const listeners = new Map<string, ListenerEntry>();
-  const services = new Map<string, HeldService>();
+  const services = new Map<string, ServiceAllocation>();
   for (const entry of table.entries.values()) {
     if (entry.kind === 'listener') listeners.set(entry.id, entry);
     else if (entry.kind === 'service' && entry.settings !== null && entry.tenant !== null) {
@@ -38,8 +38,8 @@ export function heldFor(table: RoutingTable): Held {
         settings,
         tenant,
         pool: pool ?? DEFAULT_POOL,
-        ports: servedPorts(ports),
-        alone: portsAlone(ports),
+        ports: servedPortNames(ports),
+        exclusivePorts: exclusivePortsOf(ports),
         certificate: certificateOf(entry.uid, table),
       });
     }
@@ -53,13 +53,13 @@ function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry
 }
 
 /** By key (`portKey`), the name under which slices had the port last; of what was just decided (`grantedTo`), the name that it has now. */
-export type ServedPorts = ReadonlyMap<string, string | null>;
+export type ServedPortNames = ReadonlyMap<string, string | null>;
 
-export function servedPorts(ports: readonly PortEntry[]): ServedPorts {
+export function servedPortNames(ports: readonly PortEntry[]): ServedPortNames {
   const served = ports.filter(({ error }) => error === null);
   return new Map(served.map((port) => [portKey(port), port.formerName === undefined ? port.name : port.formerName]));
 }
 
-export function portsAlone(ports: readonly PortEntry[]): ReadonlySet<string> {
+export function exclusivePortsOf(ports: readonly PortEntry[]): ReadonlySet<string> {
   return new Set(ports.filter(({ alone }) => alone === true).map(portKey));
 }

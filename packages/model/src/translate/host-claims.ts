@@ -3,46 +3,52 @@
 import type { RefusalReason } from '../reason.ts';
 import type { TlsTermination } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
-import type { Verdict } from '../table/entry.ts';
+import type { StatusReason } from '../table/entry.ts';
 import type { Nodes } from './nodes.ts';
 import { portKey } from './port-key.ts';
-import { modesFor, modesOf, notAllowedHosts, takenHosts, unnamedRefusal } from './shared-ports.ts';
-import type { TakenPorts } from './taken-ports.ts';
+import {
+  currentPortModes,
+  hostConflictRefusal,
+  hostNotAllowedRefusal,
+  hostsRequiredRefusal,
+  portModesFor,
+} from './shared-ports.ts';
+import type { PortAllocations } from './taken-ports.ts';
 import type { Tenant } from './tenancy.ts';
 
-export interface ClaimContext {
+export interface HostRefusalContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly tenant: Tenant;
-  readonly taken: TakenPorts;
-  readonly holderText: (uid: string) => string;
+  readonly portAllocations: PortAllocations;
+  readonly ownerText: (uid: string) => string;
 }
 
-export interface HostWish {
+export interface HostRequest {
   readonly hosts: readonly string[];
   readonly tls: TlsTermination | undefined;
   readonly pool: string;
 }
 
 /** Why not; whether hosts are free on ports that it does not have yet, its placement will tell. */
-export function hostRefusal(
+export function hostRefusalFor(
   service: ServiceObject,
-  { hosts, tls, pool }: HostWish,
-  { fleet, nodes, tenant, taken, holderText }: ClaimContext,
-): Verdict<RefusalReason> | undefined {
-  const listeners = taken.listenersOf(service.uid);
-  const has = modesOf(listeners);
-  const modes = modesFor(service, { fleet, hosts, tls, listeners, isGranted: true });
+  { hosts, tls, pool }: HostRequest,
+  { fleet, nodes, tenant, portAllocations, ownerText }: HostRefusalContext,
+): StatusReason<RefusalReason> | undefined {
+  const listeners = portAllocations.listenersOf(service.uid);
+  const has = currentPortModes(listeners);
+  const modes = portModesFor(service, { fleet, hosts, tls, listeners, isGranted: true });
   const unnamed = service.ports.find((port) => modes.get(port) === 'alone' && has.get(portKey(port)) === 'shared');
-  if (unnamed !== undefined) return unnamedRefusal(unnamed, tenant);
+  if (unnamed !== undefined) return hostsRequiredRefusal(unnamed, tenant);
   const shared = service.ports.filter((port) => modes.get(port) === 'shared');
   if (shared.length === 0) return undefined;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
   const pools = new Set([pool, ...listeners.flatMap(({ node }) => poolOf(node) ?? [])]);
-  const question = { service, hosts, taken, pools, poolOf, holderText };
+  const question = { service, hosts, portAllocations: portAllocations, pools, poolOf, ownerText: ownerText };
   const held = shared.filter((port) => has.has(portKey(port)));
   return (
-    notAllowedHosts(hosts, tenant) ??
-    held.map((port) => takenHosts(port, question)).find((refusal) => refusal !== undefined)
+    hostNotAllowedRefusal(hosts, tenant) ??
+    held.map((port) => hostConflictRefusal(port, question)).find((refusal) => refusal !== undefined)
   );
 }

@@ -4,7 +4,11 @@ import { bindAddressesFor, type Nodes } from './nodes.ts';
 import { portKey } from './port-key.ts';
 
 /** Those of a port that the Service still has, on an address that it still binds. */
-export function stillOf(listeners: readonly ListenerEntry[], service: ServiceObject, nodes: Nodes): ListenerEntry[] {
+export function retainedListeners(
+  listeners: readonly ListenerEntry[],
+  service: ServiceObject,
+  nodes: Nodes,
+): ListenerEntry[] {
   const ports = new Set(service.ports.map(portKey));
   const bound = new Map<string, ReadonlySet<string>>();
   for (const name of new Set(listeners.map(({ node }) => node))) {
@@ -16,6 +20,6 @@ export function stillOf(listeners: readonly ListenerEntry[], service: ServiceObj
   );
 }
 
-export function isSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
+export function hasSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
   return a.length === b.length && a.every(({ id }, index) => id === b[index]?.id);
 }

@@ -1,24 +1,24 @@
 import {
-  ADDRESSES_ANNOTATION,
   canonicalAddresses,
   isExcludedNode,
-  isLabelledNode,
+  isLoadBalancerNode,
+  NODE_ADDRESSES_ANNOTATION,
   nodeAddressesOf,
   nodePoolOf,
 } from '../node-rules.ts';
 import type { Problem } from '../problem.ts';
 import { subjectFor } from '../problem.ts';
-import type { Absence, NodeObject, ServiceObject, Snapshot } from '../snapshot.ts';
+import type { NodeObject, NodeUnreachability, ServiceObject, Snapshot } from '../snapshot.ts';
 import { type NodeEntry, nodeId } from '../table/entry.ts';
 
-const ZONE = 'topology.kubernetes.io/zone';
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 export interface Nodes {
   /** Sorted by name. */
   readonly entries: readonly NodeEntry[];
   readonly byName: ReadonlyMap<string, NodeEntry>;
   /** Names of those on whom nothing new is put: they are cordoned, or their proxy is silent. */
-  readonly cordoned: ReadonlySet<string>;
+  readonly unschedulable: ReadonlySet<string>;
   /** Names of those whose place others take: their proxy has been silent for long. */
   readonly lost: ReadonlySet<string>;
   readonly problems: readonly Problem[];
@@ -27,25 +27,28 @@ export interface Nodes {
 /** The nodes that carry proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
 export function nodesFor(snapshot: Snapshot): Nodes {
   const problems: Problem[] = [];
-  const carrying = snapshot.nodes.filter((node) => isLabelledNode(node) && !isExcludedNode(node));
+  const carrying = snapshot.nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node));
   const entries = carrying
-    .map((node) => entryFor(node, problems))
+    .map((node) => nodeEntryFor(node, problems))
     .filter((node) => node.bindAddresses.length > 0)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const absent = absentOf(entries, snapshot.absent);
+  const absent = unreachableNodesOf(entries, snapshot.unreachableNodes);
   const unschedulable = carrying.filter((node) => node.unschedulable).map(({ name }) => name);
   const lost = [...absent].filter(([, absence]) => absence === 'lost').map(([name]) => name);
   return {
     entries,
     byName: new Map(entries.map((node) => [node.name, node])),
-    cordoned: new Set([...unschedulable, ...absent.keys()]),
+    unschedulable: new Set([...unschedulable, ...absent.keys()]),
     lost: new Set(lost),
     problems: [...problems, ...lost.map(lostProblem)],
   };
 }
 
 /** Where no proxy of a pool answers, nobody knows a better node: then none of them counts as absent. */
-function absentOf(entries: readonly NodeEntry[], absent: Snapshot['absent']): ReadonlyMap<string, Absence> {
+function unreachableNodesOf(
+  entries: readonly NodeEntry[],
+  absent: Snapshot['unreachableNodes'],
+): ReadonlyMap<string, NodeUnreachability> {
   if (absent === undefined || absent.size === 0) return new Map();
   const pools = new Set(entries.filter(({ name }) => !absent.has(name)).map(({ pool }) => pool));
   return new Map(
@@ -67,15 +70,15 @@ function lostProblem(name: string): Problem {
   };
 }
 
-function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
-  const { bind: bindAddresses, wrong } = nodeAddressesOf(node);
-  for (const text of wrong) {
+function nodeEntryFor(node: NodeObject, problems: Problem[]): NodeEntry {
+  const { bind: bindAddresses, invalid } = nodeAddressesOf(node);
+  for (const text of invalid) {
     problems.push({
       code: 'InvalidAnnotation',
       subject: subjectFor('Node', node),
       severity: 'error',
       heals: false,
-      message: `annotation ${ADDRESSES_ANNOTATION}: "${text}" is not an IP address; the others of the node are used`,
+      message: `annotation ${NODE_ADDRESSES_ANNOTATION}: "${text}" is not an IP address; the others of the node are used`,
     });
   }
   if (bindAddresses.length === 0) {
@@ -87,14 +90,14 @@ function entryFor(node: NodeObject, problems: Problem[]): NodeEntry {
       message: 'the node has no InternalIP yet, so nothing can be bound there',
     });
   }
-  const zone = Object.hasOwn(node.labels, ZONE) ? (node.labels[ZONE] ?? null) : null;
+  const zone = Object.hasOwn(node.labels, ZONE_LABEL) ? (node.labels[ZONE_LABEL] ?? null) : null;
   const pool = nodePoolOf(node);
-  const publishedAddresses = publishedOf(bindAddresses, canonicalAddresses(node.externalIPs));
+  const publishedAddresses = publishedAddressesOf(bindAddresses, canonicalAddresses(node.externalIPs));
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
 }
 
 /** Of each family those from outside, if any: a node may have one of IPv4 and be reached by IPv6 as it is. */
-function publishedOf(bound: readonly string[], external: readonly string[]): readonly string[] {
+function publishedAddressesOf(bound: readonly string[], external: readonly string[]): readonly string[] {
   const isIPv6 = (address: string): boolean => address.includes(':');
   const ofFamily = (family: boolean): readonly string[] => {
     const outside = external.filter((address) => isIPv6(address) === family);

@@ -2,6 +2,6 @@ import type { Decision } from './decision.ts';
 import type { ServiceEndpoints } from './endpoints.ts';
 
 /** A decision with the endpoints of what it serves. */
-export interface Outcome extends Decision {
+export interface TranslatedService extends Decision {
   readonly endpoints: ServiceEndpoints;
 }

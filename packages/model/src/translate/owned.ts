@@ -10,7 +10,7 @@ export function isOwned(service: ServiceObject, settings: FleetSettings): boolea
 }
 
 /** Of two Services that want the same, the one with the lower rank has it: class, age, then names. */
-export interface Rank {
+export interface Priority {
   readonly class: number;
   readonly age: number;
   readonly path: string;
@@ -21,15 +21,15 @@ export interface Rank {
  * address was published (all else may be lost), then the oldest. What one `kubectl apply` makes is all of one second, and a
  * directory knows no time: then by namespace and name, which people see, unlike UIDs.
  */
-export function rankOf(
+export function priorityOf(
   { namespace, name, publishedIPs, createdAt }: ServiceObject,
   { hasPorts, isHeld }: { readonly hasPorts: boolean; readonly isHeld: boolean },
-): Rank {
+): Priority {
   const rankClass = hasPorts ? 0 : isHeld ? 1 : publishedIPs.length > 0 ? 2 : 3;
   // No name holds a NUL, so it sorts as (namespace, name).
   return { class: rankClass, age: createdAt ?? Number.MAX_SAFE_INTEGER, path: `${namespace}\0${name}` };
 }
 
-export function compareRanks(a: Rank, b: Rank): number {
+export function comparePriorities(a: Priority, b: Priority): number {
   return a.class - b.class || a.age - b.age || (a.path < b.path ? -1 : 1);
 }

@@ -4,11 +4,11 @@ export function portKey({ port, protocol }: { readonly port: number; readonly pr
 }
 
 /** A host on such a port: what one Service of a pool has at a time. */
-export function claimKey(port: { readonly port: number; readonly protocol: string }, host: string): string {
+export function portHostKey(port: { readonly port: number; readonly protocol: string }, host: string): string {
   return `${portKey(port)}/${host}`;
 }
 
 /** Not a port of one Service alone, but some share of it: no host is the empty text. */
-export function shareKey(port: { readonly port: number; readonly protocol: string }): string {
-  return claimKey(port, '');
+export function portShareKey(port: { readonly port: number; readonly protocol: string }): string {
+  return portHostKey(port, '');
 }

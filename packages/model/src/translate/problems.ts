@@ -2,22 +2,22 @@ import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
 import type { Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
 import { readinessOf } from '../view/readiness.ts';
-import type { Outcome } from './outcome.ts';
+import type { TranslatedService } from './outcome.ts';
 import { isOwned } from './owned.ts';
 import { noNodesMessage } from './pool-text.ts';
-import type { ServiceBook } from './service-book.ts';
-import { counted } from './text.ts';
+import type { ServiceRegistry } from './service-book.ts';
+import { countOf } from './text.ts';
 
 /** What problems beside those of a Service are about. */
-export interface Findings {
-  readonly services: Pick<ServiceBook, 'size' | 'byPath' | 'inNamespace'>;
+export interface ProblemContext {
+  readonly services: Pick<ServiceRegistry, 'size' | 'byPath' | 'ofNamespace'>;
   readonly hasTenant: (tenant: string) => boolean;
   readonly hasNodes: boolean;
   readonly hasNamespace: (name: string) => boolean;
 }
 
 /** Refusals that go away when somebody else deletes, raises or moves something. */
-const HEALING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'QuotaExceeded',
   'PortConflict',
   'PortNotAllowed',
@@ -43,7 +43,7 @@ export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
 }
 
 /** `hasNodes`: any at all; when there are none, one problem of the fleet says so. */
-export function outcomeProblems(outcome: Outcome, hasNodes: boolean): Problem[] {
+export function serviceProblems(outcome: TranslatedService, hasNodes: boolean): Problem[] {
   const subject = subjectFor('Service', outcome.service);
   const problems: Problem[] = outcome.degraded.map(({ reason, message }) => ({
     code: reason,
@@ -54,7 +54,7 @@ export function outcomeProblems(outcome: Outcome, hasNodes: boolean): Problem[] 
   }));
   const { reason, message } = outcome.accepted;
   if (reason !== 'Accepted') {
-    problems.push({ code: reason, subject, severity: 'error', heals: HEALING.has(reason), message });
+    problems.push({ code: reason, subject, severity: 'error', heals: SELF_HEALING_CODES.has(reason), message });
   }
   if (outcome.settings !== null && outcome.nodes.length === 0 && hasNodes) {
     problems.push({
@@ -73,9 +73,9 @@ export function outcomeProblems(outcome: Outcome, hasNodes: boolean): Problem[] 
 }
 
 /** Of the fleet as a whole: nothing to serve, or nobody to serve it. */
-export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: Findings): Problem[] {
+export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: ProblemContext): Problem[] {
   const { settings } = snapshot;
-  if (services.size > 0) return hasNodes ? [] : [NO_NODES];
+  if (services.size > 0) return hasNodes ? [] : [NO_NODES_PROBLEM];
   if (settings.classless) return [];
   const passed = snapshot.services.filter(
     (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
@@ -88,12 +88,12 @@ export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: Findin
       subject: 'Fleet',
       severity: 'warning',
       heals: false,
-      message: `${counted(passed.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
+      message: `${countOf(passed.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
     },
   ];
 }
 
-const NO_NODES: Problem = {
+const NO_NODES_PROBLEM: Problem = {
   code: 'NoNodes',
   subject: 'Fleet',
   severity: 'error',
@@ -103,7 +103,7 @@ const NO_NODES: Problem = {
 };
 
 /** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */
-export function suspensionProblems(snapshot: Snapshot, findings: Findings): Problem[] {
+export function suspensionProblems(snapshot: Snapshot, findings: ProblemContext): Problem[] {
   return snapshot.suspensions.flatMap((suspension) => {
     const missing = missingTarget(suspension, findings);
     if (missing === undefined) return [];
@@ -119,13 +119,13 @@ export function suspensionProblems(snapshot: Snapshot, findings: Findings): Prob
 
 function missingTarget(
   { target }: SuspensionObject,
-  { services, hasTenant, hasNamespace }: Findings,
+  { services, hasTenant, hasNamespace }: ProblemContext,
 ): string | undefined {
   switch (target.kind) {
     case 'tenant':
       return hasTenant(target.tenant) ? undefined : `tenant "${target.tenant}"`;
     case 'namespace':
-      return hasNamespace(target.namespace) || services.inNamespace(target.namespace).size > 0
+      return hasNamespace(target.namespace) || services.ofNamespace(target.namespace).size > 0
         ? undefined
         : `namespace "${target.namespace}"`;
     case 'service':

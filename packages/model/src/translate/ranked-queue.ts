@@ -1,5 +1,5 @@
 /** What comes first is taken first, whenever it was put in: a binary heap. */
-export class RankedQueue<T> {
+export class PriorityQueue<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #heap: T[];
 
@@ -7,10 +7,10 @@ export class RankedQueue<T> {
   constructor(compare: (a: T, b: T) => number, items: Iterable<T> = []) {
     this.#compare = compare;
     this.#heap = [...items];
-    for (let at = (this.#heap.length >> 1) - 1; at >= 0; at -= 1) this.#sink(at);
+    for (let at = (this.#heap.length >> 1) - 1; at >= 0; at -= 1) this.#siftDown(at);
   }
 
-  put(item: T): void {
+  push(item: T): void {
     let at = this.#heap.push(item) - 1;
     while (at > 0) {
       const above = (at - 1) >> 1;
@@ -21,22 +21,22 @@ export class RankedQueue<T> {
   }
 
   /** Who is taken next. */
-  get first(): T | undefined {
+  get head(): T | undefined {
     return this.#heap[0];
   }
 
   /** Undefined: it is empty. */
-  take(): T | undefined {
+  pop(): T | undefined {
     const first = this.#heap[0];
     const last = this.#heap.pop();
     if (last !== undefined && this.#heap.length > 0) {
       this.#heap[0] = last;
-      this.#sink(0);
+      this.#siftDown(0);
     }
     return first;
   }
 
-  #sink(from: number): void {
+  #siftDown(from: number): void {
     let at = from;
     for (;;) {
       const [left, right] = [2 * at + 1, 2 * at + 2];

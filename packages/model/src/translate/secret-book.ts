@@ -2,24 +2,31 @@
 
 import type { RefusalReason } from '../reason.ts';
 import type { TlsTermination } from '../settings/service-settings.ts';
-import type { SecretAccess, SecretObject, ServiceObject, Snapshot, Unusable, Validity } from '../snapshot.ts';
-import { type CertificateEntry, certificateId, type Verdict } from '../table/entry.ts';
+import type {
+  CertificateValidity,
+  SecretAccess,
+  SecretObject,
+  ServiceObject,
+  Snapshot,
+  UnusableSecret,
+} from '../snapshot.ts';
+import { type CertificateEntry, certificateId, type StatusReason } from '../table/entry.ts';
 import { secretPath } from '../tls/validity.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
-import { changedIn } from './changed-in.ts';
+import { diffLists } from './changed-in.ts';
 
-type Refusal = Verdict<RefusalReason>;
+type Refusal = StatusReason<RefusalReason>;
 type SecretFacts = Pick<Snapshot, 'settings' | 'secrets' | 'unreadSecrets' | 'validity'>;
 
 /** What a Service gets that asks for TLS to end here. */
-export type Credentials =
+export type TlsCredentials =
   | { readonly kind: 'good'; readonly certificate: CertificateEntry }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 const NO_SECRETS: readonly SecretObject[] = [];
-const NO_VALIDITY: ReadonlyMap<string, Validity> = new Map();
+const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
 
-export class SecretBook {
+export class SecretIndex {
   readonly #byPath = new Map<string, SecretObject>();
   #access: SecretAccess = { kind: 'none' };
   #namespaces: ReadonlySet<string> = new Set();
@@ -36,12 +43,12 @@ export class SecretBook {
   }: SecretFacts): ReadonlySet<string> | 'all' {
     const isOther = unreadSecrets !== this.#unread;
     const paths = new Set<string>();
-    const { gone, come } = changedIn(this.#secrets, secrets);
-    for (const { namespace, name } of gone) {
+    const { removed, added } = diffLists(this.#secrets, secrets);
+    for (const { namespace, name } of removed) {
       this.#byPath.delete(secretPath(namespace, name));
       paths.add(secretPath(namespace, name));
     }
-    for (const secret of come) {
+    for (const secret of added) {
       this.#byPath.set(secretPath(secret.namespace, secret.name), secret);
       paths.add(secretPath(secret.namespace, secret.name));
     }
@@ -58,12 +65,12 @@ export class SecretBook {
     return isOther ? 'all' : paths;
   }
 
-  credentialsFor({ uid, namespace }: ServiceObject, { secret, clientCaSecret }: TlsTermination): Credentials {
+  credentialsFor({ uid, namespace }: ServiceObject, { secret, clientCaSecret }: TlsTermination): TlsCredentials {
     const refusal = this.#refusalOf(namespace, secret, 'tls-secret');
     if (refusal !== undefined) return { kind: 'refused', refusal };
     const own = this.#byPath.get(secretPath(namespace, secret))?.certificate;
     if (own?.kind !== 'good')
-      return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', own ?? NO_PAIR));
+      return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', own ?? MISSING_KEY_PAIR));
     const outdated = this.#outdatedText(namespace, secret, own);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
     const { chain, keyDigest, sealedKey, notAfter } = own;
@@ -76,7 +83,7 @@ export class SecretBook {
     if (authorities?.kind !== 'good')
       return refused(
         'InvalidCertificate',
-        this.#unusableText(clientCaSecret, 'client-ca-secret', authorities ?? NO_CA),
+        this.#unusableText(clientCaSecret, 'client-ca-secret', authorities ?? MISSING_CA),
       );
     return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
   }
@@ -130,15 +137,15 @@ export class SecretBook {
     return undefined;
   }
 
-  #unusableText(name: string, annotation: string, { why }: Unusable): string {
+  #unusableText(name: string, annotation: string, { why }: UnusableSecret): string {
     return `Secret "${name}" of annotation weir.dev/${annotation} ${why}; correct the Secret`;
   }
 }
 
-const NO_PAIR: Unusable = { kind: 'unusable', why: 'has neither tls.crt nor tls.key' };
-const NO_CA: Unusable = { kind: 'unusable', why: 'has no ca.crt' };
+const MISSING_KEY_PAIR: UnusableSecret = { kind: 'unusable', why: 'has neither tls.crt nor tls.key' };
+const MISSING_CA: UnusableSecret = { kind: 'unusable', why: 'has no ca.crt' };
 
-function refused(reason: RefusalReason, message: string): Credentials {
+function refused(reason: RefusalReason, message: string): TlsCredentials {
   return { kind: 'refused', refusal: { reason, message } };
 }
 

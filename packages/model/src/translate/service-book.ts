@@ -1,21 +1,21 @@
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
-import type { ChangedIn } from './changed-in.ts';
-import { Groups } from './groups.ts';
-import type { Held } from './held.ts';
+import type { ListDiff } from './changed-in.ts';
+import { MultiMap } from './groups.ts';
+import type { Allocations } from './held.ts';
 import { isOwned } from './owned.ts';
 import type { ServiceRecord } from './service-record.ts';
 
 /** The Services that Weir takes, found by what concerns them. */
-export class ServiceBook {
-  readonly #held: Map<string, ServiceRecord['held']>;
+export class ServiceRegistry {
+  readonly #previousAllocations: Map<string, ServiceRecord['allocation']>;
   readonly #byUid = new Map<string, ServiceRecord>();
   /** By `namespace/name`. */
   readonly #byPath = new Map<string, ServiceRecord>();
-  readonly #byNamespace = new Groups<ServiceRecord>();
-  readonly #byTenant = new Groups<ServiceRecord>();
+  readonly #byNamespace = new MultiMap<ServiceRecord>();
+  readonly #byTenant = new MultiMap<ServiceRecord>();
 
-  constructor(held: Held) {
-    this.#held = new Map(held.services);
+  constructor(held: Allocations) {
+    this.#previousAllocations = new Map(held.services);
   }
 
   get size(): number {
@@ -40,28 +40,28 @@ export class ServiceBook {
     return this.#byNamespace.keys();
   }
 
-  inNamespace(namespace: string): ReadonlySet<ServiceRecord> {
-    return this.#byNamespace.of(namespace);
+  ofNamespace(namespace: string): ReadonlySet<ServiceRecord> {
+    return this.#byNamespace.get(namespace);
   }
 
   /** As last decided. */
   ofTenant(tenant: string): ReadonlySet<ServiceRecord> {
-    return this.#byTenant.of(tenant);
+    return this.#byTenant.get(tenant);
   }
 
   /** Takes Services that came and changed, lets go of the others. */
   update(
-    { gone, come }: ChangedIn<ServiceObject>,
+    { removed, added }: ListDiff<ServiceObject>,
     settings: FleetSettings,
   ): { readonly gone: readonly ServiceRecord[]; readonly changed: readonly ServiceRecord[] } {
-    const own = come.filter((service) => isOwned(service, settings));
+    const own = added.filter((service) => isOwned(service, settings));
     const stays = new Set(own.map(({ uid }) => uid));
-    const left = gone.filter(({ uid }) => !stays.has(uid)).flatMap(({ uid }) => this.#byUid.get(uid) ?? []);
+    const left = removed.filter(({ uid }) => !stays.has(uid)).flatMap(({ uid }) => this.#byUid.get(uid) ?? []);
     for (const record of left) this.#remove(record);
-    const replaced = new Set(gone);
+    const replaced = new Set(removed);
     const changed = own.map((service) => this.#put(service, replaced));
     // What is not there at first has lost what it had.
-    this.#held.clear();
+    this.#previousAllocations.clear();
     return { gone: left, changed };
   }
 
@@ -80,19 +80,19 @@ export class ServiceBook {
       known.service = service;
       return known;
     }
-    const held = this.#held.get(uid);
+    const allocation = this.#previousAllocations.get(uid);
     const record: ServiceRecord = {
       uid,
       service,
-      held,
-      ports: held?.ports ?? new Map(),
+      allocation,
+      servedPortNames: allocation?.ports ?? new Map(),
       membership: undefined,
       decision: undefined,
       tenant: null,
       entries: [],
     };
     this.#byUid.set(uid, record);
-    this.#byPath.set(pathOf(service), record);
+    this.#byPath.set(servicePath(service), record);
     this.#byNamespace.add(namespace, record);
     return record;
   }
@@ -100,12 +100,12 @@ export class ServiceBook {
   #remove(record: ServiceRecord): void {
     const { uid, service } = record;
     this.#byUid.delete(uid);
-    if (this.#byPath.get(pathOf(service)) === record) this.#byPath.delete(pathOf(service));
+    if (this.#byPath.get(servicePath(service)) === record) this.#byPath.delete(servicePath(service));
     this.#byNamespace.delete(service.namespace, record);
     this.setTenant(record, null);
   }
 }
 
-function pathOf({ namespace, name }: ServiceObject): string {
+function servicePath({ namespace, name }: ServiceObject): string {
   return `${namespace}/${name}`;
 }

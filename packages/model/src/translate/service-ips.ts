@@ -1,12 +1,12 @@
 // What is a cluster IP: an endpoint there would lead to another tenant's Service, past its limits and its NetworkPolicies.
 import { canonicalAddress } from '../match/cidr.ts';
-import { compileNetworks, type Networks } from '../match/networks.ts';
+import { compileNetworks, type NetworkSet } from '../match/networks.ts';
 import type { ServiceCidrObject, ServiceObject } from '../snapshot.ts';
-import type { ChangedIn } from './changed-in.ts';
+import type { ListDiff } from './changed-in.ts';
 
-export class ServiceIps {
+export class ClusterIpIndex {
   readonly #settings: readonly string[];
-  #networks: Networks;
+  #networks: NetworkSet;
   /** How many Services have each address: while one follows another, both. */
   readonly #addresses = new Map<string, number>();
 
@@ -21,7 +21,7 @@ export class ServiceIps {
   }
 
   /** Returns the addresses that are one now, or none any more, and are in no range. */
-  setServices({ gone, come }: ChangedIn<ServiceObject>): readonly string[] {
+  setServices({ removed, added }: ListDiff<ServiceObject>): readonly string[] {
     const changes = new Map<string, number>();
     const count = (services: readonly ServiceObject[], by: 1 | -1): void => {
       for (const { clusterIPs = [] } of services)
@@ -30,23 +30,23 @@ export class ServiceIps {
           if (address !== undefined) changes.set(address, (changes.get(address) ?? 0) + by);
         }
     };
-    count(come, 1);
-    count(gone, -1);
+    count(added, 1);
+    count(removed, -1);
     const others: string[] = [];
     for (const [address, by] of changes) {
       const before = this.#addresses.get(address) ?? 0;
       if (before + by === 0) this.#addresses.delete(address);
       else this.#addresses.set(address, before + by);
-      if ((before === 0) !== (before + by === 0) && !this.#networks.holds(address)) others.push(address);
+      if ((before === 0) !== (before + by === 0) && !this.#networks.contains(address)) others.push(address);
     }
     return others;
   }
 
   isInRange(address: string): boolean {
-    return this.#networks.holds(address);
+    return this.#networks.contains(address);
   }
 
-  isTaken(address: string): boolean {
+  isClusterIp(address: string): boolean {
     return this.#addresses.has(address);
   }
 }

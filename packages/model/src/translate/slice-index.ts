@@ -1,5 +1,5 @@
 import type { SliceObject } from '../snapshot.ts';
-import type { ChangedIn } from './changed-in.ts';
+import type { ListDiff } from './changed-in.ts';
 
 /** The slices of each Service, by `namespace/name`. */
 export class SliceIndex {
@@ -11,9 +11,9 @@ export class SliceIndex {
   }
 
   /** Returns whose slices are others now. */
-  update({ gone, come }: ChangedIn<SliceObject>): ReadonlySet<string> {
-    const leaving = Map.groupBy(gone, keyOf);
-    const coming = Map.groupBy(come, keyOf);
+  update({ removed, added }: ListDiff<SliceObject>): ReadonlySet<string> {
+    const leaving = Map.groupBy(removed, keyOf);
+    const coming = Map.groupBy(added, keyOf);
     const touched = new Set([...leaving.keys(), ...coming.keys()]);
     for (const key of touched) {
       const left = new Set(leaving.get(key));

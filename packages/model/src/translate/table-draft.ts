@@ -1,16 +1,16 @@
 import { apply } from '../table/apply.ts';
 import type { Entry } from '../table/entry.ts';
-import { isSame } from '../table/same.ts';
+import { isJsonEqual } from '../table/same.ts';
 import { type Change, EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 
 /** The entries of one source, before and now. */
-export interface Replacement {
+export interface EntryReplacement {
   readonly before: readonly Entry[];
   readonly after: readonly Entry[];
 }
 
 /** A routing table that is changed in few places. Entries that say the same stay the same objects. */
-export class TableDraft {
+export class TableBuilder {
   #table: RoutingTable = EMPTY_TABLE;
 
   /** The same object until something changes. */
@@ -19,7 +19,7 @@ export class TableDraft {
   }
 
   /** All together, since an id may go from one source to another. Throws when two have the same. */
-  replace(replacements: readonly Replacement[]): void {
+  replace(replacements: readonly EntryReplacement[]): void {
     const gone = new Map<string, Entry>();
     for (const { before } of replacements) for (const entry of before) gone.set(entry.id, entry);
     const come = new Map<string, Entry>();
@@ -30,7 +30,7 @@ export class TableDraft {
         come.set(entry.id, entry);
       }
     }
-    const changed = [...come.values()].filter((entry) => !isSame(gone.get(entry.id), entry));
+    const changed = [...come.values()].filter((entry) => !isJsonEqual(gone.get(entry.id), entry));
     const left = [...gone.keys()].filter((id) => !come.has(id));
     if (changed.length === 0 && left.length === 0) return;
     this.#table = apply(this.#table, [

@@ -1,8 +1,8 @@
 // Who is whose tenant. A namespace belongs to the highest policy that selects it, a tenant to exactly one policy.
 import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
-import { byPrecedence } from '../precedence.ts';
+import { comparePolicies } from '../precedence.ts';
 import type { NamespaceObject, Snapshot } from '../snapshot.ts';
-import { labelOf, selects } from './label-selector.ts';
+import { labelValue, matchesSelector } from './label-selector.ts';
 
 export interface Tenant {
   readonly name: string;
@@ -28,7 +28,7 @@ export interface Tenancy {
   readonly membershipOf: (namespace: string) => Membership;
 }
 
-interface Claim {
+interface PolicyAssignment {
   readonly namespace: string;
   readonly policy: RankedPolicy;
   readonly tenant: string | undefined;
@@ -42,36 +42,36 @@ interface RankedPolicy {
 }
 
 /** Which policy each namespace falls under, kept while the policies are the same: a namespace that changes costs one search. */
-export class Claims {
+export class PolicyAssignments {
   #policies: Snapshot['policies'] = [];
   #settings: Snapshot['settings'] | undefined;
-  #ranked: readonly RankedPolicy[] = [];
-  #known = new WeakMap<NamespaceObject, Claim>();
+  #rankedPolicies: readonly RankedPolicy[] = [];
+  #byNamespace = new WeakMap<NamespaceObject, PolicyAssignment>();
 
-  of(snapshot: Snapshot): readonly Claim[] {
+  of(snapshot: Snapshot): readonly PolicyAssignment[] {
     if (snapshot.policies !== this.#policies || snapshot.settings !== this.#settings) {
       this.#policies = snapshot.policies;
       this.#settings = snapshot.settings;
-      this.#ranked = rankedPolicies(snapshot);
-      this.#known = new WeakMap();
+      this.#rankedPolicies = rankedPolicies(snapshot);
+      this.#byNamespace = new WeakMap();
     }
     const named = new Set(snapshot.namespaces.map(({ name }) => name));
     // A Service may stand in a namespace whose object was not seen yet, or that no file holds.
     const bare = new Set(snapshot.services.map(({ namespace }) => namespace).filter((name) => !named.has(name)));
     return [
-      ...[...bare].map((name) => claimFor({ name, labels: {} }, this.#ranked)),
+      ...[...bare].map((name) => policyAssignmentFor({ name, labels: {} }, this.#rankedPolicies)),
       ...snapshot.namespaces.map((namespace) => this.#claimOf(namespace)),
     ];
   }
 
-  #claimOf(namespace: NamespaceObject): Claim {
-    const claim = this.#known.get(namespace) ?? claimFor(namespace, this.#ranked);
-    this.#known.set(namespace, claim);
+  #claimOf(namespace: NamespaceObject): PolicyAssignment {
+    const claim = this.#byNamespace.get(namespace) ?? policyAssignmentFor(namespace, this.#rankedPolicies);
+    this.#byNamespace.set(namespace, claim);
     return claim;
   }
 }
 
-export function tenancyFor(snapshot: Snapshot, known: Claims = new Claims()): Tenancy {
+export function tenancyFor(snapshot: Snapshot, known: PolicyAssignments = new PolicyAssignments()): Tenancy {
   const claims = known.of(snapshot);
   const owners = new Map<string, RankedPolicy>();
   for (const { tenant, policy } of claims) {
@@ -92,16 +92,19 @@ export function tenancyFor(snapshot: Snapshot, known: Claims = new Claims()): Te
 }
 
 function rankedPolicies(snapshot: Snapshot): readonly RankedPolicy[] {
-  const sorted = [...snapshot.policies].sort(byPrecedence);
+  const sorted = [...snapshot.policies].sort(comparePolicies);
   return [
     ...sorted.map(({ name, spec }, rank) => ({ name, spec, rank })),
     { name: null, spec: snapshot.settings.defaultPolicy, rank: sorted.length },
   ];
 }
 
-function claimFor(namespace: Pick<NamespaceObject, 'name' | 'labels'>, policies: readonly RankedPolicy[]): Claim {
+function policyAssignmentFor(
+  namespace: Pick<NamespaceObject, 'name' | 'labels'>,
+  policies: readonly RankedPolicy[],
+): PolicyAssignment {
   const labels = { ...namespace.labels, 'kubernetes.io/metadata.name': namespace.name };
-  const policy = policies.find(({ spec }) => selects(spec.namespaceSelector, labels)) ?? policies.at(-1);
+  const policy = policies.find(({ spec }) => matchesSelector(spec.namespaceSelector, labels)) ?? policies.at(-1);
   if (policy === undefined) throw new Error('there is always the default policy');
   return { namespace: namespace.name, policy, tenant: tenantNameFor(policy.spec, namespace) };
 }
@@ -114,7 +117,7 @@ function tenantNameFor(
     case 'namespace':
       return namespace.name;
     case 'label':
-      return labelOf(namespace.labels, spec.tenantFrom.label) || undefined;
+      return labelValue(namespace.labels, spec.tenantFrom.label) || undefined;
     case 'name':
       return spec.tenantFrom.name;
     case 'disputed':
@@ -123,7 +126,7 @@ function tenantNameFor(
 }
 
 function membershipFor(
-  claim: Claim,
+  claim: PolicyAssignment,
   owners: ReadonlyMap<string, RankedPolicy>,
   tenants: ReadonlyMap<string, Tenant>,
 ): Membership {
@@ -141,7 +144,7 @@ function membershipFor(
   return { kind: 'tenant', tenant };
 }
 
-function noTenantText({ namespace, policy }: Claim): string {
+function noTenantText({ namespace, policy }: PolicyAssignment): string {
   const { tenantFrom } = policy.spec;
   if (tenantFrom.kind === 'disputed') return tenantFrom.message;
   const label = tenantFrom.kind === 'label' ? tenantFrom.label : '';

@@ -1,18 +1,22 @@
 import { type TenantEntry, tenantId } from '../table/entry.ts';
 import type { Quota } from './quota.ts';
-import type { ServiceBook } from './service-book.ts';
-import type { Replacement } from './table-draft.ts';
+import type { ServiceRegistry } from './service-book.ts';
+import type { EntryReplacement } from './table-draft.ts';
 import type { Tenancy } from './tenancy.ts';
 
 /** The entries of tenants: of all that a policy names, and of those of the default policy that have Services. */
-export class TenantEntries {
+export class TenantEntryTracker {
   readonly #entries = new Map<string, TenantEntry>();
 
   /** Of these tenants, or when who is a tenant has changed of all. */
-  renew(
+  update(
     touched: ReadonlySet<string> | 'all',
-    { tenancy, quota, services }: { readonly tenancy: Tenancy; readonly quota: Quota; readonly services: ServiceBook },
-  ): Replacement[] {
+    {
+      tenancy,
+      quota,
+      services,
+    }: { readonly tenancy: Tenancy; readonly quota: Quota; readonly services: ServiceRegistry },
+  ): EntryReplacement[] {
     const names = touched === 'all' ? new Set([...this.#entries.keys(), ...tenancy.tenants.keys()]) : touched;
     return [...names].map((name) => {
       const before = this.#entries.get(name);
@@ -23,7 +27,7 @@ export class TenantEntries {
         return { before: before === undefined ? [] : [before], after: [] };
       }
       const { policy, namespaces, limits } = tenant;
-      const used = quota.usedBy(name);
+      const used = quota.usageOf(name);
       const entry: TenantEntry = { kind: 'tenant', id: tenantId(name), name, policy, namespaces, limits, used };
       this.#entries.set(name, entry);
       return { before: before === undefined ? [] : [before], after: [entry] };

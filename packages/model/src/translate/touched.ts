@@ -1,14 +1,14 @@
 import type { ListenerEntry } from '../table/entry.ts';
-import { claimKey, portKey, shareKey } from './port-key.ts';
+import { portHostKey, portKey, portShareKey } from './port-key.ts';
 
 /** What was given up or taken: whoever waits for some of it has to be asked again. */
-export class Touched {
+export class ChangedResources {
   /** By `portKey`, `shareKey` and `claimKey`. */
-  readonly #ports = new Set<string>();
+  readonly #portKeys = new Set<string>();
   readonly #tenants = new Set<string>();
 
-  get ports(): ReadonlySet<string> {
-    return this.#ports;
+  get portKeys(): ReadonlySet<string> {
+    return this.#portKeys;
   }
 
   get tenants(): ReadonlySet<string> {
@@ -19,12 +19,12 @@ export class Touched {
   addListeners(listeners: readonly ListenerEntry[], hosts: readonly string[]): void {
     const shared = new Map<string, ListenerEntry>();
     for (const listener of listeners) {
-      if (listener.shared === true) shared.set(shareKey(listener), listener);
-      else this.#ports.add(portKey(listener));
+      if (listener.shared === true) shared.set(portShareKey(listener), listener);
+      else this.#portKeys.add(portKey(listener));
     }
     for (const [key, listener] of shared) {
-      this.#ports.add(key);
-      for (const host of hosts) this.#ports.add(claimKey(listener, host));
+      this.#portKeys.add(key);
+      for (const host of hosts) this.#portKeys.add(portHostKey(listener, host));
     }
   }
 
@@ -32,8 +32,8 @@ export class Touched {
     if (tenant !== undefined && tenant !== null) this.#tenants.add(tenant);
   }
 
-  addAll(other: Touched): void {
-    for (const port of other.#ports) this.#ports.add(port);
+  addAll(other: ChangedResources): void {
+    for (const port of other.#portKeys) this.#portKeys.add(port);
     for (const tenant of other.#tenants) this.#tenants.add(tenant);
   }
 }

@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { ServiceEntry } from '../table/entry.ts';
 import { entriesOf, type RoutingTable, tableOf } from '../table/table.ts';
-import type { Held } from './held.ts';
+import type { Allocations } from './held.ts';
 import { Translator } from './translator.ts';
 
 export interface Translation {
@@ -21,8 +21,8 @@ export type ServiceStatus = Omit<ServiceEntry, 'kind' | 'id' | 'settings'>;
  * The routing table of a snapshot. `held` is what the last table granted (`heldFor`): who has a port keeps it, and the last
  * accepted settings of a Service serve on while its present ones are wrong. The order of the snapshot does not matter.
  */
-export function translate(snapshot: Snapshot, held: Held): Translation {
-  const decided = new Translator(snapshot.settings, held).next(snapshot);
+export function translate(snapshot: Snapshot, held: Allocations): Translation {
+  const decided = new Translator(snapshot.settings, held).translate(snapshot);
   const table = tableOf([...decided.table.entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const { problems } = decided;
   return { table, problems, statuses: statusesOf(table) };

@@ -1,76 +1,76 @@
 // Translation that remembers: of a new snapshot only what another object touches is decided again. The full translation is
 // the first step of a new translator; a law compares the two over random histories.
 import type { Problem } from '../problem.ts';
-import { settingsFor } from '../settings/settings-for.ts';
+import { serviceSettingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { secretPath } from '../tls/validity.ts';
-import { type ChangedIn, changedIn } from './changed-in.ts';
-import { Decider } from './decider.ts';
-import { type Held, servedPorts } from './held.ts';
+import { diffLists, type ListDiff } from './changed-in.ts';
+import { Allocator } from './decider.ts';
+import { type Allocations, servedPortNames } from './held.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
-import { entriesFor, outcomeFor } from './outcomes.ts';
-import { ProblemBook } from './problem-book.ts';
-import { fleetProblems, outcomeProblems, suspensionProblems } from './problems.ts';
-import { SecretBook } from './secret-book.ts';
-import { ServiceBook } from './service-book.ts';
-import { grantedTo, type ServiceRecord } from './service-record.ts';
+import { serviceEntriesFor, translateService } from './outcomes.ts';
+import { ProblemIndex } from './problem-book.ts';
+import { fleetProblems, serviceProblems, suspensionProblems } from './problems.ts';
+import { SecretIndex } from './secret-book.ts';
+import { ServiceRegistry } from './service-book.ts';
+import { allocationOf, type ServiceRecord } from './service-record.ts';
 import { SliceIndex } from './slice-index.ts';
-import { type Replacement, TableDraft } from './table-draft.ts';
-import { isSameMembership, TenancyWatch } from './tenancy-watch.ts';
-import { TenantEntries } from './tenant-entries.ts';
-import { Trust } from './trust.ts';
+import { type EntryReplacement, TableBuilder } from './table-draft.ts';
+import { isSameMembership, TenancyTracker } from './tenancy-watch.ts';
+import { TenantEntryTracker } from './tenant-entries.ts';
+import { EndpointTrustIndex } from './trust.ts';
 
-export interface Decided {
+export interface TranslatorOutput {
   readonly table: RoutingTable;
   /** By subject and code. */
   readonly problems: readonly Problem[];
 }
 
 /** Where problems come from beside the Services. */
-type Source = 'source' | 'nodes' | 'fleet' | 'suspensions';
+type ProblemSource = 'source' | 'nodes' | 'fleet' | 'suspensions';
 
 export class Translator {
-  readonly #services: ServiceBook;
-  readonly #decider: Decider;
-  readonly #tenancy = new TenancyWatch();
-  readonly #tenants = new TenantEntries();
+  readonly #services: ServiceRegistry;
+  readonly #allocator: Allocator;
+  readonly #tenancy = new TenancyTracker();
+  readonly #tenants = new TenantEntryTracker();
   readonly #slices = new SliceIndex();
-  readonly #secrets = new SecretBook();
-  readonly #draft = new TableDraft();
-  readonly #problems = new ProblemBook<ServiceRecord | Source>();
-  readonly #trust: Trust;
+  readonly #secrets = new SecretIndex();
+  readonly #table = new TableBuilder();
+  readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
+  readonly #trust: EndpointTrustIndex;
   readonly #settings: FleetSettings;
   /** By tenant, what of its limits is exceeded. */
   readonly #excess = new Map<string, string>();
-  #before: Snapshot | undefined;
-  #nodes: Nodes = { entries: [], byName: new Map(), cordoned: new Set(), lost: new Set(), problems: [] };
+  #previous: Snapshot | undefined;
+  #nodes: Nodes = { entries: [], byName: new Map(), unschedulable: new Set(), lost: new Set(), problems: [] };
 
   /** `held`: what the last table granted (`heldFor`). Who has a port keeps it. */
-  constructor(settings: FleetSettings, held: Held) {
+  constructor(settings: FleetSettings, held: Allocations) {
     this.#settings = settings;
-    this.#trust = new Trust(settings.trust);
-    this.#services = new ServiceBook(held);
-    this.#decider = new Decider(this.#services, held);
+    this.#trust = new EndpointTrustIndex(settings.trust);
+    this.#services = new ServiceRegistry(held);
+    this.#allocator = new Allocator(this.#services, held);
   }
 
   /**
    * The table of a snapshot. Objects that are the same as in the one before are taken for unchanged; the order of the snapshot does
    * not matter. Throws when its settings are others: they need a translator of their own.
    */
-  next(snapshot: Snapshot): Decided {
-    const before = this.#before;
+  translate(snapshot: Snapshot): TranslatorOutput {
+    const before = this.#previous;
     if (snapshot.settings !== this.#settings) throw new Error('these settings need a translator of their own');
-    this.#before = snapshot;
-    const isNodes = before?.nodes !== snapshot.nodes || before.absent !== snapshot.absent;
+    this.#previous = snapshot;
+    const isNodes = before?.nodes !== snapshot.nodes || before.unreachableNodes !== snapshot.unreachableNodes;
     const nodes = isNodes ? this.#setNodes(snapshot) : [];
-    const changes = changedIn(before?.services ?? [], snapshot.services);
+    const changes = diffLists(before?.services ?? [], snapshot.services);
     const { gone, changed } = this.#services.update(changes, snapshot.settings);
     const isTenancy = this.#tenancy.update(snapshot, changes);
     const stale = this.#staleEndpoints(before, snapshot, changes);
     const dirty = new Set(isNodes ? this.#services.all() : changed);
-    if (isTenancy) for (const record of this.#inOtherHands()) dirty.add(record);
-    for (const record of this.#withOtherSecrets(snapshot)) dirty.add(record);
+    if (isTenancy) for (const record of this.#withChangedTenant()) dirty.add(record);
+    for (const record of this.#withChangedSecrets(snapshot)) dirty.add(record);
     for (const record of gone) dirty.delete(record);
 
     const world = {
@@ -79,27 +79,27 @@ export class Translator {
       tenancy: this.#tenancy.tenancy,
       secrets: this.#secrets,
     };
-    const { decided, tenants } = this.#decider.decide(dirty, gone, world);
+    const { decided, tenants } = this.#allocator.allocate(dirty, gone, world);
     const touched = new Set([...tenants, ...this.#setTenants(decided), ...gone.flatMap(({ tenant }) => tenant ?? [])]);
-    const others = this.#renewExcess(isTenancy ? 'all' : touched);
+    const others = this.#updateExcess(isTenancy ? 'all' : touched);
 
     const replacements = [
       ...nodes,
       ...gone.map(({ entries }) => ({ before: entries, after: [] })),
-      ...this.#renew(new Set([...decided, ...stale, ...others])),
+      ...this.#updateEntries(new Set([...decided, ...stale, ...others])),
     ];
     for (const record of gone) this.#problems.set(record, []);
     this.#setProblems(snapshot);
-    const about = { tenancy: this.#tenancy.tenancy, quota: this.#decider.quota, services: this.#services };
-    this.#draft.replace([
+    const about = { tenancy: this.#tenancy.tenancy, quota: this.#allocator.quota, services: this.#services };
+    this.#table.replace([
       ...replacements,
-      ...this.#tenants.renew(isTenancy ? 'all' : touched, about),
-      ...this.#problems.renew(),
+      ...this.#tenants.update(isTenancy ? 'all' : touched, about),
+      ...this.#problems.updateEntries(),
     ]);
-    return { table: this.#draft.table, problems: this.#problems.all };
+    return { table: this.#table.table, problems: this.#problems.all };
   }
 
-  #setNodes(snapshot: Snapshot): Replacement[] {
+  #setNodes(snapshot: Snapshot): EntryReplacement[] {
     const before = this.#nodes.entries;
     this.#nodes = nodesFor(snapshot);
     this.#trust.setNodes(snapshot.nodes, this.#nodes.entries);
@@ -110,35 +110,35 @@ export class Translator {
   #staleEndpoints(
     before: Snapshot | undefined,
     { slices, pods, serviceCidrs }: Snapshot,
-    services: ChangedIn<ServiceObject>,
+    services: ListDiff<ServiceObject>,
   ): Set<ServiceRecord> {
     const isRange = before?.serviceCidrs !== serviceCidrs;
     if (isRange) this.#trust.setServiceRanges(serviceCidrs ?? []);
     const stale = new Set(isRange ? this.#services.all() : []);
     const addresses = this.#trust.setServices(services);
-    for (const record of before === undefined ? [] : this.#allowedAny(addresses)) stale.add(record);
-    for (const path of this.#slices.update(changedIn(before?.slices ?? [], slices))) {
+    for (const record of before === undefined ? [] : this.#usingAddresses(addresses)) stale.add(record);
+    for (const path of this.#slices.update(diffLists(before?.slices ?? [], slices))) {
       const record = this.#services.byPath(path);
       if (record !== undefined) stale.add(record);
     }
-    for (const namespace of this.#trust.setPods(changedIn(before?.pods ?? [], pods))) {
-      for (const record of this.#services.inNamespace(namespace)) stale.add(record);
+    for (const namespace of this.#trust.setPods(diffLists(before?.pods ?? [], pods))) {
+      for (const record of this.#services.ofNamespace(namespace)) stale.add(record);
     }
     return stale;
   }
 
   /** Those that may have endpoints at one of these addresses, which are of no pod. Mostly there are none: ranges are known. */
-  *#allowedAny(addresses: readonly string[]): Iterable<ServiceRecord> {
+  *#usingAddresses(addresses: readonly string[]): Iterable<ServiceRecord> {
     if (addresses.length === 0) return;
     const { tenancy } = this.#tenancy;
     for (const namespace of this.#services.namespaces()) {
       const isAllowed = (address: string): boolean => this.#trust.isAllowed(namespace, address, tenancy);
-      if (addresses.some(isAllowed)) yield* this.#services.inNamespace(namespace);
+      if (addresses.some(isAllowed)) yield* this.#services.ofNamespace(namespace);
     }
   }
 
   /** Services that name a Secret which says something else now. */
-  *#withOtherSecrets(snapshot: Snapshot): Iterable<ServiceRecord> {
+  *#withChangedSecrets(snapshot: Snapshot): Iterable<ServiceRecord> {
     const paths = this.#secrets.update(snapshot);
     if (paths === 'all') {
       for (const record of this.#services.all()) if (secretsNamedBy(record).length > 0) yield record;
@@ -146,13 +146,13 @@ export class Translator {
     }
     for (const namespace of new Set([...paths].map(namespaceOf))) {
       const isNamed = (name: string): boolean => paths.has(secretPath(namespace, name));
-      for (const record of this.#services.inNamespace(namespace))
+      for (const record of this.#services.ofNamespace(namespace))
         if (secretsNamedBy(record).some(isNamed)) yield record;
     }
   }
 
   /** Whose tenant is another, or says something else; and who was told by whom its port is taken. */
-  *#inOtherHands(): Iterable<ServiceRecord> {
+  *#withChangedTenant(): Iterable<ServiceRecord> {
     const others: ServiceRecord[] = [];
     for (const record of this.#services.all()) {
       const membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
@@ -160,7 +160,7 @@ export class Translator {
       record.membership = membership;
     }
     yield* others;
-    yield* this.#decider.neighboursOf(others);
+    yield* this.#allocator.waitersFor(others);
   }
 
   /** Returns the tenants that have other Services now. */
@@ -169,7 +169,7 @@ export class Translator {
     for (const record of decided) {
       const { decision, tenant } = record;
       record.membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
-      record.held = grantedTo(record);
+      record.allocation = allocationOf(record);
       if (decision === undefined || decision.tenant === tenant) continue;
       for (const each of [tenant, decision.tenant]) if (each !== null) touched.add(each);
       this.#services.setTenant(record, decision.tenant);
@@ -178,12 +178,12 @@ export class Translator {
   }
 
   /** Returns the Services of tenants that are over their limits now, or no longer. */
-  #renewExcess(touched: ReadonlySet<string> | 'all'): Set<ServiceRecord> {
+  #updateExcess(touched: ReadonlySet<string> | 'all'): Set<ServiceRecord> {
     const { tenants } = this.#tenancy.tenancy;
     const others = new Set<ServiceRecord>();
     for (const name of touched === 'all' ? new Set([...tenants.keys(), ...this.#excess.keys()]) : touched) {
       const tenant = tenants.get(name);
-      const message = tenant && this.#decider.quota.excessOf(tenant);
+      const message = tenant && this.#allocator.quota.excessOf(tenant);
       if (message === this.#excess.get(name)) continue;
       if (message === undefined) this.#excess.delete(name);
       else this.#excess.set(name, message);
@@ -192,19 +192,24 @@ export class Translator {
     return others;
   }
 
-  #renew(records: ReadonlySet<ServiceRecord>): Replacement[] {
-    const mayUse = this.#trust.checkFor(this.#tenancy.tenancy);
+  #updateEntries(records: ReadonlySet<ServiceRecord>): EntryReplacement[] {
+    const checkAddress = this.#trust.checkFor(this.#tenancy.tenancy);
     const hasNodes = this.#nodes.entries.length > 0;
-    const replacements: Replacement[] = [];
+    const replacements: EntryReplacement[] = [];
     for (const record of records) {
       if (record.decision === undefined) continue;
       const excess = this.#excess.get(record.tenant ?? '');
-      const outcome = outcomeFor(record.decision, { slices: this.#slices, mayUse, excess, before: record.ports });
-      record.ports = outcome.settings === null ? new Map() : servedPorts(outcome.ports);
-      const after = entriesFor(outcome);
+      const outcome = translateService(record.decision, {
+        slices: this.#slices,
+        checkAddress,
+        excess,
+        before: record.servedPortNames,
+      });
+      record.servedPortNames = outcome.settings === null ? new Map() : servedPortNames(outcome.ports);
+      const after = serviceEntriesFor(outcome);
       replacements.push({ before: record.entries, after });
       record.entries = after;
-      this.#problems.set(record, outcomeProblems(outcome, hasNodes));
+      this.#problems.set(record, serviceProblems(outcome, hasNodes));
     }
     return replacements;
   }
@@ -224,10 +229,10 @@ export class Translator {
 }
 
 /** By what it asks for, and by what it is served with. */
-function secretsNamedBy({ service, held }: ServiceRecord): readonly string[] {
-  const parsed = settingsFor(service);
+function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string[] {
+  const parsed = serviceSettingsFor(service);
   const asked = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
-  return [asked, held?.settings.tls].flatMap((tls) =>
+  return [asked, allocation?.settings.tls].flatMap((tls) =>
     tls === undefined ? [] : [tls.secret, tls.clientCaSecret ?? tls.secret],
   );
 }

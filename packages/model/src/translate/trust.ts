@@ -1,36 +1,36 @@
 // Slices can be written by hand and point anywhere; our proxy would reach it with the node's identity (CVE-2021-25740).
 // So an address is believed only when it is of a pod of the slice's namespace, or where its tenant may have others.
 import { canonicalAddress, isSpecialAddress } from '../match/cidr.ts';
-import { compileNetworks, type Networks } from '../match/networks.ts';
+import { compileNetworks, type NetworkSet } from '../match/networks.ts';
 import type { EndpointTrust, NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';
-import type { ChangedIn } from './changed-in.ts';
-import { ServiceIps } from './service-ips.ts';
+import type { ListDiff } from './changed-in.ts';
+import { ClusterIpIndex } from './service-ips.ts';
 import type { Tenancy } from './tenancy.ts';
 
 /** The one objection that a policy can lift. */
-export const NOT_OF_A_POD = 'is not of a pod of this namespace';
+export const NOT_A_POD_ADDRESS = 'is not of a pod of this namespace';
 
 /** Undefined: the address may be used; else why not. */
-export type TrustCheck = (namespace: string, address: string) => string | undefined;
+export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
 
 interface PodAddress {
   readonly hostNetwork: boolean;
 }
 
-export class Trust {
-  readonly #isAsked: boolean;
-  readonly #serviceIps: ServiceIps;
+export class EndpointTrustIndex {
+  readonly #isEnforced: boolean;
+  readonly #serviceIps: ClusterIpIndex;
   #nodes: ReadonlySet<string | undefined> = new Set();
   readonly #pods = new Map<string, Set<PodObject>>();
   /** Of the pods by namespace, made when first asked for. */
   readonly #addresses = new Map<string, ReadonlyMap<string, PodAddress>>();
   /** The networks of a list of texts. */
-  readonly #networks = new WeakMap<readonly string[], Networks>();
+  readonly #networks = new WeakMap<readonly string[], NetworkSet>();
 
   constructor(trust: EndpointTrust) {
-    this.#isAsked = trust.kind === 'pods';
-    this.#serviceIps = new ServiceIps(trust.kind === 'pods' ? trust.serviceCidrs : []);
+    this.#isEnforced = trust.kind === 'pods';
+    this.#serviceIps = new ClusterIpIndex(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
 
   /** All nodes of the cluster, and what Weir itself binds on those of its fleet. */
@@ -45,15 +45,15 @@ export class Trust {
   }
 
   /** Returns addresses that may be believed now, or may not any more, where they are of no pod. */
-  setServices(changes: ChangedIn<ServiceObject>): readonly string[] {
-    return this.#isAsked ? this.#serviceIps.setServices(changes) : [];
+  setServices(changes: ListDiff<ServiceObject>): readonly string[] {
+    return this.#isEnforced ? this.#serviceIps.setServices(changes) : [];
   }
 
   /** Returns the namespaces in which other addresses may be believed now. */
-  setPods({ gone, come }: ChangedIn<PodObject>): ReadonlySet<string> {
-    const touched = new Set([...gone, ...come].map(({ namespace }) => namespace));
-    for (const pod of gone) this.#pods.get(pod.namespace)?.delete(pod);
-    for (const pod of come) {
+  setPods({ removed, added }: ListDiff<PodObject>): ReadonlySet<string> {
+    const touched = new Set([...removed, ...added].map(({ namespace }) => namespace));
+    for (const pod of removed) this.#pods.get(pod.namespace)?.delete(pod);
+    for (const pod of added) {
       const pods = this.#pods.get(pod.namespace) ?? new Set();
       this.#pods.set(pod.namespace, pods.add(pod));
     }
@@ -64,25 +64,25 @@ export class Trust {
     return touched;
   }
 
-  checkFor(tenancy: Tenancy): TrustCheck {
+  checkFor(tenancy: Tenancy): EndpointAddressCheck {
     return (namespace, address) => {
       const canonical = canonicalAddress(address);
       // A slice of names: nobody resolves them, wherever it is from.
       if (canonical === undefined) return 'is not an IP address';
-      if (!this.#isAsked) return undefined;
+      if (!this.#isEnforced) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
       if (this.#serviceIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#addressesOf(namespace).get(canonical);
       if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
       if (pod !== undefined) return undefined;
-      if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_OF_A_POD;
-      return this.#serviceIps.isTaken(canonical) ? 'is the cluster IP of a Service' : undefined;
+      if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_A_POD_ADDRESS;
+      return this.#serviceIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;
     };
   }
 
   /** Whether a policy allows an address there that is of no pod. */
   isAllowed(namespace: string, address: string, tenancy: Tenancy): boolean {
-    return this.#allowed(namespace, tenancy).holds(address);
+    return this.#allowed(namespace, tenancy).contains(address);
   }
 
   #addressesOf(namespace: string): ReadonlyMap<string, PodAddress> {
@@ -100,7 +100,7 @@ export class Trust {
     return addresses;
   }
 
-  #allowed(namespace: string, tenancy: Tenancy): Networks {
+  #allowed(namespace: string, tenancy: Tenancy): NetworkSet {
     const membership = tenancy.membershipOf(namespace);
     const { allowedEndpointCIDRs: texts } = membership.kind === 'tenant' ? membership.tenant.grants : membership;
     const networks = this.#networks.get(texts) ?? compileNetworks(texts);

@@ -1,115 +1,118 @@
-import { RankedQueue } from './ranked-queue.ts';
+import { PriorityQueue } from './ranked-queue.ts';
 import type { ServiceRecord } from './service-record.ts';
-import type { WaitingGroup } from './waiting.ts';
+import type { QuotaWaitGroup } from './waiting.ts';
 
-export interface TurnRules {
+export interface RoundRules {
   /** Whose rank is lower comes first. */
   readonly compare: (a: ServiceRecord, b: ServiceRecord) => number;
   /** Whether a group would be told now what it was told. */
-  readonly isAnswered: (group: WaitingGroup) => boolean;
+  readonly isQuotaUnchanged: (group: QuotaWaitGroup) => boolean;
   /** Whether a Service that found its ports taken would find the same now. */
-  readonly isStillTaken: (record: ServiceRecord) => boolean;
+  readonly isStillRefused: (record: ServiceRecord) => boolean;
 }
 
-interface Turn {
+interface Candidate {
   readonly record: ServiceRecord;
   /** Why it is asked, if that still holds by then: its group would be told something else, or it would find its ports otherwise. */
-  readonly why: WaitingGroup | 'ports' | 'must';
+  readonly cause: QuotaWaitGroup | 'ports' | 'must';
 }
 
 /**
  * One round, in which each is asked at most once, by rank. Of a group, in which thousands may wait for one place, only who is first is
  * looked at, and the next when that one has had its turn: mostly the place is gone by then.
  */
-export class Turns {
-  readonly #rules: TurnRules;
+export class AllocationRound {
+  readonly #rules: RoundRules;
   /** In order: mostly it is all of them. */
-  readonly #first: readonly ServiceRecord[];
-  #at = 0;
+  readonly #dirty: readonly ServiceRecord[];
+  #nextIndex = 0;
   /** Who is added to them. */
-  readonly #queue: RankedQueue<Turn>;
-  readonly #asked = new Set<ServiceRecord>();
+  readonly #queue: PriorityQueue<Candidate>;
+  readonly #considered = new Set<ServiceRecord>();
   /** Of the groups that were looked at, those of its members who come after. */
-  readonly #rest = new Map<WaitingGroup, RankedQueue<ServiceRecord>>();
+  readonly #membersLeft = new Map<QuotaWaitGroup, PriorityQueue<ServiceRecord>>();
   /** Of which one is in the queue, or who is in it for its ports. */
-  readonly #queued = new Set<WaitingGroup | ServiceRecord>();
-  #last: ServiceRecord | undefined;
+  readonly #queued = new Set<QuotaWaitGroup | ServiceRecord>();
+  #lastConsidered: ServiceRecord | undefined;
 
   /** `first`: by rank. */
-  constructor(rules: TurnRules, first: readonly ServiceRecord[]) {
+  constructor(rules: RoundRules, first: readonly ServiceRecord[]) {
     this.#rules = rules;
-    this.#first = first;
-    this.#queue = new RankedQueue((a, b) => rules.compare(a.record, b.record));
+    this.#dirty = first;
+    this.#queue = new PriorityQueue((a, b) => rules.compare(a.record, b.record));
   }
 
   /** Some of its ports were given up or taken. Whose turn was over is left to the next round. */
-  add(record: ServiceRecord): void {
-    if (this.#queued.has(record) || !this.#isToCome(record)) return;
+  addWaiter(record: ServiceRecord): void {
+    if (this.#queued.has(record) || !this.#isPending(record)) return;
     this.#queued.add(record);
-    this.#queue.put({ record, why: 'ports' });
+    this.#queue.push({ record, cause: 'ports' });
   }
 
-  addGroup(group: WaitingGroup): void {
+  addGroup(group: QuotaWaitGroup): void {
     if (this.#queued.has(group)) return;
-    const rest = this.#rest.get(group) ?? new RankedQueue(this.#rules.compare, group.members);
-    this.#rest.set(group, rest);
+    const rest = this.#membersLeft.get(group) ?? new PriorityQueue(this.#rules.compare, group.members);
+    this.#membersLeft.set(group, rest);
     this.#queueNext(group, rest);
   }
 
   /** Undefined: the round is over. */
   next(): ServiceRecord | undefined {
-    for (let turn = this.#take(); turn !== undefined; turn = this.#take()) {
-      if (this.#isDue(turn) && !this.#asked.has(turn.record)) {
-        this.#asked.add(turn.record);
-        this.#last = turn.record;
+    for (let turn = this.#takeCandidate(); turn !== undefined; turn = this.#takeCandidate()) {
+      if (this.#isDue(turn) && !this.#considered.has(turn.record)) {
+        this.#considered.add(turn.record);
+        this.#lastConsidered = turn.record;
         return turn.record;
       }
     }
     return undefined;
   }
 
-  #take(): Turn | undefined {
-    const record = this.#first[this.#at];
-    const { first: added } = this.#queue;
+  #takeCandidate(): Candidate | undefined {
+    const record = this.#dirty[this.#nextIndex];
+    const { head: added } = this.#queue;
     if (record === undefined || (added !== undefined && this.#rules.compare(added.record, record) < 0)) {
-      return this.#queue.take();
+      return this.#queue.pop();
     }
-    this.#at += 1;
-    return { record, why: 'must' };
+    this.#nextIndex += 1;
+    return { record, cause: 'must' };
   }
 
-  #isDue({ record, why }: Turn): boolean {
-    if (why === 'must') return true;
-    if (why === 'ports') {
+  #isDue({ record, cause }: Candidate): boolean {
+    if (cause === 'must') return true;
+    if (cause === 'ports') {
       this.#queued.delete(record);
-      return !this.#asked.has(record) && !this.#rules.isStillTaken(record);
+      return !this.#considered.has(record) && !this.#rules.isStillRefused(record);
     }
-    return this.#isGroupDue(record, why);
+    return this.#isGroupDue(record, cause);
   }
 
-  #isGroupDue(record: ServiceRecord, group: WaitingGroup): boolean {
-    const rest = this.#rest.get(group);
+  #isGroupDue(record: ServiceRecord, group: QuotaWaitGroup): boolean {
+    const rest = this.#membersLeft.get(group);
     if (rest === undefined) return true;
     this.#queued.delete(group);
-    if (this.#rules.isAnswered(group)) {
+    if (this.#rules.isQuotaUnchanged(group)) {
       // For when its tenant gives up something else.
-      rest.put(record);
+      rest.push(record);
       return false;
     }
     this.#queueNext(group, rest);
     return true;
   }
 
-  #queueNext(group: WaitingGroup, rest: RankedQueue<ServiceRecord>): void {
-    for (let record = rest.take(); record !== undefined; record = rest.take()) {
-      if (!this.#isToCome(record) || !group.members.has(record)) continue;
+  #queueNext(group: QuotaWaitGroup, rest: PriorityQueue<ServiceRecord>): void {
+    for (let record = rest.pop(); record !== undefined; record = rest.pop()) {
+      if (!this.#isPending(record) || !group.members.has(record)) continue;
       this.#queued.add(group);
-      this.#queue.put({ record, why: group });
+      this.#queue.push({ record, cause: group });
       return;
     }
   }
 
-  #isToCome(record: ServiceRecord): boolean {
-    return !this.#asked.has(record) && (this.#last === undefined || this.#rules.compare(this.#last, record) < 0);
+  #isPending(record: ServiceRecord): boolean {
+    return (
+      !this.#considered.has(record) &&
+      (this.#lastConsidered === undefined || this.#rules.compare(this.#lastConsidered, record) < 0)
+    );
   }
 }

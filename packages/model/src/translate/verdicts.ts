@@ -3,22 +3,22 @@
 import type { DegradedReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
-import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, Verdict } from '../table/entry.ts';
+import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, StatusReason } from '../table/entry.ts';
 import { dayOf } from '../usage/period.ts';
-import type { AskedQuota } from './asked-quota.ts';
-import { degradedFor, type Given } from './degraded.ts';
-import type { HeldService } from './held.ts';
-import { inOrderOf, type PortRefusals, type Refusal } from './port-refusals.ts';
-import type { SecretBook } from './secret-book.ts';
-import { isSharedByFleet } from './shared-ports.ts';
+import type { QuotaRecorder } from './asked-quota.ts';
+import { degradedReasonsFor, type ServedConfig } from './degraded.ts';
+import type { ServiceAllocation } from './held.ts';
+import { inPortOrder, type PortRefusals, type Refusal } from './port-refusals.ts';
+import type { SecretIndex } from './secret-book.ts';
+import { isFleetSharedPort } from './shared-ports.ts';
 import type { Membership } from './tenancy.ts';
-import { sentences } from './text.ts';
+import { joinSentences } from './text.ts';
 
-export interface Verdicts {
+export interface ServiceResult {
   readonly service: ServiceObject;
   readonly tenant: string | null;
   readonly accepted: ServiceEntry['accepted'];
-  readonly degraded: readonly Verdict<DegradedReason>[];
+  readonly degraded: readonly StatusReason<DegradedReason>[];
   readonly settings: ServiceSettings | null;
   /** What its clients are shown where TLS ends here; undefined: it ends nowhere. */
   readonly certificate: CertificateEntry | undefined;
@@ -28,20 +28,20 @@ export interface Verdicts {
   readonly listeners: readonly ListenerEntry[];
 }
 
-export interface VerdictContext {
+export interface ServiceResultContext {
   readonly fleet: FleetSettings;
-  readonly secrets: SecretBook;
+  readonly secrets: SecretIndex;
   readonly membership: Membership;
-  readonly held: HeldService | undefined;
-  readonly quota: AskedQuota;
+  readonly allocation: ServiceAllocation | undefined;
+  readonly quota: QuotaRecorder;
 }
 
-export function refused(
+export function refusedResult(
   service: ServiceObject,
   tenant: string | null,
   verdict: Refusal,
   badPorts: PortRefusals = new Map(),
-): Verdicts {
+): ServiceResult {
   const ports = portEntries(service, badPorts);
   return {
     service,
@@ -57,24 +57,24 @@ export function refused(
   };
 }
 
-export interface Served extends Given {
-  readonly objection: Refusal | undefined;
+export interface ServedInput extends ServedConfig {
+  readonly refusal: Refusal | undefined;
 }
 
-export function served(service: ServiceObject, given: Served, context: VerdictContext): Verdicts {
+export function servedResult(service: ServiceObject, given: ServedInput, context: ServiceResultContext): ServiceResult {
   const { fleet, membership, quota } = context;
   const { tenant, settings, placement, modes } = given;
-  const badPorts = inOrderOf(service.ports, new Map([...given.badPorts, ...placement.conflicts]));
-  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isSharedByFleet(port, fleet)));
+  const badPorts = inPortOrder(service.ports, new Map([...given.badPorts, ...placement.conflicts]));
+  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isFleetSharedPort(port, fleet)));
   // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
-  if (membership.kind === 'tenant') quota.use(tenant.name, service, service.ports.length - badPorts.size);
+  if (membership.kind === 'tenant') quota.count(tenant.name, service, service.ports.length - badPorts.size);
   const bad = [...badPorts.values()];
   const first = bad[0];
-  const shown = shownBy(service, settings, context);
-  const accepted: ServiceEntry['accepted'] = (given.objection && withItsEnd(given.objection, shown)) ??
+  const shown = servedCertificateFor(service, settings, context);
+  const accepted: ServiceEntry['accepted'] = (given.refusal && withCertificateExpiry(given.refusal, shown)) ??
     (first && {
       reason: first.reason,
-      message: `${sentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
+      message: `${joinSentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
     }) ?? {
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,
@@ -83,18 +83,18 @@ export function served(service: ServiceObject, given: Served, context: VerdictCo
     service,
     tenant: tenant.name,
     accepted,
-    degraded: degradedFor(service, given, fleet),
+    degraded: degradedReasonsFor(service, given, fleet),
     settings,
     certificate: shown.certificate,
     ports: portEntries(service, badPorts, alone),
-    pool: given.wish.pool,
+    pool: given.requirements.pool,
     nodes: placement.nodes,
     listeners: placement.listeners,
   };
 }
 
 /** Whoever reads of a mistake wants to know first whether clients notice. */
-export function servedOn({ reason, message }: Refusal): Refusal {
+export function withStillServedText({ reason, message }: Refusal): Refusal {
   return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
 }
 
@@ -114,19 +114,23 @@ function portEntries(
 }
 
 /** What clients are shown: the present certificate, also while something else of the Service is refused; else the one that it had. */
-interface Shown {
+interface ServedCertificate {
   readonly certificate: CertificateEntry | undefined;
   readonly isHeld: boolean;
 }
 
-function shownBy(service: ServiceObject, { tls }: ServiceSettings, { secrets, held }: VerdictContext): Shown {
+function servedCertificateFor(
+  service: ServiceObject,
+  { tls }: ServiceSettings,
+  { secrets, allocation }: ServiceResultContext,
+): ServedCertificate {
   const credentials = tls && secrets.credentialsFor(service, tls);
   if (credentials?.kind === 'good') return { certificate: credentials.certificate, isHeld: false };
-  return { certificate: tls && held?.certificate, isHeld: tls !== undefined };
+  return { certificate: tls && allocation?.certificate, isHeld: tls !== undefined };
 }
 
 /** It has nothing to take its place: so its end is to be known. */
-function withItsEnd(objection: Refusal, { certificate, isHeld }: Shown): Refusal {
+function withCertificateExpiry(objection: Refusal, { certificate, isHeld }: ServedCertificate): Refusal {
   if (certificate === undefined || !isHeld) return objection;
   const { reason, message } = objection;
   return { reason, message: `${message}, with a certificate that is good until ${dayOf(certificate.notAfter)}` };

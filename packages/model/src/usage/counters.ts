@@ -9,23 +9,23 @@ export interface Counters {
 export const COUNTER_NAMES = ['receivedBytes', 'sentBytes', 'connections', 'requests'] as const;
 export type CounterName = (typeof COUNTER_NAMES)[number];
 
-export const ZERO: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
+export const ZERO_COUNTERS: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
 
-export function add(a: Counters, b: Counters): Counters {
-  return combine(a, b, (x, y) => x + y);
+export function addCounters(a: Counters, b: Counters): Counters {
+  return combineCounters(a, b, (x, y) => x + y);
 }
 
 /** What `later` has beyond `earlier`; never negative: a smaller value is an old report. */
-export function growth(earlier: Counters, later: Counters): Counters {
-  return combine(earlier, later, (x, y) => Math.max(0, y - x));
+export function counterIncrease(earlier: Counters, later: Counters): Counters {
+  return combineCounters(earlier, later, (x, y) => Math.max(0, y - x));
 }
 
 /** The larger of each: the newest of cumulative values, in whatever order they come. */
-export function newest(a: Counters, b: Counters): Counters {
-  return combine(a, b, Math.max);
+export function maxCounters(a: Counters, b: Counters): Counters {
+  return combineCounters(a, b, Math.max);
 }
 
-function combine(a: Counters, b: Counters, with_: (x: number, y: number) => number): Counters {
+function combineCounters(a: Counters, b: Counters, with_: (x: number, y: number) => number): Counters {
   return {
     receivedBytes: with_(a.receivedBytes, b.receivedBytes),
     sentBytes: with_(a.sentBytes, b.sentBytes),

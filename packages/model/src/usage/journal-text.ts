@@ -3,15 +3,15 @@ import { COUNTER_NAMES } from './counters.ts';
 import type { Journal } from './journal.ts';
 import { slotKey } from './journal.ts';
 
-type JournalSlot = Journal['slots'] extends ReadonlyMap<string, infer Slot> ? Slot : never;
+type DecodedSlot = Journal['slots'] extends ReadonlyMap<string, infer Slot> ? Slot : never;
 
 /** JSON: `{"version": 1, "slots": [...]}`. */
-export function journalToText(journal: Journal): string {
+export function encodeJournal(journal: Journal): string {
   return JSON.stringify({ version: 1, slots: [...journal.slots.values()] });
 }
 
 /** Undefined when the text is not a whole journal: then nothing of it may be used. */
-export function journalFromText(text: string): Journal | undefined {
+export function decodeJournal(text: string): Journal | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -19,7 +19,7 @@ export function journalFromText(text: string): Journal | undefined {
     return undefined;
   }
   if (!isRecord(value) || value.version !== 1 || !Array.isArray(value.slots)) return undefined;
-  const slots = new Map<string, JournalSlot>();
+  const slots = new Map<string, DecodedSlot>();
   for (const slot of value.slots) {
     if (!isSlot(slot)) return undefined;
     slots.set(slotKey(slot), slot);
@@ -27,7 +27,7 @@ export function journalFromText(text: string): Journal | undefined {
   return { slots };
 }
 
-function isSlot(value: unknown): value is JournalSlot {
+function isSlot(value: unknown): value is DecodedSlot {
   return (
     isRecord(value) &&
     ['service', 'tenant', 'namespace', 'name'].every((field) => typeof value[field] === 'string') &&

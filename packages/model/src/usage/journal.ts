@@ -1,7 +1,7 @@
 // What a proxy has counted and the ledger has not acknowledged. A value: `record` what the counters say, send
 // `reportFor`, `acknowledge` the report that was accepted. Sending a report twice, late or never is harmless.
-import { COUNTER_NAMES, type Counters, newest, ZERO } from './counters.ts';
-import type { Point, SlotReport, UsageReport } from './report.ts';
+import { COUNTER_NAMES, type Counters, maxCounters, ZERO_COUNTERS } from './counters.ts';
+import type { SlotReport, UsagePoint, UsageReport } from './report.ts';
 
 export interface Journal {
   /** By `slotKey`. */
@@ -29,12 +29,12 @@ export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
 }
 
 /** Notes what the counters say in `minute` (whole minutes since the epoch). A clock that steps back changes no order. */
-export function record(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
+export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
   for (const reading of readings) {
     const key = slotKey(reading);
     const old = journal.slots.get(key);
-    const last = old?.points.at(-1)?.counters ?? old?.acknowledged ?? ZERO;
+    const last = old?.points.at(-1)?.counters ?? old?.acknowledged ?? ZERO_COUNTERS;
     if (COUNTER_NAMES.every((name) => reading.counters[name] <= last[name])) continue;
     slots ??= new Map(journal.slots);
     slots.set(key, {
@@ -42,17 +42,17 @@ export function record(journal: Journal, readings: readonly SlotReading[], minut
       tenant: reading.tenant,
       namespace: reading.namespace,
       name: reading.name,
-      acknowledged: old?.acknowledged ?? ZERO,
-      points: withPoint(old?.points ?? [], { minute, counters: newest(last, reading.counters) }),
+      acknowledged: old?.acknowledged ?? ZERO_COUNTERS,
+      points: appendPoint(old?.points ?? [], { minute, counters: maxCounters(last, reading.counters) }),
     });
   }
   return slots === undefined ? journal : { slots };
 }
 
-function withPoint(points: readonly Point[], point: Point): readonly Point[] {
+function appendPoint(points: readonly UsagePoint[], point: UsagePoint): readonly UsagePoint[] {
   const last = points.at(-1);
   if (last === undefined) return [point];
-  if (point.minute > last.minute) return [...thinned(points, point.minute), point];
+  if (point.minute > last.minute) return [...thinOut(points, point.minute), point];
   return [...points.slice(0, -1), { minute: last.minute, counters: point.counters }];
 }
 
@@ -60,21 +60,21 @@ function withPoint(points: readonly Point[], point: Point): readonly Point[] {
  * As exact as the ledger keeps it: by minute for two hours, by hour for eight days, by day before. An outage of a month
  * costs a slot some 340 points. Values are cumulative, so the last point of a span holds the others.
  */
-function thinned(points: readonly Point[], now: number): readonly Point[] {
+function thinOut(points: readonly UsagePoint[], now: number): readonly UsagePoint[] {
   return points.filter((point, i) => {
     const next = points[i + 1];
-    return next === undefined || spanOf(point.minute, now) !== spanOf(next.minute, now);
+    return next === undefined || retentionSpanOf(point.minute, now) !== retentionSpanOf(next.minute, now);
   });
 }
 
-function spanOf(minute: number, now: number): string {
+function retentionSpanOf(minute: number, now: number): string {
   const age = now - minute;
   if (age < 120) return `minute ${minute}`;
   return age < 8 * 1440 ? `hour ${Math.floor(minute / 60)}` : `day ${Math.floor(minute / 1440)}`;
 }
 
 /** Everything not acknowledged, or undefined when there is nothing to say. */
-export function reportFor(
+export function usageReportFor(
   journal: Journal,
   life: { readonly node: string; readonly life: number },
 ): UsageReport | undefined {
@@ -84,17 +84,18 @@ export function reportFor(
 }
 
 /** Without the points that the ledger took; what was recorded since the report was made stays. */
-export function acknowledge(journal: Journal, report: UsageReport): Journal {
+export function acknowledgeReport(journal: Journal, report: UsageReport): Journal {
   const slots = new Map(journal.slots);
   for (const sent of report.slots) {
     const key = slotKey(sent);
     const slot = slots.get(key);
     const taken = sent.points.at(-1);
     if (slot === undefined || taken === undefined) continue;
-    const beyond = (point: Point): boolean => COUNTER_NAMES.some((name) => point.counters[name] > taken.counters[name]);
+    const beyond = (point: UsagePoint): boolean =>
+      COUNTER_NAMES.some((name) => point.counters[name] > taken.counters[name]);
     slots.set(key, {
       ...slot,
-      acknowledged: newest(slot.acknowledged, taken.counters),
+      acknowledged: maxCounters(slot.acknowledged, taken.counters),
       points: slot.points.filter(beyond),
     });
   }
@@ -102,12 +103,12 @@ export function acknowledge(journal: Journal, report: UsageReport): Journal {
 }
 
 /** Whether nothing of the slot waits for the ledger: then its place may be used again. */
-export function isAcknowledged(journal: Journal, slot: Pick<SlotReading, 'service' | 'tenant'>): boolean {
+export function isSlotAcknowledged(journal: Journal, slot: Pick<SlotReading, 'service' | 'tenant'>): boolean {
   return (journal.slots.get(slotKey(slot))?.points.length ?? 0) === 0;
 }
 
 /** Without the slots of these keys; only for slots that are acknowledged and will not be counted in again. */
-export function forget(journal: Journal, keys: readonly string[]): Journal {
+export function removeSlots(journal: Journal, keys: readonly string[]): Journal {
   const slots = new Map(journal.slots);
   for (const key of keys) slots.delete(key);
   return { slots };

@@ -1,4 +1,4 @@
-import type { Period } from './report.ts';
+import type { UsagePeriod } from './report.ts';
 
 /** The whole minutes since the epoch at `now` (milliseconds). */
 export function minuteOf(now: number): number {
@@ -6,25 +6,25 @@ export function minuteOf(now: number): number {
 }
 
 /** The periods, in UTC, that a minute is in. */
-export function periodsOf(minute: number): Record<'minute' | 'hour' | 'day' | 'month', Period> {
+export function periodsOf(minute: number): Record<'minute' | 'hour' | 'day' | 'month', UsagePeriod> {
   const { year, month, day } = dateOf(Math.floor(minute / 1440));
-  const monthText = `${year.toString().padStart(4, '0')}-${two(month)}`;
-  const dayText = `${monthText}-${two(day)}`;
-  const hourText = `${dayText}T${two(Math.floor((minute % 1440) / 60))}`;
-  return { minute: `${hourText}:${two(minute % 60)}`, hour: hourText, day: dayText, month: monthText };
+  const monthText = `${year.toString().padStart(4, '0')}-${twoDigits(month)}`;
+  const dayText = `${monthText}-${twoDigits(day)}`;
+  const hourText = `${dayText}T${twoDigits(Math.floor((minute % 1440) / 60))}`;
+  return { minute: `${hourText}:${twoDigits(minute % 60)}`, hour: hourText, day: dayText, month: monthText };
 }
 
 /** The month, in UTC, of `now` (milliseconds since the epoch). */
-export function monthOf(now: number): Period {
+export function monthOf(now: number): UsagePeriod {
   return periodsOf(minuteOf(now)).month;
 }
 
 /** The day, in UTC, of `now` (milliseconds since the epoch). */
-export function dayOf(now: number): Period {
+export function dayOf(now: number): UsagePeriod {
   return periodsOf(minuteOf(now)).day;
 }
 
-function two(value: number): string {
+function twoDigits(value: number): string {
   return value.toString().padStart(2, '0');
 }
 

@@ -15,18 +15,18 @@ export interface SlotReport {
   readonly namespace: string;
   readonly name: string;
   /** By minute, ascending. The last one is the present value. */
-  readonly points: readonly Point[];
+  readonly points: readonly UsagePoint[];
 }
 
 /** The slot's cumulative value at the end of what was counted in a minute. */
-export interface Point {
+export interface UsagePoint {
   /** Whole minutes since the epoch, UTC. */
   readonly minute: number;
   readonly counters: Counters;
 }
 
 /** `YYYY-MM`, `YYYY-MM-DD`, `YYYY-MM-DDTHH` or `YYYY-MM-DDTHH:MM`, UTC. */
-export type Period = string;
+export type UsagePeriod = string;
 
 /** What a (Service, tenant) pair used in one period. */
 export interface UsageRow {

@@ -1,10 +1,10 @@
 // The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
-import type { Cutoff } from '../cutoff.ts';
+import type { Suspension } from '../cutoff.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
-import type { ServiceEntry, Verdict } from '../table/entry.ts';
+import type { ServiceEntry, StatusReason } from '../table/entry.ts';
 import { noNodesMessage } from '../translate/pool-text.ts';
-import { listed, sentences } from '../translate/text.ts';
-import { utf8Length } from '../utf8.ts';
+import { joinItems, joinSentences } from '../translate/text.ts';
+import { codePointByteLength } from '../utf8.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Condition {
@@ -15,7 +15,7 @@ export interface Condition {
   readonly message: string;
 }
 
-interface Facts {
+interface ConditionInput {
   readonly addresses: readonly string[];
   /** How many of its nodes have confirmed all of its ports. */
   readonly confirmed: number;
@@ -25,19 +25,19 @@ interface Facts {
 }
 
 /** All conditions that hold; Degraded and Suspended are absent when fine. */
-export function conditionsFor(entry: ServiceEntry, facts: Facts, cutoff: Cutoff | undefined): Condition[] {
+export function conditionsFor(entry: ServiceEntry, facts: ConditionInput, cutoff: Suspension | undefined): Condition[] {
   const accepted = entry.accepted.reason === 'Accepted';
   const conditions: Condition[] = [
     { type: 'Accepted', status: accepted ? 'True' : 'False', ...entry.accepted },
-    programmedFor(entry, facts),
+    programmedConditionFor(entry, facts),
   ];
-  const degraded = degradedFor(entry, facts);
+  const degraded = degradedConditionFor(entry, facts);
   if (degraded !== undefined) conditions.push({ type: 'Degraded', status: 'True', ...degraded });
-  if (cutoff !== undefined) conditions.push(suspendedFor(cutoff));
-  return conditions.map((condition) => ({ ...condition, message: truncate(condition.message) }));
+  if (cutoff !== undefined) conditions.push(suspendedConditionFor(cutoff));
+  return conditions.map((condition) => ({ ...condition, message: truncateMessage(condition.message) }));
 }
 
-export const UNREACHABLE: Condition = {
+export const FLEET_UNREACHABLE: Condition = {
   type: 'Programmed',
   status: 'Unknown',
   reason: 'FleetUnreachable',
@@ -45,7 +45,7 @@ export const UNREACHABLE: Condition = {
     'the fleet cannot be reached now, so it is not known whether this is served; what was served goes on, and it is tried again by itself: if it lasts, ask the operator whether the store of the fleet is up',
 };
 
-function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
+function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condition {
   const not = (reason: ProgrammedReason, message: string): Condition => ({
     type: 'Programmed',
     status: 'False',
@@ -54,33 +54,33 @@ function programmedFor(entry: ServiceEntry, facts: Facts): Condition {
   });
   if (entry.settings === null) return not('WaitingForProxy', 'nothing is served: see the condition weir.dev/Accepted');
   if (!facts.reachable && facts.addresses.length === 0) {
-    return UNREACHABLE;
+    return FLEET_UNREACHABLE;
   }
   if (facts.addresses.length > 0) {
-    const addresses = listed(facts.addresses);
+    const addresses = joinItems(facts.addresses);
     return {
       type: 'Programmed',
       status: 'True',
       reason: 'Programmed',
-      message: facts.readiness.isServed
+      message: facts.readiness.hasEndpoints
         ? `served at ${addresses}`
         : `held at ${addresses}; clients are refused while no endpoint is ready`,
     };
   }
   if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
-  if (facts.errors.length > 0) return not('BindFailed', bindText(facts.errors));
-  const proxies = `${entry.nodes.length === 1 ? 'the proxy' : 'the proxies'} of ${listed(entry.nodes)}`;
+  if (facts.errors.length > 0) return not('BindFailed', bindErrorText(facts.errors));
+  const proxies = `${entry.nodes.length === 1 ? 'the proxy' : 'the proxies'} of ${joinItems(entry.nodes)}`;
   return not(
     'WaitingForProxy',
     `waiting for ${proxies} to confirm the ports, which takes a moment; if it lasts, ask the operator whether they run (weir get proxies)`,
   );
 }
 
-function bindText(errors: readonly string[]): string {
-  return `${sentences(errors)}; it is tried again by itself`;
+function bindErrorText(errors: readonly string[]): string {
+  return `${joinSentences(errors)}; it is tried again by itself`;
 }
 
-function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason> | undefined {
+function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): StatusReason<DegradedReason> | undefined {
   if (entry.settings === null) return undefined;
   const found = [...entry.degraded];
   const { message } = facts.readiness;
@@ -91,14 +91,14 @@ function degradedFor(entry: ServiceEntry, facts: Facts): Verdict<DegradedReason>
       facts.confirmed > 0
         ? 'not every node of it serves'
         : 'no node serves all of it now, and what was published stays';
-    found.push({ reason: 'FewerNodes', message: `${lack}: ${bindText(facts.errors)}` });
+    found.push({ reason: 'FewerNodes', message: `${lack}: ${bindErrorText(facts.errors)}` });
   }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
   const gravest = found[0];
-  return gravest && { reason: gravest.reason, message: sentences(found.map((verdict) => verdict.message)) };
+  return gravest && { reason: gravest.reason, message: joinSentences(found.map((verdict) => verdict.message)) };
 }
 
-function suspendedFor(cutoff: Cutoff): Condition {
+function suspendedConditionFor(cutoff: Suspension): Condition {
   return {
     type: 'Suspended',
     status: 'True',
@@ -108,18 +108,18 @@ function suspendedFor(cutoff: Cutoff): Condition {
 }
 
 /** Messages stand in the status of an object that everybody's tools carry around. */
-const MESSAGE_BYTES = 1024;
+const MAX_MESSAGE_BYTES = 1024;
 
 /** At most 1,024 bytes of UTF-8, cut between characters and then marked with an ellipsis. */
-export function truncate(message: string): string {
+export function truncateMessage(message: string): string {
   let bytes = 0;
   let end = 0;
   let cut = 0;
   for (const character of message) {
-    bytes += utf8Length(character.codePointAt(0) ?? 0);
+    bytes += codePointByteLength(character.codePointAt(0) ?? 0);
     end += character.length;
-    if (bytes <= MESSAGE_BYTES - utf8Length(0x2026)) cut = end;
-    if (bytes > MESSAGE_BYTES) return `${message.slice(0, cut)}…`;
+    if (bytes <= MAX_MESSAGE_BYTES - codePointByteLength(0x2026)) cut = end;
+    if (bytes > MAX_MESSAGE_BYTES) return `${message.slice(0, cut)}…`;
   }
   return message;
 }

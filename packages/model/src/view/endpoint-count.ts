@@ -11,7 +11,7 @@ export interface EndpointCount {
  * How many endpoints a Service has, of the port that has the fewest ready ones: also of one that has none at all. Those that serve
  * while they terminate are not ready.
  */
-export function endpointCountOf(
+export function countEndpoints(
   { ports }: Pick<ServiceEntry, 'ports'>,
   chunks: Iterable<EndpointsEntry>,
 ): EndpointCount {

@@ -1,24 +1,24 @@
 // Views that remember: of a fleet that changed only the Services it changed for are looked at again. The full computation is the
 // first step of a new memory; a law compares the two over random histories.
-import { type Cutoff, cutoffFor, isInForce, isTargeted } from '../cutoff.ts';
+import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../cutoff.ts';
 import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
-import { isSame } from '../table/same.ts';
-import { changedIn } from '../translate/changed-in.ts';
-import type { Fleet } from './fleet.ts';
-import { NodeReports } from './node-reports.ts';
+import { isJsonEqual } from '../table/same.ts';
+import { diffLists } from '../translate/changed-in.ts';
+import type { FleetState } from './fleet.ts';
+import { ListenerReportIndex } from './node-reports.ts';
 import { readinessOf } from './readiness.ts';
-import { type ServiceView, type ViewWorld, viewFor } from './service-view.ts';
+import { buildServiceView, type ServiceView, type ServiceViewContext } from './service-view.ts';
 import { TableIndex } from './table-index.ts';
 
 /** A view of each Service of the table, sorted by namespace and name. */
-export function serviceViewsFor(fleet: Fleet): ServiceView[] {
-  return [...new FleetViews().next(fleet)];
+export function serviceViewsFor(fleet: FleetState): ServiceView[] {
+  return [...new ServiceViewTracker().update(fleet)];
 }
 
 /** The view of one Service by its entry. */
-export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
+export function serviceViewFor(entry: ServiceEntry, fleet: FleetState): ServiceView {
   const table = new TableIndex();
-  const reports = new NodeReports();
+  const reports = new ListenerReportIndex();
   table.update(fleet.table);
   reports.update(fleet.heartbeats);
   const part = table.partOf(entry.uid) ?? {
@@ -26,19 +26,19 @@ export function serviceViewFor(entry: ServiceEntry, fleet: Fleet): ServiceView {
     endpoints: { ready: 0, total: 0 },
     readiness: readinessOf(entry, []),
   };
-  const cutoff = cutoffFor(fleet.cutoffs, entry, fleet.now);
-  const before = fleet.previous.get(entry.uid) ?? [];
-  return viewFor({ ...part, entry, cutoff, before }, worldOf(fleet, table, reports));
+  const suspension = suspensionFor(fleet.suspensions, entry, fleet.now);
+  const previousAddresses = fleet.previousAddresses.get(entry.uid) ?? [];
+  return buildServiceView({ ...part, entry, suspension, previousAddresses }, contextOf(fleet, table, reports));
 }
 
-export class FleetViews {
+export class ServiceViewTracker {
   readonly #table = new TableIndex();
-  readonly #reports = new NodeReports();
+  readonly #reports = new ListenerReportIndex();
   /** By Service UID. */
   readonly #views = new Map<string, ServiceView>();
   /** UIDs of those that are published at nodes which they no longer hold, while they move. */
   readonly #moving = new Set<string>();
-  #cutoffs: readonly Cutoff[] = [];
+  #suspensions: readonly Suspension[] = [];
   #isReachable = false;
   #isSettling = false;
   #sorted: readonly ServiceView[] = [];
@@ -47,10 +47,10 @@ export class FleetViews {
    * A view of each Service of the table, sorted by namespace and name; views that say the same stay the same objects, and so does the
    * list. The addresses of before are those of the last view; `fleet.previous` is asked only for Services that had none.
    */
-  next(fleet: Fleet): readonly ServiceView[] {
+  update(fleet: FleetState): readonly ServiceView[] {
     const changed = new Map<ServiceView, ServiceView | undefined>();
     const come: ServiceView[] = [];
-    for (const uid of this.#touchedBy(fleet)) {
+    for (const uid of this.#dirtyServices(fleet)) {
       const before = this.#views.get(uid);
       const view = this.#viewOf(uid, before, fleet);
       this.#noteMove(uid, view);
@@ -61,32 +61,32 @@ export class FleetViews {
       if (before !== undefined) changed.set(before, isInPlace ? view : undefined);
       if (!isInPlace && view !== undefined) come.push(view);
     }
-    if (changed.size > 0 || come.length > 0) this.#sorted = merged(this.#sorted, changed, come);
+    if (changed.size > 0 || come.length > 0) this.#sorted = mergeSorted(this.#sorted, changed, come);
     return this.#sorted;
   }
 
-  #touchedBy(fleet: Fleet): Iterable<string> {
-    const { services, nodes, places } = this.#table.update(fleet.table);
+  #dirtyServices(fleet: FleetState): Iterable<string> {
+    const { services, nodes, listenerNodes } = this.#table.update(fleet.table);
     const reported = this.#reports.update(fleet.heartbeats);
-    const cutoffs = this.#setCutoffs(fleet);
+    const cutoffs = this.#updateSuspensions(fleet);
     const isSettling = fleet.settling ?? false;
     const isFlag = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
     this.#isReachable = fleet.reachable;
     this.#isSettling = isSettling;
     if (isFlag) return new Set([...this.#table.uids(), ...this.#views.keys()]);
-    const dirty = new Set([...services, ...reported, ...this.#movingFrom(places)]);
+    const dirty = new Set([...services, ...reported, ...this.#movingAwayFrom(listenerNodes)]);
     if (nodes.length === 0 && cutoffs.length === 0) return dirty;
     for (const uid of this.#table.uids()) {
       const entry = this.#table.entryOf(uid);
       if (entry === undefined) continue;
-      const isCutOff = cutoffs.some((cutoff) => isTargeted(cutoff.target, entry));
+      const isCutOff = cutoffs.some((cutoff) => isTargetOf(cutoff.target, entry));
       if (isCutOff || this.#isAt(entry, nodes)) dirty.add(uid);
     }
     return dirty;
   }
 
   /** Another may have come to hold their ports at one of these nodes. */
-  #movingFrom(places: ReadonlySet<string>): string[] {
+  #movingAwayFrom(places: ReadonlySet<string>): string[] {
     const isAt = ({ addresses }: ServiceView, name: string): boolean =>
       this.#table.nodes.get(name)?.publishedAddresses.some((address) => addresses.includes(address)) === true;
     return [...this.#moving].filter((uid) => {
@@ -103,13 +103,13 @@ export class FleetViews {
   }
 
   /** Returns those that are in force now and were not, or were and are not. */
-  #setCutoffs({ cutoffs, now }: Fleet): readonly Cutoff[] {
-    const before = this.#cutoffs;
-    const inForce = cutoffs.filter((cutoff) => isInForce(cutoff, now));
-    if (isSame(before, inForce)) return [];
-    this.#cutoffs = inForce;
-    const { gone, come } = changedIn(before, inForce);
-    return [...gone, ...come];
+  #updateSuspensions({ suspensions, now }: FleetState): readonly Suspension[] {
+    const before = this.#suspensions;
+    const inForce = suspensions.filter((cutoff) => isInForce(cutoff, now));
+    if (isJsonEqual(before, inForce)) return [];
+    this.#suspensions = inForce;
+    const { removed, added } = diffLists(before, inForce);
+    return [...removed, ...added];
   }
 
   /** It holds ports there, or is still published there while it moves. */
@@ -121,23 +121,23 @@ export class FleetViews {
     );
   }
 
-  #viewOf(uid: string, before: ServiceView | undefined, fleet: Fleet): ServiceView | undefined {
+  #viewOf(uid: string, before: ServiceView | undefined, fleet: FleetState): ServiceView | undefined {
     const part = this.#table.partOf(uid);
     if (part === undefined) return undefined;
-    const addresses = before?.addresses ?? fleet.previous.get(uid) ?? [];
-    const cutoff = cutoffFor(this.#cutoffs, part.entry, fleet.now);
-    const world = worldOf(fleet, this.#table, this.#reports);
-    const view = viewFor({ ...part, cutoff, before: addresses }, world);
-    return isSame(before, view) ? before : view;
+    const addresses = before?.addresses ?? fleet.previousAddresses.get(uid) ?? [];
+    const suspension = suspensionFor(this.#suspensions, part.entry, fleet.now);
+    const world = contextOf(fleet, this.#table, this.#reports);
+    const view = buildServiceView({ ...part, suspension, previousAddresses: addresses }, world);
+    return isJsonEqual(before, view) ? before : view;
   }
 }
 
-function worldOf(fleet: Fleet, table: TableIndex, reports: NodeReports): ViewWorld {
-  return { ...fleet, nodes: table.nodes, isHeld: (place) => table.isHeld(place), reports };
+function contextOf(fleet: FleetState, table: TableIndex, reports: ListenerReportIndex): ServiceViewContext {
+  return { ...fleet, nodes: table.nodes, isAllocated: (place) => table.isAllocated(place), reports };
 }
 
 /** A list in order, with some of it put in place of others, or gone (undefined), and some new. */
-function merged(
+function mergeSorted(
   sorted: readonly ServiceView[],
   changed: ReadonlyMap<ServiceView, ServiceView | undefined>,
   come: readonly ServiceView[],

@@ -2,25 +2,25 @@ import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 
 /** What the proxies report of each listener; a node whose proxies say what they said before costs a comparison. */
-export class NodeReports {
+export class ListenerReportIndex {
   /** By node: its lives, draining ones first, then the older ones. */
-  #lives: ReadonlyMap<string, readonly Heartbeat[]> = new Map();
+  #heartbeatsByNode: ReadonlyMap<string, readonly Heartbeat[]> = new Map();
   /** By node, by listener and Service. */
-  readonly #reports = new Map<string, ReadonlyMap<string, ListenerReport>>();
+  readonly #reportsByNode = new Map<string, ReadonlyMap<string, ListenerReport>>();
 
   /** Returns the UIDs of the Services of which something else is reported now. */
   update(heartbeats: readonly Heartbeat[]): Set<string> {
-    const before = this.#lives;
-    const lives = livesByNode(heartbeats);
-    this.#lives = lives;
+    const before = this.#heartbeatsByNode;
+    const lives = groupByNode(heartbeats);
+    this.#heartbeatsByNode = lives;
     const services = new Set<string>();
     for (const node of new Set([...before.keys(), ...lives.keys()])) {
       const now = lives.get(node) ?? [];
-      if (isSameLives(before.get(node) ?? [], now)) continue;
-      const old = this.#reports.get(node) ?? NONE;
+      if (isSameHeartbeats(before.get(node) ?? [], now)) continue;
+      const old = this.#reportsByNode.get(node) ?? NO_REPORTS;
       const reports = reportsOf(now);
-      if (now.length === 0) this.#reports.delete(node);
-      else this.#reports.set(node, reports);
+      if (now.length === 0) this.#reportsByNode.delete(node);
+      else this.#reportsByNode.set(node, reports);
       for (const [key, report] of reports) if (!isSameReport(report, old.get(key))) services.add(report.service);
       for (const [key, report] of old) if (!reports.has(key)) services.add(report.service);
     }
@@ -29,13 +29,13 @@ export class NodeReports {
 
   /** A report for another Service is old, and none. */
   reportOf(listener: ListenerEntry): ListenerReport | undefined {
-    return this.#reports.get(listener.node)?.get(keyOf(listener));
+    return this.#reportsByNode.get(listener.node)?.get(keyOf(listener));
   }
 }
 
-const NONE: ReadonlyMap<string, ListenerReport> = new Map();
+const NO_REPORTS: ReadonlyMap<string, ListenerReport> = new Map();
 
-function livesByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]> {
+function groupByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]> {
   const lives = new Map<string, Heartbeat[]>();
   for (const heartbeat of heartbeats) {
     const known = lives.get(heartbeat.node);
@@ -62,7 +62,7 @@ function keyOf({ id, service }: { readonly id: string; readonly service: string 
   return `${id} ${service}`;
 }
 
-function isSameLives(a: readonly Heartbeat[], b: readonly Heartbeat[]): boolean {
+function isSameHeartbeats(a: readonly Heartbeat[], b: readonly Heartbeat[]): boolean {
   return a.length === b.length && a.every((life, index) => isSameReports(life.listeners, b[index]?.listeners ?? []));
 }
 

@@ -1,5 +1,5 @@
 // What became of the namespaces that a TenantPolicy selects: the answer to "does this policy do what I meant?".
-import { byPrecedence, selecting } from '../precedence.ts';
+import { comparePolicies, policiesSelecting } from '../precedence.ts';
 import type { NamespaceObject, Snapshot, TenantPolicyObject } from '../snapshot.ts';
 import { type Tenancy, type Tenant, tenancyFor } from '../translate/tenancy.ts';
 
@@ -28,7 +28,7 @@ export interface PolicyView {
 }
 
 /** All are counted; a status has to stay small. */
-export const MOST_LISTED_NAMESPACES = 500;
+export const MAX_LISTED_NAMESPACES = 500;
 
 /** The policies of a snapshot in the order in which they are asked; every list is sorted by name. Of a snapshot only policies and namespaces matter. */
 export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
@@ -37,38 +37,38 @@ export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
   const tenancy = tenancyOf({});
   const tenants = Map.groupBy(tenancy.tenants.values(), ({ policy }) => policy);
   return selectionsFor(snapshot).map((selection, index) => {
-    const { policy, first } = selection;
-    const refused = first.filter(({ name }) => tenancy.membershipOf(name).kind === 'disputed');
+    const { policy, namespaces } = selection;
+    const refused = namespaces.filter(({ name }) => tenancy.membershipOf(name).kind === 'disputed');
     const alone = tenancyOf({ policies: [policy], namespaces: refused });
     const own = tenants.get(policy.name) ?? [];
-    return viewFor({ ...selection, precedence: index + 1, tenancy, tenants: own, refused, alone });
+    return buildPolicyView({ ...selection, precedence: index + 1, tenancy, tenants: own, refused, alone });
   });
 }
 
-interface Selection {
+interface PolicySelection {
   readonly policy: TenantPolicyObject;
   /** Namespaces for which it counts. */
-  readonly first: readonly NamespaceObject[];
+  readonly namespaces: readonly NamespaceObject[];
   /** Namespaces that it selects, too, and whose they are. */
   readonly overridden: readonly { readonly name: string; readonly policy: string }[];
 }
 
-function selectionsFor({ policies, namespaces }: Snapshot): readonly Selection[] {
-  const selections = policies.toSorted(byPrecedence).map((policy) => ({
+function selectionsFor({ policies, namespaces }: Snapshot): readonly PolicySelection[] {
+  const selections = policies.toSorted(comparePolicies).map((policy) => ({
     policy,
-    first: [] as NamespaceObject[],
-    overridden: [] as Selection['overridden'][number][],
+    namespaces: [] as NamespaceObject[],
+    overridden: [] as PolicySelection['overridden'][number][],
   }));
   for (const namespace of namespaces) {
-    const [winner, ...others] = selecting(namespace, selections);
+    const [winner, ...others] = policiesSelecting(namespace, selections);
     if (winner === undefined) continue;
-    winner.first.push(namespace);
+    winner.namespaces.push(namespace);
     for (const { overridden } of others) overridden.push({ name: namespace.name, policy: winner.policy.name });
   }
   return selections;
 }
 
-interface Findings extends Selection {
+interface PolicyViewInput extends PolicySelection {
   readonly precedence: number;
   readonly tenancy: Tenancy;
   readonly tenants: readonly Tenant[];
@@ -77,24 +77,26 @@ interface Findings extends Selection {
   readonly alone: Tenancy;
 }
 
-function viewFor(findings: Findings): PolicyView {
-  const { policy, precedence, tenants, first, refused, overridden } = findings;
+function buildPolicyView(findings: PolicyViewInput): PolicyView {
+  const { policy, precedence, tenants, namespaces, refused, overridden } = findings;
   const others = [...Map.groupBy(overridden, (each) => each.policy)].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     uid: policy.uid,
     name: policy.name,
     precedence,
     tenantCount: tenants.length,
-    namespaceCount: first.length - refused.length,
-    tenants: listed(tenants.map((tenant) => ({ name: tenant.name, namespaces: tenant.namespaces })).sort(byName)),
+    namespaceCount: namespaces.length - refused.length,
+    tenants: limitNamespaces(
+      tenants.map((tenant) => ({ name: tenant.name, namespaces: tenant.namespaces })).sort(byName),
+    ),
     refusedCount: refused.length,
     ...refusalsFor(findings),
     overriddenCount: overridden.length,
-    overridden: listed(others.map(([other, theirs]) => ({ policy: other, namespaces: names(theirs) }))),
+    overridden: limitNamespaces(others.map(([other, theirs]) => ({ policy: other, namespaces: names(theirs) }))),
   };
 }
 
-function refusalsFor({ tenancy, alone, refused }: Findings): Pick<PolicyView, 'conflicts' | 'unlabelled'> {
+function refusalsFor({ tenancy, alone, refused }: PolicyViewInput): Pick<PolicyView, 'conflicts' | 'unlabelled'> {
   const named = Map.groupBy(refused, (namespace) => {
     const membership = alone.membershipOf(namespace.name);
     return membership.kind === 'tenant' ? membership.tenant.name : null;
@@ -104,14 +106,14 @@ function refusalsFor({ tenancy, alone, refused }: Findings): Pick<PolicyView, 'c
     return tenant === null || policy === null ? [] : [{ tenant, policy, namespaces: names(namespaces) }];
   });
   return {
-    conflicts: listed(conflicts.sort((a, b) => (a.tenant < b.tenant ? -1 : 1))),
-    unlabelled: names(named.get(null) ?? []).slice(0, MOST_LISTED_NAMESPACES),
+    conflicts: limitNamespaces(conflicts.sort((a, b) => (a.tenant < b.tenant ? -1 : 1))),
+    unlabelled: names(named.get(null) ?? []).slice(0, MAX_LISTED_NAMESPACES),
   };
 }
 
 /** As much from the front as may be listed. */
-function listed<T extends { readonly namespaces: readonly string[] }>(groups: readonly T[]): T[] {
-  let left = MOST_LISTED_NAMESPACES;
+function limitNamespaces<T extends { readonly namespaces: readonly string[] }>(groups: readonly T[]): T[] {
+  let left = MAX_LISTED_NAMESPACES;
   return groups.flatMap((group) => {
     const namespaces = group.namespaces.slice(0, left);
     left -= namespaces.length;

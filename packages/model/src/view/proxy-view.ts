@@ -1,7 +1,7 @@
-import type { Heartbeat, Position } from '../heartbeat.ts';
+import type { Heartbeat, TablePosition } from '../heartbeat.ts';
 import type { NodeEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
-import type { Fleet } from './fleet.ts';
+import type { FleetState } from './fleet.ts';
 
 /** One life of a proxy, or a node whose proxy is not heard. */
 export interface ProxyView {
@@ -15,14 +15,14 @@ export interface ProxyView {
   /** Milliseconds since the epoch. */
   readonly startedAt: number | null;
   readonly addresses: readonly string[];
-  readonly applied: Position | null;
+  readonly applied: TablePosition | null;
   readonly listeners: { readonly listening: number; readonly bound: number; readonly failed: number };
   readonly workers: number;
   readonly connections: number;
 }
 
 /** Every node of the table and every proxy heard, sorted by node and life. */
-export function proxyViewsFor(fleet: Fleet): ProxyView[] {
+export function proxyViewsFor(fleet: FleetState): ProxyView[] {
   const heard = new Set(fleet.heartbeats.map((heartbeat) => heartbeat.node));
   const nodes = entriesOf(fleet.table, 'node');
   const known = new Set(nodes.map((node) => node.name));

@@ -2,11 +2,11 @@
 // of it. Without figures: they change by themselves, and each change would be news.
 import type { EndpointsEntry, PortEntry, ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/port-key.ts';
-import { listed, portsText, sentences } from '../translate/text.ts';
+import { joinItems, joinSentences, portsText } from '../translate/text.ts';
 
 export interface Readiness {
   /** At least one port has an endpoint in use. */
-  readonly isServed: boolean;
+  readonly hasEndpoints: boolean;
   /** Why clients are refused, or soon are, and what to do; null: each port has an endpoint in use that stays. */
   readonly message: string | null;
 }
@@ -28,48 +28,48 @@ export function readinessOf(
   const idle = ports.filter((port) => !used.has(portKey(port)));
   const leaving = ports.filter((port) => left.has(portKey(port)));
   const until = leaving.length === 0 ? [] : [leavingText(leaving.length < ports.length ? leaving : undefined)];
-  if (idle.length === 0) return { isServed: ports.length > 0, message: until[0] ?? null };
+  if (idle.length === 0) return { hasEndpoints: ports.length > 0, message: until[0] ?? null };
   const isUnready = idle.some((port) => unready.has(portKey(port)));
   const reason = isUnready ? 'unready' : service.accepted.reason === 'EndpointForbidden' ? 'forbidden' : 'none';
-  const isServed = idle.length < ports.length;
-  return { isServed, message: sentences([messageFor(reason, { idle, isServed }), ...until]) };
+  const hasEndpoints = idle.length < ports.length;
+  return { hasEndpoints, message: joinSentences([messageFor(reason, { idle, isServed: hasEndpoints }), ...until]) };
 }
 
-type Reason = 'unready' | 'forbidden' | 'none';
+type IdleReason = 'unready' | 'forbidden' | 'none';
 
-const WHAT: Readonly<Record<Reason, string>> = {
+const IDLE_TEXT: Readonly<Record<IdleReason, string>> = {
   unready: 'no endpoint is ready',
   forbidden: 'none of the endpoints may be used',
   none: 'there is no endpoint',
 };
-const HELP: Readonly<Record<Reason, string>> = {
+const IDLE_HELP: Readonly<Record<IdleReason, string>> = {
   unready: 'check the readiness of the pods that the selector finds',
   forbidden: 'see the condition weir.dev/Accepted',
   none: 'check which pods the selector finds and that they have the target ports, or, without a selector, the EndpointSlices of the Service, which have to have',
 };
 
-interface Idle {
+interface IdlePorts {
   readonly idle: readonly PortEntry[];
   /** Others of the Service are not. */
   readonly isServed: boolean;
 }
 
-function messageFor(reason: Reason, { idle, isServed }: Idle): string {
+function messageFor(reason: IdleReason, { idle, isServed }: IdlePorts): string {
   const refused = isServed ? 'clients are refused there' : 'clients are refused';
-  const help = reason === 'none' ? `${HELP.none} ${namesText(idle)}` : HELP[reason];
-  return `${WHAT[reason]}${whereText(isServed ? idle : undefined)}, so ${refused}; ${help}`;
+  const help = reason === 'none' ? `${IDLE_HELP.none} ${namesText(idle)}` : IDLE_HELP[reason];
+  return `${IDLE_TEXT[reason]}${whereText(isServed ? idle : undefined)}, so ${refused}; ${help}`;
 }
 
 /** Slices are matched by the names of ports, not by their numbers. */
 function namesText(ports: readonly PortEntry[]): string {
   const names = ports.flatMap(({ name }) => (name === null || name === '' ? [] : `"${name}"`));
   if (names.length === 0) return 'a port without a name';
-  return names.length === 1 ? `a port named ${names[0]}` : `ports named ${listed(names)}`;
+  return names.length === 1 ? `a port named ${names[0]}` : `ports named ${joinItems(names)}`;
 }
 
 /** `ports`: only these; undefined: all of the Service. */
 function leavingText(ports: readonly PortEntry[] | undefined): string {
-  return `${WHAT.unready}${whereText(ports)}: clients are served by endpoints that terminate, and are refused when these have ended; ${HELP.unready}`;
+  return `${IDLE_TEXT.unready}${whereText(ports)}: clients are served by endpoints that terminate, and are refused when these have ended; ${IDLE_HELP.unready}`;
 }
 
 function whereText(ports: readonly PortEntry[] | undefined): string {

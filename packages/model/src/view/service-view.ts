@@ -1,11 +1,11 @@
-import type { Cutoff } from '../cutoff.ts';
+import type { Suspension } from '../cutoff.ts';
 import type { ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
 import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry } from '../table/entry.ts';
 import { type Condition, conditionsFor } from './condition.ts';
 import type { EndpointCount } from './endpoint-count.ts';
-import type { Fleet } from './fleet.ts';
-import type { NodeReports } from './node-reports.ts';
+import type { FleetState } from './fleet.ts';
+import type { ListenerReportIndex } from './node-reports.ts';
 import type { PortView } from './port-view.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -36,41 +36,41 @@ export interface PortError {
 }
 
 /** One Service: what was decided of it, and what it showed before. */
-export interface ViewSubject {
+export interface ServiceViewInput {
   readonly entry: ServiceEntry;
   /** Sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
   readonly readiness: Readiness;
   /** In force now. */
-  readonly cutoff: Cutoff | undefined;
+  readonly suspension: Suspension | undefined;
   /** The addresses of the last view. */
-  readonly before: readonly string[];
+  readonly previousAddresses: readonly string[];
 }
 
 /** What all views are made of. */
-export interface ViewWorld extends Pick<Fleet, 'reachable' | 'settling'> {
+export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling'> {
   readonly nodes: ReadonlyMap<string, NodeEntry>;
   /** A Service holds this place on a node. */
-  readonly isHeld: (place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
-  readonly reports: NodeReports;
+  readonly isAllocated: (place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
+  readonly reports: ListenerReportIndex;
 }
 
 /** What is shown of one Service. */
-export function viewFor(subject: ViewSubject, world: ViewWorld): ServiceView {
-  const { entry, listeners, endpoints, readiness, cutoff } = subject;
+export function buildServiceView(subject: ServiceViewInput, world: ServiceViewContext): ServiceView {
+  const { entry, listeners, endpoints, readiness, suspension } = subject;
   const ports = listeners.map((listener) => portViewFor(listener, world.reports.reportOf(listener)));
   const confirmed = confirmedNodes(entry, ports);
   const addresses = addressesFor(subject, { ports, confirmed }, world);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
   const facts = { addresses, confirmed: confirmed.length, errors, readiness, reachable: world.reachable };
-  const conditions = conditionsFor(entry, facts, cutoff);
+  const conditions = conditionsFor(entry, facts, suspension);
   return {
     uid: entry.uid,
     namespace: entry.namespace,
     name: entry.name,
     tenant: entry.tenant,
-    ...stateFor(conditions, cutoff),
+    ...stateFor(conditions, suspension),
     addresses,
     ports,
     portErrors: entry.ports.flatMap(({ port, protocol, error }) =>
@@ -98,9 +98,9 @@ function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined
  * when no proxy confirms now, those of before stay as long as the Service holds their nodes.
  */
 function addressesFor(
-  subject: ViewSubject,
+  subject: ServiceViewInput,
   { ports, confirmed }: { readonly ports: readonly PortView[]; readonly confirmed: readonly string[] },
-  world: ViewWorld,
+  world: ServiceViewContext,
 ): readonly string[] {
   const { entry } = subject;
   const { nodes, reachable, settling } = world;
@@ -111,7 +111,7 @@ function addressesFor(
       bound.some((port) => isIPv6(port.address) === isIPv6(address)),
     );
   };
-  const before = new Set(subject.before);
+  const before = new Set(subject.previousAddresses);
   const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
   if (!reachable && held.length > 0) return sortedUnique(held);
   const live = confirmed.flatMap(published);
@@ -134,11 +134,16 @@ function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): re
 }
 
 /** One of the ports that the Service had at this address is another's by now: clients would reach that one. */
-function isTakenOver(entry: ServiceEntry, node: NodeEntry, published: string, { isHeld }: ViewWorld): boolean {
+function isTakenOver(
+  entry: ServiceEntry,
+  node: NodeEntry,
+  published: string,
+  { isAllocated }: ServiceViewContext,
+): boolean {
   const bound = node.bindAddresses.filter((address) => isIPv6(address) === isIPv6(published));
   return entry.ports.some(
     ({ port, protocol }) =>
-      isProtocol(protocol) && bound.some((address) => isHeld({ node: node.name, address, protocol, port })),
+      isProtocol(protocol) && bound.some((address) => isAllocated({ node: node.name, address, protocol, port })),
   );
 }
 
@@ -157,7 +162,7 @@ function sortedUnique(addresses: readonly string[]): readonly string[] {
 
 function stateFor(
   conditions: readonly Condition[],
-  cutoff: Cutoff | undefined,
+  cutoff: Suspension | undefined,
 ): { readonly state: ServiceState; readonly reason: string; readonly message: string } {
   const of = (type: Condition['type']): { reason: string; message: string } => {
     const condition = conditions.find((candidate) => candidate.type === type);

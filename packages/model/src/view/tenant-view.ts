@@ -1,8 +1,8 @@
 import type { TenantLimits } from '../policy.ts';
 import { entriesOf } from '../table/table.ts';
-import { add, type Counters, ZERO } from '../usage/counters.ts';
+import { addCounters, type Counters, ZERO_COUNTERS } from '../usage/counters.ts';
 import type { UsageRow } from '../usage/report.ts';
-import type { Fleet } from './fleet.ts';
+import type { FleetState } from './fleet.ts';
 import { serviceViewsFor } from './fleet-views.ts';
 import type { ServiceState, ServiceView } from './service-view.ts';
 
@@ -19,15 +19,15 @@ export interface TenantView {
 }
 
 /** The tenants of the table, and those that the ledger still knows, sorted by name. `rows` is the present month. */
-export function tenantViewsFor(fleet: Fleet, rows: readonly UsageRow[]): TenantView[] {
+export function tenantViewsFor(fleet: FleetState, rows: readonly UsageRow[]): TenantView[] {
   const views = serviceViewsFor(fleet);
   const month = new Map<string, Counters>();
-  for (const row of rows) month.set(row.tenant, add(month.get(row.tenant) ?? ZERO, row.counters));
+  for (const row of rows) month.set(row.tenant, addCounters(month.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
   const known = new Map(entriesOf(fleet.table, 'tenant').map((entry) => [entry.name, entry]));
   const names = [...new Set([...known.keys(), ...month.keys()])].sort();
   return names.map((name) => {
     const entry = known.get(name);
-    const counters = month.get(name) ?? ZERO;
+    const counters = month.get(name) ?? ZERO_COUNTERS;
     return {
       name,
       policy: entry?.policy ?? null,

@@ -1,11 +1,14 @@
 import type { Snapshot } from '../snapshot.ts';
 import { isOwned } from '../translate/owned.ts';
-import { UNREACHABLE } from './condition.ts';
+import { FLEET_UNREACHABLE } from './condition.ts';
 import type { ServiceView } from './service-view.ts';
 
 /** What to say of the Services that Weir takes while nothing can be decided, because the store has not been reached since the start. */
-export function undecidedViewsFor({ services, settings }: Pick<Snapshot, 'services' | 'settings'>): ServiceView[] {
-  const { reason, message } = UNREACHABLE;
+export function storeUnreachableViewsFor({
+  services,
+  settings,
+}: Pick<Snapshot, 'services' | 'settings'>): ServiceView[] {
+  const { reason, message } = FLEET_UNREACHABLE;
   return services
     .filter((service) => isOwned(service, settings))
     .map(({ uid, namespace, name }) => ({
@@ -20,6 +23,6 @@ export function undecidedViewsFor({ services, settings }: Pick<Snapshot, 'servic
       ports: [],
       portErrors: [],
       endpoints: { ready: 0, total: 0 },
-      conditions: [UNREACHABLE],
+      conditions: [FLEET_UNREACHABLE],
     }));
 }

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  type AffinityMemory,
-  arrangePool,
+  type AffinityTable,
   type Balancer,
-  createAffinityMemory,
+  buildPool,
+  createAffinityTable,
   createBalancer,
   EMPTY_POOL,
   type EndpointPool,
-  renewLoads,
+  updateEndpointStats,
 } from '@weir/model';
 import fc from 'fast-check';
-import { clientOf, loadsOf, routeOf, toolsOf } from '../build/balance.ts';
+import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../build/balance.ts';
 
 const HOUR = 3_600_000;
 const CLIENTS = Array.from({ length: 300 }, (_, i) => i);
-const ENDPOINTS = loadsOf(12).map(({ endpoint }) => endpoint);
+const ENDPOINTS = endpointStatsList(12).map(({ endpoint }) => endpoint);
 
 /** What one worker of a proxy does for a Service, over changes of its endpoints. */
 class Worker {
@@ -24,19 +24,19 @@ class Worker {
   readonly #balancer: Balancer;
 
   constructor({
-    memory,
+    memory: affinityTable,
     uid = 'uid',
     timeoutMs = HOUR,
-  }: { memory?: AffinityMemory; uid?: string; timeoutMs?: number }) {
+  }: { memory?: AffinityTable; uid?: string; timeoutMs?: number }) {
     const settings = { affinity: { kind: 'client-ip', timeoutMs } } as const;
-    const tools = toolsOf(1, { memory, now: () => this.nowMs });
+    const tools = balancerOptions(1, { affinityTable, now: () => this.nowMs });
     this.#balancer = createBalancer(routeOf(settings, { uid }), tools);
   }
 
   serve(up: readonly number[]): void {
     const endpoints = [...up].sort((a, b) => a - b).flatMap((index) => ENDPOINTS[index] ?? []);
-    const loads = renewLoads(endpoints, this.#pool.all, { now: this.nowMs, departed: () => undefined });
-    this.#pool = arrangePool(this.#pool, loads, { zone: null, maglev: undefined });
+    const loads = updateEndpointStats(endpoints, this.#pool.all, { now: this.nowMs, departed: () => undefined });
+    this.#pool = buildPool(this.#pool, loads, { zone: null, maglev: undefined });
   }
 
   meet(client: number, port?: number): string | undefined {
@@ -48,7 +48,7 @@ class Worker {
   }
 }
 
-const memoryOf = (entries = 4_096): AffinityMemory => createAffinityMemory(new Uint32Array(entries * 4));
+const memoryOf = (entries = 4_096): AffinityTable => createAffinityTable(new Uint32Array(entries * 4));
 
 describe('ClientIP affinity', () => {
   test('law: over any history a client stays where it was while that endpoint is there and the timeout has not passed', () => {
@@ -192,39 +192,39 @@ describe('the memory of affinity', () => {
 
   test('recalls what it was told until the timeout is over, beginning with the very first second', () => {
     const memory = memoryOf(8);
-    assert.equal(memory.recall(KEY, 0, 10), undefined);
-    memory.remember(KEY, 0xfedcba98, 0);
-    assert.equal(memory.recall(KEY, 10, 10), 0xfedcba98);
-    assert.equal(memory.recall(KEY, 11, 10), undefined);
-    memory.remember(KEY, 7, 11);
-    assert.equal(memory.recall(KEY, 11, 10), 7);
+    assert.equal(memory.lookup(KEY, 0, 10), undefined);
+    memory.record(KEY, 0xfedcba98, 0);
+    assert.equal(memory.lookup(KEY, 10, 10), 0xfedcba98);
+    assert.equal(memory.lookup(KEY, 11, 10), undefined);
+    memory.record(KEY, 7, 11);
+    assert.equal(memory.lookup(KEY, 11, 10), 7);
   });
 
   test('when all entries of its window are taken the one seen longest ago goes', () => {
     const memory = memoryOf(8);
-    for (let i = 0; i < 8; i += 1) memory.remember({ high: i, low: 0 }, 100 + i, i === 3 ? 1 : 50 + i);
-    memory.remember({ high: 99, low: 0 }, 7, 60);
-    const recalled = Array.from({ length: 8 }, (_, high) => memory.recall({ high, low: 0 }, 60, 100));
+    for (let i = 0; i < 8; i += 1) memory.record({ high: i, low: 0 }, 100 + i, i === 3 ? 1 : 50 + i);
+    memory.record({ high: 99, low: 0 }, 7, 60);
+    const recalled = Array.from({ length: 8 }, (_, high) => memory.lookup({ high, low: 0 }, 60, 100));
     assert.deepEqual(recalled, [100, 101, 102, undefined, 104, 105, 106, 107]);
-    assert.equal(memory.recall({ high: 99, low: 0 }, 60, 100), 7);
+    assert.equal(memory.lookup({ high: 99, low: 0 }, 60, 100), 7);
   });
 
   test('an entry half of which another worker has written is nobody’s', () => {
     const words = new Uint32Array(8 * 4);
-    const memory = createAffinityMemory(words);
+    const memory = createAffinityTable(words);
     const [mine, theirs] = [
       { high: 1, low: 0 },
       { high: 2, low: 8 },
     ];
-    memory.remember(mine, 0xaaaa, 1);
+    memory.record(mine, 0xaaaa, 1);
     const before = words.slice(0, 4);
     words.fill(0);
-    memory.remember(theirs, 0xbbbb, 1);
+    memory.record(theirs, 0xbbbb, 1);
     const after = words.slice(0, 4);
     for (let mask = 1; mask < 7; mask += 1) {
       for (let word = 0; word < 3; word += 1) words[word] = ((mask >> word) & 1 ? before : after)[word] as number;
-      assert.equal(memory.recall(mine, 1, 10), undefined);
-      assert.equal(memory.recall(theirs, 1, 10), undefined);
+      assert.equal(memory.lookup(mine, 1, 10), undefined);
+      assert.equal(memory.lookup(theirs, 1, 10), undefined);
     }
   });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { arrangePool, createBalancer, type EndpointLoad, fillMaglevSlots, MAGLEV_SLOTS } from '@weir/model';
+import { buildPool, createBalancer, type EndpointStats, fillMaglevSlots, MAGLEV_SLOTS } from '@weir/model';
 import fc from 'fast-check';
-import { clientOf, loadsOf, maglevOf, poolOf, routeOf, toolsOf } from '../build/balance.ts';
+import { balancerOptions, clientOf, endpointStatsList, maglevOf, poolOf, routeOf } from '../build/balance.ts';
 
 const keysOf = (count: number, net = 0): string[] =>
   Array.from({ length: count }, (_, i) => `10.${net}.${i >> 8}.${i & 255}|8080`);
@@ -73,23 +73,24 @@ describe('the maglev table', () => {
 });
 
 describe('maglev', () => {
-  const balancer = createBalancer(routeOf({ algorithm: 'maglev' }), toolsOf(1));
+  const balancer = createBalancer(routeOf({ algorithm: 'maglev' }), balancerOptions(1));
   const CLIENTS = Array.from({ length: 4_000 }, (_, i) => clientOf(i));
 
   test('spreads clients as the table does', () => {
-    const pool = poolOf(loadsOf(10));
-    for (const client of CLIENTS) choose(pool, client).active += 1;
+    const pool = poolOf(endpointStatsList(10));
+    for (const client of CLIENTS) choose(pool, client).activeConnections += 1;
     // 400 expected; five standard deviations.
-    for (const { active } of pool.all) assert.ok(Math.abs(active - 400) < 95, `${active}`);
+    for (const { activeConnections } of pool.all)
+      assert.ok(Math.abs(activeConnections - 400) < 95, `${activeConnections}`);
   });
 
   test('moves only the clients of an endpoint that is ill, evenly to the others, and all of them back', () => {
-    const pool = poolOf(loadsOf(10));
+    const pool = poolOf(endpointStatsList(10));
     const before = CLIENTS.map((client) => choose(pool, client));
-    const ill = pool.all[4] as EndpointLoad;
+    const ill = pool.all[4] as EndpointStats;
     ill.isHealthy = false;
-    const meanwhile = arrangePool(pool, pool.all, { zone: null, maglev: pool.maglev });
-    const moved = new Map<EndpointLoad, number>();
+    const meanwhile = buildPool(pool, pool.all, { zone: null, maglev: pool.maglev });
+    const moved = new Map<EndpointStats, number>();
     for (const [i, client] of CLIENTS.entries()) {
       const chosen = choose(meanwhile, client);
       if (before[i] !== ill) assert.equal(chosen, before[i]);
@@ -98,7 +99,7 @@ describe('maglev', () => {
     assert.equal(moved.size, 9);
     assert.ok(Math.max(...moved.values()) < 3 * Math.min(...moved.values()), [...moved.values()].join(' '));
     ill.isHealthy = true;
-    const after = arrangePool(meanwhile, pool.all, { zone: null, maglev: pool.maglev });
+    const after = buildPool(meanwhile, pool.all, { zone: null, maglev: pool.maglev });
     assert.deepEqual(
       CLIENTS.map((client) => choose(after, client)),
       before,
@@ -106,8 +107,8 @@ describe('maglev', () => {
   });
 
   test('leads a retry where every proxy leads it', () => {
-    const here = poolOf(loadsOf(10));
-    const there = poolOf(loadsOf(10));
+    const here = poolOf(endpointStatsList(10));
+    const there = poolOf(endpointStatsList(10));
     for (const client of CLIENTS.slice(0, 300)) {
       const [one, other] = [here, there].map((pool) => {
         const tried = [choose(pool, client)];
@@ -120,14 +121,14 @@ describe('maglev', () => {
   });
 
   test('with a table older than its endpoints keeps everybody whose endpoint is still there', () => {
-    const loads = loadsOf(10);
+    const loads = endpointStatsList(10);
     const old = maglevOf(loads);
-    const before = arrangePool(poolOf([]), loads, { zone: null, maglev: old });
+    const before = buildPool(poolOf([]), loads, { zone: null, maglev: old });
     const owners = CLIENTS.map((client) => choose(before, client));
     const left = loads.slice(0, 6);
-    const after = arrangePool(before, left, { zone: null, maglev: old });
+    const after = buildPool(before, left, { zone: null, maglev: old });
     for (const [i, client] of CLIENTS.entries()) {
-      const owner = owners[i] as EndpointLoad;
+      const owner = owners[i] as EndpointStats;
       const chosen = choose(after, client);
       assert.ok(left.includes(chosen));
       if (left.includes(owner)) assert.equal(chosen, owner);
@@ -135,8 +136,8 @@ describe('maglev', () => {
   });
 
   test('places TCP by address, and UDP by address and port', () => {
-    const pool = poolOf(loadsOf(10));
-    const udp = createBalancer(routeOf({ algorithm: 'maglev' }, { protocol: 'UDP' }), toolsOf(1));
+    const pool = poolOf(endpointStatsList(10));
+    const udp = createBalancer(routeOf({ algorithm: 'maglev' }, { protocol: 'UDP' }), balancerOptions(1));
     const ports = Array.from({ length: 100 }, (_, i) => clientOf(1, 1_000 + i));
     assert.equal(new Set(ports.map((client) => choose(pool, client))).size, 1);
     assert.equal(new Set(ports.map((client) => udp.choose(pool, client, []))).size, 10);
@@ -146,8 +147,8 @@ describe('maglev', () => {
   function choose(
     pool: ReturnType<typeof poolOf>,
     client: ReturnType<typeof clientOf>,
-    tried: readonly EndpointLoad[] = [],
-  ): EndpointLoad {
+    tried: readonly EndpointStats[] = [],
+  ): EndpointStats {
     const chosen = balancer.choose(pool, client, tried);
     assert.ok(chosen);
     return chosen;

@@ -2,31 +2,31 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   type Algorithm,
-  arrangePool,
+  buildPool,
   createBalancer,
   EMPTY_POOL,
-  type EndpointLoad,
   type EndpointPool,
-  renewLoads,
+  type EndpointStats,
+  updateEndpointStats,
 } from '@weir/model';
-import { clientOf, loadsOf, routeOf, toolsOf } from '../build/balance.ts';
+import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../build/balance.ts';
 
-const ENDPOINTS = loadsOf(5).map(({ endpoint }) => endpoint);
+const ENDPOINTS = endpointStatsList(5).map(({ endpoint }) => endpoint);
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /** The pool after tables of so many endpoints, each at its time in ms. */
 function poolAfter(...tables: (readonly [count: number, at: number])[]): EndpointPool {
   let pool = EMPTY_POOL;
   for (const [count, now] of tables) {
-    const loads = renewLoads(ENDPOINTS.slice(0, count), pool.all, { now, departed: () => undefined });
-    pool = arrangePool(pool, loads, { zone: null, maglev: undefined });
+    const loads = updateEndpointStats(ENDPOINTS.slice(0, count), pool.all, { now, departed: () => undefined });
+    pool = buildPool(pool, loads, { zone: null, maglev: undefined });
   }
   return pool;
 }
 
 /** The share that the last endpoint has of 20,000 short connections made at `now`. */
 function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): number {
-  const balancer = createBalancer(routeOf({ algorithm }), toolsOf(11, { now: () => now }));
+  const balancer = createBalancer(routeOf({ algorithm }), balancerOptions(11, { now: () => now }));
   const last = pool.all.at(-1);
   let chosen = 0;
   for (let i = 0; i < 20_000; i += 1) if (balancer.choose(pool, clientOf(i), []) === last) chosen += 1;
@@ -52,40 +52,40 @@ describe('an endpoint that appears while others serve', () => {
 
   test('is not sent every connection although it has the fewest', () => {
     const pool = poolAfter([4, 0], [5, 1_000]);
-    for (const load of pool.all.slice(0, 4)) load.active = 100;
+    for (const load of pool.all.slice(0, 4)) load.activeConnections = 100;
     const share = shareOfLast('least-connections', pool, 1_000);
     assert.ok(share > 0.02 && share < 0.07, `${share}`);
   });
 });
 
 test('endpoints of a first table, and of one in which all are new, have their full share at once', () => {
-  assert.equal(poolAfter([5, 1_000]).warmAt, NEVER);
-  assert.equal(poolAfter([0, 0], [5, 1_000]).warmAt, NEVER);
-  assert.equal(poolAfter([4, 0], [5, 1_000]).warmAt, 31_000);
+  assert.equal(poolAfter([5, 1_000]).slowStartEndsAt, NEVER);
+  assert.equal(poolAfter([0, 0], [5, 1_000]).slowStartEndsAt, NEVER);
+  assert.equal(poolAfter([4, 0], [5, 1_000]).slowStartEndsAt, 31_000);
 });
 
 test('those that stay keep their connections and go on ramping up where they were', () => {
   const before = poolAfter([4, 0], [5, 1_000]);
-  const last = before.all.at(-1) as EndpointLoad;
-  last.active = 3;
-  const loads = renewLoads(ENDPOINTS.slice(1), before.all, { now: 9_000, departed: () => undefined });
+  const last = before.all.at(-1) as EndpointStats;
+  last.activeConnections = 3;
+  const loads = updateEndpointStats(ENDPOINTS.slice(1), before.all, { now: 9_000, departed: () => undefined });
   assert.equal(loads.at(-1), last);
-  assert.deepEqual([last.active, last.warmSince], [3, 1_000]);
+  assert.deepEqual([last.activeConnections, last.slowStartAt], [3, 1_000]);
 });
 
 test('one that comes back with connections still open is the same load, and ramps up', () => {
   const before = poolAfter([5, 0]);
-  const gone = before.all[0] as EndpointLoad;
-  gone.active = 2;
-  const after = arrangePool(before, before.all.slice(1), { zone: null, maglev: undefined });
-  const loads = renewLoads(ENDPOINTS, after.all, { now: 4_000, departed: () => gone });
+  const gone = before.all[0] as EndpointStats;
+  gone.activeConnections = 2;
+  const after = buildPool(before, before.all.slice(1), { zone: null, maglev: undefined });
+  const loads = updateEndpointStats(ENDPOINTS, after.all, { now: 4_000, departed: () => gone });
   assert.equal(loads[0], gone);
-  assert.deepEqual([gone.active, gone.warmSince], [2, 4_000]);
+  assert.deepEqual([gone.activeConnections, gone.slowStartAt], [2, 4_000]);
 });
 
 test('when all that are left ramp up each has its even share', () => {
   const pool = poolAfter([1, 0], [5, 1_000]);
-  const young = arrangePool(pool, pool.all.slice(1), { zone: null, maglev: undefined });
+  const young = buildPool(pool, pool.all.slice(1), { zone: null, maglev: undefined });
   for (const algorithm of ['random', 'round-robin', 'least-connections'] as const) {
     const share = shareOfLast(algorithm, young, 1_000);
     assert.ok(Math.abs(share - 0.25) < 0.016, `${algorithm}: ${share}`);

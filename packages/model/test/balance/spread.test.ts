@@ -1,20 +1,20 @@
 // What tells one algorithm from another.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Algorithm, createBalancer, type EndpointLoad } from '@weir/model';
-import { clientOf, loadsOf, poolOf, routeOf, toolsOf } from '../build/balance.ts';
+import { type Algorithm, createBalancer, type EndpointStats } from '@weir/model';
+import { balancerOptions, clientOf, endpointStatsList, poolOf, routeOf } from '../build/balance.ts';
 
-const balancerOf = (algorithm: Algorithm, seed = 3) => createBalancer(routeOf({ algorithm }), toolsOf(seed));
+const balancerOf = (algorithm: Algorithm, seed = 3) => createBalancer(routeOf({ algorithm }), balancerOptions(seed));
 
 /** How many long connections each of ten has after 10,000. */
 function countsOf(algorithm: Algorithm): number[] {
   const balancer = balancerOf(algorithm);
-  const pool = poolOf(loadsOf(10));
+  const pool = poolOf(endpointStatsList(10));
   for (let i = 0; i < 10_000; i += 1) {
     const chosen = balancer.choose(pool, clientOf(i), []);
-    if (chosen) chosen.active += 1;
+    if (chosen) chosen.activeConnections += 1;
   }
-  return pool.all.map(({ active }) => active);
+  return pool.all.map(({ activeConnections }) => activeConnections);
 }
 
 const rangeOf = (counts: readonly number[]): number => Math.max(...counts) - Math.min(...counts);
@@ -26,22 +26,22 @@ test('round-robin is exact, least-connections nearly so, random drifts', () => {
 });
 
 test('round-robin begins anywhere, so that workers do not all begin at the same endpoint', () => {
-  const pool = poolOf(loadsOf(5));
+  const pool = poolOf(endpointStatsList(5));
   const begun = Array.from({ length: 40 }, (_, seed) => balancerOf('round-robin', seed).choose(pool, clientOf(0), []));
   assert.equal(new Set(begun).size, 5);
 });
 
 test('an idle endpoint is preferred to a busy one whenever both are drawn', () => {
   const balancer = balancerOf('least-connections');
-  const pool = poolOf(loadsOf(2));
-  const [busy, idle] = pool.all as [EndpointLoad, EndpointLoad];
-  busy.active = 5;
+  const pool = poolOf(endpointStatsList(2));
+  const [busy, idle] = pool.all as [EndpointStats, EndpointStats];
+  busy.activeConnections = 5;
   for (let i = 0; i < 100; i += 1) assert.equal(balancer.choose(pool, clientOf(i), []), idle);
 });
 
 test('first stays with the first by address, and goes to the next one when that is ill or was tried', () => {
   const balancer = balancerOf('first');
-  const loads = loadsOf(3);
+  const loads = endpointStatsList(3);
   for (let i = 0; i < 20; i += 1) assert.equal(balancer.choose(poolOf(loads), clientOf(i), []), loads[0]);
   assert.equal(balancer.choose(poolOf(loads), clientOf(1), loads.slice(0, 1)), loads[1]);
   for (const load of loads.slice(0, 1)) load.isHealthy = false;
@@ -51,9 +51,9 @@ test('first stays with the first by address, and goes to the next one when that 
 test('a UDP flow meets the same endpoint in every worker under every algorithm, and flows of one client are spread', () => {
   for (const algorithm of ['least-connections', 'round-robin', 'random', 'maglev'] as const) {
     const route = routeOf({ algorithm }, { protocol: 'UDP' });
-    const [here, there] = [createBalancer(route, toolsOf(1)), createBalancer(route, toolsOf(2))];
-    const pool = poolOf(loadsOf(8));
-    const met = new Set<EndpointLoad | undefined>();
+    const [here, there] = [createBalancer(route, balancerOptions(1)), createBalancer(route, balancerOptions(2))];
+    const pool = poolOf(endpointStatsList(8));
+    const met = new Set<EndpointStats | undefined>();
     for (let port = 1_000; port < 1_200; port += 1) {
       const chosen = here.choose(pool, clientOf(1, port), []);
       assert.equal(there.choose(pool, clientOf(1, port), []), chosen);

@@ -1,15 +1,15 @@
 // What balancers are tested with: endpoints, clients, and chance with a seed, so that a spread that fails fails again.
 import {
-  arrangePool,
-  type Balanced,
-  type BalancerTools,
+  type BalancerOptions,
+  type BalancerRoute,
+  buildPool,
   type Client,
-  createLoad,
+  createEndpointStats,
   createMatcher,
   DEFAULT_SERVICE_SETTINGS,
   EMPTY_POOL,
-  type EndpointLoad,
   type EndpointPool,
+  type EndpointStats,
   endpointKey,
   fillMaglevSlots,
   listenerId,
@@ -33,15 +33,15 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-export function toolsOf(seed: number, more: Partial<BalancerTools> = {}): BalancerTools {
-  return { random: randomFrom(seed), now: () => 0, memory: undefined, ...more };
+export function balancerOptions(seed: number, more: Partial<BalancerOptions> = {}): BalancerOptions {
+  return { random: randomFrom(seed), now: () => 0, affinityTable: undefined, ...more };
 }
 
 /** A listener of `shop/web`, port 80, with these settings. */
 export function routeOf(
   settings: Partial<ServiceSettings> = {},
   { protocol = 'TCP', uid = 'uid' }: { readonly protocol?: Protocol; readonly uid?: string } = {},
-): Balanced {
+): BalancerRoute {
   const listener = { node: 'n1', address: '192.0.2.1', port: 80, protocol, service: uid } as const;
   const table = tableOf([
     { kind: 'listener', id: listenerId(listener), ...listener },
@@ -64,26 +64,26 @@ export function routeOf(
   return route as Route;
 }
 
-export function loadsOf(count: number, zoneOf?: (index: number) => string): EndpointLoad[] {
+export function endpointStatsList(count: number, zoneOf?: (index: number) => string): EndpointStats[] {
   return Array.from({ length: count }, (_, i) =>
-    createLoad({ address: `10.0.${i >> 8}.${i & 255}`, port: 80, ...(zoneOf && { zone: zoneOf(i) }) }),
+    createEndpointStats({ address: `10.0.${i >> 8}.${i & 255}`, port: 80, ...(zoneOf && { zone: zoneOf(i) }) }),
   );
 }
 
-export function maglevOf(loads: readonly EndpointLoad[]): MaglevTable {
-  const keys = loads.map(({ endpoint }) => endpointKey(endpoint));
-  const slots = known.get(keys.join()) ?? new Uint16Array(MAGLEV_SLOTS);
-  if (!known.has(keys.join())) fillMaglevSlots(slots, keys);
-  known.set(keys.join(), slots);
-  return { slots, loads };
+export function maglevOf(endpoints: readonly EndpointStats[]): MaglevTable {
+  const keys = endpoints.map(({ endpoint }) => endpointKey(endpoint));
+  const slots = maglevSlotsByKeys.get(keys.join()) ?? new Uint16Array(MAGLEV_SLOTS);
+  if (!maglevSlotsByKeys.has(keys.join())) fillMaglevSlots(slots, keys);
+  maglevSlotsByKeys.set(keys.join(), slots);
+  return { slots, endpoints };
 }
 
 /** The same endpoints come again and again, and a table of them takes milliseconds. */
-const known = new Map<string, Uint16Array>();
+const maglevSlotsByKeys = new Map<string, Uint16Array>();
 
 /** As a worker has it: with a maglev table where there is more than one endpoint. */
-export function poolOf(loads: readonly EndpointLoad[], zone: string | null = null): EndpointPool {
-  return arrangePool(EMPTY_POOL, loads, { zone, maglev: loads.length > 1 ? maglevOf(loads) : undefined });
+export function poolOf(loads: readonly EndpointStats[], zone: string | null = null): EndpointPool {
+  return buildPool(EMPTY_POOL, loads, { zone, maglev: loads.length > 1 ? maglevOf(loads) : undefined });
 }
 
 /** The `index`th of many clients, each with another address. */

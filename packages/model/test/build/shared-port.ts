@@ -1,25 +1,32 @@
 // A fleet that shares port 443, and Services that name their hosts.
 import {
-  DEFAULT_SETTINGS,
+  DEFAULT_FLEET_SETTINGS,
   entriesOf,
-  OPEN_GRANTS,
   type ServiceObject,
   type Snapshot,
   type Translation,
+  UNRESTRICTED_GRANTS,
 } from '@weir/model';
 import { namespace, policy, port, service, team } from './snapshot.ts';
-import { fresh, next } from './translation.ts';
+import { translateAfter, translateFresh } from './translation.ts';
 
-export const settings: Snapshot['settings'] = { ...DEFAULT_SETTINGS, sharedPorts: [443], nodesPerService: 1 };
-export const granting = (name: string, allowedHosts: readonly string[]): Snapshot['policies'][number] =>
-  policy(name, { namespaceSelector: team(name), grants: { ...OPEN_GRANTS, allowedHosts } });
-/** Of a policy of its own; c may have no hosts. */
-const world = {
-  settings,
-  namespaces: ['a', 'b', 'c'].map((name) => namespace(name, { team: name })),
-  policies: [granting('a', ['*.shop.example', 'api.example']), granting('b', ['*.shop.example', '*.b.example'])],
+export const sharedPortSettings: Snapshot['settings'] = {
+  ...DEFAULT_FLEET_SETTINGS,
+  sharedPorts: [443],
+  nodesPerService: 1,
 };
-export const on = (
+export const policyWithHosts = (name: string, allowedHosts: readonly string[]): Snapshot['policies'][number] =>
+  policy(name, { namespaceSelector: team(name), grants: { ...UNRESTRICTED_GRANTS, allowedHosts } });
+/** Of a policy of its own; c may have no hosts. */
+const fleet = {
+  settings: sharedPortSettings,
+  namespaces: ['a', 'b', 'c'].map((name) => namespace(name, { team: name })),
+  policies: [
+    policyWithHosts('a', ['*.shop.example', 'api.example']),
+    policyWithHosts('b', ['*.shop.example', '*.b.example']),
+  ],
+};
+export const serviceOn = (
   path: string,
   hosts: string | undefined,
   { ports = [443], more = {} }: { readonly ports?: readonly number[]; readonly more?: Partial<ServiceObject> } = {},
@@ -32,9 +39,9 @@ export const on = (
       ...more.annotations,
     },
   });
-export const first = (parts: Partial<Snapshot>): Translation => fresh({ ...world, ...parts });
-export const later = (before: Translation, parts: Partial<Snapshot>): Translation =>
-  next(before, { ...world, ...parts });
+export const translateFirst = (parts: Partial<Snapshot>): Translation => translateFresh({ ...fleet, ...parts });
+export const translateLater = (before: Translation, parts: Partial<Snapshot>): Translation =>
+  translateAfter(before, { ...fleet, ...parts });
 export const sharersOf = (translation: Translation): string[] =>
   entriesOf(translation.table, 'listener')
     .filter(({ shared }) => shared === true)

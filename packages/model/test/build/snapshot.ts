@@ -1,9 +1,8 @@
 // Objects with sensible fields, so that a test names only what it is about.
 import {
-  DEFAULT_SETTINGS,
+  DEFAULT_FLEET_SETTINGS,
   type NamespaceObject,
   type NodeObject,
-  OPEN_POLICY,
   type PodObject,
   type SecretObject,
   type ServiceObject,
@@ -13,11 +12,12 @@ import {
   type SuspensionObject,
   type TenantPolicyObject,
   type TenantPolicySpec,
+  UNRESTRICTED_POLICY,
 } from '@weir/model';
 
 export function snapshotOf(parts: Partial<Snapshot>): Snapshot {
   return {
-    settings: DEFAULT_SETTINGS,
+    settings: DEFAULT_FLEET_SETTINGS,
     namespaces: [],
     nodes: [node('n1', '192.0.2.1')],
     services: [],
@@ -108,7 +108,7 @@ export function secret(path: string, more: Partial<SecretObject> = {}): SecretOb
 }
 
 export function policy(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {
-  return { ...meta(name), spec: { ...OPEN_POLICY, ...spec } };
+  return { ...meta(name), spec: { ...UNRESTRICTED_POLICY, ...spec } };
 }
 
 export function suspension(name: string, target: SuspensionObject['target']): SuspensionObject {

@@ -1,12 +1,13 @@
 // Translating and looking at what came of it, in few words.
 import assert from 'node:assert/strict';
-import { entriesOf, heldFor, NOTHING_HELD, type Snapshot, type Translation, translate } from '@weir/model';
+import { allocationsFor, entriesOf, NO_ALLOCATIONS, type Snapshot, type Translation, translate } from '@weir/model';
 import { deepFreeze } from '@weir/testkit';
 import { snapshotOf } from './snapshot.ts';
 
-export const fresh = (parts: Partial<Snapshot>): Translation => translate(deepFreeze(snapshotOf(parts)), NOTHING_HELD);
-export const next = (before: Translation, parts: Partial<Snapshot>): Translation =>
-  translate(deepFreeze(snapshotOf(parts)), heldFor(before.table));
+export const translateFresh = (parts: Partial<Snapshot>): Translation =>
+  translate(deepFreeze(snapshotOf(parts)), NO_ALLOCATIONS);
+export const translateAfter = (before: Translation, parts: Partial<Snapshot>): Translation =>
+  translate(deepFreeze(snapshotOf(parts)), allocationsFor(before.table));
 
 export function statusOf(translation: Translation, path: string): Translation['statuses'][number] {
   const found = translation.statuses.find(({ namespace, name }) => `${namespace}/${name}` === path);

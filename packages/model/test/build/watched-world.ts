@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {
+  allocationsFor,
   entriesOf,
-  heldFor,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type RoutingTable,
   type ServiceObject,
   type Snapshot,
@@ -10,7 +10,7 @@ import {
   translate,
 } from '@weir/model';
 
-export interface WatchedWorld {
+export interface TranslatorProbe {
   /** The message of a Service, by its name. */
   accepted(name: string): string;
   /** Names of those that are served, of this namespace or of all. */
@@ -23,7 +23,7 @@ export interface WatchedWorld {
 }
 
 /** Translates one snapshot after the other, and finds out at which Services it looks. */
-export function startWatched(first: Snapshot): WatchedWorld {
+export function startTranslatorProbe(first: Snapshot): TranslatorProbe {
   const looked = new Set<string>();
   // Whoever decides about a Service reads its ports.
   const watched = (each: ServiceObject): ServiceObject => {
@@ -37,8 +37,8 @@ export function startWatched(first: Snapshot): WatchedWorld {
     });
   };
   let snapshot = { ...first, services: first.services.map(watched) };
-  const translator = new Translator(snapshot.settings, NOTHING_HELD);
-  let { table } = translator.next(snapshot);
+  const translator = new Translator(snapshot.settings, NO_ALLOCATIONS);
+  let { table } = translator.translate(snapshot);
   return {
     accepted: (name: string): string => serviceNamed(table, name).accepted.message,
     serving: (namespace?: string): string[] =>
@@ -51,10 +51,10 @@ export function startWatched(first: Snapshot): WatchedWorld {
       const next = change(snapshot.services).map((each) => (known.has(each) ? each : watched(each)));
       snapshot = { ...snapshot, services: next, policies };
       looked.clear();
-      const decided = translator.next(snapshot);
+      const decided = translator.translate(snapshot);
       const at = [...looked].sort();
       table = decided.table;
-      const whole = translate(snapshot, heldFor(before));
+      const whole = translate(snapshot, allocationsFor(before));
       assert.deepEqual(sorted(table), sorted(whole.table));
       assert.deepEqual(decided.problems, whole.problems);
       const changed = entriesOf(table, 'service').filter((each) => before.entries.get(each.id) !== each);

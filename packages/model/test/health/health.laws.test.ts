@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  answered,
-  connectSucceeded,
-  connectsFailed,
   type EndpointHealth,
+  evaluatePortHealth,
+  INITIAL_CHECK_STATE,
+  INITIAL_EJECTION_STATE,
   isEjected,
-  isForgotten,
-  judgePort,
-  LONGEST_EJECTION_MS,
-  NEVER_FAILED,
-  UNCHECKED,
+  isEjectionHistoryOver,
+  MAX_EJECTION_MS,
+  recordCheckResult,
+  recordConnectFailures,
+  recordConnectSuccess,
 } from '@weir/model';
 import fc from 'fast-check';
 
@@ -47,15 +47,15 @@ function timed(happenings: readonly Happening[]): Timed[] {
 /** Each endpoint after what happened to it, in the given order. */
 function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
   return Array.from({ length: count }, (_, index) => {
-    let check = UNCHECKED;
-    let ejection = NEVER_FAILED;
+    let check = INITIAL_CHECK_STATE;
+    let ejection = INITIAL_EJECTION_STATE;
     for (const { endpoint, at, what } of happenings) {
       if (endpoint !== index) continue;
-      if (what === 'refused') ejection = connectsFailed(ejection, 1, at);
-      else if (what === 'connected') ejection = connectSucceeded(ejection, at);
-      else check = answered(check, what === 'good', TIMING);
+      if (what === 'refused') ejection = recordConnectFailures(ejection, 1, at);
+      else if (what === 'connected') ejection = recordConnectSuccess(ejection, at);
+      else check = recordCheckResult(check, what === 'good', TIMING);
     }
-    return { key: `10.0.0.${index}|80`, passes: check.passes, isProven: check.isProven, ejection };
+    return { key: `10.0.0.${index}|80`, passes: check.passes, isConfirmed: check.isConfirmed, ejection };
   });
 }
 
@@ -68,17 +68,17 @@ test('while there are endpoints some are used, and at most half of them are ejec
     fc.property(histories, ({ count, happenings }) => {
       const all = timed(happenings);
       const endpoints = after(count, all);
-      const judgement = judgePort(endpoints, endOf(all));
-      assert.ok(judgement.unused.length < count);
+      const judgement = evaluatePortHealth(endpoints, endOf(all));
+      assert.ok(judgement.excluded.length < count);
       assert.ok(judgement.ejected.length * 2 <= count);
       const isOut = new Set([...judgement.failing, ...judgement.ejected]);
-      const works = endpoints.some(({ isProven, ejection }) => isProven && !isEjected(ejection, endOf(all)));
+      const works = endpoints.some(({ isConfirmed, ejection }) => isConfirmed && !isEjected(ejection, endOf(all)));
       assert.deepEqual(judgement.replaceable, works ? judgement.failing : []);
       for (const key of judgement.replaceable)
-        assert.ok(judgement.unused.includes(key), 'new connections go to others');
-      for (const key of judgement.unused) assert.ok(isOut.has(key), 'nobody is left out without a reason');
+        assert.ok(judgement.excluded.includes(key), 'new connections go to others');
+      for (const key of judgement.excluded) assert.ok(isOut.has(key), 'nobody is left out without a reason');
       if (judgement.ejected.length > 0) ejected += 1;
-      else if (judgement.changesAt < Number.POSITIVE_INFINITY) panics += 1;
+      else if (judgement.nextChangeAt < Number.POSITIVE_INFINITY) panics += 1;
     }),
     { numRuns: 500 },
   );
@@ -91,10 +91,10 @@ test('when none passes its check, the checks leave nobody out', () => {
       const endpoints = Array.from({ length: count }, (_, index) => ({
         key: `${index}`,
         passes: false,
-        isProven: false,
-        ejection: NEVER_FAILED,
+        isConfirmed: false,
+        ejection: INITIAL_EJECTION_STATE,
       }));
-      assert.deepEqual(judgePort(endpoints, 0).unused, []);
+      assert.deepEqual(evaluatePortHealth(endpoints, 0).excluded, []);
     }),
   );
 });
@@ -105,16 +105,19 @@ test('ejections end by time alone, and the judgement says when it changes', () =
       const all = timed(happenings);
       const endpoints = after(count, all);
       let now = endOf(all);
-      const endsBy = now + LONGEST_EJECTION_MS;
+      const endsBy = now + MAX_EJECTION_MS;
       for (;;) {
-        const { changesAt, ejected } = judgePort(endpoints, now);
-        if (changesAt === Number.POSITIVE_INFINITY) {
+        const { nextChangeAt, ejected } = evaluatePortHealth(endpoints, now);
+        if (nextChangeAt === Number.POSITIVE_INFINITY) {
           assert.deepEqual(ejected, []);
           return;
         }
-        assert.ok(changesAt > now && changesAt <= endsBy);
-        assert.deepEqual(judgePort(endpoints, (now + changesAt) / 2).unused, judgePort(endpoints, now).unused);
-        now = changesAt;
+        assert.ok(nextChangeAt > now && nextChangeAt <= endsBy);
+        assert.deepEqual(
+          evaluatePortHealth(endpoints, (now + nextChangeAt) / 2).excluded,
+          evaluatePortHealth(endpoints, now).excluded,
+        );
+        now = nextChangeAt;
       }
     }),
   );
@@ -131,7 +134,7 @@ test('what happens to one endpoint may come before or after what happens to anot
         shuffled.push(...(next === undefined ? [...waiting.values()].flatMap((left) => left.splice(0, 1)) : [next]));
       }
       const now = endOf(all);
-      assert.deepEqual(judgePort(after(count, shuffled), now), judgePort(after(count, all), now));
+      assert.deepEqual(evaluatePortHealth(after(count, shuffled), now), evaluatePortHealth(after(count, all), now));
     }),
   );
 });
@@ -139,9 +142,9 @@ test('what happens to one endpoint may come before or after what happens to anot
 test('many failures told at once eject as one by one', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), (count) => {
-      let one = NEVER_FAILED;
-      for (let time = 0; time < count; time += 1) one = connectsFailed(one, 1, 5);
-      assert.deepEqual(connectsFailed(NEVER_FAILED, count, 5), one);
+      let one = INITIAL_EJECTION_STATE;
+      for (let time = 0; time < count; time += 1) one = recordConnectFailures(one, 1, 5);
+      assert.deepEqual(recordConnectFailures(INITIAL_EJECTION_STATE, count, 5), one);
     }),
   );
 });
@@ -152,8 +155,11 @@ test('a forgotten endpoint is treated as one that never failed', () => {
       const all = timed(happenings);
       const now = endOf(all) + laterMs;
       for (const { ejection } of after(count, all)) {
-        if (isForgotten(ejection, now)) {
-          assert.deepEqual(connectsFailed(ejection, 3, now), connectsFailed(NEVER_FAILED, 3, now));
+        if (isEjectionHistoryOver(ejection, now)) {
+          assert.deepEqual(
+            recordConnectFailures(ejection, 3, now),
+            recordConnectFailures(INITIAL_EJECTION_STATE, 3, now),
+          );
         }
       }
     }),

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  answered,
-  connectSucceeded,
-  connectsFailed,
   type EjectionState,
   type EndpointHealth,
+  evaluatePortHealth,
+  INITIAL_CHECK_STATE,
+  INITIAL_EJECTION_STATE,
   isEjected,
-  judgePort,
-  NEVER_FAILED,
-  UNCHECKED,
+  recordCheckResult,
+  recordConnectFailures,
+  recordConnectSuccess,
 } from '@weir/model';
 
 const TIMING = { healthyThreshold: 2, unhealthyThreshold: 3 };
 
 function checks(answers: string): boolean {
-  let state = UNCHECKED;
-  for (const answer of answers) state = answered(state, answer === '+', TIMING);
+  let state = INITIAL_CHECK_STATE;
+  for (const answer of answers) state = recordCheckResult(state, answer === '+', TIMING);
   return state.passes;
 }
 
@@ -35,20 +35,20 @@ test('a check is failed by as many bad answers in a row as are asked for, and pa
 });
 
 test('a check proves that its endpoint works while it is passed and the last answer was good', () => {
-  let state = UNCHECKED;
+  let state = INITIAL_CHECK_STATE;
   const proven = [...'+--+---++'].map((answer) => {
-    state = answered(state, answer === '+', TIMING);
-    return state.isProven;
+    state = recordCheckResult(state, answer === '+', TIMING);
+    return state.isConfirmed;
   });
-  assert.equal(UNCHECKED.isProven, false);
+  assert.equal(INITIAL_CHECK_STATE.isConfirmed, false);
   assert.deepEqual(proven, [true, false, false, true, false, false, false, false, true]);
 });
 
 test('an endpoint is ejected at its third failed connect in a row, for ten seconds', () => {
-  const twice = connectsFailed(NEVER_FAILED, 2, 0);
+  const twice = recordConnectFailures(INITIAL_EJECTION_STATE, 2, 0);
   assert.equal(isEjected(twice, 0), false);
-  assert.equal(isEjected(connectsFailed(connectSucceeded(twice, 1), 2, 2), 2), false);
-  const ejected = connectsFailed(twice, 1, 100);
+  assert.equal(isEjected(recordConnectFailures(recordConnectSuccess(twice, 1), 2, 2), 2), false);
+  const ejected = recordConnectFailures(twice, 1, 100);
   assert.deepEqual(
     [isEjected(ejected, 100), isEjected(ejected, 10_099), isEjected(ejected, 10_100)],
     [true, true, false],
@@ -56,35 +56,35 @@ test('an endpoint is ejected at its third failed connect in a row, for ten secon
 });
 
 test('each ejection is longer than the one before, up to five minutes, and failures meanwhile add nothing', () => {
-  let state = connectsFailed(NEVER_FAILED, 3, 0);
+  let state = recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0);
   const lengths: number[] = [];
   for (let time = 0; time < 40; time += 1) {
-    lengths.push(state.until - state.since);
-    assert.equal(connectsFailed(state, 5, state.until - 1).until, state.until);
-    state = connectsFailed(state, 1, state.until);
+    lengths.push(state.ejectedUntil - state.ejectedAt);
+    assert.equal(recordConnectFailures(state, 5, state.ejectedUntil - 1).ejectedUntil, state.ejectedUntil);
+    state = recordConnectFailures(state, 1, state.ejectedUntil);
   }
   assert.deepEqual(lengths.slice(0, 3), [10_000, 20_000, 30_000]);
   assert.deepEqual(new Set(lengths.slice(29)), new Set([300_000]));
 });
 
 test('ejections are forgotten after ten good minutes', () => {
-  const second = connectsFailed(connectsFailed(NEVER_FAILED, 3, 0), 1, 10_000);
-  const soon = connectsFailed(connectSucceeded(second, 31_000), 3, 600_000);
-  const late = connectsFailed(connectSucceeded(second, 31_000), 3, 640_000);
-  assert.deepEqual([soon.until - soon.since, late.until - late.since], [30_000, 10_000]);
+  const second = recordConnectFailures(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 1, 10_000);
+  const soon = recordConnectFailures(recordConnectSuccess(second, 31_000), 3, 600_000);
+  const late = recordConnectFailures(recordConnectSuccess(second, 31_000), 3, 640_000);
+  assert.deepEqual([soon.ejectedUntil - soon.ejectedAt, late.ejectedUntil - late.ejectedAt], [30_000, 10_000]);
 });
 
 test('a connect that succeeds ends an ejection', () => {
-  assert.equal(isEjected(connectSucceeded(connectsFailed(NEVER_FAILED, 3, 0), 50), 50), false);
+  assert.equal(isEjected(recordConnectSuccess(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 50), 50), false);
 });
 
 /** One endpoint per letter: `+` works, `x` fails its check, `e` is ejected (the earlier the further left), `X` is both. */
 function unusedOf(letters: string): string {
   const endpoints = [...letters].map((letter, index): EndpointHealth => {
-    const ejection: EjectionState = connectsFailed(NEVER_FAILED, 'eX'.includes(letter) ? 3 : 0, index);
-    return { key: `${index}`, passes: !'xX'.includes(letter), isProven: !'xX'.includes(letter), ejection };
+    const ejection: EjectionState = recordConnectFailures(INITIAL_EJECTION_STATE, 'eX'.includes(letter) ? 3 : 0, index);
+    return { key: `${index}`, passes: !'xX'.includes(letter), isConfirmed: !'xX'.includes(letter), ejection };
   });
-  return judgePort(endpoints, 100).unused.join('');
+  return evaluatePortHealth(endpoints, 100).excluded.join('');
 }
 
 test('which endpoints are left out', () => {

@@ -3,29 +3,29 @@ import assert from 'node:assert/strict';
 import { isIPv6 } from 'node:net';
 import { test } from 'node:test';
 import {
-  type Cutoff,
   entriesOf,
-  type Fleet,
-  FleetViews,
+  type FleetState,
   type Heartbeat,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type NodeEntry,
-  OPEN_GRANTS,
   type RoutingTable,
   type ServiceView,
+  ServiceViewTracker,
   type Snapshot,
+  type Suspension,
   serviceViewsFor,
   Translator,
+  UNRESTRICTED_GRANTS,
 } from '@weir/model';
 import fc from 'fast-check';
 import { node, pod, port, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { nodeSets, type Step, settings, steps } from './history.ts';
+import { historySettings, nodeSets, type SnapshotStep, snapshotSteps } from './history.ts';
 
 /** How the fleet is now, but for its table; proxies by node and life. */
 interface Present {
   readonly snapshot: Snapshot;
   readonly proxies: ReadonlyMap<string, Report>;
-  readonly cutoffs: readonly Cutoff[];
+  readonly suspensions: readonly Suspension[];
   readonly now: number;
   readonly reachable: boolean;
   readonly settling: boolean;
@@ -43,7 +43,7 @@ interface Report {
 
 type Move = (before: Present) => Present;
 
-const tableMoves: fc.Arbitrary<Move> = steps.map((step: Step) => (before) => ({
+const tableMoves: fc.Arbitrary<Move> = snapshotSteps.map((step: SnapshotStep) => (before) => ({
   ...before,
   snapshot: step(before.snapshot),
 }));
@@ -82,7 +82,7 @@ const proxyMoves: fc.Arbitrary<Move> = fc
 const flagMoves: fc.Arbitrary<Move> = fc
   .record({ reachable: fc.boolean(), settling: fc.boolean() })
   .map((flags) => (before) => ({ ...before, ...flags }));
-const cutoff = (uid: string, target: Cutoff['target'], until: number | null): Cutoff => ({
+const cutoff = (uid: string, target: Suspension['target'], until: number | null): Suspension => ({
   uid,
   name: uid,
   target,
@@ -94,14 +94,14 @@ const cutoff = (uid: string, target: Cutoff['target'], until: number | null): Cu
 });
 const cutoffMoves: fc.Arbitrary<Move> = fc
   .record({
-    cutoffs: fc.subarray([
+    suspensions: fc.subarray([
       cutoff('c1', { kind: 'service', namespace: 'a', service: 'web' }, 3),
       cutoff('c2', { kind: 'tenant', tenant: 'gold' }, null),
       cutoff('c3', { kind: 'namespace', namespace: 'a' }, 6),
     ]),
     later: fc.nat(3),
   })
-  .map(({ cutoffs, later }) => (before) => ({ ...before, cutoffs, now: before.now + later }));
+  .map(({ suspensions, later }) => (before) => ({ ...before, suspensions, now: before.now + later }));
 const moves: fc.Arbitrary<Move> = fc.oneof(
   { weight: 5, arbitrary: tableMoves },
   { weight: 4, arbitrary: proxyMoves },
@@ -112,7 +112,7 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
 );
 
 /** What the proxies say of this table; each time in objects of their own, as it comes from a store. */
-function heartbeatsFor(present: Present, table: Fleet['table'], old: Fleet['table']): Heartbeat[] {
+function heartbeatsFor(present: Present, table: FleetState['table'], old: FleetState['table']): Heartbeat[] {
   return [...present.proxies.values()].map(({ node, life, draining, fails, isOld, listening }) => ({
     node,
     life,
@@ -143,24 +143,24 @@ test('step by step is the same as looking at everything', () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(fc.array(moves, { minLength: 1, maxLength: 20 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      const memory = new FleetViews();
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      const memory = new ServiceViewTracker();
       let present: Present = {
-        snapshot: snapshotOf({ settings, nodes: nodeSets[1] ?? [], services: [service('a/web')] }),
+        snapshot: snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [], services: [service('a/web')] }),
         proxies: new Map(),
-        cutoffs: [],
+        suspensions: [],
         now: 0,
         reachable: true,
         settling: false,
       };
       let full: readonly ServiceView[] = [];
-      let old = translator.next(present.snapshot).table;
+      let old = translator.translate(present.snapshot).table;
       for (const move of history) {
         present = move(present);
-        const { table } = translator.next(present.snapshot);
+        const { table } = translator.translate(present.snapshot);
         const fleet = { ...present, table, heartbeats: heartbeatsFor(present, table, old) };
-        const views = memory.next({ ...fleet, previous: previousFor(present.snapshot, []) });
-        full = serviceViewsFor({ ...fleet, previous: previousFor(present.snapshot, full) });
+        const views = memory.update({ ...fleet, previousAddresses: previousFor(present.snapshot, []) });
+        full = serviceViewsFor({ ...fleet, previousAddresses: previousFor(present.snapshot, full) });
         assert.deepEqual(views, full);
         for (const view of full) {
           seen.add(`${view.state} ${view.addresses.length > 0}`);
@@ -214,35 +214,35 @@ function nodesAt(addresses: readonly string[], table: RoutingTable): NodeEntry[]
 
 const SERVICES = { services: [service('a/web'), service('b/api')], slices: [slice('a/web', ['10.0.0.1'])] };
 
-function fleetOf(snapshot: Snapshot, translator: Translator, change: Partial<Present> = {}): Fleet {
-  const { table } = translator.next(snapshot);
+function fleetOf(snapshot: Snapshot, translator: Translator, change: Partial<Present> = {}): FleetState {
+  const { table } = translator.translate(snapshot);
   const present: Present = {
     snapshot,
     proxies: new Map([['n1', { node: 'n1', life: 1, draining: false, fails: 9, isOld: false, listening: true }]]),
-    cutoffs: [],
+    suspensions: [],
     now: 0,
     reachable: true,
     settling: false,
     ...change,
   };
-  return { ...present, table, heartbeats: heartbeatsFor(present, table, table), previous: new Map() };
+  return { ...present, table, heartbeats: heartbeatsFor(present, table, table), previousAddresses: new Map() };
 }
 
 test('when the fleet says the same again, the views and their list are the same objects', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
-  const memory = new FleetViews();
-  const snapshot = snapshotOf({ settings, ...SERVICES });
-  const first = memory.next(fleetOf(snapshot, translator));
-  assert.equal(memory.next(fleetOf(snapshot, translator)), first);
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  const memory = new ServiceViewTracker();
+  const snapshot = snapshotOf({ settings: historySettings, ...SERVICES });
+  const first = memory.update(fleetOf(snapshot, translator));
+  assert.equal(memory.update(fleetOf(snapshot, translator)), first);
 });
 
 test('a change for one Service leaves the views of others the same objects', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
-  const memory = new FleetViews();
-  const snapshot = snapshotOf({ settings, ...SERVICES });
-  let before = memory.next(fleetOf(snapshot, translator));
-  const isOther = (fleet: Fleet): boolean[] => {
-    const views = memory.next(fleet);
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  const memory = new ServiceViewTracker();
+  const snapshot = snapshotOf({ settings: historySettings, ...SERVICES });
+  let before = memory.update(fleetOf(snapshot, translator));
+  const isOther = (fleet: FleetState): boolean[] => {
+    const views = memory.update(fleet);
     const others = views.map((view, index) => view !== before[index]);
     before = views;
     return others;
@@ -250,8 +250,8 @@ test('a change for one Service leaves the views of others the same objects', () 
   const scaled = { ...snapshot, slices: [slice('a/web', ['10.0.0.1', '10.0.0.2'])] };
   assert.deepEqual(isOther(fleetOf(scaled, translator)), [true, false], 'an endpoint');
   const stop = cutoff('c1', { kind: 'namespace', namespace: 'b' }, null);
-  assert.deepEqual(isOther(fleetOf(scaled, translator, { cutoffs: [stop] })), [false, true], 'a cut-off');
-  const fleet = fleetOf(scaled, translator, { cutoffs: [stop] });
+  assert.deepEqual(isOther(fleetOf(scaled, translator, { suspensions: [stop] })), [false, true], 'a cut-off');
+  const fleet = fleetOf(scaled, translator, { suspensions: [stop] });
   const listeners = fleet.heartbeats[0]?.listeners.map((report) =>
     report.service === 'uid-a-web' ? { ...report, listening: false } : report,
   );
@@ -260,17 +260,17 @@ test('a change for one Service leaves the views of others the same objects', () 
 });
 
 test('when a port changes hands, a Service that is still published there while it moves is looked at again', () => {
-  const grants = { ...OPEN_GRANTS, pools: ['default', 'edge'] };
-  const open = { ...settings, defaultPolicy: { ...settings.defaultPolicy, grants } };
+  const grants = { ...UNRESTRICTED_GRANTS, pools: ['default', 'edge'] };
+  const open = { ...historySettings, defaultPolicy: { ...historySettings.defaultPolicy, grants } };
   const nodes = [
     node('n1', '192.0.2.1'),
     node('e1', '192.0.2.9', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } }),
   ];
-  const translator = new Translator(open, NOTHING_HELD);
-  const memory = new FleetViews();
+  const translator = new Translator(open, NO_ALLOCATIONS);
+  const memory = new ServiceViewTracker();
   const addressesAfter = (services: Snapshot['services']): readonly string[] => {
     const fleet = fleetOf(snapshotOf({ settings: open, nodes, services }), translator);
-    return memory.next(fleet).find(({ uid }) => uid === 'uid-a-web')?.addresses ?? [];
+    return memory.update(fleet).find(({ uid }) => uid === 'uid-a-web')?.addresses ?? [];
   };
   const moved = service('a/web', { annotations: { 'weir.dev/pool': 'edge' } });
   assert.deepEqual(addressesAfter([service('a/web')]), ['192.0.2.1']);

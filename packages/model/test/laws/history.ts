@@ -1,9 +1,8 @@
 // What may happen to the objects of a cluster, one thing at a time.
 import {
+  type CertificateValidity,
   type FleetSettings,
   type NodeObject,
-  OPEN_GRANTS,
-  OPEN_POLICY,
   type PodObject,
   type SecretObject,
   type ServiceObject,
@@ -11,7 +10,8 @@ import {
   type Snapshot,
   type SuspensionObject,
   type TenantPolicyObject,
-  type Validity,
+  UNRESTRICTED_GRANTS,
+  UNRESTRICTED_POLICY,
 } from '@weir/model';
 import fc from 'fast-check';
 import {
@@ -28,12 +28,12 @@ import {
 } from '../build/snapshot.ts';
 import { HOSTS, services, slices } from './arbitrary.ts';
 
-export type Step = (before: Snapshot) => Snapshot;
+export type SnapshotStep = (before: Snapshot) => Snapshot;
 
-export const settings: FleetSettings = {
+export const historySettings: FleetSettings = {
   ...snapshotOf({}).settings,
   sharedPorts: [82],
-  defaultPolicy: { ...OPEN_POLICY, grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] } },
+  defaultPolicy: { ...UNRESTRICTED_POLICY, grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.shop.example'] } },
   trust: { kind: 'pods' as const, serviceCidrs: [] },
   secretAccess: { kind: 'namespaces', namespaces: ['a', 'b'] },
 };
@@ -49,7 +49,7 @@ function put<T extends { readonly namespace?: string; readonly name: string }>(
 const without = <T>(list: readonly T[], index: number): readonly T[] =>
   list.filter((_, at) => at !== index % Math.max(1, list.length));
 
-const serviceSteps: fc.Arbitrary<Step> = services().map((some) => (before) => {
+const serviceSteps: fc.Arbitrary<SnapshotStep> = services().map((some) => (before) => {
   const wanted = some.map((each, index): ServiceObject => {
     const nodes = ['1', '2', '3', undefined][index % 4];
     return nodes === undefined ? each : { ...each, annotations: { ...each.annotations, 'weir.dev/nodes': nodes } };
@@ -57,7 +57,7 @@ const serviceSteps: fc.Arbitrary<Step> = services().map((some) => (before) => {
   return { ...before, services: wanted.reduce<readonly ServiceObject[]>(put, before.services) };
 });
 /** Without a mistake: so that many share a port. */
-const hostSteps: fc.Arbitrary<Step> = fc
+const hostSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({
     path: fc.constantFrom('a/web', 'a/api', 'b/web', 'b/api', 'c/web'),
     hosts: fc.option(fc.constantFrom(...HOSTS)),
@@ -74,7 +74,7 @@ const hostSteps: fc.Arbitrary<Step> = fc
     return { ...before, services: put(before.services, service(path, { annotations, createdAt, ports: numbered })) };
   });
 /** At the shared port and at one of its own, now and then with a mistake. */
-const tlsSteps: fc.Arbitrary<Step> = fc
+const tlsSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({
     path: fc.constantFrom('a/web', 'a/api', 'b/web'),
     secret: fc.constantFrom('s1', 's2', 'missing', 'NONSENSE'),
@@ -92,20 +92,23 @@ const tlsSteps: fc.Arbitrary<Step> = fc
     const numbered = [81, 82].map((number) => port(number, { name: `${number}-TCP` }));
     return { ...before, services: put(before.services, service(path, { annotations, ports: numbered })) };
   });
-const secretSteps: fc.Arbitrary<Step> = fc
+const secretSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({
     path: fc.constantFrom('a/s1', 'a/s2', 'b/s1', 'c/s1'),
     what: fc.constantFrom('good', 'renewed', 'unusable', 'of a CA', 'gone'),
   })
   .map(({ path, what }) => (before) => ({ ...before, secrets: secretsWith(before.secrets ?? [], path, what) }));
-const unreadSteps: fc.Arbitrary<Step> = fc
+const unreadSteps: fc.Arbitrary<SnapshotStep> = fc
   .constantFrom(undefined, 'everywhere' as const, new Set(['a']))
   .map((unread) => ({ unreadSecrets: _before, ...before }) => ({
     ...before,
     ...(unread !== undefined && { unreadSecrets: unread }),
   }));
-const validitySteps: fc.Arbitrary<Step> = fc
-  .dictionary(fc.constantFrom('a/s1', 'a/s2', 'b/s1'), fc.constantFrom<Validity>('early', 'expiring', 'expired'))
+const validitySteps: fc.Arbitrary<SnapshotStep> = fc
+  .dictionary(
+    fc.constantFrom('a/s1', 'a/s2', 'b/s1'),
+    fc.constantFrom<CertificateValidity>('early', 'expiring', 'expired'),
+  )
   .map((validity) => (before) => ({ ...before, validity: new Map(Object.entries(validity)) }));
 
 function secretsWith(secrets: readonly SecretObject[], path: string, what: string): readonly SecretObject[] {
@@ -124,7 +127,7 @@ function secretsWith(secrets: readonly SecretObject[], path: string, what: strin
 }
 
 /** Its slices follow later, or never. */
-const renamingSteps: fc.Arbitrary<Step> = fc
+const renamingSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({ index: fc.nat(20), names: fc.constantFrom(['80-TCP', '81-TCP'], ['81-TCP', '80-TCP'], ['new', 'newer']) })
   .map(({ index, names }) => (before) => {
     const renamed = before.services[index % Math.max(1, before.services.length)];
@@ -133,7 +136,7 @@ const renamingSteps: fc.Arbitrary<Step> = fc
     return { ...before, services: put(before.services, { ...renamed, ports }) };
   });
 /** Addresses that endpoints have, too: by a slice that somebody wrote. */
-const clusterIpSteps: fc.Arbitrary<Step> = fc
+const clusterIpSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({ index: fc.nat(20), ip: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', undefined) })
   .map(({ index, ip }) => (before) => {
     const one = before.services[index % Math.max(1, before.services.length)];
@@ -141,20 +144,20 @@ const clusterIpSteps: fc.Arbitrary<Step> = fc
     const { clusterIPs: _, ...rest } = one;
     return { ...before, services: put(before.services, { ...rest, ...(ip !== undefined && { clusterIPs: [ip] }) }) };
   });
-const serviceRangeSteps: fc.Arbitrary<Step> = fc
+const serviceRangeSteps: fc.Arbitrary<SnapshotStep> = fc
   .constantFrom([], ['10.0.0.2/31'], ['10.0.0.0/24'])
   .map((cidrs) => (before) => ({ ...before, serviceCidrs: [{ name: 'kubernetes', cidrs }] }));
-const leaving: fc.Arbitrary<Step> = fc
+const leaving: fc.Arbitrary<SnapshotStep> = fc
   .nat(20)
   .map((index) => (before) => ({ ...before, services: without(before.services, index) }));
-const sliceSteps: fc.Arbitrary<Step> = slices().map((some) => (before) => ({
+const sliceSteps: fc.Arbitrary<SnapshotStep> = slices().map((some) => (before) => ({
   ...before,
   slices: some.reduce<readonly SliceObject[]>(put, before.slices),
 }));
-const sliceLeaving: fc.Arbitrary<Step> = fc
+const sliceLeaving: fc.Arbitrary<SnapshotStep> = fc
   .nat(20)
   .map((index) => (before) => ({ ...before, slices: without(before.slices, index) }));
-const podSteps: fc.Arbitrary<Step> = fc
+const podSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({
     path: fc.constantFrom('a/p1', 'a/p2', 'b/p1', 'c/p1'),
     ip: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', '192.0.2.1'),
@@ -179,8 +182,10 @@ export const nodeSets: readonly (readonly NodeObject[])[] = [
   ],
   [],
 ];
-const nodeSteps: fc.Arbitrary<Step> = fc.constantFrom(...nodeSets).map((nodes) => (before) => ({ ...before, nodes }));
-const absentSteps: fc.Arbitrary<Step> = fc
+const nodeSteps: fc.Arbitrary<SnapshotStep> = fc
+  .constantFrom(...nodeSets)
+  .map((nodes) => (before) => ({ ...before, nodes }));
+const absentSteps: fc.Arbitrary<SnapshotStep> = fc
   .dictionary(fc.constantFrom('n1', 'n2', 'n3', 'e1'), fc.constantFrom('silent' as const, 'lost' as const))
   .map((absent) => (before) => ({ ...before, absent: new Map(Object.entries(absent)) }));
 const policySets: readonly (readonly TenantPolicyObject[])[] = [
@@ -189,7 +194,7 @@ const policySets: readonly (readonly TenantPolicyObject[])[] = [
   [
     policy('a', {
       namespaceSelector: team('a'),
-      grants: { ...OPEN_GRANTS, pools: ['default', 'edge'], allowedHosts: ['*.shop.example'] },
+      grants: { ...UNRESTRICTED_GRANTS, pools: ['default', 'edge'], allowedHosts: ['*.shop.example'] },
     }),
   ],
   [
@@ -197,7 +202,7 @@ const policySets: readonly (readonly TenantPolicyObject[])[] = [
       namespaceSelector: team('a'),
       tenantFrom: { kind: 'name', name: 'gold' },
       grants: {
-        ...OPEN_GRANTS,
+        ...UNRESTRICTED_GRANTS,
         pools: ['edge', 'default'],
         allowedPorts: [{ from: 80, to: 81 }],
         allowedHosts: ['*.example'],
@@ -207,7 +212,7 @@ const policySets: readonly (readonly TenantPolicyObject[])[] = [
       namespaceSelector: team('b'),
       tenantFrom: { kind: 'name', name: 'gold' },
       grants: {
-        ...OPEN_GRANTS,
+        ...UNRESTRICTED_GRANTS,
         nodesPerService: 1,
         allowedHosts: ['x.shop.example'],
         allowedEndpointCIDRs: ['10.0.0.0/30'],
@@ -216,16 +221,16 @@ const policySets: readonly (readonly TenantPolicyObject[])[] = [
     }),
   ],
 ];
-const policySteps: fc.Arbitrary<Step> = fc
+const policySteps: fc.Arbitrary<SnapshotStep> = fc
   .constantFrom(...policySets)
   .map((policies) => (before) => ({ ...before, policies }));
-const namespaceSteps: fc.Arbitrary<Step> = fc
+const namespaceSteps: fc.Arbitrary<SnapshotStep> = fc
   .record({ name: fc.constantFrom('a', 'b', 'c'), team: fc.constantFrom('a', 'b', 'c') })
   .map((one) => (before) => ({
     ...before,
     namespaces: put(before.namespaces, namespace(one.name, { team: one.team })),
   }));
-const suspensionSteps: fc.Arbitrary<Step> = fc
+const suspensionSteps: fc.Arbitrary<SnapshotStep> = fc
   .constantFrom<readonly SuspensionObject[]>(
     [],
     [suspension('s', { kind: 'service', namespace: 'a', service: 'web' })],
@@ -233,7 +238,7 @@ const suspensionSteps: fc.Arbitrary<Step> = fc
   )
   .map((suspensions) => (before) => ({ ...before, suspensions }));
 
-export const steps: fc.Arbitrary<Step> = fc.oneof(
+export const snapshotSteps: fc.Arbitrary<SnapshotStep> = fc.oneof(
   { weight: 4, arbitrary: serviceSteps },
   { weight: 4, arbitrary: hostSteps },
   { weight: 3, arbitrary: tlsSteps },

@@ -4,9 +4,7 @@ import { test } from 'node:test';
 import {
   type Entry,
   entriesOf,
-  NOTHING_HELD,
-  OPEN_GRANTS,
-  OPEN_POLICY,
+  NO_ALLOCATIONS,
   type PodObject,
   type RoutingTable,
   type ServiceEntry,
@@ -14,6 +12,8 @@ import {
   type SliceObject,
   type Snapshot,
   Translator,
+  UNRESTRICTED_GRANTS,
+  UNRESTRICTED_POLICY,
 } from '@weir/model';
 import fc from 'fast-check';
 import { namespace, node, pod, policy, slice, snapshotOf, team } from '../build/snapshot.ts';
@@ -22,7 +22,7 @@ import { services, slices } from './arbitrary.ts';
 const settings = {
   ...snapshotOf({}).settings,
   sharedPorts: [82],
-  defaultPolicy: { ...OPEN_POLICY, grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] } },
+  defaultPolicy: { ...UNRESTRICTED_POLICY, grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.shop.example'] } },
   trust: { kind: 'pods' as const, serviceCidrs: ['10.96.0.0/16'] },
 };
 const edge = { role: 'loadbalancer', 'weir.dev/pool': 'edge' };
@@ -43,7 +43,7 @@ const POLICIES = [
     namespaceSelector: team('a'),
     tenantFrom: { kind: 'label', label: 'tenant' },
     grants: {
-      ...OPEN_GRANTS,
+      ...UNRESTRICTED_GRANTS,
       pools: ['default', 'edge'],
       allowedHosts: ['*.example', '*.example.com'],
       allowedEndpointCIDRs: ['0.0.0.0/0'],
@@ -55,7 +55,7 @@ const POLICIES = [
     namespaceSelector: team('b'),
     tenantFrom: { kind: 'name', name: 'bee' },
     grants: {
-      ...OPEN_GRANTS,
+      ...UNRESTRICTED_GRANTS,
       pools: ['edge', 'default'],
       nodesPerService: 1,
       allowedPorts: [{ from: 80, to: 82 }],
@@ -196,11 +196,11 @@ const isContent = ({ accepted, degraded, settings: given }: ServiceEntry): boole
 test('whatever a tenant does, others lose nothing, and who has all that it asks for keeps every word of its status', () => {
   fc.assert(
     fc.property(others, fc.array(parts, { minLength: 2, maxLength: 8 }), (of, history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
+      const translator = new Translator(settings, NO_ALLOCATIONS);
       let before: RoutingTable | undefined;
       let last: Part | undefined;
       for (const part of history) {
-        const { table } = translator.next(worldOf(of, part));
+        const { table } = translator.translate(worldOf(of, part));
         for (const old of before === undefined ? [] : servicesOf(before)) {
           const now = table.entries.get(old.id);
           assert.ok(before !== undefined && last !== undefined && now?.kind === 'service');
@@ -224,9 +224,9 @@ test('whatever a tenant does, others lose nothing, and who has all that it asks 
 test('a tenant is never told what another one’s objects are called', () => {
   fc.assert(
     fc.property(others, fc.array(parts, { minLength: 1, maxLength: 4 }), (of, history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
+      const translator = new Translator(settings, NO_ALLOCATIONS);
       for (const part of history) {
-        const { problems } = translator.next(worldOf(of, part));
+        const { problems } = translator.translate(worldOf(of, part));
         for (const { subject, message } of problems) {
           const [own] = /^Service ([abc])\//.exec(subject)?.slice(1) ?? [];
           if (own === undefined) continue;

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  allocationsFor,
   createMatcher,
   diff,
   EMPTY_TABLE,
   type Endpoint,
   entriesOf,
-  heldFor,
   type ListenerEntry,
   listenerId,
   listenerKey,
   type Matcher,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type Protocol,
   patchMatcher,
   type RoutingTable,
-  refusalFor,
+  routeRefusalFor,
   type Snapshot,
   Translator,
   translate,
@@ -24,7 +24,7 @@ import fc from 'fast-check';
 import { isWithin } from '../build/linear-networks.ts';
 import { snapshotOf } from '../build/snapshot.ts';
 import { snapshots } from './arbitrary.ts';
-import { nodeSets, settings, steps } from './history.ts';
+import { historySettings, nodeSets, snapshotSteps } from './history.ts';
 
 const histories = fc.array(snapshots, { minLength: 1, maxLength: 5 }).map(tablesOf);
 
@@ -32,18 +32,18 @@ function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
   const tables: RoutingTable[] = [];
   for (const snapshot of snapshots) {
     const before = tables.at(-1);
-    tables.push(translate(snapshot, before === undefined ? NOTHING_HELD : heldFor(before)).table);
+    tables.push(translate(snapshot, before === undefined ? NO_ALLOCATIONS : allocationsFor(before)).table);
   }
   return tables;
 }
 
 /** In which Services share a port. */
-const sharing = fc.array(steps, { minLength: 1, maxLength: 8 }).map((history) => {
-  const translator = new Translator(settings, NOTHING_HELD);
-  let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+const sharing = fc.array(snapshotSteps, { minLength: 1, maxLength: 8 }).map((history) => {
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
   return history.map((step) => {
     snapshot = step(snapshot);
-    return translator.next(snapshot).table;
+    return translator.translate(snapshot).table;
   });
 });
 
@@ -53,15 +53,17 @@ const listenersOf = ({ listeners }: Matcher): unknown[] =>
   [...listeners]
     .map(([key, listener]) => ({
       key,
-      alone: listener.alone?.key,
+      alone: listener.exclusive?.key,
       isShared: listener.isShared,
-      shares: [...listener.shares.keys()].sort(),
-      names: NAMES.map((name) => listener.find(name)?.key),
+      shares: [...listener.shared.keys()].sort(),
+      names: NAMES.map((name) => listener.findByServerName(name)?.key),
     }))
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 
 const routesOf = (matcher: ReturnType<typeof createMatcher>): unknown[] =>
-  [...matcher.routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
+  [...matcher.routes.values()]
+    .map(({ allowsSource: _compiled, ...route }) => route)
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
 
 test('a matcher that was patched through a history is the one compiled from the last table', () => {
   fc.assert(
@@ -89,7 +91,7 @@ test('whom a name of a shared listener belongs to agrees with a linear search th
       const table = tables.at(-1) ?? EMPTY_TABLE;
       for (const listener of createMatcher(table, 'n1').listeners.values()) {
         for (const name of NAMES)
-          assert.equal(listener.find(name)?.service.uid, ownerOf(table, listener.at, name), name);
+          assert.equal(listener.findByServerName(name)?.service.uid, ownerOf(table, listener.listener, name), name);
       }
     }),
     { numRuns: 200 },
@@ -129,14 +131,14 @@ test('the matcher agrees with a linear search through the table', () => {
       const matcher = createMatcher(table, 'n1');
       for (const arrival of requests) {
         const route = matcher.routes.get(listenerKey(arrival));
-        const found = route && (refusalFor(route, { address: arrival.source }) ?? route.endpoints);
-        assert.deepEqual(found ?? 'no-listener', naive(table, 'n1', arrival));
+        const found = route && (routeRefusalFor(route, { address: arrival.source }) ?? route.endpoints);
+        assert.deepEqual(found ?? 'no-listener', linearMatch(table, 'n1', arrival));
       }
     }),
   );
 });
 
-function naive(table: RoutingTable, node: string, arrival: Arrival): readonly Endpoint[] | string {
+function linearMatch(table: RoutingTable, node: string, arrival: Arrival): readonly Endpoint[] | string {
   const listener = table.entries.get(listenerId({ node, ...arrival }));
   if (listener?.kind !== 'listener') return 'no-listener';
   const service = entriesOf(table, 'service').find(({ uid }) => uid === listener.service);

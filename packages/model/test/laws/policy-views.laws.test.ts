@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   entriesOf,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
+  policiesSelecting,
   policyViewsFor,
   type Snapshot,
-  selecting,
   type TenantFrom,
   type TenantPolicyObject,
   translate,
@@ -52,7 +52,7 @@ test('each namespace is a tenant of the policy that says so, and of no other; wh
   fc.assert(
     fc.property(worlds, (world) => {
       const views = policyViewsFor(world);
-      const { table, statuses } = translate(world, NOTHING_HELD);
+      const { table, statuses } = translate(world, NO_ALLOCATIONS);
       const tenants = new Map(entriesOf(table, 'tenant').map((entry) => [entry.name, entry]));
       for (const { namespace: name, tenant, accepted } of statuses) {
         const sayingTenant = views.filter((view) => view.tenants.some((each) => each.namespaces.includes(name)));
@@ -76,7 +76,7 @@ test('each namespace is a tenant of the policy that says so, and of no other; wh
 /** Else it is the fleet's default policy that counts for it. */
 function isSelected(name: string, world: Snapshot): boolean {
   const policies = world.policies.map((each) => ({ policy: each }));
-  return world.namespaces.some((each) => each.name === name && selecting(each, policies).length > 0);
+  return world.namespaces.some((each) => each.name === name && policiesSelecting(each, policies).length > 0);
 }
 
 test('counts are those of the lists, and of all policies together each namespace is counted once but for overrides', () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import {
   entriesOf,
   listenerId,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type RoutingTable,
   type Snapshot,
   serviceId,
@@ -12,7 +12,7 @@ import {
 } from '@weir/model';
 import fc from 'fast-check';
 import { snapshotOf } from '../build/snapshot.ts';
-import { nodeSets, settings, steps } from './history.ts';
+import { historySettings, nodeSets, snapshotSteps } from './history.ts';
 
 /** By place and host, and by place of those that have it alone, the UIDs. */
 function ownersIn(table: RoutingTable): Map<string, string[]> {
@@ -33,12 +33,12 @@ function hostsOf(table: RoutingTable, uid: string): readonly string[] {
 
 test('a host of a place has one owner, and a place that one Service has alone is shared by nobody', () => {
   fc.assert(
-    fc.property(fc.array(steps, { minLength: 1, maxLength: 12 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       for (const step of history) {
         snapshot = step(snapshot);
-        const { table } = translator.next(snapshot);
+        const { table } = translator.translate(snapshot);
         const owners = ownersIn(table);
         for (const [key, uids] of owners) assert.equal(uids.length, 1, `${key} is had by ${uids.join()}`);
         for (const listener of entriesOf(table, 'listener')) {
@@ -53,12 +53,12 @@ test('a host of a place has one owner, and a place that one Service has alone is
 test('a host of a pool has one owner while nodes do not change pools', () => {
   const [, nodes = []] = nodeSets;
   fc.assert(
-    fc.property(fc.array(steps, { minLength: 1, maxLength: 12 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      let snapshot: Snapshot = snapshotOf({ settings, nodes });
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes });
       for (const step of history) {
         snapshot = { ...step(snapshot), nodes };
-        const { table } = translator.next(snapshot);
+        const { table } = translator.translate(snapshot);
         const owners = new Map<string, string>();
         for (const { service: uid, shared, port } of entriesOf(table, 'listener')) {
           for (const host of shared === true ? hostsOf(table, uid) : []) {

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  atomicGroupsFor,
   createMatcher,
   DEFAULT_SERVICE_SETTINGS,
   diff,
   EMPTY_TABLE,
   type Entry,
   endpointsId,
-  holdersOf,
   listenerId,
   type Matcher,
+  movedResources,
   nodeId,
   patchMatcher,
   type Route,
   type RoutingTable,
   serviceId,
   sharedListenerId,
-  stepsFor,
   tableOf,
 } from '@weir/model';
 import fc from 'fast-check';
@@ -72,7 +72,7 @@ test('changes made step by step lead to the same routes, and in between every ro
       for (const table of history) {
         const ends = [createMatcher(before, 'n1'), createMatcher(table, 'n1')];
         const changes = diff(before, table);
-        for (const step of stepsFor(changes, holdersOf(stepped, changes))) {
+        for (const step of atomicGroupsFor(changes, movedResources(stepped, changes))) {
           patchMatcher(stepped, step.changes);
           for (const key of new Set(ends.flatMap(({ routes }) => [...routes.keys()]))) {
             const now = told(stepped.routes.get(key));
@@ -100,17 +100,17 @@ test('changes made step by step lead to the same routes, and in between every ro
 /** Without what the node has, which changes for all listeners at once. */
 function told(route: Route | undefined): Partial<Route> | undefined {
   if (route === undefined) return undefined;
-  const { admits: _compiled, zone: _ofTheNode, ...rest } = route;
+  const { allowsSource: _compiled, zone: _ofTheNode, ...rest } = route;
   return rest;
 }
 
 const routesOf = ({ routes }: Matcher): unknown[] =>
-  [...routes.values()].map(({ admits: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
+  [...routes.values()].map(({ allowsSource: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
 
 /** UID of whoever has a client that asks for this name where Services share the port. */
 function ownerOf({ listeners }: Matcher, name: string): string | undefined {
-  const listener = [...listeners.values()].find(({ at }) => at.port === SHARED);
-  return (listener?.isShared === true ? listener.find(name) : listener?.alone)?.service.uid;
+  const listener = [...listeners.values()].find(({ listener }) => listener.port === SHARED);
+  return (listener?.isShared === true ? listener.findByServerName(name) : listener?.exclusive)?.service.uid;
 }
 
 /** 1: refused; otherwise two that differ. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  allocationsFor,
   apply,
   decodeEntry,
   diff,
   type Entry,
   encodeEntry,
   entriesOf,
-  heldFor,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type RoutingTable,
   type Snapshot,
   translate,
@@ -18,7 +18,7 @@ import fc from 'fast-check';
 import { services, slices, snapshots } from './arbitrary.ts';
 
 const tableOf = (snapshot: Snapshot, before?: RoutingTable): RoutingTable =>
-  translate(snapshot, before === undefined ? NOTHING_HELD : heldFor(before)).table;
+  translate(snapshot, before === undefined ? NO_ALLOCATIONS : allocationsFor(before)).table;
 
 test('applying the difference leads to the new table, and there is none to itself', () => {
   fc.assert(
@@ -62,7 +62,9 @@ test('the order of the snapshot does not matter, and it is not changed', () => {
       .map((parts) => [deepFreeze(snapshot), deepFreeze({ ...snapshot, ...parts })] as const),
   );
   fc.assert(
-    fc.property(shuffled, ([one, two]) => assert.deepEqual(translate(one, NOTHING_HELD), translate(two, NOTHING_HELD))),
+    fc.property(shuffled, ([one, two]) =>
+      assert.deepEqual(translate(one, NO_ALLOCATIONS), translate(two, NO_ALLOCATIONS)),
+    ),
   );
 });
 

@@ -2,36 +2,36 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  allocationsFor,
   type CertificateEntry,
   certificateId,
   entriesOf,
-  heldFor,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type RoutingTable,
   type Snapshot,
-  settingsFor,
+  serviceSettingsFor,
   Translator,
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
 import { service, slice, snapshotOf } from '../build/snapshot.ts';
-import { nodeSets, settings, steps } from './history.ts';
+import { historySettings, nodeSets, snapshotSteps } from './history.ts';
 
 const sorted = ({ entries }: RoutingTable): unknown => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
 
 test('step by step is the same as at once', () => {
   fc.assert(
-    fc.property(fc.array(steps, { minLength: 1, maxLength: 12 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
-      let held = NOTHING_HELD;
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
+      let held = NO_ALLOCATIONS;
       for (const step of history) {
         snapshot = step(snapshot);
         const whole = translate(snapshot, held);
-        const next = translator.next(snapshot);
+        const next = translator.translate(snapshot);
         assert.deepEqual(sorted(next.table), sorted(whole.table));
         assert.deepEqual(next.problems, whole.problems);
-        held = heldFor(whole.table);
+        held = allocationsFor(whole.table);
       }
     }),
     { numRuns: 500 },
@@ -40,12 +40,12 @@ test('step by step is the same as at once', () => {
 
 test('whoever is served where TLS ends has a certificate, and nobody else has one', () => {
   fc.assert(
-    fc.property(fc.array(steps, { minLength: 1, maxLength: 12 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       for (const step of history) {
         snapshot = step(snapshot);
-        const { table } = translator.next(snapshot);
+        const { table } = translator.translate(snapshot);
         const ending = entriesOf(table, 'service').filter(({ settings }) => settings?.tls !== undefined);
         const shown = entriesOf(table, 'certificate').map(({ service }) => service);
         assert.deepEqual(shown.sort(), ending.map(({ uid }) => uid).sort());
@@ -65,16 +65,16 @@ test('whoever is served where TLS ends has a certificate, and nobody else has on
 
 test('where a Service asks for TLS to end, no port that it did not serve before is opened in the clear', () => {
   fc.assert(
-    fc.property(fc.array(steps, { minLength: 2, maxLength: 12 }), (history) => {
-      const translator = new Translator(settings, NOTHING_HELD);
-      let snapshot: Snapshot = snapshotOf({ settings, nodes: nodeSets[1] ?? [] });
+    fc.property(fc.array(snapshotSteps, { minLength: 2, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       let served = new Set<string>();
       for (const step of history) {
         snapshot = step(snapshot);
-        const { table } = translator.next(snapshot);
+        const { table } = translator.translate(snapshot);
         const entries = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
         for (const each of snapshot.services) {
-          const parsed = settingsFor(each);
+          const parsed = serviceSettingsFor(each);
           const asked = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
           const given = entries.get(each.uid);
           for (const { port } of asked) {
@@ -95,30 +95,30 @@ test('where a Service asks for TLS to end, no port that it did not serve before 
 });
 
 test('when nothing changes, table and problems are the same objects', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const snapshot = snapshotOf({
-    settings,
+    settings: historySettings,
     services: [service('a/web'), service('b/web')],
     slices: [slice('a/web', [])],
   });
-  const first = translator.next(snapshot);
-  const second = translator.next({ ...snapshot });
+  const first = translator.translate(snapshot);
+  const second = translator.translate({ ...snapshot });
   assert.equal(second.table, first.table);
   assert.equal(second.problems, first.problems);
 });
 
 test('a change of one Service leaves the entries of others the same objects', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const [web, api] = [service('a/web'), service('b/api')];
-  const first = translator.next(snapshotOf({ settings, services: [web, api] }));
+  const first = translator.translate(snapshotOf({ settings: historySettings, services: [web, api] }));
   const other = { ...web, annotations: { 'weir.dev/algorithm': 'first' } };
-  const second = translator.next({ ...snapshotOf({ settings, services: [other, api] }) });
+  const second = translator.translate({ ...snapshotOf({ settings: historySettings, services: [other, api] }) });
   const entry = (table: RoutingTable, uid: string): unknown => table.entries.get(`service/${uid}`);
   assert.notEqual(entry(second.table, web.uid), entry(first.table, web.uid));
   assert.equal(entry(second.table, api.uid), entry(first.table, api.uid));
 });
 
 test('other settings need another translator', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
-  assert.throws(() => translator.next(snapshotOf({})), /a translator of their own/);
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  assert.throws(() => translator.translate(snapshotOf({})), /a translator of their own/);
 });

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  acknowledge,
-  add,
+  acknowledgeReport,
+  addCounters,
   type Counters,
+  counterIncrease,
   createTokenBucket,
+  decodeJournal,
   EMPTY_JOURNAL,
-  growth,
-  isAcknowledged,
-  journalFromText,
-  journalToText,
+  encodeJournal,
+  isSlotAcknowledged,
   minuteOf,
   periodsOf,
-  record,
-  reportFor,
+  recordUsage,
   takeTokens,
   type UsageReport,
-  ZERO,
+  usageReportFor,
+  ZERO_COUNTERS,
 } from '@weir/model';
 import fc from 'fast-check';
 
@@ -49,17 +49,17 @@ function createLedger(): {
   byMinute: Map<number, Counters>;
 } {
   const byMinute = new Map<number, Counters>();
-  let seen = ZERO;
+  let seen = ZERO_COUNTERS;
   return {
     byMinute,
     take(report) {
       for (const { minute, counters } of report.slots.flatMap((slot) => slot.points)) {
-        const more = growth(seen, counters);
-        byMinute.set(minute, add(byMinute.get(minute) ?? ZERO, more));
-        seen = add(seen, more);
+        const more = counterIncrease(seen, counters);
+        byMinute.set(minute, addCounters(byMinute.get(minute) ?? ZERO_COUNTERS, more));
+        seen = addCounters(seen, more);
       }
     },
-    total: () => [...byMinute.values()].reduce(add, ZERO),
+    total: () => [...byMinute.values()].reduce(addCounters, ZERO_COUNTERS),
   };
 }
 
@@ -69,27 +69,28 @@ test('the ledger equals what was relayed, with any report lost, repeated or late
       const ledger = createLedger();
       const late: UsageReport[] = [];
       let journal = EMPTY_JOURNAL;
-      let counters = ZERO;
+      let counters = ZERO_COUNTERS;
       let minute = 1000;
       const send = (fate: string): void => {
-        journal = record(journal, [{ ...SLOT, counters }], minute);
-        const report = reportFor(journal, LIFE);
+        journal = recordUsage(journal, [{ ...SLOT, counters }], minute);
+        const report = usageReportFor(journal, LIFE);
         if (report === undefined || fate === 'lost') return;
         if (fate === 'delayed') late.push(report);
         else ledger.take(report);
-        if (fate === 'answered') journal = acknowledge(journal, report);
+        if (fate === 'answered') journal = acknowledgeReport(journal, report);
       };
       for (const step of history) {
-        if (step.kind === 'relay') counters = add(counters, { ...ZERO, receivedBytes: step.bytes, connections: 1 });
+        if (step.kind === 'relay')
+          counters = addCounters(counters, { ...ZERO_COUNTERS, receivedBytes: step.bytes, connections: 1 });
         else if (step.kind === 'minute') minute += 1;
         else if (step.kind === 'send') send(step.fate);
-        else journal = journalFromText(journalToText(journal)) ?? assert.fail('the journal is not readable');
+        else journal = decodeJournal(encodeJournal(journal)) ?? assert.fail('the journal is not readable');
       }
       for (const report of late) ledger.take(report);
       send('answered');
       assert.deepEqual(ledger.total(), counters);
-      assert.equal(reportFor(journal, LIFE), undefined);
-      assert.ok(isAcknowledged(journal, SLOT));
+      assert.equal(usageReportFor(journal, LIFE), undefined);
+      assert.ok(isSlotAcknowledged(journal, SLOT));
     }),
   );
 });
@@ -103,9 +104,9 @@ test('what is replayed after an outage goes into its own minutes', () => {
     [2, 35],
     [3, 40],
   ] as const) {
-    journal = record(journal, [{ ...SLOT, counters: { ...ZERO, receivedBytes } }], minute);
+    journal = recordUsage(journal, [{ ...SLOT, counters: { ...ZERO_COUNTERS, receivedBytes } }], minute);
   }
-  ledger.take(reportFor(journal, LIFE) ?? assert.fail('nothing to report'));
+  ledger.take(usageReportFor(journal, LIFE) ?? assert.fail('nothing to report'));
   assert.deepEqual(
     [...ledger.byMinute].map(([minute, { receivedBytes }]) => [minute, receivedBytes]),
     [
@@ -122,9 +123,13 @@ test('an outage of a month fills a bounded journal, and every day of it gets its
   const start = 20_000 * 1440;
   let journal = EMPTY_JOURNAL;
   for (let minute = 0; minute < days * 1440; minute++) {
-    journal = record(journal, [{ ...SLOT, counters: { ...ZERO, sentBytes: minute + 1 } }], start + minute);
+    journal = recordUsage(
+      journal,
+      [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: minute + 1 } }],
+      start + minute,
+    );
   }
-  const report = reportFor(journal, LIFE) ?? assert.fail('nothing to report');
+  const report = usageReportFor(journal, LIFE) ?? assert.fail('nothing to report');
   assert.ok((report.slots[0]?.points.length ?? 0) < 350, `${report.slots[0]?.points.length} points`);
   ledger.take(report);
   const byDay = new Map<number, number>();
@@ -139,8 +144,8 @@ test('an outage of a month fills a bounded journal, and every day of it gets its
 });
 
 test('a journal that is not whole is not used', () => {
-  assert.equal(journalFromText('{"version":1,"slots":[{"service":"x"}]}'), undefined);
-  assert.equal(journalFromText('{"version":1,"slo'), undefined);
+  assert.equal(decodeJournal('{"version":1,"slots":[{"service":"x"}]}'), undefined);
+  assert.equal(decodeJournal('{"version":1,"slo'), undefined);
 });
 
 test('periods are those of the calendar in UTC', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changePace, chargeAtPace, takeAtPace } from '@weir/model';
+import { chargeToRate, rescaleDebt, takeWithinRate } from '@weir/model';
 import fc from 'fast-check';
 
 const SECOND = 1_000_000_000n;
@@ -23,7 +23,7 @@ test('whatever is asked for when, never more than the burst and rate·t is taken
       let now = START;
       for (const { count, afterNs } of asked) {
         now += afterNs;
-        const next = takeAtPace(paidUntil, count, { pace: limit, now });
+        const next = takeWithinRate(paidUntil, count, { limit: limit, now });
         if (next === undefined) continue;
         paidUntil = next;
         taken.push({ at: now, count });
@@ -43,7 +43,7 @@ test('whatever is asked for when, never more than the burst and rate·t is taken
 test('what is refused is refused for lack of credit only', () => {
   fc.assert(
     fc.property(pace, fc.integer({ min: 1, max: 100_000 }), (limit, count) => {
-      const next = takeAtPace(0n, count, { pace: limit, now: START });
+      const next = takeWithinRate(0n, count, { limit: limit, now: START });
       const fits = BigInt(Math.ceil((count * 1e9) / limit.ratePerSecond)) <= limit.burstNs;
       assert.equal(next !== undefined, fits);
     }),
@@ -59,7 +59,7 @@ test('who waits out his debt after each charge gets the rate, and at most one bu
       let last = 0;
       for (const { count, afterNs } of asked) {
         now = (now > paidUntil ? now : paidUntil) + afterNs;
-        paidUntil = chargeAtPace(paidUntil, count, { pace: limit, now });
+        paidUntil = chargeToRate(paidUntil, count, { limit: limit, now });
         sum += count;
         last = count;
       }
@@ -71,13 +71,13 @@ test('who waits out his debt after each charge gets the rate, and at most one bu
 
 test('at a rate of 0 nothing is taken and nothing is owed', () => {
   const none = { ratePerSecond: 0, burstNs: SECOND };
-  assert.equal(takeAtPace(0n, 1, { pace: none, now: START }), undefined);
-  assert.equal(chargeAtPace(7n, 1, { pace: none, now: START }), 7n);
+  assert.equal(takeWithinRate(0n, 1, { limit: none, now: START }), undefined);
+  assert.equal(chargeToRate(7n, 1, { limit: none, now: START }), 7n);
 });
 
 test('a debt is so many units, also at another rate', () => {
   const owed = { from: 100, now: START };
-  assert.equal(changePace(START + SECOND, { ...owed, to: 50 }), START + 2n * SECOND);
-  assert.equal(changePace(START + SECOND, { ...owed, to: Number.POSITIVE_INFINITY }), START);
-  assert.equal(changePace(START - SECOND, { ...owed, to: 50 }), START - SECOND);
+  assert.equal(rescaleDebt(START + SECOND, { ...owed, to: 50 }), START + 2n * SECOND);
+  assert.equal(rescaleDebt(START + SECOND, { ...owed, to: Number.POSITIVE_INFINITY }), START);
+  assert.equal(rescaleDebt(START - SECOND, { ...owed, to: 50 }), START - SECOND);
 });

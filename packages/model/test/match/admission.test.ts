@@ -6,7 +6,7 @@ import {
   type Entry,
   encodeEntry,
   type Matcher,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   patchMatcher,
   type Route,
   type RoutingTable,
@@ -18,7 +18,8 @@ import { port, service, snapshotOf } from '../build/snapshot.ts';
 const PORTS = [port(80), port(81), port(82)];
 
 function tableOf(sourceRanges: readonly string[]): RoutingTable {
-  return translate(snapshotOf({ services: [service('shop/web', { ports: PORTS, sourceRanges })] }), NOTHING_HELD).table;
+  return translate(snapshotOf({ services: [service('shop/web', { ports: PORTS, sourceRanges })] }), NO_ALLOCATIONS)
+    .table;
 }
 
 function entryOf<K extends Entry['kind']>(table: RoutingTable, kind: K): Extract<Entry, { kind: K }> {
@@ -39,7 +40,8 @@ const withRanges = (entry: ServiceEntry, sourceRanges: readonly string[]): Servi
   return { ...entry, settings: { ...entry.settings, sourceRanges } };
 };
 
-const admissions = (matcher: Matcher): Route['admits'][] => [...matcher.routes.values()].map(({ admits }) => admits);
+const admissions = (matcher: Matcher): Route['allowsSource'][] =>
+  [...matcher.routes.values()].map(({ allowsSource }) => allowsSource);
 const admitted = (matcher: Matcher, address: string): boolean[] =>
   admissions(matcher).map((admits) => admits({ address }));
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, entriesOf, type ServicePort, type ServiceSettings } from '@weir/model';
 import { port, service } from '../build/snapshot.ts';
-import { fresh, messageOf } from '../build/translation.ts';
+import { messageOf, translateFresh } from '../build/translation.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
-const translated = (annotations: Annotations): ReturnType<typeof fresh> => {
+const translated = (annotations: Annotations): ReturnType<typeof translateFresh> => {
   const prefixed = Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value]);
-  return fresh({ services: [service('a/web', { annotations: Object.fromEntries(prefixed) })] });
+  return translateFresh({ services: [service('a/web', { annotations: Object.fromEntries(prefixed) })] });
 };
 const settingsOf = (annotations: Annotations): ServiceSettings | null | undefined =>
   entriesOf(translated(annotations).table, 'service')[0]?.settings;
@@ -78,7 +78,7 @@ test('what concerns only TCP refuses a Service of UDP ports alone: it would do n
     'weir.dev/hosts': 'a.example',
   };
   const messageFor = (ports: readonly ServicePort[], asked: Annotations): string =>
-    messageOf(fresh({ services: [service('a/web', { ports, annotations: asked })] }), 'a/web');
+    messageOf(translateFresh({ services: [service('a/web', { ports, annotations: asked })] }), 'a/web');
   const why =
     'can be honoured only for TCP, and the Service has only UDP ports; remove the annotation, or add a TCP port';
   assert.equal(

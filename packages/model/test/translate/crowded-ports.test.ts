@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { NOTHING_HELD, type ServiceObject, type TenantLimits, Translator } from '@weir/model';
+import { NO_ALLOCATIONS, type ServiceObject, type TenantLimits, Translator } from '@weir/model';
 import { namespace, node, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
-import { startWatched } from '../build/watched-world.ts';
+import { startTranslatorProbe } from '../build/watched-world.ts';
 
 const WAITING = 200;
 const nameAt = (index: number): string => `s${String(index).padStart(3, '0')}`;
@@ -19,7 +19,7 @@ function startCrowd(
   change: (index: number) => Partial<ServiceObject> = () => ({}),
 ) {
   const indices = Array.from({ length: WAITING }, (_, index) => index);
-  return startWatched(
+  return startTranslatorProbe(
     snapshotOf({
       ...(nodes !== undefined && { nodes }),
       namespaces: indices.map((index) => namespace(nameAt(index))),
@@ -70,7 +70,7 @@ describe('a port for which many wait', () => {
   test('keeps of those who wait nothing of the tenants that there were when they came', async () => {
     const namespaces = [namespace('shop'), namespace('other', { team: 'other' })];
     let snapshot = snapshotOf({ namespaces, services: [] });
-    const translator = new Translator(snapshot.settings, NOTHING_HELD);
+    const translator = new Translator(snapshot.settings, NO_ALLOCATIONS);
     const former: WeakRef<TenantLimits>[] = [];
     for (let index = 0; index < 20; index += 1) {
       const limits: TenantLimits = { services: index };
@@ -78,11 +78,11 @@ describe('a port for which many wait', () => {
       const waiting = service(`shop/${nameAt(index)}`, { createdAt: index, ports: [port(8443)] });
       const policies = [policy('other', { namespaceSelector: team('other'), limits })];
       snapshot = { ...snapshot, policies, services: [...snapshot.services, waiting] };
-      translator.next(snapshot);
+      translator.translate(snapshot);
     }
     const kept = (): number => former.filter((limits) => limits.deref() !== undefined).length;
     assert.ok(await isCollected(() => kept() <= 2), `${kept()} are kept`);
-    assert.ok(translator.next(snapshot).table.entries.size > former.length);
+    assert.ok(translator.translate(snapshot).table.entries.size > former.length);
   });
 });
 

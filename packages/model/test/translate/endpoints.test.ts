@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  arrangePool,
+  buildPool,
   EMPTY_POOL,
   entriesOf,
-  NOTHING_HELD,
-  OPEN_GRANTS,
-  renewLoads,
+  NO_ALLOCATIONS,
   type ServiceObject,
   type SliceObject,
   type Snapshot,
   type Translation,
   Translator,
+  UNRESTRICTED_GRANTS,
+  updateEndpointStats,
 } from '@weir/model';
 import { pod, policy, port, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { endpointsOf, fresh, next, portsOf, reasonOf } from '../build/translation.ts';
+import { endpointsOf, portsOf, reasonOf, translateAfter, translateFresh } from '../build/translation.ts';
 
 describe('endpoints', () => {
   test('slices are merged, and an address that stands in two is one endpoint of the matcher', () => {
     const slices = [slice('a/web', ['10.0.0.1', '10.0.0.2']), slice('a/web', ['10.0.0.3'], { name: 'web-2' })];
-    assert.deepEqual(endpointsOf(fresh({ services: [service('a/web')], slices })), [
+    assert.deepEqual(endpointsOf(translateFresh({ services: [service('a/web')], slices })), [
       '10.0.0.1:8080',
       '10.0.0.2:8080',
       '10.0.0.3:8080',
@@ -31,7 +31,7 @@ describe('endpoints', () => {
     const slices = [8080, 9090].map((number, i) =>
       slice('a/web', [`10.0.0.${i}`], { name: `web-${i}`, ports: [{ name: 'http', port: number, protocol: 'TCP' }] }),
     );
-    assert.deepEqual(endpointsOf(fresh({ services, slices })), ['10.0.0.0:8080', '10.0.0.1:9090']);
+    assert.deepEqual(endpointsOf(translateFresh({ services, slices })), ['10.0.0.0:8080', '10.0.0.1:9090']);
   });
 
   test('those that are not ready are left out; when none is ready those that serve while terminating are used', () => {
@@ -39,7 +39,7 @@ describe('endpoints', () => {
     const leaving = { addresses: ['10.0.0.2'], zone: null, ready: false, serving: true, terminating: true };
     const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const used = (...endpoints: (typeof ready)[]): string[] =>
-      endpointsOf(fresh({ services: [service('a/web')], slices: [slice('a/web', [], { endpoints })] }));
+      endpointsOf(translateFresh({ services: [service('a/web')], slices: [slice('a/web', [], { endpoints })] }));
     assert.deepEqual(used(ready, leaving, sick), ['10.0.0.1:8080']);
     assert.deepEqual(used(leaving, sick), ['10.0.0.2:8080']);
     assert.deepEqual(used({ ...sick, serving: true }), []);
@@ -53,20 +53,20 @@ describe('endpoints', () => {
     ];
     const web = (ports: readonly (string | null)[], more: Partial<ServiceObject> = {}): ServiceObject =>
       service('a/web', { ports: ports.map((name, i) => port(80 + i, { name })), ...more });
-    const before = fresh({ services: [web(['http'])], slices: named('http') });
+    const before = translateFresh({ services: [web(['http'])], slices: named('http') });
 
     test('are those of its old name until the slices have the new one, however often they change meanwhile', () => {
-      const renamed = next(before, { services: [web(['web'])], slices: named('http') });
+      const renamed = translateAfter(before, { services: [web(['web'])], slices: named('http') });
       assert.deepEqual(endpointsOf(renamed), ['10.0.0.1:8080']);
-      const again = next(renamed, { services: [web(['www'])], slices: named('http', 'other') });
+      const again = translateAfter(renamed, { services: [web(['www'])], slices: named('http', 'other') });
       assert.deepEqual(endpointsOf(again), ['10.0.0.1:8080']);
-      const followed = next(again, { services: [web(['www'])], slices: named('other', 'www') });
+      const followed = translateAfter(again, { services: [web(['www'])], slices: named('other', 'www') });
       assert.deepEqual(endpointsOf(followed), ['10.0.0.1:8081']);
-      assert.deepEqual(endpointsOf(next(followed, { services: [web(['www'])], slices: named('http') })), []);
+      assert.deepEqual(endpointsOf(translateAfter(followed, { services: [web(['www'])], slices: named('http') })), []);
     });
 
     test('are not those of a name that another of its ports has now', () => {
-      const after = next(before, { services: [web(['new', 'http'])], slices: named('http') });
+      const after = translateAfter(before, { services: [web(['new', 'http'])], slices: named('http') });
       assert.deepEqual(
         entriesOf(after.table, 'endpoints').map(({ port: number }) => number),
         [81],
@@ -75,9 +75,12 @@ describe('endpoints', () => {
 
     test('are none where slices are made by hand, and none for who was never served under the old name', () => {
       const own = { hasSelector: false };
-      const byHand = fresh({ services: [web(['http'], own)], slices: named('http') });
-      assert.deepEqual(endpointsOf(next(byHand, { services: [web(['web'], own)], slices: named('http') })), []);
-      assert.deepEqual(endpointsOf(fresh({ services: [web(['web'])], slices: named('http') })), []);
+      const byHand = translateFresh({ services: [web(['http'], own)], slices: named('http') });
+      assert.deepEqual(
+        endpointsOf(translateAfter(byHand, { services: [web(['web'], own)], slices: named('http') })),
+        [],
+      );
+      assert.deepEqual(endpointsOf(translateFresh({ services: [web(['web'])], slices: named('http') })), []);
     });
   });
 
@@ -85,7 +88,7 @@ describe('endpoints', () => {
     const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
     const lost = { ...near, addresses: ['10.0.0.2'], zone: null };
     const slices = [slice('a/web', [], { endpoints: [near, lost] })];
-    const [entry] = entriesOf(fresh({ services: [service('a/web')], slices }).table, 'endpoints');
+    const [entry] = entriesOf(translateFresh({ services: [service('a/web')], slices }).table, 'endpoints');
     assert.deepEqual(entry?.endpoints, [
       { address: '10.0.0.1', port: 8080, zone: 'a' },
       { address: '10.0.0.2', port: 8080 },
@@ -97,7 +100,7 @@ describe('endpoints', () => {
     const hinted = { ...near, addresses: ['10.0.0.2'], hintedZones: ['b'] };
     const slices = [slice('a/web', [], { endpoints: [near, hinted] })];
     const zonesOf = (trafficDistribution: string | null, annotations: Record<string, string> = {}): unknown => {
-      const { table } = fresh({ services: [service('a/web', { trafficDistribution, annotations })], slices });
+      const { table } = translateFresh({ services: [service('a/web', { trafficDistribution, annotations })], slices });
       const zones = entriesOf(table, 'endpoints').flatMap(({ endpoints }) => endpoints.map(({ zone }) => zone));
       return [entriesOf(table, 'service')[0]?.settings?.preferSameZone, ...zones];
     };
@@ -116,16 +119,16 @@ describe('endpoints', () => {
     const plain = { ...all, addresses: ['10.0.0.2'] };
     const services = [service('a/web', { trafficDistribution: 'PreferSameZone' })];
     const [entry] = entriesOf(
-      fresh({ services, slices: [slice('a/web', [], { endpoints: [hinted, plain] })] }).table,
+      translateFresh({ services, slices: [slice('a/web', [], { endpoints: [hinted, plain] })] }).table,
       'endpoints',
     );
     assert.deepEqual(entry?.endpoints, [
       { address: '10.0.0.1', port: 8080, zone: 'b', otherZones: ['c', 'a'] },
       { address: '10.0.0.2', port: 8080, zone: 'a' },
     ]);
-    const loads = renewLoads(entry.endpoints, [], { now: 0, departed: () => undefined });
+    const loads = updateEndpointStats(entry.endpoints, [], { now: 0, departed: () => undefined });
     const nearIn = (zone: string): readonly string[] =>
-      arrangePool(EMPTY_POOL, loads, { zone, maglev: undefined }).first.map(({ endpoint }) => endpoint.address);
+      buildPool(EMPTY_POOL, loads, { zone, maglev: undefined }).preferred.map(({ endpoint }) => endpoint.address);
     assert.deepEqual(nearIn('a'), ['10.0.0.1', '10.0.0.2']);
     assert.deepEqual(nearIn('b'), ['10.0.0.1']);
     assert.deepEqual(nearIn('c'), ['10.0.0.1']);
@@ -134,7 +137,7 @@ describe('endpoints', () => {
 
   test('at names, which nobody resolves, are not used, and the Service says so, wherever the slice is from', () => {
     const slices = [slice('a/web', ['db.example.com', '10.0.0.1'], { addressType: 'FQDN' })];
-    const translation = fresh({ services: [service('a/web')], slices });
+    const translation = translateFresh({ services: [service('a/web')], slices });
     assert.deepEqual(endpointsOf(translation), ['10.0.0.1:8080']);
     assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
     const { message } = entriesOf(translation.table, 'service')[0]?.accepted ?? assert.fail();
@@ -145,13 +148,13 @@ describe('endpoints', () => {
     const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const services = [service('a/web', { publishNotReadyAddresses: true })];
     const slices = [slice('a/web', [], { endpoints: [sick] })];
-    assert.deepEqual(endpointsOf(fresh({ services, slices })), ['10.0.0.3:8080']);
+    assert.deepEqual(endpointsOf(translateFresh({ services, slices })), ['10.0.0.3:8080']);
   });
 
   test('a slice of 250 becomes entries of at most 100, and one more endpoint changes one of them', () => {
     const addresses = Array.from({ length: 250 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
     const entries = entriesOf(
-      fresh({ services: [service('a/web')], slices: [slice('a/web', addresses)] }).table,
+      translateFresh({ services: [service('a/web')], slices: [slice('a/web', addresses)] }).table,
       'endpoints',
     );
     assert.deepEqual(
@@ -161,7 +164,7 @@ describe('endpoints', () => {
   });
 
   test('no endpoint: the Service is placed all the same, with a warning', () => {
-    const translation = fresh({ services: [service('a/web')] });
+    const translation = translateFresh({ services: [service('a/web')] });
     assert.deepEqual(portsOf(translation, 'a/web'), ['n1:80']);
     const problem = translation.problems.find(({ code }) => code === 'NoReadyEndpoints');
     assert.deepEqual([problem?.severity, problem?.heals], ['warning', true]);
@@ -171,7 +174,7 @@ describe('endpoints', () => {
 describe('the trust boundary', () => {
   const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: ['10.96.0.0/16'] } } as const;
   const forged = (address: string, pods = [pod('b/victim', '10.0.0.9')]): Translation =>
-    fresh({ settings, pods, services: [service('a/web')], slices: [slice('a/web', [address])] });
+    translateFresh({ settings, pods, services: [service('a/web')], slices: [slice('a/web', [address])] });
 
   for (const [what, address] of [
     ['a pod of another namespace', '10.0.0.9'],
@@ -189,24 +192,28 @@ describe('the trust boundary', () => {
   }
 
   test('what is never used is not used where a policy allows every address, either', () => {
-    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['0.0.0.0/0', '::/0'] } })];
+    const policies = [
+      policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['0.0.0.0/0', '::/0'] } }),
+    ];
     const slices = (addresses: readonly string[]): Snapshot['slices'] => [slice('a/web', addresses)];
     const never = ['127.0.0.1', '::1', '169.254.169.254', 'fe80::1', '::ffff:127.0.0.1', '10.96.0.1', '192.0.2.1'];
     const services = [service('a/web')];
-    assert.deepEqual(endpointsOf(fresh({ settings, policies, services, slices: slices(never) })), []);
-    const outside = fresh({ settings, policies, services, slices: slices(['198.51.100.7']) });
+    assert.deepEqual(endpointsOf(translateFresh({ settings, policies, services, slices: slices(never) })), []);
+    const outside = translateFresh({ settings, policies, services, slices: slices(['198.51.100.7']) });
     assert.deepEqual(endpointsOf(outside), ['198.51.100.7:8080']);
   });
 
   test('cluster IPs are not used where a policy allows them: those of ranges that the cluster tells, and those of Services', () => {
-    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8', 'fd00::/8'] } })];
+    const policies = [
+      policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8', 'fd00::/8'] } }),
+    ];
     const slices = [slice('a/web', ['10.97.0.1', '10.98.0.1', 'fd00:98:0::1', '10.99.0.1'])];
     const serviceCidrs = [{ name: 'more', cidrs: ['10.97.0.0/16'] }];
     const services = [
       service('a/web'),
       service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1', 'fd00:98::1'] }),
     ];
-    const translation = fresh({ settings, policies, services, slices, serviceCidrs });
+    const translation = translateFresh({ settings, policies, services, slices, serviceCidrs });
     assert.deepEqual(endpointsOf(translation), ['10.99.0.1:8080']);
     const told = translation.problems.filter(({ code }) => code === 'EndpointForbidden').map(({ message }) => message);
     assert.match(told.join(), /10\.97\.0\.1 is in the range of the cluster IPs of Services/);
@@ -214,12 +221,12 @@ describe('the trust boundary', () => {
   });
 
   test('a cluster IP that is given back may be used, and one that is a pod is used', () => {
-    const policies = [policy('all', { grants: { ...OPEN_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
+    const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
     const taken = [service('a/web'), service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1'] })];
     const parts = { settings, policies, slices: [slice('a/web', ['10.98.0.1'])] };
-    const translator = new Translator(settings, NOTHING_HELD);
+    const translator = new Translator(settings, NO_ALLOCATIONS);
     const endpointsNow = (more: Partial<Snapshot>): readonly string[] =>
-      entriesOf(translator.next(snapshotOf({ ...parts, ...more })).table, 'endpoints').flatMap((entry) =>
+      entriesOf(translator.translate(snapshotOf({ ...parts, ...more })).table, 'endpoints').flatMap((entry) =>
         entry.endpoints.map(({ address }) => address),
       );
     assert.deepEqual(endpointsNow({ services: taken }), []);

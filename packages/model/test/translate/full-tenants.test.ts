@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ServiceObject, Snapshot } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
-import { startWatched } from '../build/watched-world.ts';
+import { startTranslatorProbe } from '../build/watched-world.ts';
 
 /** Of so many each is told by name who is in its way. */
 const CROWD = 100;
@@ -27,7 +27,7 @@ const annotated = (name: string) => (services: readonly ServiceObject[]) =>
   );
 
 const startWorld = (services: readonly ServiceObject[], limits: Limits) =>
-  startWatched(snapshotOf({ namespaces, services, policies: shop(limits) }));
+  startTranslatorProbe(snapshotOf({ namespaces, services, policies: shop(limits) }));
 
 describe('of a tenant that is full, and for whose limits many wait', () => {
   test('a change looks at what it touches, and at nobody else who waits', () => {

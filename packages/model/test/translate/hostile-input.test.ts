@@ -1,9 +1,9 @@
 // Objects at the edge of what an API server lets in: they may cost their owner something, and nobody else.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entriesOf, OPEN_GRANTS, Translator } from '@weir/model';
+import { entriesOf, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
 import { namespace, node, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
-import { fresh, messageOf, next, reasonOf, statusOf } from '../build/translation.ts';
+import { messageOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
 
 const POOLS = Array.from({ length: 50 }, (_, i) => `p${String(i).padStart(2, '0')}`);
 
@@ -11,7 +11,7 @@ test('fifty Services that wait for each other’s pools all move when the last p
   const nodes = POOLS.map((pool, i) =>
     node(`n-${pool}`, `192.0.2.${i + 1}`, { labels: { role: 'loadbalancer', 'weir.dev/pool': pool } }),
   );
-  const policies = [policy('all', { grants: { ...OPEN_GRANTS, pools: POOLS, nodesPerService: 1 } })];
+  const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, pools: POOLS, nodesPerService: 1 } })];
   const wanting = (shift: number) =>
     POOLS.map((pool, i) =>
       // The first by name is asked first, so each round frees the place of one only.
@@ -19,9 +19,9 @@ test('fifty Services that wait for each other’s pools all move when the last p
     );
   const world = { nodes, policies };
   const translator = new Translator(snapshotOf({}).settings, { listeners: new Map(), services: new Map() });
-  translator.next(snapshotOf({ ...world, services: wanting(0) }));
-  translator.next(snapshotOf({ ...world, services: wanting(1) }));
-  const { table } = translator.next(snapshotOf({ ...world, services: wanting(1).slice(0, -1) }));
+  translator.translate(snapshotOf({ ...world, services: wanting(0) }));
+  translator.translate(snapshotOf({ ...world, services: wanting(1) }));
+  const { table } = translator.translate(snapshotOf({ ...world, services: wanting(1).slice(0, -1) }));
   const placed = entriesOf(table, 'service').map(({ name, nodes: on }) => `${name} ${on}`);
   assert.deepEqual(
     placed.sort(),
@@ -33,7 +33,7 @@ const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(val
 
 test('a quarter of a megabyte of wrong annotations becomes a message of a kilobyte that says how many more there are', () => {
   const annotations = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`weir.dev/k${i}`, '']));
-  const wrong = fresh({ services: [service('a/web', { annotations }), service('b/ok')] });
+  const wrong = translateFresh({ services: [service('a/web', { annotations }), service('b/ok')] });
   assert.equal(reasonOf(wrong, 'a/web'), 'InvalidAnnotation');
   assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k0: .* and 999\d more$/);
   assert.ok(bytesOf(statusOf(wrong, 'a/web')) < 4_096);
@@ -43,16 +43,16 @@ test('a quarter of a megabyte of wrong annotations becomes a message of a kiloby
 
 test('the name of an annotation that no API server would let in is cut in messages', () => {
   const annotations = { [`weir.dev/${'k'.repeat(200_000)}`]: 'x' };
-  const wrong = fresh({ services: [service('a/web', { annotations })] });
+  const wrong = translateFresh({ services: [service('a/web', { annotations })] });
   assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k+…: "x" cannot be honoured/);
 });
 
 test('thousands of wrong source ranges and of refused ports are counted, not listed', () => {
   const ports = Array.from({ length: 3_000 }, (_, i) => port(20_000 + i, { name: `p${i}` }));
-  const allowed = policy('all', { grants: { ...OPEN_GRANTS, allowedPorts: [{ from: 80, to: 80 }] } });
+  const allowed = policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedPorts: [{ from: 80, to: 80 }] } });
   const before = { policies: [allowed], services: [service('a/web'), service('b/web', { ports: [port(81)] })] };
   const sourceRanges = Array.from({ length: 10_000 }, (_, i) => `bad${i}`);
-  const after = next(fresh(before), {
+  const after = translateAfter(translateFresh(before), {
     policies: [allowed],
     services: [service('a/web', { ports: [port(80, { name: 'http' }), ...ports] }), service('b/web', { sourceRanges })],
   });
@@ -65,21 +65,21 @@ test('a tenant is never told the names of Services that go on under its name in 
   const yields = (name: string, priority: number, limits = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, limits });
   const namespaces = [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })];
-  const before = fresh({ namespaces, policies: [yields('b', 1)], services: [service('b/secret')] });
+  const before = translateFresh({ namespaces, policies: [yields('b', 1)], services: [service('b/secret')] });
   const services = [
     service('b/secret'),
     service('a/web', { ports: [port(81)], createdAt: 1 }),
     service('a/api', { ports: [port(82)], createdAt: 2 }),
   ];
   const policies = [yields('b', 1), yields('a', 2, { services: 1 })];
-  const after = next(before, { namespaces, policies, services });
+  const after = translateAfter(before, { namespaces, policies, services });
   assert.equal(reasonOf(after, 'b/secret'), 'TenantConflict');
   assert.equal(reasonOf(after, 'a/web'), 'Accepted');
   assert.match(messageOf(after, 'a/api'), /^1 of 1 load balancers of tenant "gold" are in use \(web\); delete one/);
 });
 
 test('a Service whose tenant comes into dispute keeps its node and is put on no other', () => {
-  const one = { grants: { ...OPEN_GRANTS, nodesPerService: 1 } };
+  const one = { grants: { ...UNRESTRICTED_GRANTS, nodesPerService: 1 } };
   const yields = (name: string, priority: number, more = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, ...more });
   const world = {
@@ -87,8 +87,8 @@ test('a Service whose tenant comes into dispute keeps its node and is put on no 
     namespaces: [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })],
     services: [service('b/web')],
   };
-  const before = fresh({ ...world, policies: [yields('b', 1, one)] });
-  const after = next(before, { ...world, policies: [yields('b', 1, one), yields('a', 2)] });
+  const before = translateFresh({ ...world, policies: [yields('b', 1, one)] });
+  const after = translateAfter(before, { ...world, policies: [yields('b', 1, one), yields('a', 2)] });
   assert.equal(reasonOf(after, 'b/web'), 'TenantConflict');
   assert.deepEqual(statusOf(after, 'b/web').nodes, statusOf(before, 'b/web').nodes);
 });
@@ -97,8 +97,8 @@ test('who was taken and waits for a node is not displaced by one that was refuse
   const policies = [policy('all', { limits: { services: 1 } })];
   const old = service('shop/old', { publishedIPs: ['192.0.2.1'], ports: [port(81)] });
   const namespaces = [namespace('shop')];
-  const one = fresh({ policies, namespaces, nodes: [], services: [service('shop/web')] });
-  const two = next(one, { policies, namespaces, nodes: [], services: [service('shop/web'), old] });
+  const one = translateFresh({ policies, namespaces, nodes: [], services: [service('shop/web')] });
+  const two = translateAfter(one, { policies, namespaces, nodes: [], services: [service('shop/web'), old] });
   assert.equal(reasonOf(two, 'shop/web'), 'Accepted');
   assert.equal(reasonOf(two, 'shop/old'), 'QuotaExceeded');
 });

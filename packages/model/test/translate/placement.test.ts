@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { node, port, service } from '../build/snapshot.ts';
-import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
 
 describe('placement', () => {
   const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
 
   test('a Service gets its ports on every labelled node that is not excluded', () => {
-    const translation = fresh({
+    const translation = translateFresh({
       nodes: [
         ...nodes,
         node('n3', '192.0.2.3', { labels: {} }),
@@ -22,7 +22,7 @@ describe('placement', () => {
   });
 
   test('a port that two Services want has one owner, the older one, and the other is told', () => {
-    const translation = fresh({
+    const translation = translateFresh({
       nodes,
       services: [service('a/late', { createdAt: 2 }), service('b/early', { createdAt: 1 })],
     });
@@ -34,13 +34,15 @@ describe('placement', () => {
   });
 
   test('the owner of a port is named to its own tenant', () => {
-    const translation = fresh({ services: [service('a/one', { createdAt: 1 }), service('a/two', { createdAt: 2 })] });
+    const translation = translateFresh({
+      services: [service('a/one', { createdAt: 1 }), service('a/two', { createdAt: 2 })],
+    });
     assert.match(messageOf(translation, 'a/two'), /Service a\/one on the only node/);
   });
 
   test('who holds a port keeps it against an older Service that comes later', () => {
-    const before = fresh({ services: [service('a/holder', { createdAt: 5 })] });
-    const after = next(before, {
+    const before = translateFresh({ services: [service('a/holder', { createdAt: 5 })] });
+    const after = translateAfter(before, {
       services: [service('a/holder', { createdAt: 5 }), service('b/older', { createdAt: 1 })],
     });
     assert.deepEqual(portsOf(after, 'a/holder'), ['n1:80']);
@@ -48,7 +50,7 @@ describe('placement', () => {
   });
 
   test('when everything is lost, whose address was published goes before who is older', () => {
-    const translation = fresh({
+    const translation = translateFresh({
       services: [
         service('a/older', { createdAt: 1 }),
         service('b/published', { createdAt: 2, publishedIPs: ['192.0.2.1'] }),
@@ -59,16 +61,16 @@ describe('placement', () => {
 
   test('a port that is given up goes to the Service that waits', () => {
     const both = [service('a/one', { createdAt: 1 }), service('b/two', { createdAt: 2 })];
-    const before = fresh({ services: both });
-    const after = next(before, { services: [service('b/two', { createdAt: 2 })] });
+    const before = translateFresh({ services: both });
+    const after = translateAfter(before, { services: [service('b/two', { createdAt: 2 })] });
     assert.deepEqual(portsOf(after, 'b/two'), ['n1:80']);
     assert.equal(reasonOf(after, 'b/two'), 'Accepted');
   });
 
   test('a Service that serves and gains a taken port keeps the others and says which is refused', () => {
     const owner = service('b/owner', { ports: [port(443)] });
-    const before = fresh({ services: [service('a/web'), owner] });
-    const after = next(before, { services: [service('a/web', { ports: [port(80), port(443)] }), owner] });
+    const before = translateFresh({ services: [service('a/web'), owner] });
+    const after = translateAfter(before, { services: [service('a/web', { ports: [port(80), port(443)] }), owner] });
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
     assert.equal(reasonOf(after, 'a/web'), 'PortConflict');
     assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'PortConflict');
@@ -76,7 +78,7 @@ describe('placement', () => {
   });
 
   test('a new Service with one taken port is refused whole', () => {
-    const translation = fresh({
+    const translation = translateFresh({
       services: [
         service('b/owner', { ports: [port(443)], createdAt: 1 }),
         service('a/web', { ports: [port(80), port(443)] }),
@@ -87,16 +89,16 @@ describe('placement', () => {
   });
 
   test('a reserved port is refused, and says so', () => {
-    const translation = fresh({ services: [service('a/ssh', { ports: [port(22)] })] });
+    const translation = translateFresh({ services: [service('a/ssh', { ports: [port(22)] })] });
     assert.equal(reasonOf(translation, 'a/ssh'), 'PortReserved');
   });
 
   test('TCP and UDP on one number are two listeners, also of two Services', () => {
     const dns = [port(53, { name: 'tcp' }), port(53, { name: 'udp', protocol: 'UDP' })];
-    const one = fresh({ services: [service('a/dns', { ports: dns })] });
+    const one = translateFresh({ services: [service('a/dns', { ports: dns })] });
     assert.deepEqual(portsOf(one, 'a/dns'), ['n1:53', 'n1:53']);
     assert.equal(reasonOf(one, 'a/dns'), 'Accepted');
-    const two = fresh({
+    const two = translateFresh({
       services: dns.map((each) => service(`a/${each.name}`, { ports: [each] })),
     });
     assert.deepEqual([reasonOf(two, 'a/tcp'), reasonOf(two, 'a/udp')], ['Accepted', 'Accepted']);
@@ -104,7 +106,7 @@ describe('placement', () => {
 
   test('SCTP beside TCP is refused alone; SCTP only is refused whole', () => {
     const mixed = [port(80), port(36_412, { name: 'sctp', protocol: 'SCTP' })];
-    const translation = fresh({
+    const translation = translateFresh({
       services: [
         service('a/mixed', { ports: mixed }),
         service('a/core', { ports: [port(38_412, { protocol: 'SCTP' })] }),
@@ -117,7 +119,7 @@ describe('placement', () => {
   });
 
   test('without nodes a Service is accepted, and the problem says how to label one', () => {
-    const translation = fresh({ nodes: [], services: [service('a/web')] });
+    const translation = translateFresh({ nodes: [], services: [service('a/web')] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
     const problem = translation.problems.find(({ code }) => code === 'NoNodes');
     assert.match(problem?.message ?? '', /kubectl label node/);
@@ -126,7 +128,7 @@ describe('placement', () => {
   test('only addresses of the families of the Service are bound', () => {
     const dual = node('n1', '192.0.2.1', { internalIPs: ['192.0.2.1', '2001:db8::1'] });
     const addresses = (ipFamilies: readonly string[]): string[] =>
-      entriesOf(fresh({ nodes: [dual], services: [service('a/web', { ipFamilies })] }).table, 'listener').map(
+      entriesOf(translateFresh({ nodes: [dual], services: [service('a/web', { ipFamilies })] }).table, 'listener').map(
         (listener) => listener.address,
       );
     assert.deepEqual(addresses(['IPv6']), ['2001:db8::1']);

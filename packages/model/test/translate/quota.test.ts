@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOTHING_HELD, type ServiceObject, translate } from '@weir/model';
+import { NO_ALLOCATIONS, type ServiceObject, translate } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf } from '../build/snapshot.ts';
 
 const SERVED = 100;
@@ -24,7 +24,7 @@ function looksWith(refused: number): { readonly looks: number; readonly messages
     ...Array.from({ length: refused }, (_, index) => service(`shop/z${index}`, { ports: [port(5_000 + index)] })),
   ];
   const policies = [policy('shop', { limits: { services: SERVED } })];
-  const { statuses } = translate(snapshotOf({ namespaces: [namespace('shop')], services, policies }), NOTHING_HELD);
+  const { statuses } = translate(snapshotOf({ namespaces: [namespace('shop')], services, policies }), NO_ALLOCATIONS);
   const over = statuses.filter(({ accepted }) => accepted.reason === 'QuotaExceeded');
   return { looks, messages: over.map(({ accepted }) => accepted.message) };
 }

@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  allocationsFor,
   type CertificateEntry,
+  type CertificateValidity,
   certificateId,
-  DEFAULT_SETTINGS,
+  DEFAULT_FLEET_SETTINGS,
   decodeEntry,
   encodeEntry,
   type FleetSettings,
-  heldFor,
-  NOTHING_HELD,
+  NO_ALLOCATIONS,
   type SecretObject,
   type ServiceObject,
   type Snapshot,
   type Translation,
   Translator,
-  type Validity,
 } from '@weir/model';
 import { port, secret, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
 
-const settings: FleetSettings = { ...DEFAULT_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } };
+const settings: FleetSettings = { ...DEFAULT_FLEET_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } };
 const MAY_2030 = 1_903_910_400_000;
 
 function web(annotations: Record<string, string> = {}, more: Partial<ServiceObject> = {}): ServiceObject {
@@ -39,13 +39,13 @@ function certificateOf({ table }: Translation): CertificateEntry | undefined {
   const entry = table.entries.get(certificateId('uid-shop-web'));
   return entry?.kind === 'certificate' ? entry : undefined;
 }
-const expires = (validity: Validity): Pick<Snapshot, 'validity'> => ({
+const expires = (validity: CertificateValidity): Pick<Snapshot, 'validity'> => ({
   validity: new Map([['shop/web-tls', validity]]),
 });
 
 describe('a Service for which TLS ends here', () => {
   test('is given the certificate of its Secret, with the key sealed as it came', () => {
-    const translation = fresh(given([secret('shop/web-tls')]));
+    const translation = translateFresh(given([secret('shop/web-tls')]));
     assert.equal(reasonOf(translation, 'shop/web'), 'Accepted');
     assert.deepEqual(certificateOf(translation), {
       kind: 'certificate',
@@ -61,7 +61,7 @@ describe('a Service for which TLS ends here', () => {
   });
 
   test('shares its entry with no proxy that would hand its clients on undecrypted', () => {
-    const { table } = fresh(given([secret('shop/web-tls')]));
+    const { table } = translateFresh(given([secret('shop/web-tls')]));
     const entry = table.entries.get('service/uid-shop-web');
     assert.ok(entry !== undefined);
     const { v } = JSON.parse(encodeEntry(entry));
@@ -70,19 +70,19 @@ describe('a Service for which TLS ends here', () => {
   });
 
   test('waits for a Secret that is not there, is told how to make it, and is served once it is', () => {
-    const waiting = fresh(given([secret('other/web-tls')]));
+    const waiting = translateFresh(given([secret('other/web-tls')]));
     assert.equal(reasonOf(waiting, 'shop/web'), 'SecretNotFound');
     assert.match(
       messageOf(waiting, 'shop/web'),
       /"web-tls" .* not exist in namespace "shop"; create it: kubectl create secret tls web-tls .* -n shop/,
     );
     assert.deepEqual(portsOf(waiting, 'shop/web'), []);
-    assert.equal(reasonOf(next(waiting, given([secret('shop/web-tls')])), 'shop/web'), 'Accepted');
+    assert.equal(reasonOf(translateAfter(waiting, given([secret('shop/web-tls')])), 'shop/web'), 'Accepted');
   });
 
   test('goes on with what it had when the Secret goes', () => {
-    const served = fresh(given([secret('shop/web-tls')]));
-    const after = next(served, given([]));
+    const served = translateFresh(given([secret('shop/web-tls')]));
+    const after = translateAfter(served, given([]));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.match(
       messageOf(after, 'shop/web'),
@@ -93,16 +93,21 @@ describe('a Service for which TLS ends here', () => {
   });
 
   test('goes on with the former Secret while the one that it asks for now is not there', () => {
-    const served = fresh(given([secret('shop/web-tls')]));
-    const after = next(served, given([secret('shop/web-tls')], { services: [web({ 'tls-secret': 'new-tls' })] }));
+    const served = translateFresh(given([secret('shop/web-tls')]));
+    const after = translateAfter(
+      served,
+      given([secret('shop/web-tls')], { services: [web({ 'tls-secret': 'new-tls' })] }),
+    );
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.deepEqual(certificateOf(after), certificateOf(served));
   });
 
   test('opens no further port in the clear while it is refused: neither where TLS is to end, nor where that cannot be read', () => {
-    const before = fresh(given([], { services: [service('shop/web', { ports: [port(8080, { name: 'http' })] })] }));
+    const before = translateFresh(
+      given([], { services: [service('shop/web', { ports: [port(8080, { name: 'http' })] })] }),
+    );
     const ports = [port(8080, { name: 'http' }), port(443, { name: 'https' }), port(9000, { name: 'more' })];
-    const after = next(before, given([], { services: [web({}, { ports })] }));
+    const after = translateAfter(before, given([], { services: [web({}, { ports })] }));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.match(messageOf(after, 'shop/web'), /; meanwhile it is served on as it was accepted last$/);
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:8080', 'n1:9000']);
@@ -111,32 +116,32 @@ describe('a Service for which TLS ends here', () => {
       told.map(({ error }) => error?.reason),
       [undefined, 'SecretNotFound', undefined],
     );
-    const mistaken = next(before, given([], { services: [web({ 'tls-ports': 'nonsense' }, { ports })] }));
+    const mistaken = translateAfter(before, given([], { services: [web({ 'tls-ports': 'nonsense' }, { ports })] }));
     assert.equal(reasonOf(mistaken, 'shop/web'), 'InvalidAnnotation');
     assert.deepEqual(portsOf(mistaken, 'shop/web'), ['n1:8080']);
-    const healed = next(after, given([secret('shop/web-tls')], { services: [web({}, { ports })] }));
+    const healed = translateAfter(after, given([secret('shop/web-tls')], { services: [web({}, { ports })] }));
     assert.deepEqual(portsOf(healed, 'shop/web'), ['n1:443', 'n1:8080', 'n1:9000']);
   });
 
   test('is not opened in the clear at the port that its TLS moves to', () => {
-    const served = fresh(given([secret('shop/web-tls')]));
+    const served = translateFresh(given([secret('shop/web-tls')]));
     const moved = web({ 'tls-secret': 'new-tls', 'tls-ports': '8443' }, { ports: [port(8443)] });
-    const after = next(served, given([secret('shop/web-tls')], { services: [moved] }));
+    const after = translateAfter(served, given([secret('shop/web-tls')], { services: [moved] }));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.deepEqual(portsOf(after, 'shop/web'), []);
   });
 
   test('gets a renewed certificate also while another annotation of it is wrong', () => {
-    const served = fresh(given([secret('shop/web-tls')]));
+    const served = translateFresh(given([secret('shop/web-tls')]));
     const renewed = secret('shop/web-tls', { certificate: { ...good('new'), kind: 'good' } });
-    const after = next(served, given([renewed], { services: [web({ algorithm: 'nonsense' })] }));
+    const after = translateAfter(served, given([renewed], { services: [web({ algorithm: 'nonsense' })] }));
     assert.equal(reasonOf(after, 'shop/web'), 'InvalidAnnotation');
     assert.equal(certificateOf(after)?.chain, 'chain of new');
   });
 
   test('has no certificate any more when it asks for none', () => {
-    const served = fresh(given([secret('shop/web-tls')]));
-    const after = next(
+    const served = translateFresh(given([secret('shop/web-tls')]));
+    const after = translateAfter(
       served,
       given([secret('shop/web-tls')], { services: [service('shop/web', { ports: [port(443)] })] }),
     );
@@ -155,7 +160,7 @@ describe('a Service for which TLS ends here', () => {
       ],
     ];
     for (const [more, told] of cases) {
-      const translation = fresh(given([secret('shop/web-tls', more)]));
+      const translation = translateFresh(given([secret('shop/web-tls', more)]));
       assert.equal(reasonOf(translation, 'shop/web'), 'InvalidCertificate');
       assert.match(messageOf(translation, 'shop/web'), told);
       assert.equal(certificateOf(translation), undefined);
@@ -164,42 +169,42 @@ describe('a Service for which TLS ends here', () => {
 
   test('is not given a certificate whose time has not come or is over, and goes on with one that it has', () => {
     const secrets = [secret('shop/web-tls')];
-    const early = fresh(given(secrets, expires('early')));
+    const early = translateFresh(given(secrets, expires('early')));
     assert.match(messageOf(early, 'shop/web'), /good from 1970-01-01T00:00 UTC on only, and taken then/);
-    const served = next(early, given(secrets));
+    const served = translateAfter(early, given(secrets));
     assert.equal(reasonOf(served, 'shop/web'), 'Accepted');
-    const over = next(served, given(secrets, expires('expired')));
+    const over = translateAfter(served, given(secrets, expires('expired')));
     assert.equal(reasonOf(over, 'shop/web'), 'InvalidCertificate');
     assert.match(messageOf(over, 'shop/web'), /was good until 2030-05-02; put a new one into the Secret; meanwhile/);
     assert.deepEqual(certificateOf(over), certificateOf(served));
   });
 
   test('says that its certificate ends soon, and stops saying so when it is renewed', () => {
-    const soon = fresh(given([secret('shop/web-tls')], expires('expiring')));
+    const soon = translateFresh(given([secret('shop/web-tls')], expires('expiring')));
     assert.equal(reasonOf(soon, 'shop/web'), 'Accepted');
     const [degraded] = statusOf(soon, 'shop/web').degraded;
     assert.equal(degraded?.reason, 'CertificateExpiring');
     assert.match(degraded?.message ?? '', /Secret "web-tls" is good until 2030-05-02 only; renew it/);
-    assert.deepEqual(statusOf(next(soon, given([secret('shop/web-tls')])), 'shop/web').degraded, []);
+    assert.deepEqual(statusOf(translateAfter(soon, given([secret('shop/web-tls')])), 'shop/web').degraded, []);
   });
 
   test('asks its clients for certificates of the CAs that it names, or is not served', () => {
     const services = [web({ 'client-ca-secret': 'clients' })];
     const own = secret('shop/web-tls');
-    assert.equal(reasonOf(fresh(given([own], { services })), 'shop/web'), 'SecretNotFound');
-    const bad = fresh(given([own, secret('shop/clients', { authorities: null })], { services }));
+    assert.equal(reasonOf(translateFresh(given([own], { services })), 'shop/web'), 'SecretNotFound');
+    const bad = translateFresh(given([own, secret('shop/clients', { authorities: null })], { services }));
     assert.equal(reasonOf(bad, 'shop/web'), 'InvalidCertificate');
     assert.match(messageOf(bad, 'shop/web'), /"clients" of annotation weir\.dev\/client-ca-secret has no ca\.crt/);
     const cas = secret('shop/clients', { certificate: null, authorities: { kind: 'good', certificates: 'our CA' } });
-    assert.equal(certificateOf(fresh(given([own, cas], { services })))?.clientAuthorities, 'our CA');
+    assert.equal(certificateOf(translateFresh(given([own, cas], { services })))?.clientAuthorities, 'our CA');
   });
 
   test('keeps the CAs that it had when those that it names are lost, and never goes on without', () => {
     const services = [web({ 'client-ca-secret': 'clients' })];
     const cas = secret('shop/clients', { authorities: { kind: 'good', certificates: 'our CA' } });
-    const served = fresh(given([secret('shop/web-tls'), cas], { services }));
+    const served = translateFresh(given([secret('shop/web-tls'), cas], { services }));
     const renewed = secret('shop/web-tls', { certificate: good('new') });
-    const after = next(served, given([renewed], { services }));
+    const after = translateAfter(served, given([renewed], { services }));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.deepEqual(certificateOf(after), certificateOf(served));
   });
@@ -208,7 +213,7 @@ describe('a Service for which TLS ends here', () => {
 describe('Secrets that may not be read', () => {
   const reasonWith = (access: FleetSettings['secretAccess'], more: Partial<Snapshot> = {}): [string, string] => {
     const { secretAccess: _, ...others } = settings;
-    const translation = fresh({
+    const translation = translateFresh({
       ...given([secret('shop/web-tls')], more),
       settings: { ...others, ...(access !== undefined && { secretAccess: access }) },
     });
@@ -237,8 +242,8 @@ describe('Secrets that may not be read', () => {
   test('are those that the controller lacks the right for, and who was served goes on', () => {
     for (const unreadSecrets of ['everywhere', new Set(['shop'])] as const) {
       assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets })[0], 'SecretForbidden');
-      const served = fresh(given([secret('shop/web-tls')]));
-      const after = next(served, given([], { unreadSecrets }));
+      const served = translateFresh(given([secret('shop/web-tls')]));
+      const after = translateAfter(served, given([], { unreadSecrets }));
       assert.match(messageOf(after, 'shop/web'), /cannot be read: the controller lacks the right/);
       assert.deepEqual(certificateOf(after), certificateOf(served));
     }
@@ -247,21 +252,21 @@ describe('Secrets that may not be read', () => {
 });
 
 test('a Secret that changes touches only those who name it', () => {
-  const translator = new Translator(settings, NOTHING_HELD);
+  const translator = new Translator(settings, NO_ALLOCATIONS);
   const services = [web(), service('shop/api', { ports: [port(8443)] })];
   const before = snapshotOf(given([secret('shop/web-tls')], { services, slices: [slice('shop/web', ['10.0.0.1'])] }));
-  const first = translator.next(before).table;
+  const first = translator.translate(before).table;
   const renewed = secret('shop/web-tls', { certificate: good('new') });
-  const second = translator.next({ ...before, secrets: [renewed] }).table;
+  const second = translator.translate({ ...before, secrets: [renewed] }).table;
   const changed = [...second.entries].filter(([id, entry]) => first.entries.get(id) !== entry).map(([id]) => id);
   assert.deepEqual(changed, ['certificate/uid-shop-web']);
-  const third = translator.next({ ...before, secrets: [renewed, secret('shop/another')] }).table;
+  const third = translator.translate({ ...before, secrets: [renewed, secret('shop/another')] }).table;
   assert.equal(third, second, 'one that nobody names changes nothing');
 });
 
 test('what a leader takes over from the table holds the certificate', () => {
-  const { table } = fresh(given([secret('shop/web-tls')]));
-  assert.equal(heldFor(table).services.get('uid-shop-web')?.certificate?.chain, 'chain of shop/web-tls');
+  const { table } = translateFresh(given([secret('shop/web-tls')]));
+  assert.equal(allocationsFor(table).services.get('uid-shop-web')?.certificate?.chain, 'chain of shop/web-tls');
 });
 
 function good(name: string) {

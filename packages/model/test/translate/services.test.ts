@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entriesOf, settingsFor } from '@weir/model';
+import { entriesOf, serviceSettingsFor } from '@weir/model';
 import { port, service, snapshotOf, suspension } from '../build/snapshot.ts';
-import { fresh, messageOf, next, portsOf, reasonOf } from '../build/translation.ts';
+import { messageOf, portsOf, reasonOf, translateAfter, translateFresh } from '../build/translation.ts';
 
 describe('which Services are taken', () => {
   test('those of type LoadBalancer that name the class, and with classless also those that name none', () => {
@@ -15,13 +15,15 @@ describe('which Services are taken', () => {
       service('a/deleting', { deleting: true, ports: [port(85)] }),
     ];
     const names = (classless: boolean): string[] =>
-      fresh({ services, settings: { ...snapshotOf({}).settings, classless } }).statuses.map(({ name }) => name);
+      translateFresh({ services, settings: { ...snapshotOf({}).settings, classless } }).statuses.map(
+        ({ name }) => name,
+      );
     assert.deepEqual(names(false), ['classed']);
     assert.deepEqual(names(true), ['classed', 'classless']);
   });
 
   test('when none names the class, a problem names --classless', () => {
-    const { problems } = fresh({ services: [service('a/web', { loadBalancerClass: null })] });
+    const { problems } = translateFresh({ services: [service('a/web', { loadBalancerClass: null })] });
     assert.equal(problems[0]?.code, 'NoServices');
     assert.match(
       problems[0]?.message ?? '',
@@ -32,7 +34,9 @@ describe('which Services are taken', () => {
 
 describe('settings', () => {
   test('a wrong annotation is refused and names annotation, value and what is allowed', () => {
-    const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/algorithm': 'best' } })] });
+    const translation = translateFresh({
+      services: [service('a/web', { annotations: { 'weir.dev/algorithm': 'best' } })],
+    });
     assert.equal(
       messageOf(translation, 'a/web'),
       'annotation weir.dev/algorithm: "best" is not allowed; use one of least-connections, round-robin, random, maglev, first',
@@ -47,7 +51,7 @@ describe('settings', () => {
     ['PreferSameNode', false],
   ] as const) {
     test(`trafficDistribution ${trafficDistribution} ${preferSameZone ? 'prefers' : 'does not prefer'} the own zone`, () => {
-      const { table } = fresh({ services: [service('a/web', { trafficDistribution })] });
+      const { table } = translateFresh({ services: [service('a/web', { trafficDistribution })] });
       assert.equal(entriesOf(table, 'service')[0]?.settings?.preferSameZone, preferSameZone);
     });
   }
@@ -57,25 +61,29 @@ describe('settings', () => {
       const ports = protocols.map((protocol, i) => port(80 + i, { name: `p${i}`, protocol }));
       const annotations = { 'weir.dev/proxy-protocol': 'v1' };
       const services = [service('a/web', { ports, annotations, externalTrafficPolicy: 'Local' })];
-      const [status] = fresh({ services }).statuses;
+      const [status] = translateFresh({ services }).statuses;
       return status?.degraded.find(({ reason }) => reason === 'SourceAddressNotPreserved')?.message;
     };
     assert.equal(lost('TCP'), undefined);
     assert.equal(lost('TCP', 'SCTP'), undefined);
     assert.match(lost('TCP', 'UDP') ?? '', /^externalTrafficPolicy is Local, but datagrams to port 81\/UDP reach/);
-    const plain = fresh({ services: [service('a/web', { externalTrafficPolicy: 'Local' })] });
+    const plain = translateFresh({ services: [service('a/web', { externalTrafficPolicy: 'Local' })] });
     assert.ok(plain.statuses[0]?.degraded.some(({ reason }) => reason === 'SourceAddressNotPreserved'));
   });
 
   test('an annotation that is not honoured refuses the Service instead of being ignored', () => {
-    const translation = fresh({ services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })] });
+    const translation = translateFresh({
+      services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })],
+    });
     assert.equal(reasonOf(translation, 'a/web'), 'InvalidAnnotation');
     assert.equal(entriesOf(translation.table, 'service')[0]?.settings, null);
   });
 
   test('the last accepted settings go on serving while the present ones are wrong', () => {
-    const before = fresh({ services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': '7s' } })] });
-    const after = next(before, { services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': 'long' } })] });
+    const before = translateFresh({ services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': '7s' } })] });
+    const after = translateAfter(before, {
+      services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': 'long' } })],
+    });
     assert.equal(entriesOf(after.table, 'service')[0]?.settings?.idleTimeoutMs, 7000);
     assert.equal(reasonOf(after, 'a/web'), 'InvalidAnnotation');
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
@@ -84,8 +92,10 @@ describe('settings', () => {
   test('source ranges of the field win over the legacy annotation, blanks and host bits are taken', () => {
     const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '192.0.2.0/24' };
     const ranges = (sourceRanges: string[]): readonly string[] | undefined =>
-      entriesOf(fresh({ services: [service('a/web', { annotations: legacy, sourceRanges })] }).table, 'service')[0]
-        ?.settings?.sourceRanges;
+      entriesOf(
+        translateFresh({ services: [service('a/web', { annotations: legacy, sourceRanges })] }).table,
+        'service',
+      )[0]?.settings?.sourceRanges;
     assert.deepEqual(ranges([' 10.1.2.3/8 ', 'fd00::1/8']), ['10.0.0.0/8', 'fd00::/8']);
     assert.deepEqual(ranges([]), ['192.0.2.0/24']);
   });
@@ -95,7 +105,7 @@ describe('settings', () => {
       'service.beta.kubernetes.io/load-balancer-source-ranges': ranges,
     });
     const reason = (ranges: string): string =>
-      reasonOf(fresh({ services: [service('a/web', { annotations: annotations(ranges) })] }), 'a/web');
+      reasonOf(translateFresh({ services: [service('a/web', { annotations: annotations(ranges) })] }), 'a/web');
     assert.deepEqual(['', '  ', ',', '10.0.0.0/8,'].map(reason), [
       'Accepted',
       'Accepted',
@@ -105,21 +115,21 @@ describe('settings', () => {
   });
 
   test('a source range that is none refuses the Service', () => {
-    const translation = fresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
+    const translation = translateFresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
     assert.match(messageOf(translation, 'a/web'), /"10\.0\.0\.0" is not a CIDR/);
   });
 
   test('more than ten thousand source ranges are told by their number, and what was accepted last serves on', () => {
     const many = Array.from({ length: 10_001 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
     const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': many.join(',') };
-    const before = fresh({ services: [service('a/web', { sourceRanges: many.slice(1) })] });
+    const before = translateFresh({ services: [service('a/web', { sourceRanges: many.slice(1) })] });
     const most = 'ranges are too many: a Service may have at most 10000; write neighbouring ones as one';
     assert.equal(reasonOf(before, 'a/web'), 'Accepted');
     for (const [wrong, where] of [
       [{ sourceRanges: many }, 'spec.loadBalancerSourceRanges'],
       [{ annotations: legacy }, 'annotation service.beta.kubernetes.io/load-balancer-source-ranges'],
     ] as const) {
-      const after = next(before, { services: [service('a/web', wrong)] });
+      const after = translateAfter(before, { services: [service('a/web', wrong)] });
       assert.equal(reasonOf(after, 'a/web'), 'InvalidAnnotation');
       assert.ok(messageOf(after, 'a/web').startsWith(`${where}: 10001 ${most}`), messageOf(after, 'a/web'));
       const [entry] = entriesOf(after.table, 'service');
@@ -129,13 +139,13 @@ describe('settings', () => {
 
   test('what a Service asks for is read once from the same object', () => {
     const object = service('a/web', { sourceRanges: ['10.0.0.0/8'] });
-    assert.equal(settingsFor(object), settingsFor(object));
-    assert.notEqual(settingsFor(object), settingsFor({ ...object }));
+    assert.equal(serviceSettingsFor(object), serviceSettingsFor(object));
+    assert.notEqual(serviceSettingsFor(object), serviceSettingsFor({ ...object }));
   });
 });
 
 test('a Suspension of something that does not exist is a warning that can heal', () => {
-  const { problems } = fresh({
+  const { problems } = translateFresh({
     services: [service('a/web')],
     suspensions: [
       suspension('typo', { kind: 'service', namespace: 'a', service: 'wbe' }),

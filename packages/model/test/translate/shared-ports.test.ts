@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decodeEntry, encodeEntry, entriesOf, OPEN_GRANTS, parseSharedPort } from '@weir/model';
-import { first, later, on, settings, sharersOf } from '../build/shared-port.ts';
+import { decodeEntry, encodeEntry, entriesOf, parseSharedPort, UNRESTRICTED_GRANTS } from '@weir/model';
+import { serviceOn, sharedPortSettings, sharersOf, translateFirst, translateLater } from '../build/shared-port.ts';
 import { node, policy, port, secret, team } from '../build/snapshot.ts';
 import { messageOf, portsOf, reasonOf, statusOf } from '../build/translation.ts';
 
 describe('a port that the fleet shares', () => {
   test('is had by two tenants on one node, each with hosts of its own', () => {
-    const translation = first({ services: [on('a/web', 'web.shop.example'), on('b/web', 'a.b.example, *.b.example')] });
+    const translation = translateFirst({
+      services: [serviceOn('a/web', 'web.shop.example'), serviceOn('b/web', 'a.b.example, *.b.example')],
+    });
     assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web n1:443']);
   });
 
   test('is not had without hosts, and the message says what to do and which ones the tenant may name', () => {
-    const translation = first({ services: [on('a/web', undefined), on('c/web', undefined)] });
+    const translation = translateFirst({ services: [serviceOn('a/web', undefined), serviceOn('c/web', undefined)] });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(
       messageOf(translation, 'a/web'),
@@ -24,11 +26,14 @@ describe('a port that the fleet shares', () => {
   });
 
   test('is had by those who pass TLS on and by those for whom it ends here, side by side', () => {
-    const ending = on('b/web', undefined, {
+    const ending = serviceOn('b/web', undefined, {
       more: { annotations: { 'weir.dev/tls-secret': 'tls', 'weir.dev/hosts': 'web.b.example' } },
     });
-    const parts = { settings: { ...settings, secretAccess: { kind: 'cluster' } as const }, secrets: [secret('b/tls')] };
-    const translation = first({ ...parts, services: [on('a/web', 'web.shop.example'), ending] });
+    const parts = {
+      settings: { ...sharedPortSettings, secretAccess: { kind: 'cluster' } as const },
+      secrets: [secret('b/tls')],
+    };
+    const translation = translateFirst({ ...parts, services: [serviceOn('a/web', 'web.shop.example'), ending] });
     assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web n1:443']);
     const elsewhere = {
@@ -36,28 +41,28 @@ describe('a port that the fleet shares', () => {
       ports: [port(443), port(8443)],
       annotations: { ...ending.annotations, 'weir.dev/tls-ports': '8443' },
     };
-    const moved = later(translation, { ...parts, services: [elsewhere] });
+    const moved = translateLater(translation, { ...parts, services: [elsewhere] });
     assert.equal(reasonOf(moved, 'b/web'), 'PortReserved', 'where TLS does not end any more nobody gives a name');
     assert.deepEqual(sharersOf(moved), ['uid-b-web n1:443'], 'and what was accepted last serves on');
   });
 
   test('is another one than the UDP port of its number', () => {
-    const quic = on('c/web', undefined, { more: { ports: [port(443, { protocol: 'UDP' })] } });
-    assert.equal(reasonOf(first({ services: [quic] }), 'c/web'), 'Accepted');
+    const quic = serviceOn('c/web', undefined, { more: { ports: [port(443, { protocol: 'UDP' })] } });
+    assert.equal(reasonOf(translateFirst({ services: [quic] }), 'c/web'), 'Accepted');
   });
 
   test('is not 80 yet: nobody gives a server name there', () => {
-    const services = [on('a/web', 'web.shop.example', { ports: [80, 443] })];
-    const translation = first({ settings: { ...settings, sharedPorts: [80, 443] }, services });
+    const services = [serviceOn('a/web', 'web.shop.example', { ports: [80, 443] })];
+    const translation = translateFirst({ settings: { ...sharedPortSettings, sharedPorts: [80, 443] }, services });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* knows those of TLS only/);
   });
 
   test('leaves the other ports of a Service to it alone', () => {
-    const translation = first({
+    const translation = translateFirst({
       services: [
-        on('a/web', 'web.shop.example', { ports: [443, 8443] }),
-        on('b/web', 'b.b.example', { ports: [8443] }),
+        serviceOn('a/web', 'web.shop.example', { ports: [443, 8443] }),
+        serviceOn('b/web', 'b.b.example', { ports: [8443] }),
       ],
     });
     assert.equal(reasonOf(translation, 'b/web'), 'PortConflict');
@@ -67,24 +72,24 @@ describe('a port that the fleet shares', () => {
   test('counts as one port of each', () => {
     const limited = policy('a', {
       namespaceSelector: team('a'),
-      grants: { ...OPEN_GRANTS, allowedHosts: ['*.shop.example'] },
+      grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.shop.example'] },
       limits: { ports: 1 },
     });
-    const services = [on('a/one', 'one.shop.example'), on('a/two', 'two.shop.example')];
-    const translation = first({ policies: [limited], services });
+    const services = [serviceOn('a/one', 'one.shop.example'), serviceOn('a/two', 'two.shop.example')];
+    const translation = translateFirst({ policies: [limited], services });
     assert.deepEqual([reasonOf(translation, 'a/one'), reasonOf(translation, 'a/two')], ['Accepted', 'QuotaExceeded']);
   });
 });
 
 describe('a port that becomes one that the fleet shares', () => {
   const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
-  const unshared = { ...settings, sharedPorts: [] };
+  const unshared = { ...sharedPortSettings, sharedPorts: [] };
   const one = { annotations: { 'weir.dev/nodes': '1' } };
 
   test('stays with the Service that has it alone, on its nodes only, and it is said', () => {
-    const services = [on('c/web', undefined, { more: { annotations: { 'weir.dev/nodes': '2' } } })];
-    const before = first({ settings: unshared, nodes: nodes.slice(0, 1), services });
-    const after = later(before, { nodes, services: [...services, on('a/web', 'x.shop.example')] });
+    const services = [serviceOn('c/web', undefined, { more: { annotations: { 'weir.dev/nodes': '2' } } })];
+    const before = translateFirst({ settings: unshared, nodes: nodes.slice(0, 1), services });
+    const after = translateLater(before, { nodes, services: [...services, serviceOn('a/web', 'x.shop.example')] });
     assert.equal(reasonOf(after, 'c/web'), 'Accepted');
     assert.deepEqual(portsOf(after, 'c/web'), ['n1:443']);
     const over = statusOf(after, 'c/web').degraded.find(({ reason }) => reason === 'OverLimit');
@@ -93,58 +98,61 @@ describe('a port that becomes one that the fleet shares', () => {
   });
 
   test('is shared by it as soon as it names hosts that it may have', () => {
-    const before = first({ settings: unshared, services: [on('a/web', undefined, { more: one })] });
-    const after = later(before, {
-      services: [on('a/web', 'x.shop.example', { more: one }), on('b/web', 'y.shop.example')],
+    const before = translateFirst({ settings: unshared, services: [serviceOn('a/web', undefined, { more: one })] });
+    const after = translateLater(before, {
+      services: [serviceOn('a/web', 'x.shop.example', { more: one }), serviceOn('b/web', 'y.shop.example')],
     });
     assert.equal(reasonOf(after, 'a/web'), 'Accepted');
     assert.deepEqual(sharersOf(after), ['uid-a-web n1:443', 'uid-b-web n1:443']);
   });
 
   test('stays with it alone also when all nodes go and come back, and the controller is another one by then', () => {
-    const services = [on('c/web', undefined, { ports: [443, 8443] })];
-    const before = first({ settings: unshared, services });
-    const shared = later(before, { services });
-    const without = later(shared, { nodes: [], services });
+    const services = [serviceOn('c/web', undefined, { ports: [443, 8443] })];
+    const before = translateFirst({ settings: unshared, services });
+    const shared = translateLater(before, { services });
+    const without = translateLater(shared, { nodes: [], services });
     assert.equal(reasonOf(without, 'c/web'), 'Accepted');
-    const back = later(without, { services: [...services, on('a/web', 'x.shop.example')] });
+    const back = translateLater(without, { services: [...services, serviceOn('a/web', 'x.shop.example')] });
     assert.deepEqual(statusOf(back, 'c/web').ports, statusOf(shared, 'c/web').ports);
     assert.deepEqual(portsOf(back, 'c/web'), portsOf(before, 'c/web'));
     assert.equal(reasonOf(back, 'a/web'), 'PortConflict');
-    const again = later(back, { services: [on('c/web', undefined, { ports: [8443] })] });
-    const regained = later(again, { services });
+    const again = translateLater(back, { services: [serviceOn('c/web', undefined, { ports: [8443] })] });
+    const regained = translateLater(again, { services });
     assert.equal(statusOf(regained, 'c/web').ports[0]?.error?.reason, 'PortReserved', 'what was given up is gone');
   });
 
   test('stays with it alone while it may not have those that it names', () => {
-    const services = [on('c/web', 'c.example')];
-    const before = first({ settings: unshared, services });
-    const after = later(before, { services });
+    const services = [serviceOn('c/web', 'c.example')];
+    const before = translateFirst({ settings: unshared, services });
+    const after = translateLater(before, { services });
     assert.equal(reasonOf(after, 'c/web'), 'HostNotAllowed');
     assert.deepEqual(portsOf(after, 'c/web'), ['n1:443']);
     assert.deepEqual(sharersOf(after), []);
   });
 
   test('and is one no longer, is shared on by those who share it', () => {
-    const services = [on('a/web', 'x.shop.example'), on('b/web', 'y.shop.example')];
-    const before = first({ services });
-    const after = later(before, { settings: unshared, services: [...services, on('c/web', undefined)] });
+    const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'y.shop.example')];
+    const before = translateFirst({ services });
+    const after = translateLater(before, {
+      settings: unshared,
+      services: [...services, serviceOn('c/web', undefined)],
+    });
     assert.deepEqual(sharersOf(after), sharersOf(before));
     assert.equal(reasonOf(after, 'c/web'), 'PortConflict');
-    const free = later(after, { settings: unshared, services: [on('c/web', undefined)] });
+    const free = translateLater(after, { settings: unshared, services: [serviceOn('c/web', undefined)] });
     assert.equal(reasonOf(free, 'c/web'), 'Accepted');
   });
 
   test('is not had by a Service that takes its hosts away: it serves on with them', () => {
-    const before = first({ services: [on('a/web', 'x.shop.example')] });
-    const after = later(before, { services: [on('a/web', undefined)] });
+    const before = translateFirst({ services: [serviceOn('a/web', 'x.shop.example')] });
+    const after = translateLater(before, { services: [serviceOn('a/web', undefined)] });
     assert.equal(reasonOf(after, 'a/web'), 'PortReserved');
     assert.deepEqual(sharersOf(after), ['uid-a-web n1:443']);
   });
 });
 
 test('a share of a place is left out by readers that know no shares', () => {
-  const [entry] = entriesOf(first({ services: [on('a/web', 'x.shop.example')] }).table, 'listener');
+  const [entry] = entriesOf(translateFirst({ services: [serviceOn('a/web', 'x.shop.example')] }).table, 'listener');
   assert.ok(entry);
   assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
   assert.equal(JSON.parse(encodeEntry(entry)).v, 2);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OPEN_GRANTS, type ServiceObject } from '@weir/model';
+import { type ServiceObject, UNRESTRICTED_GRANTS } from '@weir/model';
 import { namespace, node, policy, port, service, team } from '../build/snapshot.ts';
-import { fresh, messageOf, next, portsOf, reasonOf, statusOf } from '../build/translation.ts';
+import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
 
 describe('limits of a tenant', () => {
   const shop = policy('shop', {
@@ -16,7 +16,7 @@ describe('limits of a tenant', () => {
   );
 
   test('one Service too many is refused and told the limit, what uses it, and what to do', () => {
-    const translation = fresh({ namespaces, policies: [shop], services: three });
+    const translation = translateFresh({ namespaces, policies: [shop], services: three });
     assert.equal(
       messageOf(translation, 'shop/beta'),
       '2 of 2 load balancers of tenant "shop" are in use (api, web); delete one or ask for a higher limit in TenantPolicy "shop"',
@@ -32,7 +32,7 @@ describe('limits of a tenant', () => {
   ];
 
   test('of Services made in the same second the first by name are taken', () => {
-    const translation = fresh({ namespaces, policies: [shop], services: atOnce });
+    const translation = translateFresh({ namespaces, policies: [shop], services: atOnce });
     const reasons = ['a', 'b', 'c'].map((name) => reasonOf(translation, `shop/${name}`));
     assert.deepEqual(reasons, ['Accepted', 'Accepted', 'QuotaExceeded']);
   });
@@ -40,8 +40,8 @@ describe('limits of a tenant', () => {
   test('who was taken first is not displaced by one of the same second whose name comes earlier, even without a node', () => {
     const given = { namespaces, policies: [shop] };
     for (const parts of [given, { ...given, nodes: [] }]) {
-      const before = fresh({ ...parts, services: atOnce.slice(1) });
-      const after = next(before, { ...parts, services: atOnce });
+      const before = translateFresh({ ...parts, services: atOnce.slice(1) });
+      const after = translateAfter(before, { ...parts, services: atOnce });
       const reasons = ['a', 'b', 'c'].map((name) => reasonOf(after, `shop/${name}`));
       assert.deepEqual(reasons, ['QuotaExceeded', 'Accepted', 'Accepted']);
     }
@@ -49,8 +49,8 @@ describe('limits of a tenant', () => {
 
   test('when one is deleted the oldest that waits gets its turn', () => {
     const waiting = [...three, service('shop/last', { ports: [port(90)], createdAt: 9 })];
-    const before = fresh({ namespaces, policies: [shop], services: waiting });
-    const after = next(before, { namespaces, policies: [shop], services: waiting.slice(1) });
+    const before = translateFresh({ namespaces, policies: [shop], services: waiting });
+    const after = translateAfter(before, { namespaces, policies: [shop], services: waiting.slice(1) });
     assert.equal(reasonOf(after, 'shop/beta'), 'Accepted');
     assert.equal(reasonOf(after, 'shop/last'), 'QuotaExceeded');
   });
@@ -58,15 +58,15 @@ describe('limits of a tenant', () => {
   test('ports are counted over the Services of a tenant', () => {
     const wide = service('shop/wide', { ports: [1001, 1002, 1003, 1004].map((number) => port(number)), createdAt: 0 });
     const more = service('shop/more', { ports: [port(1), port(2)], createdAt: 1 });
-    const translation = fresh({ namespaces, policies: [shop], services: [wide, more] });
+    const translation = translateFresh({ namespaces, policies: [shop], services: [wide, more] });
     assert.equal(reasonOf(translation, 'shop/wide'), 'Accepted');
     assert.match(messageOf(translation, 'shop/more'), /4 of 5 listener ports .*\(wide\), this Service has 2/);
   });
 
   test('a lowered limit cuts nothing that serves; it is shown as over the limit', () => {
-    const before = fresh({ namespaces, policies: [shop], services: three.slice(0, 2) });
+    const before = translateFresh({ namespaces, policies: [shop], services: three.slice(0, 2) });
     const lower = policy('shop', { ...shop.spec, limits: { services: 1 } });
-    const after = next(before, { namespaces, policies: [lower], services: three.slice(0, 2) });
+    const after = translateAfter(before, { namespaces, policies: [lower], services: three.slice(0, 2) });
     assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
     const reasons = statusOf(after, 'shop/api').degraded.map(({ reason }) => reason);
     assert.ok(reasons.includes('OverLimit'), reasons.join());
@@ -75,10 +75,10 @@ describe('limits of a tenant', () => {
   test('what serves above a lowered limit serves on when all nodes go and come back', () => {
     const given = { namespaces, services: three.slice(0, 2) };
     const lower = policy('shop', { ...shop.spec, limits: { services: 1, ports: 0 } });
-    const above = next(fresh({ ...given, policies: [shop] }), { ...given, policies: [lower] });
-    const without = next(above, { ...given, policies: [lower], nodes: [] });
+    const above = translateAfter(translateFresh({ ...given, policies: [shop] }), { ...given, policies: [lower] });
+    const without = translateAfter(above, { ...given, policies: [lower], nodes: [] });
     assert.equal(reasonOf(without, 'shop/api'), 'Accepted');
-    const after = next(without, { ...given, policies: [lower] });
+    const after = translateAfter(without, { ...given, policies: [lower] });
     for (const [name, at] of [
       ['web', 'n1:80'],
       ['api', 'n1:81'],
@@ -95,8 +95,8 @@ describe('limits of a tenant', () => {
     const wider = { ...web, ports: [port(80), port(81, { name: 'more' })] };
     const widened = (others: readonly ServiceObject[], ports: number): string => {
       const given = { namespaces, policies: [policy('shop', { ...shop.spec, limits: { ports } })], nodes: [] };
-      const before = fresh({ ...given, services: [web, ...others] });
-      return reasonOf(next(before, { ...given, services: [wider, ...others] }), 'shop/web');
+      const before = translateFresh({ ...given, services: [web, ...others] });
+      return reasonOf(translateAfter(before, { ...given, services: [wider, ...others] }), 'shop/web');
     };
     assert.equal(widened([], 1), 'QuotaExceeded');
     assert.equal(widened([], 2), 'Accepted');
@@ -107,7 +107,10 @@ describe('limits of a tenant', () => {
   test('who lost its place in a change and finds another in the same change is measured as a new one is', () => {
     const policies = [
       policy('shop', { ...shop.spec, limits: { services: 1 } }),
-      policy('other', { namespaceSelector: team('other'), grants: { ...OPEN_GRANTS, pools: ['default', 'edge'] } }),
+      policy('other', {
+        namespaceSelector: team('other'),
+        grants: { ...UNRESTRICTED_GRANTS, pools: ['default', 'edge'] },
+      }),
     ];
     const edge = node('n2', '192.0.2.2', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
     const given = {
@@ -118,11 +121,11 @@ describe('limits of a tenant', () => {
     const web = service('shop/web', { createdAt: 0 });
     const api = service('shop/api', { createdAt: 2, ports: [port(81)] });
     const mover = service('other/mover', { createdAt: 1, ports: [port(90)] });
-    const before = fresh({ ...given, services: [web, api, mover] });
+    const before = translateFresh({ ...given, services: [web, api, mover] });
     assert.equal(reasonOf(before, 'shop/api'), 'QuotaExceeded');
     const onto = { ...web, ports: [port(90)] };
     const away = { ...mover, annotations: { 'weir.dev/pool': 'edge' } };
-    const after = next(before, { ...given, services: [onto, api, away] });
+    const after = translateAfter(before, { ...given, services: [onto, api, away] });
     assert.deepEqual(portsOf(after, 'other/mover'), ['n2:90']);
     // When it was asked first its port was taken, so what it had went to the one that waited.
     assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
@@ -131,13 +134,13 @@ describe('limits of a tenant', () => {
 
   test('0 means none', () => {
     const none = policy('shop', { ...shop.spec, limits: { services: 0 } });
-    const translation = fresh({ namespaces, policies: [none], services: three });
+    const translation = translateFresh({ namespaces, policies: [none], services: three });
     assert.match(messageOf(translation, 'shop/web'), /may have no load balancers/);
   });
 
   test('a Service that cannot be placed uses nothing of the limit', () => {
     const other = service('other/web', { createdAt: -1 });
-    const translation = fresh({ namespaces, policies: [shop], services: [other, ...three] });
+    const translation = translateFresh({ namespaces, policies: [shop], services: [other, ...three] });
     assert.deepEqual(portsOf(translation, 'shop/web'), []);
     assert.equal(reasonOf(translation, 'shop/beta'), 'Accepted');
   });
@@ -149,7 +152,7 @@ describe('who is a tenant', () => {
       namespaceSelector: { matchLabels: {}, matchExpressions: [{ key: 'team', operator: 'Exists', values: [] }] },
       tenantFrom: { kind: 'label', label: 'team' },
     });
-    const translation = fresh({
+    const translation = translateFresh({
       namespaces: [namespace('a', { team: 'red' }), namespace('b')],
       policies: [labelled],
       services: [service('a/web'), service('b/web', { ports: [port(81)] })],
@@ -163,7 +166,7 @@ describe('who is a tenant', () => {
   test('the policy of higher priority has a name that two yield; Services of the other are told', () => {
     const named = (name: string, priority: number): ReturnType<typeof policy> =>
       policy(name, { priority, namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' } });
-    const translation = fresh({
+    const translation = translateFresh({
       namespaces: [namespace('a', { team: 'one' }), namespace('b', { team: 'two' })],
       policies: [named('one', 1), named('two', 2)],
       services: [service('a/web'), service('b/web', { ports: [port(81)] })],
@@ -185,10 +188,10 @@ describe('who is a tenant', () => {
       policies: [named('one', 1)],
       services: [service('a/web')],
     };
-    const before = fresh(world);
+    const before = translateFresh(world);
     assert.equal(statusOf(before, 'a/web').tenant, 'gold');
     const policies = [named('one', 1), named('two', 2)];
-    const after = next(before, {
+    const after = translateAfter(before, {
       ...world,
       policies,
       services: [service('a/web'), service('b/web', { ports: [port(81)] })],

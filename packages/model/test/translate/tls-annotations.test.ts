@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ServicePort, settingsFor, type TlsTermination } from '@weir/model';
+import { type ServicePort, serviceSettingsFor, type TlsTermination } from '@weir/model';
 import { port, service } from '../build/snapshot.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
 const HTTPS = [port(80, { name: 'http' }), port(443, { name: 'https' })];
 
-function read(annotations: Annotations, ports: readonly ServicePort[] = HTTPS): ReturnType<typeof settingsFor> {
+function read(annotations: Annotations, ports: readonly ServicePort[] = HTTPS): ReturnType<typeof serviceSettingsFor> {
   const prefixed = Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value]);
-  return settingsFor(service('shop/web', { ports, annotations: Object.fromEntries(prefixed) }));
+  return serviceSettingsFor(service('shop/web', { ports, annotations: Object.fromEntries(prefixed) }));
 }
 
 function tlsOf(annotations: Annotations, ports?: readonly ServicePort[]): TlsTermination | undefined {

@@ -6,45 +6,45 @@ import {
   type HostPort,
   type Logger,
 } from '@weir/runtime';
-import type { NodeProxy } from '../node-proxy.ts';
+import type { Supervisor } from '../node-proxy.ts';
 import type { ProxyOptions } from '../proxy-settings.ts';
 import { AdminPort } from './admin-port.ts';
-import { lateMetrics } from './late-metrics.ts';
+import { createLazyMetrics } from './late-metrics.ts';
 
-export interface AdminForOptions extends Pick<ProxyOptions, 'admin' | 'adminTls' | 'adminToken'> {
+export interface ProxyAdminOptions extends Pick<ProxyOptions, 'admin' | 'adminTls' | 'adminToken'> {
   readonly health: Health;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** The admin of a proxy that may be made later; undefined: it is off. */
-export function adminFor(proxy: () => NodeProxy, options: AdminForOptions): AdminPort | undefined {
+export function createProxyAdmin(proxy: () => Supervisor, options: ProxyAdminOptions): AdminPort | undefined {
   const { admin: at, clock, log } = options;
   if (at === undefined || at === 'off') return undefined;
   return new AdminPort({
     at,
-    server: () => serverFor(proxy(), at, options),
-    isOthers: () => proxy().isOthers,
+    server: () => createAdminServerFor(proxy(), at, options),
+    isOtherProxyServing: () => proxy().isOtherProxyServing,
     clock,
     log: log.child({ part: 'admin' }),
   });
 }
 
-function serverFor(proxy: NodeProxy, at: HostPort, options: AdminForOptions): AdminServer {
+function createAdminServerFor(proxy: Supervisor, at: HostPort, options: ProxyAdminOptions): AdminServer {
   const { adminTls: tls, adminToken: token, health, log } = options;
   return createAdminServer({
     ...at,
     tls,
     token,
     health,
-    metrics: lateMetrics(
+    metrics: createLazyMetrics(
       {
         slots: proxy.slots,
-        tables: proxy.tables,
+        table: proxy.table,
         propagation: proxy.propagation,
         health: proxy.health,
         pool: proxy.pool,
-        delays: proxy.delays,
+        delaySeconds: proxy.delaySeconds,
         log,
       },
       proxy.ready,

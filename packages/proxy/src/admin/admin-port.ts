@@ -11,16 +11,16 @@ import {
   WeirError,
 } from '@weir/runtime';
 
-const RETRY_MS = 250;
+const RETRY_INTERVAL_MS = 250;
 /** A proxy that has just handed the node over needs no longer to close. */
-const PATIENCE_MS = 2_000;
+const WARN_AFTER_MS = 2_000;
 
 export interface AdminPortOptions {
   readonly at: HostPort;
   /** Called once, by `start`. */
   readonly server: () => AdminServer;
   /** Whether another proxy has the node, and therefore the port. */
-  readonly isOthers: () => boolean;
+  readonly isOtherProxyServing: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -33,7 +33,7 @@ export class AdminPort {
   #isClosed = false;
   #settling: Promise<void> | undefined;
   #retry: Timer | undefined;
-  #reason: string | undefined;
+  #failure: string | undefined;
   /** Since when the port is missing although nobody else has the node. */
   #missingSince: number | undefined;
   #isWarned = false;
@@ -48,7 +48,7 @@ export class AdminPort {
     this.#isWanted = true;
     const failure = await this.#open();
     if (failure !== undefined && !isInUse(failure)) throw failure;
-    if (failure !== undefined) this.#failed(failure);
+    if (failure !== undefined) this.#onOpenFailed(failure);
   }
 
   /** Undefined while it does not listen. */
@@ -57,23 +57,23 @@ export class AdminPort {
   }
 
   /** Why it does not listen, and what to do, once it is nothing that a hand-over explains. */
-  get advice(): string | undefined {
-    return this.#isWarned ? this.#reason : undefined;
+  get warning(): string | undefined {
+    return this.#isWarned ? this.#failure : undefined;
   }
 
-  want(): void {
+  acquire(): void {
     if (this.#isClosed || this.#server === undefined) return;
     this.#isWanted = true;
-    this.#settle();
+    this.#reconcile();
   }
 
   /** The port is free as soon as this returns, unless it is being opened at this moment. */
   release(): void {
     this.#isWanted = false;
-    this.#reason = undefined;
+    this.#failure = undefined;
     this.#isWarned = false;
     this.#missingSince = undefined;
-    this.#settle();
+    this.#reconcile();
   }
 
   async close(): Promise<void> {
@@ -82,14 +82,14 @@ export class AdminPort {
     await this.#settling;
   }
 
-  #settle(): void {
+  #reconcile(): void {
     this.#retry?.cancel();
-    this.#settling ??= this.#bring().finally(() => {
+    this.#settling ??= this.#openOrClose().finally(() => {
       this.#settling = undefined;
     });
   }
 
-  async #bring(): Promise<void> {
+  async #openOrClose(): Promise<void> {
     while (this.#isWanted !== this.#isOpen) {
       if (!this.#isWanted) {
         this.#isOpen = false;
@@ -98,7 +98,7 @@ export class AdminPort {
       }
       const failure = await this.#open();
       if (failure === undefined) continue;
-      if (this.#isWanted) this.#failed(failure);
+      if (this.#isWanted) this.#onOpenFailed(failure);
       return;
     }
   }
@@ -112,29 +112,29 @@ export class AdminPort {
       return error;
     }
     this.#isOpen = true;
-    if (this.#reason !== undefined) log.info({ address: formatHostPort(at) }, 'admin has its port now');
-    this.#reason = undefined;
+    if (this.#failure !== undefined) log.info({ address: formatHostPort(at) }, 'admin has its port now');
+    this.#failure = undefined;
     this.#isWarned = false;
     this.#missingSince = undefined;
     return undefined;
   }
 
-  #failed(failure: unknown): void {
-    const { clock, log, isOthers } = this.#options;
+  #onOpenFailed(failure: unknown): void {
+    const { clock, log, isOtherProxyServing } = this.#options;
     // What a server says of its port is complete; its cause would say it again.
     const reason = failure instanceof WeirError ? failure.message : errorMessage(failure);
-    if (this.#reason !== reason) log.info({ reason }, 'admin waits for its port');
-    this.#reason = reason;
+    if (this.#failure !== reason) log.info({ reason }, 'admin waits for its port');
+    this.#failure = reason;
     const now = clock.monotonic();
-    if (isOthers()) {
+    if (isOtherProxyServing()) {
       this.#missingSince = undefined;
       this.#isWarned = false;
     } else this.#missingSince ??= now;
-    if (this.#missingSince !== undefined && now - this.#missingSince >= PATIENCE_MS && !this.#isWarned) {
+    if (this.#missingSince !== undefined && now - this.#missingSince >= WARN_AFTER_MS && !this.#isWarned) {
       this.#isWarned = true;
       log.warn({ reason }, 'clients are served, but nobody can ask this proxy how it is');
     }
-    this.#retry = clock.setTimeout(() => this.#settle(), RETRY_MS);
+    this.#retry = clock.setTimeout(() => this.#reconcile(), RETRY_INTERVAL_MS);
   }
 }
 

@@ -1,14 +1,14 @@
 // What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
-import { PROPAGATION_BUCKETS } from '@weir/model/data-plane';
+import { PROPAGATION_BUCKETS_SECONDS } from '@weir/model/data-plane';
 import type { Logger, Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../counters/columns.ts';
-import { REFUSALS } from '../counters/outcome.ts';
-import type { SlotBook } from '../counters/slot-book.ts';
-import type { HealthRoom } from '../health/health-room.ts';
-import { openDescriptors } from '../open-descriptors.ts';
-import type { Propagation } from '../table/propagation.ts';
-import type { TableRoom } from '../table/table-room.ts';
+import { REFUSAL_OUTCOMES } from '../counters/outcome.ts';
+import type { SlotRegistry } from '../counters/slot-book.ts';
+import type { HealthMonitor } from '../health/health-room.ts';
+import { countOpenDescriptors } from '../open-descriptors.ts';
+import type { PropagationLatency } from '../table/propagation.ts';
+import type { TableDistributor } from '../table/table-room.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { addHealthMetrics, endpointSamples } from './health-metrics.ts';
@@ -17,20 +17,20 @@ import { addWorkerMetrics } from './worker-metrics.ts';
 type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
-export interface ProxyMetricsParts {
-  readonly slots: SlotBook;
-  readonly tables: TableRoom;
-  readonly propagation: Propagation;
-  readonly health: HealthRoom;
+export interface ProxyMetricsSources {
+  readonly slots: SlotRegistry;
+  readonly table: TableDistributor;
+  readonly propagation: PropagationLatency;
+  readonly health: HealthMonitor;
   readonly pool: WorkerPool;
   /** Of the main thread. */
-  readonly delays: Float64Array;
+  readonly delaySeconds: Float64Array;
   readonly log: Logger;
 }
 
-export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
-  const { slots, tables, propagation, health, pool, delays, log } = parts;
-  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors });
+export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
+  const { slots, table, propagation, health, pool, delaySeconds, log } = parts;
+  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
   const column = (index: number) => () => perSlot(slots, index);
 
   metrics.collectCounter({
@@ -68,7 +68,7 @@ export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
     help: 'Connections and UDP flows that a tenant has open on this proxy, as its limit counts them.',
     labels: ['tenant', 'resource'],
     collect: () =>
-      [...tables.limits.used()].map(({ tenant, connections }) => ({
+      [...table.limits.openCounts()].map(({ tenant, connections }) => ({
         labels: { tenant, resource: 'connections' },
         value: connections,
       })),
@@ -77,26 +77,26 @@ export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
     name: 'weir_service_endpoints',
     help: 'Of the port of the Service that has the fewest: endpoints used here (ready), left out because they do not work (ejected), gone with connections open (draining).',
     labels: [...SERVICE, 'state'],
-    collect: () => endpointSamples(tables, health),
+    collect: () => endpointSamples(table, health),
   });
   addHealthMetrics(metrics, health);
   metrics.collectGauge({
     name: 'weir_table_revision',
     help: 'Revision of the routing table that all workers have applied; 0 before the first.',
-    collect: () => [{ labels: {}, value: tables.applied?.revision ?? 0 }],
+    collect: () => [{ labels: {}, value: table.applied?.revision ?? 0 }],
   });
   const propagated = metrics.histogram({
     name: 'weir_table_propagation_seconds',
     help: 'From a change in the API (the trigger of an EndpointSlice where it says one) until all workers have applied it.',
-    buckets: PROPAGATION_BUCKETS,
+    buckets: PROPAGATION_BUCKETS_SECONDS,
   });
-  propagation.onPropagation((seconds) => propagated.observe({}, seconds));
+  propagation.onSample((seconds) => propagated.observe({}, seconds));
   metrics.collectCounter({
     name: 'weir_unrouted_bytes_total',
     help: 'Bytes that reached no Service.',
     labels: ['direction'],
     collect: () => {
-      const total = slots.unrouted();
+      const total = slots.unroutedTotal();
       return [
         { labels: { direction: 'received' }, value: total[RECEIVED] as number },
         { labels: { direction: 'sent' }, value: total[SENT] as number },
@@ -110,7 +110,7 @@ export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
     collect: () =>
       DELAY_QUANTILES.map((quantile, index) => ({
         labels: { quantile: String(quantile) },
-        value: delays[index] as number,
+        value: delaySeconds[index] as number,
       })),
   });
   addWorkerMetrics(metrics, pool);
@@ -118,14 +118,14 @@ export function createProxyMetrics(parts: ProxyMetricsParts): Metrics {
 }
 
 /** A Service that changed its tenant is counted in two slots: of counters with the same labels the sum is shown. */
-function* perSlot(slots: SlotBook, column: number): Iterable<Sample<ServiceLabel>> {
+function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   for (const { owner, counts } of slots.counts([column])) {
     yield { labels: { namespace: owner.namespace, service: owner.name }, value: counts[0] ?? 0 };
   }
 }
 
 /** For a gauge they are added up here. */
-function perService(slots: SlotBook, column: number): Iterable<Sample<ServiceLabel>> {
+function perService(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
   for (const { labels, value } of perSlot(slots, column)) {
     const key = `${labels.namespace}/${labels.service}`;
@@ -137,9 +137,9 @@ function perService(slots: SlotBook, column: number): Iterable<Sample<ServiceLab
 }
 
 /** Only of those that were ever refused: reasons times Services would be many. */
-function* refusals(slots: SlotBook): Iterable<Sample<ServiceLabel | 'reason'>> {
-  for (const { owner, counts } of slots.counts(REFUSALS.map(outcomeColumn))) {
-    for (const [index, reason] of REFUSALS.entries()) {
+function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
+  for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
+    for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {
       const value = counts[index] ?? 0;
       if (value > 0) yield { labels: { namespace: owner.namespace, service: owner.name, reason }, value };
     }

@@ -1,14 +1,14 @@
 // Metrics of the worker threads. The label is the seat, 0 to N-1: a worker that is replaced begins no new series.
 import type { Metrics, Sample } from '@weir/runtime';
-import type { SeatView } from '../workers/seats.ts';
+import type { WorkerSlotView } from '../workers/seats.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 
-type Pool = Pick<WorkerPool, 'seats' | 'localFailures'>;
+type Pool = Pick<WorkerPool, 'slotViews' | 'localFailures'>;
 const WORKER = ['worker'] as const;
 
 export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
-  const each = (value: (seat: SeatView) => number | null | undefined) => (): Sample<'worker'>[] =>
-    pool.seats.flatMap((seat) => {
+  const each = (value: (seat: WorkerSlotView) => number | null | undefined) => (): Sample<'worker'>[] =>
+    pool.slotViews.flatMap((seat) => {
       const found = value(seat);
       return found === null || found === undefined ? [] : [{ labels: { worker: String(seat.worker) }, value: found }];
     });
@@ -52,7 +52,7 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
     name: 'weir_worker_event_loop_delay_seconds',
     help: 'By how much events of the worker came too late within the last half to whole minute.',
     labels: [...WORKER, 'quantile'],
-    collect: () => pool.seats.flatMap(delaySamples),
+    collect: () => pool.slotViews.flatMap(delaySamples),
   });
   metrics.collectCounter({
     name: 'weir_connect_local_failures_total',
@@ -62,7 +62,7 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
   });
 }
 
-function delaySamples({ worker, vitals }: SeatView): Sample<'worker' | 'quantile'>[] {
+function delaySamples({ worker, vitals }: WorkerSlotView): Sample<'worker' | 'quantile'>[] {
   return (vitals?.delaySeconds ?? []).map(({ quantile, value }) => ({
     labels: { worker: String(worker), quantile: String(quantile) },
     value,

@@ -1,20 +1,20 @@
-import { changePace, chargeAtPace, takeAtPace } from '@weir/model/data-plane';
+import { chargeToRate, rescaleDebt, takeWithinRate } from '@weir/model/data-plane';
 import {
   type Direction,
-  IN_BITS_PER_SECOND,
-  IN_PAID_UNTIL,
-  type LimitSheet,
-  MOST_NEW_PER_SECOND,
-  MOST_OPEN,
-  NEW_PAID_UNTIL,
-  OUT_BITS_PER_SECOND,
-  OUT_PAID_UNTIL,
+  IN_BITS_PER_SECOND_FIELD,
+  IN_PAID_UNTIL_FIELD,
+  type LimiterState,
+  MAX_NEW_PER_SECOND_FIELD,
+  MAX_OPEN_FIELD,
+  NEW_PAID_UNTIL_FIELD,
+  OUT_BITS_PER_SECOND_FIELD,
+  OUT_PAID_UNTIL_FIELD,
 } from './limit-sheet.ts';
 
-export type BudgetRefusal = 'connection-limit' | 'rate-limit';
+export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
 /** A tenant may open what it may open in one second at once: browsers do. */
-const NEW_BURST_NS = 1_000_000_000n;
+const NEW_CONNECTIONS_BURST_NS = 1_000_000_000n;
 /** Bytes are saved up for no longer than this, so that nobody is held up by what another did not use before. */
 export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
@@ -23,113 +23,113 @@ const BITS_PER_BYTE = 8;
  * What one tenant or Service may have on this proxy, as one worker sees it. All workers share the row; each adds what it
  * opens to a number of its own, so that what a worker has that dies can be taken back, whatever it was doing.
  */
-export class Budget {
-  readonly sheet: LimitSheet;
+export class Limiter {
+  readonly state: LimiterState;
   readonly row: number;
-  readonly column: number;
+  readonly workerSlot: number;
 
-  constructor(sheet: LimitSheet, { row, column }: { readonly row: number; readonly column: number }) {
-    sheet.reach(row);
-    this.sheet = sheet;
+  constructor(sheet: LimiterState, { row, column }: { readonly row: number; readonly column: number }) {
+    sheet.ensureRow(row);
+    this.state = sheet;
     this.row = row;
-    this.column = column;
+    this.workerSlot = column;
   }
 
   /**
    * One more, or no more. It is counted first and looked at then: of several who are too many the last to count sees all
    * the others, so never more than the limit stay; at the brim two may refuse each other.
    */
-  open(): boolean {
-    const { sheet, row, column } = this;
-    sheet.addOpen(row, column, 1);
-    if (sheet.open(row) <= sheet.limit(row, MOST_OPEN)) return true;
-    sheet.addOpen(row, column, -1);
+  tryOpen(): boolean {
+    const { state, row, workerSlot } = this;
+    state.addOpen(row, workerSlot, 1);
+    if (state.openCount(row) <= state.limit(row, MAX_OPEN_FIELD)) return true;
+    state.addOpen(row, workerSlot, -1);
     return false;
   }
 
   /** One more, in any case. */
-  count(): void {
-    this.sheet.addOpen(this.row, this.column, 1);
+  openUnchecked(): void {
+    this.state.addOpen(this.row, this.workerSlot, 1);
   }
 
   /** Open now, of all workers. */
-  get opened(): number {
-    return this.sheet.open(this.row);
+  get openCount(): number {
+    return this.state.openCount(this.row);
   }
 
   /** Infinity: no limit. */
-  get mostOpen(): number {
-    return this.sheet.limit(this.row, MOST_OPEN);
+  get maxOpen(): number {
+    return this.state.limit(this.row, MAX_OPEN_FIELD);
   }
 
   close(): void {
-    this.sheet.addOpen(this.row, this.column, -1);
+    this.state.addOpen(this.row, this.workerSlot, -1);
   }
 
   /** One of so many new ones per second. */
-  takeNew(now: () => bigint): boolean {
-    const { sheet, row } = this;
-    const ratePerSecond = sheet.limit(row, MOST_NEW_PER_SECOND);
+  tryTakeNew(now: () => bigint): boolean {
+    const { state, row } = this;
+    const ratePerSecond = state.limit(row, MAX_NEW_PER_SECOND_FIELD);
     if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
-    const at = { pace: { ratePerSecond, burstNs: NEW_BURST_NS }, now: now() };
+    const at = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
     for (;;) {
-      const read = sheet.paidUntil(row, NEW_PAID_UNTIL);
-      const next = takeAtPace(read, 1, at);
+      const read = state.paidUntil(row, NEW_PAID_UNTIL_FIELD);
+      const next = takeWithinRate(read, 1, at);
       if (next === undefined) return false;
-      if (sheet.setPaidUntil(row, NEW_PAID_UNTIL, { read, next })) return true;
+      if (state.setPaidUntil(row, NEW_PAID_UNTIL_FIELD, { read, next })) return true;
     }
   }
 
   /** Infinity: no limit. */
   bitsPerSecond(direction: Direction): number {
-    return this.sheet.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND : IN_BITS_PER_SECOND);
+    return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
 
   /** Bytes that have passed; returns until when the rate has them paid for. */
   charge(direction: Direction, bytes: number, now: bigint): bigint {
-    const { sheet, row } = this;
-    const bucket = direction === 'out' ? OUT_PAID_UNTIL : IN_PAID_UNTIL;
-    const pace = { ratePerSecond: this.bitsPerSecond(direction), burstNs: BYTES_BURST_NS };
+    const { state, row } = this;
+    const bucket = direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD;
+    const limit = { ratePerSecond: this.bitsPerSecond(direction), burstNs: BYTES_BURST_NS };
     for (;;) {
-      const read = sheet.paidUntil(row, bucket);
-      const next = chargeAtPace(read, bytes * BITS_PER_BYTE, { pace, now });
-      if (sheet.setPaidUntil(row, bucket, { read, next })) return next;
+      const read = state.paidUntil(row, bucket);
+      const next = chargeToRate(read, bytes * BITS_PER_BYTE, { limit, now });
+      if (state.setPaidUntil(row, bucket, { read, next })) return next;
     }
   }
 
   paidUntil(direction: Direction): bigint {
-    return this.sheet.paidUntil(this.row, direction === 'out' ? OUT_PAID_UNTIL : IN_PAID_UNTIL);
+    return this.state.paidUntil(this.row, direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD);
   }
 }
 
-const RATES = [
-  { limit: MOST_NEW_PER_SECOND, bucket: NEW_PAID_UNTIL },
-  { limit: IN_BITS_PER_SECOND, bucket: IN_PAID_UNTIL },
-  { limit: OUT_BITS_PER_SECOND, bucket: OUT_PAID_UNTIL },
+const RATE_FIELDS = [
+  { limit: MAX_NEW_PER_SECOND_FIELD, bucket: NEW_PAID_UNTIL_FIELD },
+  { limit: IN_BITS_PER_SECOND_FIELD, bucket: IN_PAID_UNTIL_FIELD },
+  { limit: OUT_BITS_PER_SECOND_FIELD, bucket: OUT_PAID_UNTIL_FIELD },
 ] as const;
 
 /** Writes what a row may have from now on; what is owed stays owed. For the main thread, or whoever leases shares. */
-export function setBudget(
-  sheet: LimitSheet,
+export function configureLimiter(
+  sheet: LimiterState,
   row: number,
-  { limits, now }: { limits: BudgetLimits; now: bigint },
+  { limits, now }: { limits: LimiterConfig; now: bigint },
 ): void {
-  sheet.setLimit(row, MOST_OPEN, limits.connections);
+  sheet.setLimit(row, MAX_OPEN_FIELD, limits.connections);
   const wanted = [limits.newConnectionsPerSecond, limits.inBitsPerSecond, limits.outBitsPerSecond];
-  for (const [index, { limit, bucket }] of RATES.entries()) {
+  for (const [index, { limit, bucket }] of RATE_FIELDS.entries()) {
     const from = sheet.limit(row, limit);
     const to = wanted[index] as number;
     if (from === to) continue;
     for (;;) {
       const read = sheet.paidUntil(row, bucket);
-      if (sheet.setPaidUntil(row, bucket, { read, next: changePace(read, { from, to, now }) })) break;
+      if (sheet.setPaidUntil(row, bucket, { read, next: rescaleDebt(read, { from, to, now }) })) break;
     }
     sheet.setLimit(row, limit, to);
   }
 }
 
 /** On this proxy; Infinity: no limit. */
-export interface BudgetLimits {
+export interface LimiterConfig {
   readonly connections: number;
   readonly newConnectionsPerSecond: number;
   readonly inBitsPerSecond: number;

@@ -5,71 +5,72 @@
 // The hash is seeded at random, so that nobody can choose to share cells with another.
 import { randomInt } from 'node:crypto';
 
-const DEPTH = 4;
+const SKETCH_ROWS = 4;
 /** A power of two. */
-const WIDTH = 131_072;
-const CELLS = DEPTH * WIDTH;
+const SKETCH_COLUMNS = 131_072;
+const CELLS_PER_WORKER = SKETCH_ROWS * SKETCH_COLUMNS;
 /** Two seeds in front. */
-const HEADER = 2;
+const HEADER_CELLS = 2;
 
-export function createClientMemory(columns: number): SharedArrayBuffer {
-  const buffer = new SharedArrayBuffer((HEADER + columns * CELLS) * Int32Array.BYTES_PER_ELEMENT);
+export function createClientCountsMemory(columns: number): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer((HEADER_CELLS + columns * CELLS_PER_WORKER) * Int32Array.BYTES_PER_ELEMENT);
   const cells = new Int32Array(buffer);
-  for (let seed = 0; seed < HEADER; seed += 1) cells[seed] = randomInt(2 ** 31);
+  for (let seed = 0; seed < HEADER_CELLS; seed += 1) cells[seed] = randomInt(2 ** 31);
   return buffer;
 }
 
 /** What `open` gives and `close` takes back. */
-export interface ClientMark {
+export interface ClientCells {
   readonly first: number;
   readonly step: number;
 }
 
 export class ClientCounts {
   readonly #cells: Int32Array;
-  readonly #columns: number;
-  readonly #own: number;
+  readonly #workerSlots: number;
+  readonly #ownOffset: number;
 
   constructor(memory: SharedArrayBuffer, column: number) {
     this.#cells = new Int32Array(memory);
-    this.#columns = (this.#cells.length - HEADER) / CELLS;
-    this.#own = HEADER + column * CELLS;
+    this.#workerSlots = (this.#cells.length - HEADER_CELLS) / CELLS_PER_WORKER;
+    this.#ownOffset = HEADER_CELLS + column * CELLS_PER_WORKER;
   }
 
   /** One more of `client`, unless that is more than `most`. Counted first and looked at then, as budgets are. */
-  open(client: string, most: number): ClientMark | undefined {
-    const mark = this.#markOf(client);
+  tryOpen(client: string, most: number): ClientCells | undefined {
+    const mark = this.#cellsOf(client);
     this.#add(mark, 1);
     if (this.#count(mark) <= most) return mark;
     this.#add(mark, -1);
     return undefined;
   }
 
-  close(mark: ClientMark): void {
+  close(mark: ClientCells): void {
     this.#add(mark, -1);
   }
 
   /** A worker is gone, and with it all that it had. */
-  static clearColumn(memory: SharedArrayBuffer, column: number): void {
+  static clearWorker(memory: SharedArrayBuffer, column: number): void {
     const bytes = Int32Array.BYTES_PER_ELEMENT;
-    new Int32Array(memory, (HEADER + column * CELLS) * bytes, CELLS).fill(0);
+    new Int32Array(memory, (HEADER_CELLS + column * CELLS_PER_WORKER) * bytes, CELLS_PER_WORKER).fill(0);
   }
 
-  #markOf(client: string): ClientMark {
+  #cellsOf(client: string): ClientCells {
     const [first = 0, second = 0] = this.#cells;
-    return { first: hash(client, first), step: hash(client, second) | 1 };
+    return { first: murmurHash3(client, first), step: murmurHash3(client, second) | 1 };
   }
 
-  #add({ first, step }: ClientMark, change: 1 | -1): void {
-    for (let row = 0; row < DEPTH; row += 1) Atomics.add(this.#cells, this.#own + cellOf(row, first, step), change);
+  #add({ first, step }: ClientCells, change: 1 | -1): void {
+    for (let row = 0; row < SKETCH_ROWS; row += 1)
+      Atomics.add(this.#cells, this.#ownOffset + cellOf(row, first, step), change);
   }
 
-  #count({ first, step }: ClientMark): number {
+  #count({ first, step }: ClientCells): number {
     let fewest = Number.POSITIVE_INFINITY;
-    for (let row = 0; row < DEPTH; row += 1) {
+    for (let row = 0; row < SKETCH_ROWS; row += 1) {
       let sum = 0;
-      for (let column = 0; column < this.#columns; column += 1) {
-        sum += Atomics.load(this.#cells, HEADER + column * CELLS + cellOf(row, first, step));
+      for (let column = 0; column < this.#workerSlots; column += 1) {
+        sum += Atomics.load(this.#cells, HEADER_CELLS + column * CELLS_PER_WORKER + cellOf(row, first, step));
       }
       fewest = Math.min(fewest, sum);
     }
@@ -78,11 +79,11 @@ export class ClientCounts {
 }
 
 function cellOf(row: number, first: number, step: number): number {
-  return row * WIDTH + ((first + Math.imul(row, step)) & (WIDTH - 1));
+  return row * SKETCH_COLUMNS + ((first + Math.imul(row, step)) & (SKETCH_COLUMNS - 1));
 }
 
 /** MurmurHash3 (x86, 32 bits) over the characters. */
-function hash(text: string, seed: number): number {
+function murmurHash3(text: string, seed: number): number {
   let state = seed;
   for (let index = 0; index < text.length; index += 1) {
     let block = Math.imul(text.charCodeAt(index), 0xcc9e2d51);

@@ -1,98 +1,103 @@
 // The rows of limits as the main thread keeps them: who has which, and which may be given to somebody else.
-import { connectionPlaces, descriptorLimit } from '../open-descriptors.ts';
-import { type BudgetLimits, setBudget } from './budget.ts';
+import { descriptorLimit, maxConnectionsFor } from '../open-descriptors.ts';
+import { configureLimiter, type LimiterConfig } from './budget.ts';
 import { ClientCounts } from './client-counts.ts';
-import { createLimitMemory, type LimitMemory, type LimitSeat } from './limit-memory.ts';
-import { EVERYBODY_ROW, FIRST_FREE_ROW, LimitSheet, MOST_OPEN } from './limit-sheet.ts';
+import { createLimiterMemory, type LimiterMemory, type WorkerLimiterMemory } from './limit-memory.ts';
+import { FIRST_FREE_ROW, LimiterState, MAX_OPEN_FIELD, PROXY_ROW } from './limit-sheet.ts';
 
-interface Held {
+interface AllocatedRow {
   readonly row: number;
   /** The mark after which no worker counts anything new here; undefined: in use. */
-  leavingAt: number | undefined;
+  releasedAtMark: number | undefined;
 }
 
-export class LimitBook {
-  readonly #memory: LimitMemory;
-  readonly #sheet: LimitSheet;
-  readonly #seats = new Map<number, number>();
-  readonly #rows = new Map<string, Held>();
-  readonly #leaving = new Set<string>();
-  readonly #free: number[] = [];
-  #next = FIRST_FREE_ROW;
-  #reached = 0;
+export class LimiterRegistry {
+  readonly #memory: LimiterMemory;
+  readonly #state: LimiterState;
+  readonly #slotByWorker = new Map<number, number>();
+  readonly #rowByOwner = new Map<string, AllocatedRow>();
+  readonly #releasedOwners = new Set<string>();
+  readonly #freeRows: number[] = [];
+  #nextRow = FIRST_FREE_ROW;
+  #appliedMark = 0;
 
   /** At most so many workers live at a time; `places` are there for connections and flows of all tenants. */
-  constructor(workers: number, places: number = connectionPlaces(descriptorLimit())) {
-    this.#memory = createLimitMemory(workers);
-    this.#sheet = new LimitSheet(this.#memory.sheet);
-    this.#sheet.setLimit(EVERYBODY_ROW, MOST_OPEN, places);
+  constructor(workers: number, places: number = maxConnectionsFor(descriptorLimit())) {
+    this.#memory = createLimiterMemory(workers);
+    this.#state = new LimiterState(this.#memory.state);
+    this.#state.setLimit(PROXY_ROW, MAX_OPEN_FIELD, places);
   }
 
   /** The place of a worker that starts; `unseat` when it has ended. */
-  seat(worker: number): LimitSeat {
-    const taken = new Set(this.#seats.values());
-    const columns = Array.from({ length: this.#sheet.columns }, (_, column) => column);
-    const column = columns.find((each) => !taken.has(each));
-    if (column === undefined) throw new Error(`there are only ${columns.length} places for workers`);
-    this.#seats.set(worker, column);
-    return { memory: this.#memory, column };
+  addWorker(worker: number): WorkerLimiterMemory {
+    const taken = new Set(this.#slotByWorker.values());
+    const columns = Array.from({ length: this.#state.workerSlots }, (_, column) => column);
+    const workerSlot = columns.find((each) => !taken.has(each));
+    if (workerSlot === undefined) throw new Error(`there are only ${columns.length} places for workers`);
+    this.#slotByWorker.set(worker, workerSlot);
+    return { memory: this.#memory, workerSlot };
   }
 
   /** Its connections are gone with it, and so is what it had of any limit. */
-  unseat(worker: number): void {
-    const column = this.#seats.get(worker);
+  removeWorker(worker: number): void {
+    const column = this.#slotByWorker.get(worker);
     if (column === undefined) return;
-    this.#seats.delete(worker);
-    this.#sheet.clearColumn(column);
-    ClientCounts.clearColumn(this.#memory.clients, column);
+    this.#slotByWorker.delete(worker);
+    this.#state.clearWorker(column);
+    ClientCounts.clearWorker(this.#memory.clientCounts, column);
   }
 
   /** The row of `owner`, which stays until `release`. */
-  row(owner: string): number {
-    const known = this.#rows.get(owner);
+  allocateRow(owner: string): number {
+    const known = this.#rowByOwner.get(owner);
     if (known !== undefined) {
-      known.leavingAt = undefined;
-      this.#leaving.delete(owner);
+      known.releasedAtMark = undefined;
+      this.#releasedOwners.delete(owner);
       return known.row;
     }
-    if (this.#free.length === 0) this.#reclaim();
-    const row = this.#free.pop() ?? this.#next++;
-    this.#sheet.reach(row);
-    this.#sheet.clearRow(row);
-    this.#rows.set(owner, { row, leavingAt: undefined });
+    if (this.#freeRows.length === 0) this.#reclaim();
+    const row = this.#freeRows.pop() ?? this.#nextRow++;
+    this.#state.ensureRow(row);
+    this.#state.clearRow(row);
+    this.#rowByOwner.set(owner, { row, releasedAtMark: undefined });
     return row;
   }
 
-  limit(row: number, limits: BudgetLimits): void {
-    setBudget(this.#sheet, row, { limits, now: process.hrtime.bigint() });
+  configure(row: number, limits: LimiterConfig): void {
+    configureLimiter(this.#state, row, { limits, now: process.hrtime.bigint() });
   }
 
   /** From `mark` on nothing new of it is counted. */
   release(owner: string, mark: number): void {
-    const held = this.#rows.get(owner);
-    if (held === undefined || held.leavingAt !== undefined) return;
-    held.leavingAt = mark;
-    this.#leaving.add(owner);
+    const held = this.#rowByOwner.get(owner);
+    if (held === undefined || held.releasedAtMark !== undefined) return;
+    held.releasedAtMark = mark;
+    this.#releasedOwners.add(owner);
   }
 
   /** The mark that all workers have reached. */
-  reached(mark: number): void {
-    this.#reached = mark;
+  setAppliedMark(mark: number): void {
+    this.#appliedMark = mark;
   }
 
   /** Open connections and flows. */
-  open(owner: string): number {
-    const held = this.#rows.get(owner);
-    return held === undefined ? 0 : this.#sheet.open(held.row);
+  openCount(owner: string): number {
+    const held = this.#rowByOwner.get(owner);
+    return held === undefined ? 0 : this.#state.openCount(held.row);
   }
 
   #reclaim(): void {
-    for (const owner of this.#leaving) {
-      const held = this.#rows.get(owner);
-      if (held?.leavingAt === undefined || held.leavingAt > this.#reached || this.#sheet.open(held.row) > 0) continue;
-      this.#leaving.delete(owner);
-      this.#rows.delete(owner);
-      this.#free.push(held.row);
+    for (const owner of this.#releasedOwners) {
+      const held = this.#rowByOwner.get(owner);
+      if (
+        held?.releasedAtMark === undefined ||
+        held.releasedAtMark > this.#appliedMark ||
+        this.#state.openCount(held.row) > 0
+      )
+        continue;
+      this.#releasedOwners.delete(owner);
+      this.#rowByOwner.delete(owner);
+      this.#freeRows.push(held.row);
     }
   }
 }

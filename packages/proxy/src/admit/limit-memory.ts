@@ -1,18 +1,18 @@
-import { createClientMemory } from './client-counts.ts';
-import { createSheetMemory, type SheetMemory } from './limit-sheet.ts';
+import { createClientCountsMemory } from './client-counts.ts';
+import { createLimiterStateMemory, type LimiterStateMemory } from './limit-sheet.ts';
 
 /** All that the workers of a proxy share about limits. */
-export interface LimitMemory {
-  readonly sheet: SheetMemory;
-  readonly clients: SharedArrayBuffer;
+export interface LimiterMemory {
+  readonly state: LimiterStateMemory;
+  readonly clientCounts: SharedArrayBuffer;
 }
 
 /** A worker's part in it: nobody else counts in its column. */
-export interface LimitSeat {
-  readonly memory: LimitMemory;
-  readonly column: number;
+export interface WorkerLimiterMemory {
+  readonly memory: LimiterMemory;
+  readonly workerSlot: number;
 }
 
-export function createLimitMemory(workers: number): LimitMemory {
-  return { sheet: createSheetMemory(workers), clients: createClientMemory(workers) };
+export function createLimiterMemory(workers: number): LimiterMemory {
+  return { state: createLimiterStateMemory(workers), clientCounts: createClientCountsMemory(workers) };
 }

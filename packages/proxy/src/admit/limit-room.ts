@@ -9,32 +9,32 @@ import {
   type TenantLimits,
   tenantId,
 } from '@weir/model/data-plane';
-import type { BudgetLimits } from './budget.ts';
-import type { LimitBook } from './limit-book.ts';
+import type { LimiterConfig } from './budget.ts';
+import type { LimiterRegistry } from './limit-book.ts';
 import { UNLIMITED_ROW } from './limit-sheet.ts';
-import type { BudgetRows } from './worker-limits.ts';
+import type { LimiterRows } from './worker-limits.ts';
 
-interface Placed {
+interface LimitedService {
   readonly uid: string;
   /** While its tenant is in dispute a Service that still serves draws on the one who had it; null: never known. */
   readonly tenant: string | null;
-  readonly rows: BudgetRows;
+  readonly rows: LimiterRows;
 }
 
-export class LimitRoom {
-  readonly #book: LimitBook;
+export class TableLimits {
+  readonly #registry: LimiterRegistry;
   /** By entry id. */
-  readonly #services = new Map<string, Placed>();
+  readonly #services = new Map<string, LimitedService>();
   /** How many Services draw on each tenant, by its entry's id. */
-  readonly #users = new Map<string, { readonly tenant: string; services: number }>();
+  readonly #tenants = new Map<string, { readonly tenant: string; services: number }>();
 
-  constructor(book: LimitBook) {
-    this.#book = book;
+  constructor(book: LimiterRegistry) {
+    this.#registry = book;
   }
 
   /** `entries` with the changes made. `rows` are for the workers; `left` is for `release`, when they were told. */
-  take(changes: readonly Change[], entries: ReadonlyMap<string, Entry>): { rows: BudgetRows[]; left: string[] } {
-    const rows: BudgetRows[] = [];
+  apply(changes: readonly Change[], entries: ReadonlyMap<string, Entry>): { rows: LimiterRows[]; left: string[] } {
+    const rows: LimiterRows[] = [];
     const left: string[] = [];
     for (const change of changes) {
       // Most of a large table are endpoints and listeners, which nothing here goes by.
@@ -43,82 +43,82 @@ export class LimitRoom {
       const entry = entries.get(id);
       if (entry?.kind === 'tenant') this.#limitTenant(entry);
       const before = this.#services.get(id);
-      if (entry?.kind === 'service') rows.push(this.#place(entry, { before, entries, left }));
-      else if (before !== undefined) rows.push(this.#remove(id, before, left));
+      if (entry?.kind === 'service') rows.push(this.#placeService(entry, { before, entries, left }));
+      else if (before !== undefined) rows.push(this.#removeService(id, before, left));
     }
     return { rows, left: left.filter((owner) => !this.#isUsed(owner)) };
   }
 
   release(left: readonly string[], mark: number): void {
-    for (const owner of left) this.#book.release(owner, mark);
+    for (const owner of left) this.#registry.release(owner, mark);
   }
 
   /** All at once, for a worker that starts. */
-  rows(): BudgetRows[] {
+  allRows(): LimiterRows[] {
     return [...this.#services.values()].map((placed) => placed.rows);
   }
 
   /** Open connections and flows of each tenant that has Services here. */
-  *used(): Iterable<{ readonly tenant: string; readonly connections: number }> {
-    for (const [id, { tenant }] of this.#users) yield { tenant, connections: this.#book.open(id) };
+  *openCounts(): Iterable<{ readonly tenant: string; readonly connections: number }> {
+    for (const [id, { tenant }] of this.#tenants) yield { tenant, connections: this.#registry.openCount(id) };
   }
 
-  #place(entry: ServiceEntry, { before, entries, left }: Placing): BudgetRows {
+  #placeService(entry: ServiceEntry, { before, entries, left }: PlaceServiceOptions): LimiterRows {
     const { id, uid } = entry;
     const tenant = entry.tenant ?? before?.tenant ?? null;
-    const service = this.#book.row(id);
-    this.#book.limit(service, serviceBudget(entry.settings?.limits));
+    const service = this.#registry.allocateRow(id);
+    this.#registry.configure(service, serviceLimitsOf(entry.settings?.limits));
     if (tenant !== before?.tenant) {
-      this.#use(tenant, 1);
-      this.#leave(before, left);
+      this.#countTenantService(tenant, 1);
+      this.#releaseTenant(before, left);
     }
     const known = tenant === null ? undefined : entries.get(tenantId(tenant));
-    const tenantRow = tenant === null ? UNLIMITED_ROW : this.#book.row(tenantId(tenant));
+    const tenantRow = tenant === null ? UNLIMITED_ROW : this.#registry.allocateRow(tenantId(tenant));
     if (known?.kind === 'tenant') this.#limitTenant(known);
-    const rows: BudgetRows = [uid, service, tenantRow];
+    const rows: LimiterRows = [uid, service, tenantRow];
     this.#services.set(id, { uid, tenant, rows });
     return rows;
   }
 
-  #remove(id: string, before: Placed, left: string[]): BudgetRows {
+  #removeService(id: string, before: LimitedService, left: string[]): LimiterRows {
     this.#services.delete(id);
     left.push(id);
-    this.#leave(before, left);
+    this.#releaseTenant(before, left);
     return [before.uid, UNLIMITED_ROW, UNLIMITED_ROW];
   }
 
   #limitTenant({ id, limits }: TenantEntry): void {
-    if (this.#users.has(id)) this.#book.limit(this.#book.row(id), tenantBudget(limits));
+    if (this.#tenants.has(id)) this.#registry.configure(this.#registry.allocateRow(id), tenantLimitsOf(limits));
   }
 
-  #leave(before: Placed | undefined, left: string[]): void {
+  #releaseTenant(before: LimitedService | undefined, left: string[]): void {
     if (before === undefined || before.tenant === null) return;
-    this.#use(before.tenant, -1);
+    this.#countTenantService(before.tenant, -1);
     left.push(tenantId(before.tenant));
   }
 
-  #use(tenant: string | null, change: 1 | -1): void {
+  #countTenantService(tenant: string | null, change: 1 | -1): void {
     if (tenant === null) return;
     const id = tenantId(tenant);
-    const users = this.#users.get(id) ?? { tenant, services: 0 };
+    const users = this.#tenants.get(id) ?? { tenant, services: 0 };
     users.services += change;
-    if (users.services > 0) this.#users.set(id, users);
-    else this.#users.delete(id);
+    if (users.services > 0) this.#tenants.set(id, users);
+    else this.#tenants.delete(id);
   }
 
   /** What was left may have been taken again by the same changes. */
   #isUsed(owner: string): boolean {
-    return this.#services.has(owner) || this.#users.has(owner);
+    return this.#services.has(owner) || this.#tenants.has(owner);
   }
 }
 
-interface Placing {
-  readonly before: Placed | undefined;
+interface PlaceServiceOptions {
+  readonly before: LimitedService | undefined;
   readonly entries: ReadonlyMap<string, Entry>;
   readonly left: string[];
 }
 
-function tenantBudget(limits: TenantLimits): BudgetLimits {
+function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
   const { connections, newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond } = limits;
   return {
     connections: connections ?? Infinity,
@@ -128,7 +128,7 @@ function tenantBudget(limits: TenantLimits): BudgetLimits {
   };
 }
 
-function serviceBudget(limits: ServiceLimits | undefined): BudgetLimits {
+function serviceLimitsOf(limits: ServiceLimits | undefined): LimiterConfig {
   return {
     connections: limits?.connections ?? Infinity,
     newConnectionsPerSecond: Infinity,

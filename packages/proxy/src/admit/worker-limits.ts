@@ -1,51 +1,51 @@
-import { type AdmitRefusal, type AdmitTools, admit, type Budgets, type Grant } from './admit.ts';
-import { Budget } from './budget.ts';
+import { type AdmissionContext, type AdmissionRefusal, admit, type Grant, type Limiters } from './admit.ts';
+import { Limiter } from './budget.ts';
 import { ClientCounts } from './client-counts.ts';
-import { createLimitMemory, type LimitSeat } from './limit-memory.ts';
-import { EVERYBODY_ROW, LimitSheet, UNLIMITED_ROW } from './limit-sheet.ts';
+import { createLimiterMemory, type WorkerLimiterMemory } from './limit-memory.ts';
+import { LimiterState, PROXY_ROW, UNLIMITED_ROW } from './limit-sheet.ts';
 
 /** Which row of the sheet limits a Service, and which its tenant. */
-export type BudgetRows = readonly [uid: string, service: number, tenant: number];
+export type LimiterRows = readonly [uid: string, service: number, tenant: number];
 
 /** Limits as one worker asks for them. */
-export class WorkerLimits {
-  readonly #sheet: LimitSheet;
-  readonly #column: number;
-  readonly #tools: AdmitTools;
-  readonly #byRow = new Map<number, Budget>();
-  readonly #byService = new Map<string, Budgets>();
-  readonly #unlimited: Budgets;
+export class WorkerAdmission {
+  readonly #state: LimiterState;
+  readonly #workerSlot: number;
+  readonly #context: AdmissionContext;
+  readonly #limiterByRow = new Map<number, Limiter>();
+  readonly #limitersByService = new Map<string, Limiters>();
+  readonly #unlimited: Limiters;
 
   /** Without a seat: alone, and limited by nobody. */
-  constructor(seat: LimitSeat = { memory: createLimitMemory(1), column: 0 }) {
-    this.#sheet = new LimitSheet(seat.memory.sheet);
-    this.#column = seat.column;
-    this.#tools = {
-      clients: new ClientCounts(seat.memory.clients, seat.column),
-      everybody: this.#budget(EVERYBODY_ROW),
+  constructor(seat: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 }) {
+    this.#state = new LimiterState(seat.memory.state);
+    this.#workerSlot = seat.workerSlot;
+    this.#context = {
+      clientCounts: new ClientCounts(seat.memory.clientCounts, seat.workerSlot),
+      proxyLimiter: this.#limiterFor(PROXY_ROW),
       now: process.hrtime.bigint,
     };
-    this.#unlimited = { service: this.#budget(UNLIMITED_ROW), tenant: this.#budget(UNLIMITED_ROW) };
+    this.#unlimited = { service: this.#limiterFor(UNLIMITED_ROW), tenant: this.#limiterFor(UNLIMITED_ROW) };
   }
 
   /** Open connections stay with the rows that they were counted in. */
-  assign(rows: readonly BudgetRows[]): void {
+  assign(rows: readonly LimiterRows[]): void {
     for (const [uid, service, tenant] of rows) {
-      if (service === UNLIMITED_ROW) this.#byService.delete(uid);
-      else this.#byService.set(uid, { service: this.#budget(service), tenant: this.#budget(tenant) });
+      if (service === UNLIMITED_ROW) this.#limitersByService.delete(uid);
+      else this.#limitersByService.set(uid, { service: this.#limiterFor(service), tenant: this.#limiterFor(tenant) });
     }
   }
 
   /** A place for one more connection or flow of this Service, or why there is none; null: it is not known of which. */
-  admit(uid: string | null): Grant | AdmitRefusal {
-    return admit((uid === null ? undefined : this.#byService.get(uid)) ?? this.#unlimited, this.#tools);
+  admit(uid: string | null): Grant | AdmissionRefusal {
+    return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
   }
 
-  #budget(row: number): Budget {
-    const known = this.#byRow.get(row);
+  #limiterFor(row: number): Limiter {
+    const known = this.#limiterByRow.get(row);
     if (known !== undefined) return known;
-    const budget = new Budget(this.#sheet, { row, column: this.#column });
-    this.#byRow.set(row, budget);
+    const budget = new Limiter(this.#state, { row, column: this.#workerSlot });
+    this.#limiterByRow.set(row, budget);
     return budget;
   }
 }

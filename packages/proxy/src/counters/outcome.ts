@@ -2,7 +2,7 @@
  * `weir_service_refused_total{reason}`: connections that ended before a byte was relayed, and for `cut-off` those that were
  * open, too.
  */
-export const REFUSALS = [
+export const REFUSAL_OUTCOMES = [
   /** Nowhere to go: it arrived while its listener was being closed. */
   'no-listener',
   'no-endpoints',
@@ -36,7 +36,7 @@ export const REFUSALS = [
   'cut-off',
 ] as const;
 
-const OTHER_ENDS = [
+const OTHER_OUTCOMES = [
   /** FIN both ways. */
   'completed',
   'reset-by-client',
@@ -53,5 +53,5 @@ const OTHER_ENDS = [
 ] as const;
 
 /** How a connection ended. Every connection has exactly one, and each is counted. */
-export type Outcome = (typeof REFUSALS)[number] | (typeof OTHER_ENDS)[number];
-export const OUTCOMES: readonly Outcome[] = [...REFUSALS, ...OTHER_ENDS];
+export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
+export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];

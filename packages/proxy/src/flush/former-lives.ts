@@ -1,21 +1,21 @@
 // What earlier lives of this proxy left, in the state directory or in this process, brought to the ledger under their own
 // numbers.
-import { acknowledge, minuteOf, reportFor } from '@weir/model/data-plane';
+import { acknowledgeReport, minuteOf, usageReportFor } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
-import { type FoundRecord, type JournalFiles, journalFileName, type LifeRecord } from './journal-files.ts';
-import { wholeReportOf } from './whole-report.ts';
+import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journalFileName } from './journal-files.ts';
+import { fullReportFor } from './whole-report.ts';
 
-const REPEAT_FOR_MS = 10 * 60_000;
-const REPEAT_EACH_MS = 30_000;
+const RESEND_PERIOD_MS = 10 * 60_000;
+const RESEND_INTERVAL_MS = 30_000;
 
-interface Former {
+interface PastIncarnation {
   file: string;
-  record: LifeRecord;
-  repeatAt: number;
+  record: IncarnationRecord;
+  resendAt: number;
 }
 
-export interface FormerLivesOptions {
+export interface PastIncarnationsOptions {
   readonly node: string;
   readonly store: Store;
   readonly files: Pick<JournalFiles, 'write' | 'remove'>;
@@ -23,20 +23,20 @@ export interface FormerLivesOptions {
   readonly log: Logger;
 }
 
-export class FormerLives {
-  readonly #options: FormerLivesOptions;
-  #lives: Former[];
-  readonly #reported = new WeakSet<Former>();
+export class PastIncarnations {
+  readonly #options: PastIncarnationsOptions;
+  #incarnations: PastIncarnation[];
+  readonly #reported = new WeakSet<PastIncarnation>();
 
-  constructor(found: readonly FoundRecord[], options: FormerLivesOptions) {
+  constructor(found: readonly IncarnationFile[], options: PastIncarnationsOptions) {
     this.#options = options;
-    this.#lives = found.map(({ file, record }) => ({ file, record, repeatAt: 0 }));
+    this.#incarnations = found.map(({ file, record }) => ({ file, record, resendAt: 0 }));
   }
 
   /** A life that this process has ended. A disk that does not take it now takes it with what is acknowledged. */
-  async adopt({ file, record }: FoundRecord): Promise<void> {
+  async add({ file, record }: IncarnationFile): Promise<void> {
     const { files, log } = this.#options;
-    this.#lives.push({ file, record, repeatAt: 0 });
+    this.#incarnations.push({ file, record, resendAt: 0 });
     try {
       await files.write(file, record);
     } catch (error) {
@@ -46,7 +46,7 @@ export class FormerLives {
 
   /** One round: throws when the store is away, and goes on with the next call. A disk that fails holds up nobody else. */
   async flush(): Promise<void> {
-    for (const former of [...this.#lives]) {
+    for (const former of [...this.#incarnations]) {
       try {
         await this.#flushOne(former);
       } catch (error) {
@@ -60,33 +60,36 @@ export class FormerLives {
     }
   }
 
-  async #flushOne(former: Former): Promise<void> {
-    const life = former.record.life ?? (await this.#number(former));
+  async #flushOne(former: PastIncarnation): Promise<void> {
+    const life = former.record.incarnation ?? (await this.#assignNumber(former));
     const { node, clock } = this.#options;
-    const report = reportFor(former.record.journal, { node, life });
-    if (report !== undefined) await this.#bring(former, report);
-    else if (clock.now() - former.record.recordedAt > REPEAT_FOR_MS) await this.#forget(former);
-    else if (clock.now() >= former.repeatAt) await this.#repeat(former, life);
+    const report = usageReportFor(former.record.journal, { node, life });
+    if (report !== undefined) await this.#flushUnacknowledged(former, report);
+    else if (clock.now() - former.record.recordedAt > RESEND_PERIOD_MS) await this.#forget(former);
+    else if (clock.now() >= former.resendAt) await this.#resend(former, life);
   }
 
   /** The store may have lost what it had acknowledged. */
-  sayAllAgain(): void {
-    for (const former of this.#lives) former.repeatAt = 0;
+  resendAll(): void {
+    for (const former of this.#incarnations) former.resendAt = 0;
   }
 
   /** A life that never had a number gets one of its own: below ours, which is taken after this. */
-  async #number(former: Former): Promise<number> {
+  async #assignNumber(former: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;
-    const life = await store.heartbeats.beginLife(node, 1);
-    const file = journalFileName(life, 0);
-    former.record = { ...former.record, life };
+    const incarnation = await store.heartbeats.beginIncarnation(node, 1);
+    const file = journalFileName(incarnation, 0);
+    former.record = { ...former.record, incarnation };
     await files.write(file, former.record);
     await files.remove(former.file);
     former.file = file;
-    return life;
+    return incarnation;
   }
 
-  async #bring(former: Former, report: NonNullable<ReturnType<typeof reportFor>>): Promise<void> {
+  async #flushUnacknowledged(
+    former: PastIncarnation,
+    report: NonNullable<ReturnType<typeof usageReportFor>>,
+  ): Promise<void> {
     const { store, files, log } = this.#options;
     const result = await store.usage.flush(report);
     if (result.kind === 'seeding') return;
@@ -95,23 +98,23 @@ export class FormerLives {
       await this.#forget(former);
       return;
     }
-    former.record = { ...former.record, journal: acknowledge(former.record.journal, report) };
+    former.record = { ...former.record, journal: acknowledgeReport(former.record.journal, report) };
     await files.write(former.file, former.record);
     log.info({ life: report.life, slots: report.slots.length }, 'usage of an earlier life brought to the ledger');
   }
 
-  async #repeat(former: Former, life: number): Promise<void> {
+  async #resend(former: PastIncarnation, life: number): Promise<void> {
     const { store, node, clock } = this.#options;
-    const report = wholeReportOf(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
+    const report = fullReportFor(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
     if (report === undefined) return this.#forget(former);
     const result = await store.usage.flush(report);
     if (result.kind === 'folded') await this.#forget(former);
     // A ledger that is being restored has taken nothing: come again with the next round.
-    else if (result.kind === 'accepted') former.repeatAt = clock.now() + REPEAT_EACH_MS;
+    else if (result.kind === 'accepted') former.resendAt = clock.now() + RESEND_INTERVAL_MS;
   }
 
-  async #forget(former: Former): Promise<void> {
-    this.#lives = this.#lives.filter((other) => other !== former);
+  async #forget(former: PastIncarnation): Promise<void> {
+    this.#incarnations = this.#incarnations.filter((other) => other !== former);
     await this.#options.files.remove(former.file);
   }
 }

@@ -1,83 +1,84 @@
 // Once a second: what was counted goes into the journal, the journal to the disk, and what the ledger lacks to the ledger.
 // Reports carry cumulative values, so that one lost or sent twice changes nothing.
 import {
-  acknowledge,
+  acknowledgeReport,
   EMPTY_JOURNAL,
-  forget,
-  isAcknowledged,
+  isSlotAcknowledged,
   type Journal,
   minuteOf,
-  record,
-  reportFor,
+  recordUsage,
+  removeSlots,
   type SlotReading,
   slotKey,
   type UsageReport,
+  usageReportFor,
 } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import type { SlotBook } from '../counters/slot-book.ts';
-import { FormerLives } from './former-lives.ts';
+import type { SlotRegistry } from '../counters/slot-book.ts';
+import { PastIncarnations } from './former-lives.ts';
 import { type JournalFiles, journalFileName } from './journal-files.ts';
-import { wholeReportOf } from './whole-report.ts';
+import { fullReportFor } from './whole-report.ts';
 
-const LAST_TRY_MS = 200;
-const KEPT_MS = 10 * 60_000;
+const FINAL_RETRY_INTERVAL_MS = 200;
+const RELEASED_SLOT_TTL_MS = 10 * 60_000;
 /** Writing the journal may take this part of the time: after a long outage it is large, and written less often. */
-const DISK_SHARE = 20;
+const WRITE_TIME_DIVISOR = 20;
 /** Of a proxy without a state directory. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
   readonly node: string;
   readonly store: Store;
-  readonly slots: SlotBook;
+  readonly slots: SlotRegistry;
   readonly clock: Clock;
   readonly log: Logger;
   readonly startedAt: number;
   /** A number above every one that was ever used here. */
-  readonly highestLife: number;
-  readonly disk: { readonly files: JournalFiles; readonly former: FormerLives } | undefined;
-  readonly onLife: (life: number) => void;
+  readonly highestIncarnation: number;
+  readonly state: { readonly journalFiles: JournalFiles; readonly pastIncarnations: PastIncarnations } | undefined;
+  readonly onIncarnation: (life: number) => void;
 }
 
 export class UsageFlusher {
   readonly #options: UsageFlusherOptions;
-  readonly #former: FormerLives;
+  readonly #pastIncarnations: PastIncarnations;
   #journal: Journal = EMPTY_JOURNAL;
-  #life: number | undefined;
-  #atLeast: number;
+  #incarnation: number | undefined;
+  #minNextIncarnation: number;
   #file: string;
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
   #nextWriteAt = Number.NEGATIVE_INFINITY;
-  #owed = 0;
-  readonly #leaving = new Map<string, number>();
+  #pendingResends = 0;
+  readonly #releasedSlots = new Map<string, number>();
 
   constructor(options: UsageFlusherOptions) {
     this.#options = options;
-    this.#former = options.disk?.former ?? new FormerLives([], { ...options, files: NO_FILES });
-    this.#atLeast = options.highestLife + 1;
+    this.#pastIncarnations =
+      options.state?.pastIncarnations ?? new PastIncarnations([], { ...options, files: NO_FILES });
+    this.#minNextIncarnation = options.highestIncarnation + 1;
     this.#file = journalFileName(undefined, options.startedAt);
   }
 
-  get life(): number | undefined {
-    return this.#life;
+  get incarnation(): number | undefined {
+    return this.#incarnation;
   }
 
   /** One round; throws when the store is away: nothing is lost by it. */
   async flush(): Promise<void> {
-    if (this.#options.slots.isFull && this.#life !== undefined) await this.#endLife(this.#life);
-    this.#note();
+    if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
+    this.#record();
     if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
-    await this.#former.flush();
-    const life = this.#life ?? (await this.#beginLife());
-    await this.#bring(life);
+    await this.#pastIncarnations.flush();
+    const life = this.#incarnation ?? (await this.#beginIncarnation());
+    await this.#send(life);
   }
 
   /** The store was away: what it had acknowledged may be lost, and everything is said once more. */
-  sayAllAgain(): void {
-    this.#owed += 1;
-    this.#former.sayAllAgain();
+  resendAll(): void {
+    this.#pendingResends += 1;
+    this.#pastIncarnations.resendAll();
   }
 
   /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
@@ -88,27 +89,27 @@ export class UsageFlusher {
     do {
       try {
         await this.flush();
-        if (reportFor(this.#journal, { node, life: this.#life ?? 0 }) === undefined) {
+        if (usageReportFor(this.#journal, { node, life: this.#incarnation ?? 0 }) === undefined) {
           await this.#write();
           return undefined;
         }
       } catch (error) {
         reason = errorMessage(error);
       }
-      await wait(clock, LAST_TRY_MS);
+      await wait(clock, FINAL_RETRY_INTERVAL_MS);
     } while (clock.monotonic() < end);
     await this.#write();
     return reason;
   }
 
   /** Whether the ledger has this value of a slot that nobody counts in any more. */
-  isSettled(reading: SlotReading): boolean {
+  isSlotAcknowledged(reading: SlotReading): boolean {
     const known = this.#journal.slots.get(slotKey(reading))?.acknowledged;
     const { receivedBytes, sentBytes, connections, requests } = reading.counters;
     const hasNothing = receivedBytes + sentBytes + connections + requests === 0;
     return (
       hasNothing ||
-      (isAcknowledged(this.#journal, reading) &&
+      (isSlotAcknowledged(this.#journal, reading) &&
         known !== undefined &&
         known.receivedBytes >= receivedBytes &&
         known.sentBytes >= sentBytes &&
@@ -121,77 +122,77 @@ export class UsageFlusher {
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
     const now = clock.monotonic();
-    for (const key of keys) this.#leaving.set(key, now + KEPT_MS);
-    const due = [...this.#leaving].filter(([, at]) => at <= now).map(([key]) => key);
-    for (const key of due) this.#leaving.delete(key);
+    for (const key of keys) this.#releasedSlots.set(key, now + RELEASED_SLOT_TTL_MS);
+    const due = [...this.#releasedSlots].filter(([, at]) => at <= now).map(([key]) => key);
+    for (const key of due) this.#releasedSlots.delete(key);
     const gone = due.filter((key) => !slots.has(key));
-    if (gone.length > 0) this.#journal = forget(this.#journal, gone);
+    if (gone.length > 0) this.#journal = removeSlots(this.#journal, gone);
   }
 
   /** Under no tenant's name nothing can be billed: see `SlotBook`. */
-  #note(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
+  #record(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
     const billed = readings.filter((reading) => reading.tenant !== '');
-    this.#journal = record(this.#journal, billed, minuteOf(this.#options.clock.now()));
+    this.#journal = recordUsage(this.#journal, billed, minuteOf(this.#options.clock.now()));
   }
 
   /** All that it counted belongs to it, and is brought to the ledger under its number; the next one counts what comes now. */
-  async #endLife(life: number): Promise<void> {
+  async #endIncarnation(life: number): Promise<void> {
     const { slots, clock, startedAt } = this.#options;
-    this.#note(slots.startAnew());
-    const ended = { file: this.#file, record: { life, journal: this.#journal, recordedAt: clock.now() } };
+    this.#record(slots.startIncarnation());
+    const ended = { file: this.#file, record: { incarnation: life, journal: this.#journal, recordedAt: clock.now() } };
     this.#journal = EMPTY_JOURNAL;
     this.#written = EMPTY_JOURNAL;
-    this.#life = undefined;
+    this.#incarnation = undefined;
     this.#file = journalFileName(undefined, startedAt);
-    await this.#former.adopt(ended);
+    await this.#pastIncarnations.add(ended);
   }
 
   async #write(): Promise<void> {
-    const { disk, clock, log } = this.#options;
+    const { state, clock, log } = this.#options;
     const journal = this.#journal;
-    if (disk === undefined || journal === this.#written) return;
+    if (state === undefined || journal === this.#written) return;
     const startedAt = clock.monotonic();
     try {
-      await disk.files.write(this.#file, { life: this.#life, journal, recordedAt: clock.now() });
+      await state.journalFiles.write(this.#file, { incarnation: this.#incarnation, journal, recordedAt: clock.now() });
       this.#written = journal;
       this.#hasDiskFailed = false;
     } catch (error) {
       if (!this.#hasDiskFailed) log.error({ reason: errorMessage(error) }, 'the journal of usage cannot be written');
       this.#hasDiskFailed = true;
     }
-    this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * DISK_SHARE;
+    this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
   }
 
-  async #beginLife(): Promise<number> {
-    const { store, node, disk, startedAt, onLife } = this.#options;
-    const life = await store.heartbeats.beginLife(node, this.#atLeast);
+  async #beginIncarnation(): Promise<number> {
+    const { store, node, state, startedAt, onIncarnation } = this.#options;
+    const life = await store.heartbeats.beginIncarnation(node, this.#minNextIncarnation);
     const unnumbered = this.#file;
-    this.#life = life;
-    this.#atLeast = life + 1;
+    this.#incarnation = life;
+    this.#minNextIncarnation = life + 1;
     this.#file = journalFileName(life, startedAt);
     this.#written = EMPTY_JOURNAL;
     await this.#write();
-    if (this.#written === this.#journal) await disk?.files.remove(unnumbered);
-    onLife(life);
+    if (this.#written === this.#journal) await state?.journalFiles.remove(unnumbered);
+    onIncarnation(life);
     return life;
   }
 
-  async #bring(life: number): Promise<void> {
+  async #send(life: number): Promise<void> {
     const { node, clock, store } = this.#options;
-    const owed = this.#owed;
+    const owed = this.#pendingResends;
     const what = { node, life, minute: minuteOf(clock.now()) };
-    const report = owed > 0 ? wholeReportOf(this.#journal, what) : reportFor(this.#journal, what);
+    const report = owed > 0 ? fullReportFor(this.#journal, what) : usageReportFor(this.#journal, what);
     if (report === undefined) return;
     const result = await store.usage.flush(report);
     switch (result.kind) {
       case 'accepted':
-        this.#journal = acknowledge(this.#journal, report);
-        this.#owed -= owed;
+        this.#journal = acknowledgeReport(this.#journal, report);
+        this.#pendingResends -= owed;
         return;
       case 'seeding':
         return;
       case 'folded':
-        this.#startAnew(report);
+        this.#onFolded(report);
     }
   }
 
@@ -199,11 +200,11 @@ export class UsageFlusher {
    * The fleet believed us dead for so long that it closed our account. What this report held may have been counted before
    * that or not; counting it again could bill it twice, so it is given up, and the next life counts from here.
    */
-  #startAnew(report: UsageReport): void {
+  #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;
     log.warn({ life: report.life, slots: report.slots.length }, 'this life was folded away; its last usage is dropped');
-    slots.startAnew();
+    slots.startIncarnation();
     this.#journal = EMPTY_JOURNAL;
-    this.#life = undefined;
+    this.#incarnation = undefined;
   }
 }

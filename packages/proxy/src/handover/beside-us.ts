@@ -6,15 +6,15 @@ import { endianness } from 'node:os';
 import { ipv6Bytes, type Protocol } from '@weir/model/data-plane';
 import type { SocketAddress } from '../tcp/transport.ts';
 
-const TABLES = {
+const PROC_NET_FILES = {
   TCP: { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' },
   UDP: { 4: '/proc/net/udp', 6: '/proc/net/udp6' },
 };
 /** A UDP socket that is connected to nobody stands there as a closed one. */
-const LISTENING = { TCP: '0A', UDP: '07' };
-const CHUNK = 65_536;
+const LISTEN_STATES = { TCP: '0A', UDP: '07' };
+const READ_CHUNK_BYTES = 65_536;
 
-export interface OwnListeners {
+export interface OwnListener {
   readonly protocol: Protocol;
   readonly at: SocketAddress;
   /** How many sockets of this process listen there. */
@@ -22,15 +22,15 @@ export interface OwnListeners {
 }
 
 /** The first where nobody of this user listens besides us; undefined: everywhere somebody does. */
-export async function firstWithoutOther(own: readonly OwnListeners[]): Promise<OwnListeners | undefined> {
+export async function findUnsharedListener(own: readonly OwnListener[]): Promise<OwnListener | undefined> {
   const tables = new Map<string, Map<string, number>>();
   for (const { protocol, at } of own) {
-    const path = TABLES[protocol][familyOf(at)];
+    const path = PROC_NET_FILES[protocol][familyOf(at)];
     if (!tables.has(path)) tables.set(path, await countListeners(path, protocol));
   }
   return own.find(({ protocol, at, sockets }) => {
-    const counts = tables.get(TABLES[protocol][familyOf(at)]);
-    return (counts?.get(kernelAddress(at)) ?? 0) <= sockets;
+    const counts = tables.get(PROC_NET_FILES[protocol][familyOf(at)]);
+    return (counts?.get(procNetAddress(at)) ?? 0) <= sockets;
   });
 }
 
@@ -42,8 +42,8 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
     let isListening = false;
     for (const line of lines) {
       const [, local = '', , state, , , , owner] = line.trim().split(/\s+/);
-      isListening = state === LISTENING[protocol] || state === 'st';
-      if (state === LISTENING[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
+      isListening = state === LISTEN_STATES[protocol] || state === 'st';
+      if (state === LISTEN_STATES[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
     }
     // Of TCP they come first; behind them may be a hundred thousand connections, which nobody needs to print.
     if (protocol === 'TCP' && !isListening) break;
@@ -52,7 +52,7 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
 }
 
 /** `0100007F:1F90`: words of 32 bits in the order of this machine. */
-export function kernelAddress({ address, port }: SocketAddress): string {
+export function procNetAddress({ address, port }: SocketAddress): string {
   const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
   const words = Array.from({ length: bytes.length / 4 }, (_, word) => bytes.slice(word * 4, word * 4 + 4));
   const ordered = words.flatMap((word) => (endianness() === 'LE' ? word.toReversed() : word));
@@ -64,9 +64,9 @@ async function* linesOf(path: string): AsyncIterable<string[]> {
   const file = await open(path);
   try {
     let rest = '';
-    const chunk = Buffer.allocUnsafe(CHUNK);
+    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES);
     for (;;) {
-      const { bytesRead } = await file.read(chunk, 0, CHUNK, null);
+      const { bytesRead } = await file.read(chunk, 0, READ_CHUNK_BYTES, null);
       if (bytesRead === 0) return;
       const lines = (rest + chunk.toString('latin1', 0, bytesRead)).split('\n');
       rest = lines.pop() ?? '';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /** Whether somebody listens on this Unix socket. */
-export function isHeld(path: string): Promise<boolean> {
+export function isSocketListening(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ path });
   socket.on('connect', () => {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /** As long as the list of a hundred thousand listeners. */
-const LONGEST_LINE = 8_388_608;
+const MAX_LINE_CHARACTERS = 8_388_608;
 
 /** Tells each line that arrives. A peer that sends more without an end of line is cut off. */
 export function readLines(socket: Socket, onLine: (line: string) => void): void {
@@ -10,7 +10,7 @@ export function readLines(socket: Socket, onLine: (line: string) => void): void 
   socket.on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > LONGEST_LINE) socket.destroy();
+    if (rest.length > MAX_LINE_CHARACTERS) socket.destroy();
     for (const line of lines) if (!socket.destroyed) onLine(line);
   });
 }

@@ -1,21 +1,21 @@
 // What two proxies of one node say to each other over the lock of the node: lines of JSON. The socket is abstract, so any
 // process of this host may be at the other end; nothing it says is believed that it cannot show (see beside-us.ts).
-import { isPosition, type ListenerKey, type Position } from '@weir/model/data-plane';
+import { isTablePosition, type ListenerKey, type TablePosition } from '@weir/model/data-plane';
 import { parseJsonObject } from '../json-object.ts';
 
 /** Of one that waits, to the one that serves. */
-export type Request =
+export type TakeoverRequest =
   /** I know how to take over. */
   | { readonly kind: 'hello' }
   /** I could serve this table now. */
-  | { readonly kind: 'ready'; readonly applied: Position }
+  | { readonly kind: 'ready'; readonly applied: TablePosition }
   /** I listen on all that you named and that is still wanted. */
   | { readonly kind: 'listening' }
   /** I cannot; go on serving. */
   | { readonly kind: 'abandon' };
 
 /** Of the one that serves. */
-export type Reply =
+export type TakeoverReply =
   /** I am about to end: whoever can serve should say so. */
   | { readonly kind: 'leaving' }
   /** Not now; ask again. */
@@ -27,7 +27,7 @@ export type Reply =
   /** I listen nowhere any more, and the lock is free. */
   | { readonly kind: 'yours' };
 
-export function parseRequest(line: string): Request | undefined {
+export function parseTakeoverRequest(line: string): TakeoverRequest | undefined {
   const said = parseJsonObject(line);
   switch (said?.kind) {
     case 'hello':
@@ -35,13 +35,13 @@ export function parseRequest(line: string): Request | undefined {
     case 'abandon':
       return { kind: said.kind };
     case 'ready':
-      return isPosition(said.applied) ? { kind: 'ready', applied: said.applied } : undefined;
+      return isTablePosition(said.applied) ? { kind: 'ready', applied: said.applied } : undefined;
     default:
       return undefined;
   }
 }
 
-export function parseReply(line: string): Reply | undefined {
+export function parseTakeoverReply(line: string): TakeoverReply | undefined {
   const said = parseJsonObject(line);
   switch (said?.kind) {
     case 'leaving':
@@ -49,7 +49,7 @@ export function parseReply(line: string): Reply | undefined {
     case 'yours':
       return { kind: said.kind };
     case 'join':
-      return isTexts(said.open) ? { kind: 'join', open: said.open } : undefined;
+      return isStringArray(said.open) ? { kind: 'join', open: said.open } : undefined;
     case 'refused':
       return typeof said.reason === 'string' ? { kind: 'refused', reason: said.reason } : undefined;
     default:
@@ -57,6 +57,6 @@ export function parseReply(line: string): Reply | undefined {
   }
 }
 
-function isTexts(value: unknown): value is readonly string[] {
+function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }

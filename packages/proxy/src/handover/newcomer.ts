@@ -1,52 +1,52 @@
 // The side of a hand-over that waits. It asks the one that serves as soon as it could serve itself; one that has handed
 // over before does not ask again, or two that were started by mistake would take the node from each other for ever.
 import { connect, type Socket } from 'node:net';
-import type { ListenerKey, Position } from '@weir/model/data-plane';
+import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { readLines, writeLine } from './lines.ts';
-import { parseReply, type Reply } from './messages.ts';
+import { parseTakeoverReply, type TakeoverReply } from './messages.ts';
 
-const ASK_EACH_MS = 250;
+const REQUEST_INTERVAL_MS = 250;
 /** After it was refused, or could not: what is wrong will not be right at once. */
-const AGAIN_MS = 15_000;
+const RETRY_AFTER_REFUSAL_MS = 15_000;
 
-export interface NewcomerOptions {
+export interface SuccessorOptions {
   readonly path: string;
   readonly clock: Clock;
-  readonly asks: 'at-once' | 'when-it-leaves';
+  readonly requestsNode: 'at-once' | 'when-it-leaves';
   /** The table that it could serve now; undefined: not yet. */
-  readonly prepared: () => Position | undefined;
+  readonly tableReadyToServe: () => TablePosition | undefined;
   /** It may listen beside the one that serves, where that one does. */
   readonly onJoin: (open: readonly ListenerKey[]) => void;
   /** It must not listen any more: why. */
-  readonly onParted: (reason: string) => void;
+  readonly onRejected: (reason: string) => void;
   /** The one that served has gone, or let go of the lock; once. `before`: whether we had reached it. */
-  readonly onFree: (before: 'reached' | 'unreachable') => void;
+  readonly onLockReleased: (before: 'reached' | 'unreachable') => void;
 }
 
-export class Newcomer {
-  readonly #options: NewcomerOptions;
+export class Successor {
+  readonly #options: SuccessorOptions;
   readonly #socket: Socket;
-  #asks: boolean;
+  #requestsNode: boolean;
   #isConnected = false;
   #hasJoined = false;
   #hasSettled = false;
   #isEnded = false;
   #timer: Timer | undefined;
 
-  constructor(options: NewcomerOptions) {
+  constructor(options: SuccessorOptions) {
     this.#options = options;
-    this.#asks = options.asks === 'at-once';
+    this.#requestsNode = options.requestsNode === 'at-once';
     this.#socket = connect({ path: options.path });
     this.#socket.on('connect', () => {
       this.#isConnected = true;
       writeLine(this.#socket, { kind: 'hello' });
-      this.#ask();
+      this.#requestNode();
     });
     this.#socket.on('error', () => undefined);
-    this.#socket.on('close', () => this.#free());
+    this.#socket.on('close', () => this.#onPredecessorGone());
     readLines(this.#socket, (line) => {
-      const reply = parseReply(line);
+      const reply = parseTakeoverReply(line);
       if (reply !== undefined) this.#take(reply);
     });
   }
@@ -60,7 +60,7 @@ export class Newcomer {
       return;
     }
     writeLine(this.#socket, { kind: 'abandon' });
-    this.#part(problem);
+    this.#abandon(problem);
   }
 
   end(): void {
@@ -69,12 +69,12 @@ export class Newcomer {
     this.#socket.destroy();
   }
 
-  #take(reply: Reply): void {
+  #take(reply: TakeoverReply): void {
     const { onJoin } = this.#options;
     switch (reply.kind) {
       case 'leaving':
-        this.#asks = true;
-        this.#ask();
+        this.#requestsNode = true;
+        this.#requestNode();
         return;
       case 'wait':
         return;
@@ -85,36 +85,36 @@ export class Newcomer {
         onJoin(reply.open);
         return;
       case 'refused':
-        if (this.#hasJoined) this.#part(reply.reason);
+        if (this.#hasJoined) this.#abandon(reply.reason);
         return;
       case 'yours':
-        this.#free();
+        this.#onPredecessorGone();
     }
   }
 
-  #ask(): void {
-    if (!this.#asks || this.#hasJoined || this.#isEnded || !this.#isConnected) return;
-    const applied = this.#options.prepared();
+  #requestNode(): void {
+    if (!this.#requestsNode || this.#hasJoined || this.#isEnded || !this.#isConnected) return;
+    const applied = this.#options.tableReadyToServe();
     if (applied !== undefined) writeLine(this.#socket, { kind: 'ready', applied });
-    this.#askIn(ASK_EACH_MS);
+    this.#requestNodeIn(REQUEST_INTERVAL_MS);
   }
 
-  #part(reason: string): void {
+  #abandon(reason: string): void {
     this.#hasJoined = false;
-    this.#askIn(AGAIN_MS);
-    this.#options.onParted(reason);
+    this.#requestNodeIn(RETRY_AFTER_REFUSAL_MS);
+    this.#options.onRejected(reason);
   }
 
-  #askIn(ms: number): void {
+  #requestNodeIn(ms: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.setTimeout(() => this.#ask(), ms);
+    this.#timer = this.#options.clock.setTimeout(() => this.#requestNode(), ms);
   }
 
-  #free(): void {
+  #onPredecessorGone(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#timer?.cancel();
-    this.#options.onFree(this.#isConnected ? 'reached' : 'unreachable');
+    this.#options.onLockReleased(this.#isConnected ? 'reached' : 'unreachable');
     // Kept until the lock was tried: its end lets those in who wait behind us.
     setImmediate(() => this.#socket.destroy());
   }

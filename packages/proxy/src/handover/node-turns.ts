@@ -1,108 +1,109 @@
 // Whose turn it is to listen on this node, brought to the listeners.
-import type { ListenerKey, Position } from '@weir/model/data-plane';
+import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
-import type { ListenerBook } from '../listeners/listener-book.ts';
-import type { Ceding } from './holder.ts';
-import { NodeGuard, type Turn } from './node-guard.ts';
+import type { ListenerReconciler } from '../listeners/listener-book.ts';
+import type { TakeoverActions } from './holder.ts';
+import { NodeLock, type NodeOwnership } from './node-guard.ts';
 
-export interface NodeTurnsOptions {
+export interface NodeTakeoverOptions {
   readonly fleet: string;
   readonly node: string;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly listeners: ListenerBook;
-  readonly ceding: Ceding;
+  readonly listeners: ListenerReconciler;
+  readonly actions: TakeoverActions;
   /** The table that could be served now; undefined: none yet. */
-  readonly prepared: () => Position | undefined;
+  readonly tableReadyToServe: () => TablePosition | undefined;
   /** The node is this proxy's. */
-  readonly onOurs: () => void;
+  readonly onNodeAcquired: () => void;
 }
 
-export class NodeTurns {
+export class NodeTakeover {
   readonly #log: Logger;
-  readonly #listeners: ListenerBook;
-  readonly #guard: NodeGuard;
-  readonly #onOurs: () => void;
-  #turn: Turn = { kind: 'ours' };
+  readonly #listeners: ListenerReconciler;
+  readonly #lock: NodeLock;
+  readonly #onNodeAcquired: () => void;
+  #ownership: NodeOwnership = { kind: 'ours' };
   #hasOpened = false;
 
-  constructor({ log, listeners, onOurs, ...options }: NodeTurnsOptions) {
+  constructor({ log, listeners, onNodeAcquired, ...options }: NodeTakeoverOptions) {
     this.#log = log;
     this.#listeners = listeners;
-    this.#onOurs = onOurs;
-    this.#guard = new NodeGuard({ ...options, onTurn: (turn) => this.#take(turn) });
+    this.#onNodeAcquired = onNodeAcquired;
+    this.#lock = new NodeLock({ ...options, onOwnershipChange: (turn) => this.#onOwnershipChange(turn) });
   }
 
   /** Resolves when it is known whose turn it is. */
-  begin(): Promise<void> {
-    return this.#guard.take();
+  start(): Promise<void> {
+    return this.#lock.acquire();
   }
 
   /** Why this proxy serves nothing: another one of its node does. */
   get conflict(): string | undefined {
-    return this.#turn.kind === 'others' ? this.#turn.reason : undefined;
+    return this.#ownership.kind === 'others' ? this.#ownership.reason : undefined;
   }
 
   /** Another proxy serves the node, or is about to hand it over. */
-  get isOthers(): boolean {
-    return this.#turn.kind !== 'ours';
+  get isOtherProxyServing(): boolean {
+    return this.#ownership.kind !== 'ours';
   }
 
   /** Why clients do not reach this proxy, or not it alone; undefined: its node is its own, and its listeners have been opened. */
-  get notServing(): string | undefined {
-    if (this.#turn.kind === 'beside') return 'the proxy that serves the node is handing it over';
+  get notServingReason(): string | undefined {
+    if (this.#ownership.kind === 'beside') return 'the proxy that serves the node is handing it over';
     return this.conflict ?? (this.#hasOpened ? undefined : 'the listeners are being opened');
   }
 
   /** It served, and another one has taken over. */
   get hasHandedOver(): boolean {
-    return this.#turn.kind === 'others' && this.#turn.handedOver;
+    return this.#ownership.kind === 'others' && this.#ownership.handedOver;
   }
 
   /** All listeners are open, held or failed. */
-  settled(): void {
-    if (this.#turn.kind === 'ours') this.#hasOpened = true;
-    if (this.#turn.kind === 'beside') this.#guard.settled(this.#listeners.problemAmong(this.#turn.open));
+  onListenersSettled(): void {
+    if (this.#ownership.kind === 'ours') this.#hasOpened = true;
+    if (this.#ownership.kind === 'beside')
+      this.#lock.onListenersSettled(this.#listeners.firstError(this.#ownership.open));
   }
 
   /** Before a drain: lets somebody who waits take over first, for at most so long. */
   leave(limitMs: number, signal: AbortSignal): Promise<void> {
-    return this.#guard.leave(limitMs, signal);
+    return this.#lock.leave(limitMs, signal);
   }
 
   /** After the end: whether another proxy serves the node by now. */
-  isTaken(): Promise<boolean> {
-    return this.#guard.isTaken();
+  isHeldByOther(): Promise<boolean> {
+    return this.#lock.isHeldByOther();
   }
 
   /** For good. */
-  end(): void {
-    this.#guard.release();
+  close(): void {
+    this.#lock.release();
   }
 
-  #take(turn: Turn): void {
-    const before = this.#turn;
-    this.#turn = turn;
+  #onOwnershipChange(turn: NodeOwnership): void {
+    const before = this.#ownership;
+    this.#ownership = turn;
     switch (turn.kind) {
       case 'ours':
         if (before.kind !== 'ours') this.#log.info('this proxy serves its node now');
-        this.#listeners.enter({ kind: 'serving' });
-        this.#onOurs();
+        this.#listeners.setMode({ kind: 'serving' });
+        this.#onNodeAcquired();
         return;
       case 'beside':
         this.#log.info({ listeners: turn.open.length }, 'this proxy listens beside the one that hands over');
-        this.#listeners.enter({ kind: 'beside', others: new Set<ListenerKey>(turn.open) });
+        this.#listeners.setMode({ kind: 'beside', others: new Set<ListenerKey>(turn.open) });
         return;
       case 'others':
         this.#hasOpened = false;
         if (turn.handedOver) {
           this.#log.info({ reason: turn.reason }, 'this proxy has handed over its node');
-          this.#listeners.enter({ kind: 'silent' });
+          this.#listeners.setMode({ kind: 'silent' });
           return;
         }
         if (before.kind !== 'others' || before.reason !== turn.reason)
           this.#log.warn({ reason: turn.reason }, 'nothing is served');
-        this.#listeners.enter({ kind: 'blocked', reason: turn.reason });
+        this.#listeners.setMode({ kind: 'blocked', reason: turn.reason });
     }
   }
 }

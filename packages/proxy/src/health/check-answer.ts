@@ -1,15 +1,15 @@
 /** What one check found. */
-export type CheckAnswer = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };
+export type CheckResult = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };
 
-export const GOOD: CheckAnswer = { kind: 'good' };
+export const PASSED: CheckResult = { kind: 'good' };
 
 /** `why` completes "its check fails: …". */
-export function bad(why: string): CheckAnswer {
+export function failed(why: string): CheckResult {
   return { kind: 'bad', why };
 }
 
 /** For a socket or a parser that failed: its code says more to an operator than its sentence. */
-export function badFor(thrown: unknown): CheckAnswer {
+export function failedWith(thrown: unknown): CheckResult {
   const { code, message } = thrown as Partial<NodeJS.ErrnoException>;
-  return bad((typeof code === 'string' ? code : String(message)).slice(0, 80));
+  return failed((typeof code === 'string' ? code : String(message)).slice(0, 80));
 }

@@ -1,22 +1,22 @@
 // All checks that Services of this node ask for, each made once however many ask for it, and what they have shown.
-import { answered, type CheckState, checkName, UNCHECKED } from '@weir/model/data-plane';
+import { type CheckState, healthCheckName, INITIAL_CHECK_STATE, recordCheckResult } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import { bad, badFor, type CheckAnswer } from './check-answer.ts';
+import { type CheckResult, failed, failedWith } from './check-answer.ts';
 import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
 import type { WantedCheck } from './wanted-check.ts';
 
 /** Asks the endpoint. Rejects or answers soon after the signal is aborted, and has left nothing open by then. */
-export type MakeCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckAnswer>;
+export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckResult>;
 
 /** Its handshake takes the main thread so many times as long as all of a check by HTTP; else one tenant could keep it from all else. */
-const COST_OVER_TLS = 5;
+const TLS_CHECK_COST = 5;
 
-export interface CheckBookOptions {
+export interface HealthCheckerOptions {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly make: MakeCheck;
+  readonly runCheck: RunCheck;
   /** Whether a check is passed, or proven, is otherwise than before: for these askers. */
-  readonly onTurn: (askers: Iterable<string>) => void;
+  readonly onResultChange: (askers: Iterable<string>) => void;
 }
 
 export interface CheckCounts {
@@ -26,54 +26,54 @@ export interface CheckCounts {
   readonly stretched: number;
 }
 
-interface Kept {
+interface TrackedCheck {
   readonly wanted: WantedCheck;
-  readonly askers: Set<string>;
+  readonly subscribers: Set<string>;
   state: CheckState;
   /** The last bad answer. */
-  why: string;
+  lastFailure: string;
 }
 
-export class CheckBook {
-  readonly #options: CheckBookOptions;
+export class HealthChecker {
+  readonly #options: HealthCheckerOptions;
   readonly #schedule: CheckSchedule;
-  readonly #kept = new Map<string, Kept>();
-  readonly #asked = new Map<string, ReadonlySet<string>>();
+  readonly #checks = new Map<string, TrackedCheck>();
+  readonly #keysBySubscriber = new Map<string, ReadonlySet<string>>();
   readonly #running = new Set<AbortController>();
   #good = 0;
   #bad = 0;
   #timer: Timer | undefined;
   #isClosed = false;
 
-  constructor(options: CheckBookOptions) {
+  constructor(options: HealthCheckerOptions) {
     const { random, clock } = options;
     this.#options = options;
     this.#schedule = new CheckSchedule(random, clock.monotonic());
   }
 
   /** All that this asker wants from now on; what nobody wants any more is forgotten. */
-  ask(asker: string, group: string, checks: Iterable<WantedCheck>): void {
-    const before = this.#asked.get(asker);
+  subscribe(asker: string, group: string, checks: Iterable<WantedCheck>): void {
+    const before = this.#keysBySubscriber.get(asker);
     const now = new Set<string>();
     for (const wanted of checks) {
       now.add(wanted.key);
-      if (!before?.has(wanted.key)) this.#join(asker, group, wanted);
+      if (!before?.has(wanted.key)) this.#addSubscriber(asker, group, wanted);
     }
-    for (const key of before ?? []) if (!now.has(key)) this.#leave(asker, key);
-    if (now.size === 0) this.#asked.delete(asker);
-    else this.#asked.set(asker, now);
-    this.#pump();
+    for (const key of before ?? []) if (!now.has(key)) this.#removeSubscriber(asker, key);
+    if (now.size === 0) this.#keysBySubscriber.delete(asker);
+    else this.#keysBySubscriber.set(asker, now);
+    this.#runDue();
   }
 
   /** Undefined: it passes; else why not. */
   failureOf(key: string): string | undefined {
-    const kept = this.#kept.get(key);
-    return kept === undefined || kept.state.passes ? undefined : kept.why;
+    const kept = this.#checks.get(key);
+    return kept === undefined || kept.state.passes ? undefined : kept.lastFailure;
   }
 
   /** It passes, and its last answer was good. */
   isProven(key: string): boolean {
-    return this.#kept.get(key)?.state.isProven === true;
+    return this.#checks.get(key)?.state.isConfirmed === true;
   }
 
   get counts(): CheckCounts {
@@ -86,34 +86,34 @@ export class CheckBook {
     for (const running of this.#running) running.abort();
   }
 
-  #join(asker: string, group: string, wanted: WantedCheck): void {
+  #addSubscriber(asker: string, group: string, wanted: WantedCheck): void {
     const { key, check } = wanted;
-    const kept = this.#kept.get(key);
+    const kept = this.#checks.get(key);
     if (kept !== undefined) {
-      kept.askers.add(asker);
+      kept.subscribers.add(asker);
       return;
     }
-    this.#kept.set(key, { wanted, askers: new Set([asker]), state: UNCHECKED, why: '' });
-    const cost = checkName(check) === 'https' ? COST_OVER_TLS : 1;
+    this.#checks.set(key, { wanted, subscribers: new Set([asker]), state: INITIAL_CHECK_STATE, lastFailure: '' });
+    const cost = healthCheckName(check) === 'https' ? TLS_CHECK_COST : 1;
     this.#schedule.add({ key, group, intervalMs: check.intervalMs, cost }, this.#options.clock.monotonic());
   }
 
-  #leave(asker: string, key: string): void {
-    const kept = this.#kept.get(key);
-    kept?.askers.delete(asker);
-    if (kept?.askers.size !== 0) return;
-    this.#kept.delete(key);
+  #removeSubscriber(asker: string, key: string): void {
+    const kept = this.#checks.get(key);
+    kept?.subscribers.delete(asker);
+    if (kept?.subscribers.size !== 0) return;
+    this.#checks.delete(key);
     this.#schedule.remove(key);
   }
 
-  #pump(): void {
+  #runDue(): void {
     const { clock } = this.#options;
     if (this.#isClosed) return;
     this.#timer?.cancel();
     for (let next = this.#next(); next !== undefined; next = this.#next()) void this.#run(next);
     const now = clock.monotonic();
     const wakeAt = this.#schedule.wakeAt(now);
-    this.#timer = wakeAt === undefined ? undefined : clock.setTimeout(() => this.#pump(), wakeAt - now);
+    this.#timer = wakeAt === undefined ? undefined : clock.setTimeout(() => this.#runDue(), wakeAt - now);
   }
 
   #next(): RunningCheck | undefined {
@@ -121,43 +121,44 @@ export class CheckBook {
   }
 
   async #run(running: RunningCheck): Promise<void> {
-    const kept = this.#kept.get(running.key);
+    const kept = this.#checks.get(running.key);
     if (kept !== undefined) {
-      const answer = await this.#answer(kept.wanted);
+      const answer = await this.#runWithTimeout(kept.wanted);
       // Nobody may want it by now, or somebody else anew.
-      if (this.#kept.get(running.key) === kept && !this.#isClosed) this.#take(kept, answer);
+      if (this.#checks.get(running.key) === kept && !this.#isClosed) this.#recordResult(kept, answer);
     }
     this.#schedule.end(running, this.#options.clock.monotonic());
-    this.#pump();
+    this.#runDue();
   }
 
-  async #answer(wanted: WantedCheck): Promise<CheckAnswer> {
-    const { clock, make } = this.#options;
+  async #runWithTimeout(wanted: WantedCheck): Promise<CheckResult> {
+    const { clock, runCheck } = this.#options;
     const stop = new AbortController();
     this.#running.add(stop);
-    const { promise: late, resolve } = Promise.withResolvers<CheckAnswer>();
+    const { promise: late, resolve } = Promise.withResolvers<CheckResult>();
     const timer = clock.setTimeout(() => {
-      resolve(bad(`no answer within ${wanted.check.timeoutMs} ms`));
+      resolve(failed(`no answer within ${wanted.check.timeoutMs} ms`));
       stop.abort();
     }, wanted.check.timeoutMs);
     try {
-      return await Promise.race([make(wanted, stop.signal), late]);
+      return await Promise.race([runCheck(wanted, stop.signal), late]);
     } catch (error) {
-      return badFor(error);
+      return failedWith(error);
     } finally {
       timer.cancel();
       this.#running.delete(stop);
     }
   }
 
-  #take(kept: Kept, answer: CheckAnswer): void {
-    const { state, wanted, askers } = kept;
+  #recordResult(kept: TrackedCheck, answer: CheckResult): void {
+    const { state, wanted, subscribers } = kept;
     if (answer.kind === 'good') this.#good += 1;
     else {
       this.#bad += 1;
-      kept.why = answer.why;
+      kept.lastFailure = answer.why;
     }
-    kept.state = answered(state, answer.kind === 'good', wanted.check);
-    if (kept.state.passes !== state.passes || kept.state.isProven !== state.isProven) this.#options.onTurn(askers);
+    kept.state = recordCheckResult(state, answer.kind === 'good', wanted.check);
+    if (kept.state.passes !== state.passes || kept.state.isConfirmed !== state.isConfirmed)
+      this.#options.onResultChange(subscribers);
   }
 }

@@ -2,16 +2,16 @@
 import { createTokenBucket, takeTokens } from '@weir/model/data-plane';
 
 /** In any second at most 500 that cost 1: a burst and what flows in meanwhile. */
-const RATE = { ratePerSecond: 480, burst: 20 };
+const CHECK_RATE = { ratePerSecond: 480, burst: 20 };
 /** Under way at once. */
-const MOST_RUNNING = 512;
+const MAX_RUNNING_CHECKS = 512;
 /** Checks due within the same so many milliseconds are found together. */
 const SLOT_MS = 10;
 /** Looked ahead so far for the next one. */
-const LOOK_MS = 1_000;
-const JITTER = 0.1;
+const LOOKAHEAD_MS = 1_000;
+const JITTER_SHARE = 0.1;
 /** A busy main thread is late by so much without any cap. */
-const LATE_MS = 50;
+const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
   readonly key: string;
@@ -22,7 +22,7 @@ export interface ScheduledCheck {
   readonly cost: number;
 }
 
-interface Entry extends ScheduledCheck {
+interface ScheduleEntry extends ScheduledCheck {
   dueAt: number;
   /** How often its group had its turn and waited for it: as many as it costs, less one. */
   turns: number;
@@ -34,12 +34,12 @@ export type RunningCheck = Pick<ScheduledCheck, 'key' | 'group'>;
 
 export class CheckSchedule {
   readonly #random: () => number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ScheduleEntry>();
   /** By number of the slot in which they are due. */
-  readonly #slots = new Map<number, Set<Entry>>();
+  readonly #slots = new Map<number, Set<ScheduleEntry>>();
   /** Due, in the order in which they became so; the group whose turn is next comes first. */
-  readonly #ready = new Map<string, Set<Entry>>();
-  readonly #running = new Map<string, number>();
+  readonly #dueByGroup = new Map<string, Set<ScheduleEntry>>();
+  readonly #runningByGroup = new Map<string, number>();
   #runningCount = 0;
   #bucket: ReturnType<typeof createTokenBucket>;
   #slot: number;
@@ -47,7 +47,7 @@ export class CheckSchedule {
 
   constructor(random: () => number, now: number) {
     this.#random = random;
-    this.#bucket = createTokenBucket(RATE, now);
+    this.#bucket = createTokenBucket(CHECK_RATE, now);
     this.#slot = slotOf(now);
   }
 
@@ -62,7 +62,12 @@ export class CheckSchedule {
 
   /** The first one comes anywhere within the interval, so that endpoints which appear together are not checked together. */
   add(check: ScheduledCheck, now: number): void {
-    const entry: Entry = { ...check, dueAt: now + this.#random() * check.intervalMs, turns: 0, state: 'waiting' };
+    const entry: ScheduleEntry = {
+      ...check,
+      dueAt: now + this.#random() * check.intervalMs,
+      turns: 0,
+      state: 'waiting',
+    };
     this.#entries.set(check.key, entry);
     this.#wait(entry);
   }
@@ -72,16 +77,16 @@ export class CheckSchedule {
     if (entry === undefined) return;
     this.#entries.delete(key);
     if (entry.state === 'waiting') take(this.#slots, slotOf(entry.dueAt), entry);
-    if (entry.state === 'ready') take(this.#ready, entry.group, entry);
+    if (entry.state === 'ready') take(this.#dueByGroup, entry.group, entry);
     entry.state = 'removed';
   }
 
   /** The next one to begin now; undefined: none may. */
   begin(now: number): RunningCheck | undefined {
-    this.#ripen(now);
-    for (const [group, entries] of this.#ready) {
+    this.#collectDue(now);
+    for (const [group, entries] of this.#dueByGroup) {
       if (!this.#mayRun(group)) continue;
-      const entry = entries.values().next().value as Entry;
+      const entry = entries.values().next().value as ScheduleEntry;
       if (entry.turns + 1 < entry.cost) {
         entry.turns += 1;
         this.#nextTurn(group, entries);
@@ -92,23 +97,23 @@ export class CheckSchedule {
       if (!taken) return undefined;
       entries.delete(entry);
       this.#nextTurn(group, entries);
-      if (now - entry.dueAt > entry.intervalMs * JITTER + LATE_MS) this.#stretched += 1;
+      if (now - entry.dueAt > entry.intervalMs * JITTER_SHARE + MAX_UNCOUNTED_DELAY_MS) this.#stretched += 1;
       entry.state = 'running';
       entry.turns = 0;
-      entry.dueAt = now + entry.intervalMs * (1 - JITTER + 2 * JITTER * this.#random());
+      entry.dueAt = now + entry.intervalMs * (1 - JITTER_SHARE + 2 * JITTER_SHARE * this.#random());
       this.#runningCount += 1;
-      this.#running.set(group, (this.#running.get(group) ?? 0) + 1);
+      this.#runningByGroup.set(group, (this.#runningByGroup.get(group) ?? 0) + 1);
       return entry;
     }
     return undefined;
   }
 
   end(check: RunningCheck, now: number): void {
-    const entry = check as Entry;
+    const entry = check as ScheduleEntry;
     this.#runningCount -= 1;
-    const left = (this.#running.get(entry.group) ?? 1) - 1;
-    if (left === 0) this.#running.delete(entry.group);
-    else this.#running.set(entry.group, left);
+    const left = (this.#runningByGroup.get(entry.group) ?? 1) - 1;
+    if (left === 0) this.#runningByGroup.delete(entry.group);
+    else this.#runningByGroup.set(entry.group, left);
     if (entry.state !== 'running') return;
     entry.state = 'waiting';
     entry.dueAt = Math.max(entry.dueAt, now);
@@ -117,39 +122,39 @@ export class CheckSchedule {
 
   /** When to call `begin` again, unless one ends or is added before; undefined: not at all. */
   wakeAt(now: number): number | undefined {
-    if ([...this.#ready.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
+    if ([...this.#dueByGroup.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
     if (this.#slots.size === 0) return undefined;
     const first = this.#slot;
-    for (let slot = first; slot < first + LOOK_MS / SLOT_MS; slot += 1) {
+    for (let slot = first; slot < first + LOOKAHEAD_MS / SLOT_MS; slot += 1) {
       if (this.#slots.has(slot)) return Math.max(now, slot * SLOT_MS);
     }
-    return now + LOOK_MS;
+    return now + LOOKAHEAD_MS;
   }
 
   /** As many as remain free: whoever has hanging endpoints leaves room for the next one, and that one for another. */
   #mayRun(group: string): boolean {
-    return (this.#running.get(group) ?? 0) < MOST_RUNNING - this.#runningCount;
+    return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;
   }
 
-  #nextTurn(group: string, entries: Set<Entry>): void {
-    this.#ready.delete(group);
-    if (entries.size > 0) this.#ready.set(group, entries);
+  #nextTurn(group: string, entries: Set<ScheduleEntry>): void {
+    this.#dueByGroup.delete(group);
+    if (entries.size > 0) this.#dueByGroup.set(group, entries);
   }
 
-  #ripen(now: number): void {
+  #collectDue(now: number): void {
     for (const last = slotOf(now); this.#slot <= last && this.#slots.size > 0; this.#slot += 1) {
       const entries = this.#slots.get(this.#slot);
       if (entries === undefined) continue;
       this.#slots.delete(this.#slot);
       for (const entry of entries) {
         entry.state = 'ready';
-        put(this.#ready, entry.group, entry);
+        put(this.#dueByGroup, entry.group, entry);
       }
     }
     this.#slot = Math.max(this.#slot, slotOf(now));
   }
 
-  #wait(entry: Entry): void {
+  #wait(entry: ScheduleEntry): void {
     // A slot that has passed is not looked at again.
     entry.dueAt = Math.max(entry.dueAt, this.#slot * SLOT_MS);
     put(this.#slots, slotOf(entry.dueAt), entry);
@@ -158,13 +163,13 @@ export class CheckSchedule {
 
 const slotOf = (at: number): number => Math.floor(at / SLOT_MS);
 
-function put<K>(sets: Map<K, Set<Entry>>, key: K, entry: Entry): void {
+function put<K>(sets: Map<K, Set<ScheduleEntry>>, key: K, entry: ScheduleEntry): void {
   const set = sets.get(key);
   if (set === undefined) sets.set(key, new Set([entry]));
   else set.add(entry);
 }
 
-function take<K>(sets: Map<K, Set<Entry>>, key: K, entry: Entry): void {
+function take<K>(sets: Map<K, Set<ScheduleEntry>>, key: K, entry: ScheduleEntry): void {
   const set = sets.get(key);
   set?.delete(entry);
   if (set?.size === 0) sets.delete(key);

@@ -3,7 +3,7 @@ import { writeLocalProxyHeader } from '../proxy-protocol/write-proxy-header.ts';
 import type { WantedCheck } from './wanted-check.ts';
 
 /** A connection to the endpoint, with the PROXY header that it expects; without a client behind it. */
-export function openCheckSocket({ endpoint, proxyProtocol }: WantedCheck): Socket {
+export function connectForCheck({ endpoint, proxyProtocol }: WantedCheck): Socket {
   const socket = connect({ host: endpoint.address, port: endpoint.port });
   // Who is asked closes when it likes, also after the answer was taken.
   socket.on('error', () => undefined);

@@ -2,100 +2,106 @@
 // workers tell of their connects; the workers are told which endpoints not to choose.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import type { ConnectReport } from '../worker/connect-news.ts';
-import type { Order } from '../worker/messages.ts';
-import { CheckBook, type CheckCounts, type MakeCheck } from './check-book.ts';
-import { DepartedBook } from './departed-book.ts';
-import { makeCheck } from './make-check.ts';
-import { PortHealth, type Unhealthy } from './port-health.ts';
+import type { PassiveHealthReport } from '../worker/connect-news.ts';
+import type { WorkerCommand } from '../worker/messages.ts';
+import { type CheckCounts, HealthChecker, type RunCheck } from './check-book.ts';
+import { DrainingEndpoints } from './departed-book.ts';
+import { runHealthCheck } from './make-check.ts';
+import { PortHealth, type UnhealthyPortEndpoint } from './port-health.ts';
 
 /** A port is judged no more often: many of its endpoints may fail together, and the workers are told of all at once. */
-const GAP_MS = 100;
+const MIN_JUDGE_INTERVAL_MS = 100;
 
-export interface HealthRoomOptions {
+export interface HealthMonitorOptions {
   readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
-  readonly post: (order: Order) => void;
+  readonly post: (order: WorkerCommand) => void;
   readonly random?: () => number;
   /** Another way to ask endpoints: for tests. */
-  readonly make?: MakeCheck;
+  readonly runCheck?: RunCheck;
   /** Something is told to the workers. */
   readonly onChange?: () => void;
 }
 
-export class HealthRoom {
-  readonly departed: DepartedBook = new DepartedBook();
-  readonly #options: HealthRoomOptions;
-  readonly #checks: CheckBook;
+export class HealthMonitor {
+  readonly draining: DrainingEndpoints = new DrainingEndpoints();
+  readonly #options: HealthMonitorOptions;
+  readonly #checker: HealthChecker;
   readonly #ports = new Map<string, PortHealth>();
-  readonly #portOf = new Map<RouteKey, string>();
+  readonly #portByRoute = new Map<RouteKey, string>();
   /** To be judged when the gap is over. */
   readonly #stale = new Set<string>();
   /** New listeners of ports, to be told what the others know. */
-  readonly #newcomers = new Set<RouteKey>();
-  #gap: Timer | undefined;
-  #expiry: Timer | undefined;
+  readonly #newListeners = new Set<RouteKey>();
+  #judgeTimer: Timer | undefined;
+  #ejectionTimer: Timer | undefined;
 
-  constructor(options: HealthRoomOptions) {
-    const { clock, random = Math.random, make = makeCheck } = options;
+  constructor(options: HealthMonitorOptions) {
+    const { clock, random = Math.random, runCheck = runHealthCheck } = options;
     this.#options = options;
-    this.#checks = new CheckBook({ clock, random, make, onTurn: (ports) => this.#doubt(ports) });
+    this.#checker = new HealthChecker({
+      clock,
+      random,
+      runCheck,
+      onResultChange: (ports) => this.#scheduleJudgement(ports),
+    });
   }
 
   /** These routes have changed, and the workers have been told. */
-  settle(keys: readonly RouteKey[]): void {
+  onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
 
   /** What a worker tells. Of listeners that have changed hands, or endpoints that have left, it tells nothing that counts. */
-  hear(reports: readonly ConnectReport[]): void {
+  recordConnectReports(reports: readonly PassiveHealthReport[]): void {
     const now = this.#options.clock.monotonic();
     for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
-      const name = this.#portOf.get(listener);
+      const name = this.#portByRoute.get(listener);
       const route = this.#options.routes.get(listener);
       if (name === undefined || route === undefined) continue;
       const present = new Set(route.endpoints.map(endpointKey));
-      for (const report of ofListener) if (present.has(report.endpoint)) this.#ports.get(name)?.hear(report, now);
-      this.#doubt([name]);
+      for (const report of ofListener)
+        if (present.has(report.endpoint)) this.#ports.get(name)?.recordConnectReport(report, now);
+      this.#scheduleJudgement([name]);
     }
   }
 
   /** For a worker that starts. */
-  welcome(): Order[] {
-    return [...this.#ports.values()].filter(({ judgement }) => judgement.unused.length > 0).map(orderFor);
+  commandsForNewWorker(): WorkerCommand[] {
+    return [...this.#ports.values()].filter(({ judgement }) => judgement.excluded.length > 0).map(commandFor);
   }
 
   /** Of each port of a Service that has some which do not work. */
-  *unhealthy(): Iterable<{ readonly route: Route; readonly endpoints: readonly Unhealthy[] }> {
+  *unhealthy(): Iterable<{ readonly route: Route; readonly endpoints: readonly UnhealthyPortEndpoint[] }> {
     for (const port of this.#ports.values()) {
       const { failing, ejected } = port.judgement;
       const route = failing.length + ejected.length === 0 ? undefined : this.#routeOf(port);
       if (route !== undefined)
-        yield { route, endpoints: port.unhealthy(route, (check) => this.#checks.failureOf(check)) };
+        yield { route, endpoints: port.unhealthy(route, (check) => this.#checker.failureOf(check)) };
     }
   }
 
   /** How many endpoints of this route clients are not sent to. */
-  leftOutOf(route: Route): number {
-    const unused = this.#ports.get(this.#portOf.get(route.key) ?? '')?.judgement.unused ?? [];
+  countEjected(route: Route): number {
+    const unused = this.#ports.get(this.#portByRoute.get(route.key) ?? '')?.judgement.excluded ?? [];
     if (unused.length === 0) return 0;
     const keys = new Set(unused);
     return route.endpoints.filter((endpoint) => keys.has(endpointKey(endpoint))).length;
   }
 
-  get checks(): CheckCounts {
-    return this.#checks.counts;
+  get checkCounts(): CheckCounts {
+    return this.#checker.counts;
   }
 
   close(): void {
-    this.#gap?.cancel();
-    this.#expiry?.cancel();
+    this.#judgeTimer?.cancel();
+    this.#ejectionTimer?.cancel();
     this.#stale.clear();
-    this.#checks.close();
+    this.#checker.close();
   }
 
   #assign(key: RouteKey, route: Route | undefined): void {
-    const before = this.#portOf.get(key);
+    const before = this.#portByRoute.get(key);
     const name = route && portName(route);
     if (before !== undefined && before !== name) this.#drop(key, before);
     if (route === undefined || name === undefined) return;
@@ -103,31 +109,31 @@ export class HealthRoom {
     this.#ports.set(name, port);
     if (before !== name) {
       port.listeners.add(key);
-      this.#portOf.set(key, name);
-      if (port.judgement.unused.length > 0) this.#newcomers.add(key);
+      this.#portByRoute.set(key, name);
+      if (port.judgement.excluded.length > 0) this.#newListeners.add(key);
     }
-    port.forgetGone(route);
-    if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#doubt([name]);
+    port.forgetRemoved(route);
+    if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#scheduleJudgement([name]);
   }
 
   #drop(key: RouteKey, name: string): void {
-    this.#portOf.delete(key);
-    this.#newcomers.delete(key);
+    this.#portByRoute.delete(key);
+    this.#newListeners.delete(key);
     const port = this.#ports.get(name);
     port?.listeners.delete(key);
     if (port?.listeners.size === 0) {
       this.#ports.delete(name);
       this.#stale.delete(name);
-      this.#checks.ask(name, '', []);
+      this.#checker.subscribe(name, '', []);
     }
   }
 
-  #doubt(ports: Iterable<string>): void {
+  #scheduleJudgement(ports: Iterable<string>): void {
     for (const name of ports) this.#stale.add(name);
-    this.#gap ??= this.#options.clock.setTimeout(() => {
-      this.#gap = undefined;
+    this.#judgeTimer ??= this.#options.clock.setTimeout(() => {
+      this.#judgeTimer = undefined;
       this.#judge();
-    }, GAP_MS);
+    }, MIN_JUDGE_INTERVAL_MS);
   }
 
   #judge(): void {
@@ -138,13 +144,13 @@ export class HealthRoom {
       if (port === undefined) continue;
       const { judgement: before, drained } = port;
       this.#judgeOne(name, port);
-      const isNews = !isSame(before.unused, port.judgement.unused) || !isSame(drained, port.drained);
+      const isNews = !isSame(before.excluded, port.judgement.excluded) || !isSame(drained, port.drained);
       isChanged ||= isNews || !isSame(before.failing, port.judgement.failing);
-      if (isNews || [...port.listeners].some((key) => this.#newcomers.has(key))) post(orderFor(port));
+      if (isNews || [...port.listeners].some((key) => this.#newListeners.has(key))) post(commandFor(port));
     }
     this.#stale.clear();
-    this.#newcomers.clear();
-    this.#expireNext();
+    this.#newListeners.clear();
+    this.#scheduleEjectionEnd();
     if (isChanged) onChange?.();
   }
 
@@ -153,8 +159,8 @@ export class HealthRoom {
     const route = this.#routeOf(port);
     if (route === undefined) return;
     const { tenant, uid } = route.service;
-    this.#checks.ask(name, tenant ?? uid, port.renew(route));
-    port.judge(route, clock.monotonic(), this.#checks);
+    this.#checker.subscribe(name, tenant ?? uid, port.wantedChecks(route));
+    port.judge(route, clock.monotonic(), this.#checker);
   }
 
   #routeOf({ listeners }: PortHealth): Route | undefined {
@@ -163,16 +169,18 @@ export class HealthRoom {
   }
 
   /** Ejections end by time alone. */
-  #expireNext(): void {
+  #scheduleEjectionEnd(): void {
     const { clock } = this.#options;
-    this.#expiry?.cancel();
+    this.#ejectionTimer?.cancel();
     let at = Number.POSITIVE_INFINITY;
-    for (const { judgement } of this.#ports.values()) at = Math.min(at, judgement.changesAt);
+    for (const { judgement } of this.#ports.values()) at = Math.min(at, judgement.nextChangeAt);
     if (at === Number.POSITIVE_INFINITY) return;
-    this.#expiry = clock.setTimeout(
+    this.#ejectionTimer = clock.setTimeout(
       () => {
         const now = clock.monotonic();
-        this.#doubt([...this.#ports].flatMap(([name, port]) => (port.judgement.changesAt <= now ? [name] : [])));
+        this.#scheduleJudgement(
+          [...this.#ports].flatMap(([name, port]) => (port.judgement.nextChangeAt <= now ? [name] : [])),
+        );
       },
       Math.max(0, at - clock.monotonic()),
     );
@@ -184,9 +192,9 @@ function portName({ service, listener }: Route): string {
   return `${service.uid}/${listener.protocol}/${listener.port}`;
 }
 
-function orderFor({ listeners, judgement, drained }: PortHealth): Order {
-  const { unused, failing } = judgement;
-  return { kind: 'health', listeners: [...listeners], unused, failing, drained };
+function commandFor({ listeners, judgement, drained: draining }: PortHealth): WorkerCommand {
+  const { excluded, failing } = judgement;
+  return { kind: 'health', listeners: [...listeners], excluded, failing, draining };
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

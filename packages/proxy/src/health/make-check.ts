@@ -1,8 +1,8 @@
-import type { MakeCheck } from './check-book.ts';
+import type { RunCheck } from './check-book.ts';
 import { checkTcp } from './tcp-check.ts';
 
 /** As the Service asks for it. */
-export const makeCheck: MakeCheck = (wanted, signal) => {
+export const runHealthCheck: RunCheck = (wanted, signal) => {
   const { check } = wanted;
   return check.kind === 'http' ? checkHttp(wanted, check, signal) : checkTcp(wanted, signal);
 };

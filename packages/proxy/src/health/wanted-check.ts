@@ -1,8 +1,8 @@
 import {
-  checkName,
   type Endpoint,
   endpointKey,
   type HealthCheck,
+  healthCheckName,
   type Route,
   type ServiceSettings,
 } from '@weir/model/data-plane';
@@ -25,10 +25,10 @@ export function wantedChecksFor({ settings, listener, endpoints }: Route): Reado
   const wanted = new Map<string, WantedCheck>();
   if (check.kind === 'off' || listener.protocol !== 'TCP') return wanted;
   const path = check.kind === 'http' ? check.path : '';
-  const host = checkName(check) === 'https' ? (hosts.find((each) => !each.startsWith('*.')) ?? null) : null;
+  const host = healthCheckName(check) === 'https' ? (hosts.find((each) => !each.startsWith('*.')) ?? null) : null;
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold } = check;
   const timing = [intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold];
-  const way = [checkName(check), proxyProtocol, ...timing, host, path].join(' ');
+  const way = [healthCheckName(check), proxyProtocol, ...timing, host, path].join(' ');
   for (const endpoint of endpoints) {
     const key = endpointKey(endpoint);
     wanted.set(key, { key: `${key} ${way}`, endpoint, check, proxyProtocol, host });

@@ -8,5 +8,5 @@ export function localAddresses(wanted: readonly string[]): string[] {
   const loopback = compileNetworks(
     interfaces.filter(({ internal }) => internal).flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
   );
-  return wanted.filter((address) => exact.has(address) || loopback.holds(address));
+  return wanted.filter((address) => exact.has(address) || loopback.contains(address));
 }

@@ -2,33 +2,33 @@
 // that the sockets come to what is wanted whatever changes meanwhile. What an answer means depends on the state of its listener, and all
 // of that is here, which is why the file is long.
 import {
-  type Cutoff,
   type ListenerEntry,
   type ListenerKey,
   type ListenerReport,
-  listenerKeyOf,
+  listenerKeyOfRoute,
   type Matcher,
   type Route,
   type RouteKey,
+  type Suspension,
 } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { SocketAddress } from '../tcp/transport.ts';
-import type { Door, Order } from '../worker/messages.ts';
-import { bindError } from './bind-error.ts';
-import { Doors, type DoorsOptions } from './doors.ts';
-import { HeldPorts } from './held-ports.ts';
-import { ReportList, type Said, saidOf } from './listener-report.ts';
+import type { ListenerConfig, WorkerCommand } from '../worker/messages.ts';
+import { bindErrorMessage } from './bind-error.ts';
+import { ListenerOpenings, type ListenerOpeningsOptions } from './doors.ts';
+import { AllocatedPorts } from './held-ports.ts';
+import { type BindResult, bindResultFor, ListenerReports } from './listener-report.ts';
 import { ListenerStates } from './listener-states.ts';
-import type { Mode } from './mode.ts';
-import type { ListenerState, Opening } from './opening.ts';
+import type { ListenerMode } from './mode.ts';
+import type { ListenerOpening, ListenerState } from './opening.ts';
 import { isServing, planListeners } from './plan-listeners.ts';
-import { PortChecks, type Probe, type ProbeAt } from './port-checks.ts';
-import { PutOff, type PutOffOptions } from './put-off.ts';
-import { Retries } from './retries.ts';
+import { type PortProbe, PortProbes, type ProbeAddress } from './port-checks.ts';
+import { DeferredListeners, type DeferredListenersOptions } from './put-off.ts';
+import { BindRetries } from './retries.ts';
 
-export interface ListenerBookOptions extends DoorsOptions, PutOffOptions {
+export interface ListenerReconcilerOptions extends ListenerOpeningsOptions, DeferredListenersOptions {
   readonly matcher: Matcher;
-  readonly probe: Probe;
+  readonly probe: PortProbe;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Why nobody could be served by this route although its port is open; null: nothing. */
   readonly faultOf: (route: Route) => string | null;
@@ -36,63 +36,63 @@ export interface ListenerBookOptions extends DoorsOptions, PutOffOptions {
   readonly onChange: () => void;
 }
 
-export class ListenerBook {
-  readonly #options: ListenerBookOptions;
-  readonly #checks: PortChecks;
+export class ListenerReconciler {
+  readonly #options: ListenerReconcilerOptions;
+  readonly #probes: PortProbes;
   readonly #states: ListenerStates;
-  readonly #held: HeldPorts;
-  readonly #retries: Retries;
-  readonly #doors: Doors;
-  readonly #putOff: PutOff;
-  readonly #reports = new ReportList();
+  readonly #allocated: AllocatedPorts;
+  readonly #retries: BindRetries;
+  readonly #openings: ListenerOpenings;
+  readonly #deferred: DeferredListeners;
+  readonly #reports = new ListenerReports();
   /** To be looked at once more: what is wanted may have changed while their ports were probed. */
-  #opened: ListenerKey[] = [];
-  #cutoffs: readonly Cutoff[] = [];
+  #recentlyOpened: ListenerKey[] = [];
+  #suspensions: readonly Suspension[] = [];
   /** As the lock of the node has it. */
-  #mode: Mode = { kind: 'serving' };
-  #hasBegun = false;
+  #mode: ListenerMode = { kind: 'serving' };
+  #hasStarted = false;
   #isClosed = false;
 
-  constructor(options: ListenerBookOptions) {
+  constructor(options: ListenerReconcilerOptions) {
     this.#options = options;
     this.#states = new ListenerStates(options.matcher.listeners);
-    this.#checks = new PortChecks(options.probe);
-    this.#retries = new Retries(options.clock);
-    this.#doors = new Doors(options);
-    this.#putOff = new PutOff(options);
-    this.#held = new HeldPorts({
+    this.#probes = new PortProbes(options.probe);
+    this.#retries = new BindRetries(options.clock);
+    this.#openings = new ListenerOpenings(options);
+    this.#deferred = new DeferredListeners(options);
+    this.#allocated = new AllocatedPorts({
       ...options,
       states: this.#states,
-      checks: this.#checks,
-      isStillClosing: (key) => this.#doors.isStillClosing(key),
+      probes: this.#probes,
+      isStillClosing: (key) => this.#openings.isStillClosing(key),
       onTaken: (key, at, code) => this.#fail(key, at, code),
     });
   }
 
   /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
-  begin(): void {
-    if (this.#hasBegun) return;
-    this.#hasBegun = true;
-    this.settle();
+  start(): void {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    this.reconcile();
   }
 
-  get hasBegun(): boolean {
-    return this.#hasBegun;
+  get hasStarted(): boolean {
+    return this.#hasStarted;
   }
 
-  enter(mode: Mode): void {
+  setMode(mode: ListenerMode): void {
     const before = this.#mode;
     this.#mode = mode;
     const isSame = mode.kind === 'blocked' && before.kind === 'blocked' && mode.reason === before.reason;
     if (isSame || this.#isClosed) return;
     if (mode.kind === 'blocked' || mode.kind === 'silent') this.#closeAll();
-    else this.settle();
+    else this.reconcile();
     this.#options.onChange();
   }
 
-  cutOff(cutoffs: readonly Cutoff[]): void {
-    this.#cutoffs = cutoffs;
-    this.settle();
+  setSuspensions(cutoffs: readonly Suspension[]): void {
+    this.#suspensions = cutoffs;
+    this.reconcile();
   }
 
   /** For good: a drain. */
@@ -103,44 +103,44 @@ export class ListenerBook {
   }
 
   /** Brings the sockets of these listeners, or of those of these routes, by default of all, to what the plan says. */
-  settle(changed?: readonly (ListenerKey | RouteKey)[]): void {
-    if (!this.#hasBegun || this.#isClosed) return;
-    const keys = this.#putOff.due(changed?.map(listenerKeyOf) ?? this.#all());
-    for (const key of keys) this.#states.judge(key);
+  reconcile(changed?: readonly (ListenerKey | RouteKey)[]): void {
+    if (!this.#hasStarted || this.#isClosed) return;
+    const keys = this.#deferred.due(changed?.map(listenerKeyOfRoute) ?? this.#allKeys());
+    for (const key of keys) this.#states.updateSettled(key);
     if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
     const { matcher, clock } = this.#options;
     const steps = planListeners({
       matcher,
-      cutoffs: this.#cutoffs,
+      cutoffs: this.#suspensions,
       present: this.#states.all,
       now: clock.now(),
       monotonic: clock.monotonic(),
       keys,
     });
     const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.at)] : []));
-    for (const step of steps) if (step.kind === 'hold') void this.#hold(step.key, step.at);
+    for (const step of steps) if (step.kind === 'hold') void this.#allocate(step.key, step.at);
     const closing = steps.filter((step) => step.kind === 'close');
     if (openings.length === 0) for (const step of closing) this.#close(step.key);
-    else void Promise.all(openings).then(() => this.settle(closing.map((step) => step.key)));
+    else void Promise.all(openings).then(() => this.reconcile(closing.map((step) => step.key)));
     if (steps.some((step) => step.kind !== 'keep')) this.#options.onChange();
   }
 
   /** Once a second: what failed is tried again when its time has come. */
   retry(): void {
-    this.#doors.forgetClosed();
+    this.#openings.forgetClosed();
     const failed: ListenerKey[] = [];
     for (const [key, state] of this.#states.all) if (state.kind === 'failed') failed.push(key);
-    if (failed.length > 0) this.settle(failed);
-    if (this.#mode.kind === 'serving') this.#held.check();
+    if (failed.length > 0) this.reconcile(failed);
+    if (this.#mode.kind === 'serving') this.#allocated.check();
   }
 
   /** Doors that workers listen at, and how many do. */
-  get open(): readonly { readonly door: Door; readonly workers: number }[] {
-    return this.#doors.inUse;
+  get open(): readonly { readonly door: ListenerConfig; readonly workers: number }[] {
+    return this.#openings.listening;
   }
 
   /** The first of these listeners that is wanted open here and could not be opened, in words. */
-  problemAmong(keys: Iterable<ListenerKey>): string | undefined {
+  firstError(keys: Iterable<ListenerKey>): string | undefined {
     for (const key of keys) {
       const state = this.#states.get(key);
       if (state?.kind === 'failed') return state.error;
@@ -149,28 +149,28 @@ export class ListenerBook {
   }
 
   /** The doors that a new worker must open, too. */
-  ordersFor(worker: number): Order[] {
-    return this.#doors.ordersFor(worker);
+  commandsForNewWorker(worker: number): WorkerCommand[] {
+    return this.#openings.commandsForNewWorker(worker);
   }
 
   onListening(worker: number, door: number): void {
-    this.#answered(this.#doors.listens(worker, door));
+    this.#onOpeningAnswered(this.#openings.recordListening(worker, door));
   }
 
   onListenFailed(_worker: number, door: number, code: string): void {
-    const opening = this.#doors.get(door);
+    const opening = this.#openings.get(door);
     if (opening === undefined) return;
-    this.#doors.shut(opening);
-    this.#fail(opening.door.key, opening.door, code);
+    this.#openings.close(opening);
+    this.#fail(opening.listener.key, opening.listener, code);
   }
 
   onWorkerEnd(worker: number): void {
-    for (const opening of this.#doors.gone(worker)) this.#answered(opening);
+    for (const opening of this.#openings.removeWorker(worker)) this.#onOpeningAnswered(opening);
   }
 
   /** Whether each listener is open, held or failed by now: nothing is under way. */
   get isSettled(): boolean {
-    if (!this.#hasBegun) return false;
+    if (!this.#hasStarted) return false;
     if (this.#mode.kind === 'blocked' || this.#mode.kind === 'silent') return true;
     return this.#states.areSettled;
   }
@@ -179,70 +179,70 @@ export class ListenerBook {
   reports(): readonly ListenerReport[] {
     const mode = this.#mode;
     if (this.#isClosed || mode.kind === 'silent') return [];
-    return this.#reports.renew(this.#options.matcher.routes.values(), (route) =>
-      mode.kind === 'blocked' ? { bound: false, listening: false, error: mode.reason } : this.#saidOf(route),
+    return this.#reports.update(this.#options.matcher.routes.values(), (route) =>
+      mode.kind === 'blocked' ? { bound: false, listening: false, error: mode.reason } : this.#bindResultFor(route),
     );
   }
 
   /** That are wanted or there. */
-  *#all(): Iterable<ListenerKey> {
+  *#allKeys(): Iterable<ListenerKey> {
     yield* this.#options.matcher.listeners.keys();
     yield* this.#states.all.keys();
   }
 
-  #saidOf(route: Route): Said {
+  #bindResultFor(route: Route): BindResult {
     const isShared = route.listener.shared === true;
     // It is asked for each of thousands with every heartbeat.
-    const key = isShared ? listenerKeyOf(route.key) : route.key;
-    const said = saidOf(this.#states.get(key), { isStillClosing: this.#doors.isStillClosing(key) });
+    const key = isShared ? listenerKeyOfRoute(route.key) : route.key;
+    const said = bindResultFor(this.#states.get(key), { isStillClosing: this.#openings.isStillClosing(key) });
     const error = said.bound ? this.#options.faultOf(route) : null;
     if (error !== null) return { bound: false, listening: false, error };
     if (!isShared) return said;
     // Open for the others: its own clients may not be let in all the same.
-    return { ...said, listening: said.listening && isServing(route, this.#cutoffs, this.#options.clock.now()) };
+    return { ...said, listening: said.listening && isServing(route, this.#suspensions, this.#options.clock.now()) };
   }
 
   async #open(key: ListenerKey, at: ListenerEntry): Promise<void> {
     if (!(await this.#isFree(key, at))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#states.set(key, { kind: 'open', opening: this.#doors.open(key, at, resolve) });
-    this.#settleSoon(key);
+    this.#states.set(key, { kind: 'open', opening: this.#openings.open(key, at, resolve) });
+    this.#reconcileSoon(key);
     await promise;
   }
 
   /** With all others whose ports were found free at the same time. */
-  #settleSoon(key: ListenerKey): void {
-    if (this.#opened.push(key) > 1) return;
+  #reconcileSoon(key: ListenerKey): void {
+    if (this.#recentlyOpened.push(key) > 1) return;
     queueMicrotask(() => {
-      const keys = this.#opened;
-      this.#opened = [];
-      this.settle(keys);
+      const keys = this.#recentlyOpened;
+      this.#recentlyOpened = [];
+      this.reconcile(keys);
     });
   }
 
-  async #hold(key: ListenerKey, at: ListenerEntry): Promise<void> {
+  async #allocate(key: ListenerKey, at: ListenerEntry): Promise<void> {
     const state = this.#states.get(key);
     if (state?.kind === 'open') {
       // Our own sockets were there until now: no need to ask whether the port is free.
-      this.#doors.shut(state.opening);
-      this.#held.hold(key);
+      this.#openings.close(state.opening);
+      this.#allocated.markAllocated(key);
       return;
     }
     if (!(await this.#isFree(key, at))) return;
-    this.#held.hold(key);
+    this.#allocated.markAllocated(key);
     this.#retries.forget(key);
     this.#options.onChange();
-    this.settle([key]);
+    this.reconcile([key]);
   }
 
   /** False also when nobody wants to know any more. */
-  async #isFree(key: ListenerKey, at: ProbeAt): Promise<boolean> {
+  async #isFree(key: ListenerKey, at: ProbeAddress): Promise<boolean> {
     const before = this.#states.get(key);
     const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
     // Where we would find ourselves, or the one that hands over to us, nobody else can be.
-    const isOurs = this.#doors.isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
-    const code = isOurs ? undefined : await this.#checks.ask(key, at);
+    const isOurs = this.#openings.isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
+    const code = isOurs ? undefined : await this.#probes.probe(key, at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;
     this.#fail(key, at, code);
@@ -250,14 +250,18 @@ export class ListenerBook {
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {
-    this.#states.set(key, { kind: 'failed', retryAt: this.#retries.after(key), error: bindError(code, at) });
+    this.#states.set(key, {
+      kind: 'failed',
+      retryAt: this.#retries.nextRetryAt(key),
+      error: bindErrorMessage(code, at),
+    });
     this.#options.onChange();
-    this.settle([key]);
+    this.reconcile([key]);
   }
 
   #close(key: ListenerKey): void {
     const state = this.#states.get(key);
-    if (state?.kind === 'open') this.#doors.shut(state.opening);
+    if (state?.kind === 'open') this.#openings.close(state.opening);
     this.#states.delete(key);
     this.#retries.forget(key);
   }
@@ -266,10 +270,10 @@ export class ListenerBook {
     for (const key of [...this.#states.all.keys()]) this.#close(key);
   }
 
-  #answered(opening: Opening | undefined): void {
+  #onOpeningAnswered(opening: ListenerOpening | undefined): void {
     if (opening === undefined) return;
-    this.#states.judge(opening.door.key);
-    if (opening.isConfirmed) this.#retries.forget(opening.door.key);
+    this.#states.updateSettled(opening.listener.key);
+    if (opening.isConfirmed) this.#retries.forget(opening.listener.key);
     this.#options.onChange();
   }
 }

@@ -1,38 +1,38 @@
 import type { ListenerReport, Route } from '@weir/model/data-plane';
 import type { ListenerState } from './opening.ts';
 
-export type Said = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
+export type BindResult = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
 
-const SILENT: Said = { bound: false, listening: false, error: null };
-const BOUND: Said = { ...SILENT, bound: true };
-const LISTENING: Said = { ...BOUND, listening: true };
+const NOT_BOUND: BindResult = { bound: false, listening: false, error: null };
+const BOUND: BindResult = { ...NOT_BOUND, bound: true };
+const LISTENING: BindResult = { ...BOUND, listening: true };
 
 /** What is said of a listener in this state; `isStillClosing`: some worker may not have closed it yet. */
-export function saidOf(
+export function bindResultFor(
   state: ListenerState | undefined,
   { isStillClosing }: { readonly isStillClosing: boolean },
-): Said {
+): BindResult {
   switch (state?.kind) {
     case 'open': {
-      const { isConfirmed, listening } = state.opening;
-      if (!isConfirmed) return SILENT;
-      return listening.size > 0 ? LISTENING : BOUND;
+      const { isConfirmed, listeningWorkers } = state.opening;
+      if (!isConfirmed) return NOT_BOUND;
+      return listeningWorkers.size > 0 ? LISTENING : BOUND;
     }
     case 'held':
       return isStillClosing ? LISTENING : BOUND;
     case 'failed':
     case 'busy':
-      return { ...SILENT, error: state.error };
+      return { ...NOT_BOUND, error: state.error };
     case undefined:
-      return SILENT;
+      return NOT_BOUND;
   }
 }
 
 /** What is said of all listeners: the same list, and the same reports, as long as they say the same. */
-export class ReportList {
+export class ListenerReports {
   #last: readonly ListenerReport[] = [];
 
-  renew(routes: Iterable<Route>, saidFor: (route: Route) => Said): readonly ListenerReport[] {
+  update(routes: Iterable<Route>, saidFor: (route: Route) => BindResult): readonly ListenerReport[] {
     const before = this.#last;
     const reports: ListenerReport[] = [];
     let isSame = true;
@@ -51,7 +51,7 @@ export class ReportList {
   }
 }
 
-function isSameReport(known: ListenerReport, { listener, service }: Route, said: Said): boolean {
+function isSameReport(known: ListenerReport, { listener, service }: Route, said: BindResult): boolean {
   return (
     known.id === listener.id &&
     known.service === service.uid &&

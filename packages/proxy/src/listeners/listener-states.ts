@@ -22,16 +22,16 @@ export class ListenerStates {
 
   set(key: ListenerKey, state: ListenerState): void {
     this.#states.set(key, state);
-    this.judge(key);
+    this.updateSettled(key);
   }
 
   delete(key: ListenerKey): void {
     this.#states.delete(key);
-    this.judge(key);
+    this.updateSettled(key);
   }
 
   /** Its route has come or gone, or its opening was answered. */
-  judge(key: ListenerKey): void {
+  updateSettled(key: ListenerKey): void {
     if (this.#listeners.has(key) && !isSettled(this.#states.get(key))) this.#unsettled.add(key);
     else this.#unsettled.delete(key);
   }

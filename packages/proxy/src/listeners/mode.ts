@@ -1,7 +1,7 @@
 import type { ListenerKey } from '@weir/model/data-plane';
 
 /** What may be opened at all. */
-export type Mode =
+export type ListenerMode =
   | { readonly kind: 'serving' }
   /** Another proxy listens where it says, and is about to close. */
   | { readonly kind: 'beside'; readonly others: ReadonlySet<ListenerKey> }

@@ -1,18 +1,18 @@
-import type { Door } from '../worker/messages.ts';
+import type { ListenerConfig } from '../worker/messages.ts';
 
 /** One door, and which workers have opened it. */
-export interface Opening {
-  readonly door: Door;
-  readonly asked: Set<number>;
-  readonly listening: Set<number>;
+export interface ListenerOpening {
+  readonly listener: ListenerConfig;
+  readonly pendingWorkers: Set<number>;
+  readonly listeningWorkers: Set<number>;
   /** All who were asked have answered once: from here on the address may be published. */
   isConfirmed: boolean;
-  readonly settled: () => void;
+  readonly onSettled: () => void;
 }
 
 /** What a listener has become. */
 export type ListenerState =
-  | { readonly kind: 'open'; readonly opening: Opening }
+  | { readonly kind: 'open'; readonly opening: ListenerOpening }
   /** Looked at again at `checkAt` (of a clock that never jumps): somebody else may have taken the port meanwhile. */
   | { readonly kind: 'held'; readonly checkAt: number }
   /** Somebody looks whether the port is free. `error`: what was found the last time; else null. */

@@ -2,17 +2,17 @@
 // clients are refused by the kernel, but the port stays the Service's and counts as bound. One that several Services share is open
 // as long as one of them has an endpoint, also for those that are cut off: their clients get an alert.
 import {
-  type Cutoff,
-  cutoffFor,
   type ListenerEntry,
   type ListenerKey,
   type ListenerRoutes,
   type Matcher,
   type Route,
+  type Suspension,
+  suspensionFor,
 } from '@weir/model/data-plane';
 
 /** What a proxy has of a listener now. */
-export type Present =
+export type ListenerStatus =
   | { readonly kind: 'open' }
   | { readonly kind: 'held' }
   /** Being probed, opened or closed: judged again when that is over. */
@@ -26,10 +26,10 @@ export type ListenerStep =
   | { readonly kind: 'keep'; readonly key: ListenerKey }
   | { readonly kind: 'close'; readonly key: ListenerKey };
 
-export interface ListenerQuestion {
+export interface PlanListenersInput {
   readonly matcher: Matcher;
-  readonly cutoffs: readonly Cutoff[];
-  readonly present: ReadonlyMap<ListenerKey, Present>;
+  readonly cutoffs: readonly Suspension[];
+  readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
   /** Milliseconds since the epoch: for the end of a cut-off. */
   readonly now: number;
   /** Milliseconds of a clock that never jumps: for retries. */
@@ -38,18 +38,18 @@ export interface ListenerQuestion {
   readonly keys?: Iterable<ListenerKey>;
 }
 
-const ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, hold: 2, close: 3 };
+const STEP_ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, hold: 2, close: 3 };
 
 /** One step for each listener, new ones opened before old ones are closed. */
-export function planListeners(question: ListenerQuestion): ListenerStep[] {
+export function planListeners(question: PlanListenersInput): ListenerStep[] {
   const { matcher, present } = question;
   const keys = new Set(question.keys ?? [...matcher.listeners.keys(), ...present.keys()]);
   return [...keys]
     .flatMap((key) => stepFor(key, question))
-    .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || (a.key < b.key ? -1 : 1));
+    .sort((a, b) => STEP_ORDER[a.kind] - STEP_ORDER[b.kind] || (a.key < b.key ? -1 : 1));
 }
 
-function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }: ListenerQuestion): ListenerStep[] {
+function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }: PlanListenersInput): ListenerStep[] {
   const listener = matcher.listeners.get(key);
   const has = present.get(key);
   if (has?.kind === 'busy') return [{ kind: 'keep', key }];
@@ -57,16 +57,16 @@ function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }
   const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
   const wanted = isWanted(listener, cutoffs, now) ? 'open' : 'hold';
   const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'held';
-  return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, at: listener.at }];
+  return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, at: listener.listener }];
 }
 
-function isWanted({ alone, shares }: ListenerRoutes, cutoffs: readonly Cutoff[], now: number): boolean {
-  if (alone !== undefined) return isServing(alone, cutoffs, now);
-  for (const { endpoints } of shares.values()) if (endpoints.length > 0) return true;
+function isWanted({ exclusive, shared }: ListenerRoutes, cutoffs: readonly Suspension[], now: number): boolean {
+  if (exclusive !== undefined) return isServing(exclusive, cutoffs, now);
+  for (const { endpoints } of shared.values()) if (endpoints.length > 0) return true;
   return false;
 }
 
 /** Whether clients of the Service are let in. */
-export function isServing(route: Route, cutoffs: readonly Cutoff[], now: number): boolean {
-  return route.endpoints.length > 0 && cutoffFor(cutoffs, route.service, now) === undefined;
+export function isServing(route: Route, cutoffs: readonly Suspension[], now: number): boolean {
+  return route.endpoints.length > 0 && suspensionFor(cutoffs, route.service, now) === undefined;
 }

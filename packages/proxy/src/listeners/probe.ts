@@ -1,24 +1,24 @@
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { type BareBinding, findBareBinding } from '../tcp/bare-binding.ts';
+import { findRawTcpBinding, type RawTcpBinding } from '../tcp/bare-binding.ts';
 import type { SocketAddress } from '../tcp/transport.ts';
-import type { ProbeAt } from './port-checks.ts';
+import type { ProbeAddress } from './port-checks.ts';
 
-const bare = findBareBinding();
+const rawTcpBinding = findRawTcpBinding();
 
 /**
  * Whether somebody else listens there: `reusePort` would hide a process of the same user, and clients would be shared
  * with it. Binds alone for a moment, so it must not be asked about a port that this process listens on. Resolves to the
  * errno code, or undefined when the port is free.
  */
-export function probe(at: ProbeAt): Promise<string | undefined> {
+export function probePort(at: ProbeAddress): Promise<string | undefined> {
   if (at.protocol === 'UDP') return probeUdp(at);
-  return bare === undefined ? probeTcp(at) : Promise.resolve(probeBare(at, bare));
+  return rawTcpBinding === undefined ? probeTcp(at) : Promise.resolve(probeRawTcp(at, rawTcpBinding));
 }
 
 /** At a tenth of the cost of a server, of which a start needs one for each of thousands of ports. */
-function probeBare({ address, port }: SocketAddress, { newServer, IPV6_ONLY }: BareBinding): string | undefined {
+function probeRawTcp({ address, port }: SocketAddress, { newServer, IPV6_ONLY }: RawTcpBinding): string | undefined {
   const handle = newServer();
   try {
     const bound = address.includes(':') ? handle.bind6(address, port, IPV6_ONLY) : handle.bind(address, port, 0);

@@ -1,6 +1,6 @@
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 
-export interface PutOffOptions {
+export interface DeferredListenersOptions {
   readonly matcher: Pick<Matcher, 'listeners'>;
   /** A large change is being taken in: more routes are about to come. */
   readonly isPartial: () => boolean;
@@ -10,11 +10,11 @@ export interface PutOffOptions {
  * Listeners that several Services share wait until all who share them are here: a client of one who is not would be told that its
  * name is unknown, and not try again.
  */
-export class PutOff {
-  readonly #options: PutOffOptions;
-  readonly #waiting = new Set<ListenerKey>();
+export class DeferredListeners {
+  readonly #options: DeferredListenersOptions;
+  readonly #deferred = new Set<ListenerKey>();
 
-  constructor(options: PutOffOptions) {
+  constructor(options: DeferredListenersOptions) {
     this.#options = options;
   }
 
@@ -23,14 +23,14 @@ export class PutOff {
     const { matcher, isPartial } = this.#options;
     const due = new Set(keys);
     if (!isPartial()) {
-      for (const key of this.#waiting) due.add(key);
-      this.#waiting.clear();
+      for (const key of this.#deferred) due.add(key);
+      this.#deferred.clear();
       return due;
     }
     for (const key of due) {
       if (matcher.listeners.get(key)?.isShared !== true) continue;
       due.delete(key);
-      this.#waiting.add(key);
+      this.#deferred.add(key);
     }
     return due;
   }

@@ -1,10 +1,10 @@
 import type { ListenerKey } from '@weir/model/data-plane';
 import { backoffMs, type Clock } from '@weir/runtime';
 
-const RETRY = { minMs: 1_000, maxMs: 15_000 };
+const RETRY_BACKOFF = { minMs: 1_000, maxMs: 15_000 };
 
 /** When ports that could not be opened are tried again: later each time, until one could be. */
-export class Retries {
+export class BindRetries {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #failures = new Map<ListenerKey, number>();
 
@@ -13,10 +13,10 @@ export class Retries {
   }
 
   /** It failed once more. Returns when to try again, by the monotonic clock. */
-  after(key: ListenerKey): number {
+  nextRetryAt(key: ListenerKey): number {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
-    return this.#clock.monotonic() + backoffMs(failures, { ...RETRY, random: Math.random });
+    return this.#clock.monotonic() + backoffMs(failures, { ...RETRY_BACKOFF, random: Math.random });
   }
 
   forget(key: ListenerKey): void {

@@ -2,7 +2,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { ipv6Bytes } from '@weir/model/data-plane';
 
-const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+const IPV4_MAPPED_PREFIX: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /** Undefined when the text is no IP literal. A zone (`%eth0`) means nothing on another machine. */
 export function parseIp(text: string): Uint8Array | undefined {
@@ -11,31 +11,31 @@ export function parseIp(text: string): Uint8Array | undefined {
 }
 
 /** RFC 4291, 2.5.5.2: an IPv4 address where only IPv6 has room. */
-export function mapped(address: Uint8Array): Uint8Array {
-  return address.length === 4 ? Uint8Array.of(...MAPPED, ...address) : address;
+export function toIpv4Mapped(address: Uint8Array): Uint8Array {
+  return address.length === 4 ? Uint8Array.of(...IPV4_MAPPED_PREFIX, ...address) : address;
 }
 
 /** Canonical (RFC 5952); mapped IPv4 as IPv4. */
-export function textOfIp(address: Uint8Array): string {
+export function formatIp(address: Uint8Array): string {
   if (address.length === 4) return address.join('.');
-  if (isMapped(address)) return address.subarray(MAPPED.length).join('.');
+  if (isIpv4Mapped(address)) return address.subarray(IPV4_MAPPED_PREFIX.length).join('.');
   const groups = Array.from({ length: 8 }, (_, index) => groupAt(address, index));
   const hex = groups.map((group) => group.toString(16));
-  const { start, length } = longestZeros(groups);
+  const { start, length } = longestZeroRun(groups);
   if (length < 2) return hex.join(':');
   return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
 }
 
 /** Whether one host can have it: not unspecified, multicast or broadcast. */
 export function isUnicast(address: Uint8Array): boolean {
-  if (isMapped(address)) return isUnicast(address.subarray(MAPPED.length));
+  if (isIpv4Mapped(address)) return isUnicast(address.subarray(IPV4_MAPPED_PREFIX.length));
   const [first = 0] = address;
   if (address.every((byte) => byte === 0)) return false;
   return address.length === 4 ? (first & 0xf0) !== 0xe0 && address.some((byte) => byte !== 255) : first !== 0xff;
 }
 
-function isMapped(address: Uint8Array): boolean {
-  return address.length === 16 && MAPPED.every((byte, index) => address[index] === byte);
+function isIpv4Mapped(address: Uint8Array): boolean {
+  return address.length === 16 && IPV4_MAPPED_PREFIX.every((byte, index) => address[index] === byte);
 }
 
 function groupAt(address: Uint8Array, index: number): number {
@@ -43,7 +43,7 @@ function groupAt(address: Uint8Array, index: number): number {
 }
 
 /** The first of the longest runs. */
-function longestZeros(groups: readonly number[]): { readonly start: number; readonly length: number } {
+function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
   let longest = { start: 0, length: 0 };
   let start = 0;
   for (const [index, group] of groups.entries()) {

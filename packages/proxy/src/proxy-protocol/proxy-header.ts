@@ -10,7 +10,7 @@ export interface ProxyHeader {
   readonly command: 'PROXY' | 'LOCAL';
   readonly family: ProxyFamily;
   /** Null: LOCAL, UNKNOWN, or not IP; then the real ends of the connection count (2.1, 2.2). */
-  readonly ends: ProxiedEnds | null;
+  readonly addresses: ProxiedAddresses | null;
   /** In the order of the header; where a type comes twice, the first counts. v2 only. */
   readonly tlvs: readonly Tlv[];
   /** All of its bytes. */
@@ -20,7 +20,7 @@ export interface ProxyHeader {
 export type ProxyFamily = 'TCP4' | 'TCP6' | 'UDP4' | 'UDP6' | 'UNIX' | 'UNKNOWN';
 
 /** Canonical text; IPv4 that was written as `::ffff:a.b.c.d` is IPv4. */
-export interface ProxiedEnds {
+export interface ProxiedAddresses {
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
 }
@@ -32,7 +32,7 @@ export interface Tlv {
 }
 
 /** PP2_TYPE_… (2.2.2 to 2.2.6). */
-export const TLV = { alpn: 0x01, authority: 0x02, crc32c: 0x03, noop: 0x04, uniqueId: 0x05, ssl: 0x20 } as const;
+export const TLV_TYPE = { alpn: 0x01, authority: 0x02, crc32c: 0x03, noop: 0x04, uniqueId: 0x05, ssl: 0x20 } as const;
 
 export type ProxyHeaderFault =
   /** v1 */
@@ -52,12 +52,12 @@ export type ProxyHeaderFault =
   /** Well formed, but no client is there: multicast, broadcast, or `0.0.0.0`. */
   | 'not-unicast';
 
-export type ProxyHeaderRead =
+export type ProxyHeaderParseResult =
   | { readonly kind: 'header'; readonly header: ProxyHeader }
   /** The first bytes are no PROXY header. Never to be guessed at (2): whoever must send one and does not is refused. */
   | { readonly kind: 'none' }
   | { readonly kind: 'invalid'; readonly why: ProxyHeaderFault };
 
-export function invalid(why: ProxyHeaderFault): ProxyHeaderRead {
+export function invalid(why: ProxyHeaderFault): ProxyHeaderParseResult {
   return { kind: 'invalid', why };
 }

@@ -1,7 +1,7 @@
 import { parseCidr } from '@weir/model/data-plane';
 
 /** What to say about load balancers that are trusted when everybody is one; else nothing. */
-export function trustAdvice(trusted: readonly string[] = []): readonly string[] {
+export function trustedProxyWarnings(trusted: readonly string[] = []): readonly string[] {
   return trusted
     .filter((network) => parseCidr(network)?.prefix === 0)
     .map(

@@ -1,14 +1,14 @@
-import type { Client, EndpointLoad, Route } from '@weir/model/data-plane';
+import type { Client, EndpointStats, Route } from '@weir/model/data-plane';
 import type { Shaper } from '../shape/shaper.ts';
-import type { Transport } from '../tcp/transport.ts';
-import type { Member } from './member.ts';
-import type { Members } from './members.ts';
+import type { TcpTransport } from '../tcp/transport.ts';
+import type { Session } from './member.ts';
+import type { SessionSet } from './members.ts';
 import type { TimeoutWheel } from './timeout-wheel.ts';
 
 /** What a connection needs of its worker. */
 export interface RelayContext {
-  readonly transport: Transport;
-  readonly wheel: TimeoutWheel<Member>;
+  readonly transport: TcpTransport;
+  readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   /** A connection threw: a bug. It is over by then. */
   onInternalError(thrown: unknown): void;
@@ -17,16 +17,16 @@ export interface RelayContext {
 }
 
 /** Where a connection belongs: what it chooses from, and who must know of it. */
-export interface ConnectionHome {
+export interface RelayUpstream {
   readonly route: Route;
-  readonly members: Members<Member>;
+  readonly sessions: SessionSet<Session>;
   /** An endpoint that is not among `tried`; undefined: none is left. */
-  choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined;
+  choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined;
   /** Whether `choose` would find one. Asking is no turn: it leaves everything as it is. */
-  hasUntried(tried: readonly EndpointLoad[]): boolean;
+  hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean;
   /** One that is not chosen because it does not work, as far as is known; undefined: none is left. */
-  chooseUnused(tried: readonly EndpointLoad[]): EndpointLoad | undefined;
-  onConnected(load: EndpointLoad): void;
+  chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined;
+  onConnected(load: EndpointStats): void;
   /** It refused, or did not answer in time. */
-  onConnectFailed(load: EndpointLoad): void;
+  onConnectFailed(load: EndpointStats): void;
 }

@@ -11,12 +11,12 @@ export function isLocalFailure(code: string | undefined): code is LocalFailure {
 
 export type LocalFailureCounts = Partial<Record<LocalFailure, number>>;
 
-export class LocalFailures {
-  readonly #tell: (counts: LocalFailureCounts) => void;
+export class LocalFailureReporter {
+  readonly #send: (counts: LocalFailureCounts) => void;
   #counts: LocalFailureCounts = {};
 
   constructor(tell: (counts: LocalFailureCounts) => void) {
-    this.#tell = tell;
+    this.#send = tell;
   }
 
   /** `code` of a connect that failed. */
@@ -27,7 +27,7 @@ export class LocalFailures {
   /** Once a second: tells what came since the last time. */
   tick(): void {
     if (Object.keys(this.#counts).length === 0) return;
-    this.#tell(this.#counts);
+    this.#send(this.#counts);
     this.#counts = {};
   }
 }

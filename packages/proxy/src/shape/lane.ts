@@ -1,27 +1,27 @@
-import type { Meter } from './meter.ts';
+import type { BandwidthBucket } from './meter.ts';
 
 /** A read of a shaped stream takes at most what the rate gives in this time. */
-const SLICE_SECONDS = 0.05;
-const LEAST_SLICE = 2_048;
+const QUANTUM_SECONDS = 0.05;
+const MIN_QUANTUM_BYTES = 2_048;
 /** What may pass unasked: as much as the rate gives in this time, and never more than that. */
-const OWED_SECONDS = 0.000_5;
-const MOST_OWED = 65_536;
+const MAX_UNCHARGED_SECONDS = 0.000_5;
+const MAX_UNCHARGED_BYTES = 65_536;
 /** Streams and datagrams take turns of this length: longer than the tick of those who wait, shorter than what can be saved up. */
-const TURN_NS = 20_000_000n;
+const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
 /** What bytes of a Service in one direction must keep to: its own rate, and its tenant's. */
-export class Lane {
+export class BandwidthLimiter {
   readonly now: () => bigint;
-  readonly #service: Meter;
-  readonly #tenant: Meter;
+  readonly #service: BandwidthBucket;
+  readonly #tenant: BandwidthBucket;
   /** Bytes that have passed and are not charged yet. */
-  #owed = 0;
+  #unchargedBytes = 0;
 
   constructor({
     service,
     tenant,
     now,
-  }: { readonly service: Meter; readonly tenant: Meter; readonly now: () => bigint }) {
+  }: { readonly service: BandwidthBucket; readonly tenant: BandwidthBucket; readonly now: () => bigint }) {
     this.#service = service;
     this.#tenant = tenant;
     this.now = now;
@@ -33,28 +33,28 @@ export class Lane {
   }
 
   /** A limit of 0: no turn will come unless it is raised. */
-  get isShut(): boolean {
+  get isBlocked(): boolean {
     return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
 
   /** How much a stream may take at a time; Infinity: as it likes. */
-  get slice(): number {
-    return Math.max(LEAST_SLICE, Math.floor(this.#bytesPerSecond * SLICE_SECONDS));
+  get quantumBytes(): number {
+    return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond * QUANTUM_SECONDS));
   }
 
   /**
    * So many bytes have passed. False: nothing is to be looked at yet. What all workers share is asked only once for many small
    * reads, or when somebody waits: it is what costs, and so little more than the rate passes meanwhile.
    */
-  owe(bytes: number): boolean {
-    this.#owed += bytes;
-    return this.#owed >= this.#mostOwed || this.#service.isWaitedFor || this.#tenant.isWaitedFor;
+  defer(bytes: number): boolean {
+    this.#unchargedBytes += bytes;
+    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#service.hasWaiters || this.#tenant.hasWaiters;
   }
 
   /** Pays for what is owed. */
-  pay(now: bigint): void {
-    const owed = this.#owed;
-    this.#owed = 0;
+  chargeDeferred(now: bigint): void {
+    const owed = this.#unchargedBytes;
+    this.#unchargedBytes = 0;
     this.charge(owed, now);
   }
 
@@ -65,31 +65,31 @@ export class Lane {
   }
 
   /** What a stream must wait for first. */
-  busy(now: bigint): Meter | undefined {
-    return this.#service.isBusy(now) ? this.#service : this.busyAfter(this.#service, now);
+  blockingBucket(now: bigint): BandwidthBucket | undefined {
+    return this.#service.mustWait(now) ? this.#service : this.blockingBucketAfter(this.#service, now);
   }
 
   /** What it must wait for when its turn at `meter` has come: the tenant is last, so that nobody goes round and round. */
-  busyAfter(meter: Meter, now: bigint): Meter | undefined {
-    return meter === this.#service && this.#tenant.isBusy(now) ? this.#tenant : undefined;
+  blockingBucketAfter(meter: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
+    return meter === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
    * For what cannot be paused, such as datagrams: whether so many more bytes pass; if not, they are not charged. Beside streams
    * that wait they may take the credit half of the time, so that neither kind starves the other.
    */
-  takes(bytes: number): boolean {
+  tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
     const now = this.now();
     if (this.#service.isOverdrawn(now) || this.#tenant.isOverdrawn(now)) return false;
-    const isWaitedFor = this.#service.isWaitedFor || this.#tenant.isWaitedFor;
-    if (isWaitedFor && (now / TURN_NS) % 2n === 0n) return false;
+    const isWaitedFor = this.#service.hasWaiters || this.#tenant.hasWaiters;
+    if (isWaitedFor && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
   }
 
-  get #mostOwed(): number {
-    return Math.min(MOST_OWED, this.#bytesPerSecond * OWED_SECONDS);
+  get #maxUnchargedBytes(): number {
+    return Math.min(MAX_UNCHARGED_BYTES, this.#bytesPerSecond * MAX_UNCHARGED_SECONDS);
   }
 
   get #bytesPerSecond(): number {

@@ -1,67 +1,67 @@
-import { type Budget, BYTES_BURST_NS } from '../admit/budget.ts';
+import { BYTES_BURST_NS, type Limiter } from '../admit/budget.ts';
 import type { Direction } from '../admit/limit-sheet.ts';
 
 /** Whoever has waited longest goes first, over all workers, unless theirs has not come for so long to take the credit. */
-const PATIENCE_NS = 30_000_000n;
-const NS_PER_BYTE_AT_ONE_BIT = 8e9;
+const MAX_PRIORITY_NS = 30_000_000n;
+const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;
 
 /** Whose reading waits for its turn. */
-export interface Waiter {
+export interface WaitingReader {
   /** Since when; the meter's own. */
-  since: bigint;
+  waitingSinceNs: bigint;
   /** What its last read took: what the next one is likely to take. */
-  readonly lastBytes: number;
+  readonly lastReadBytes: number;
   /** Its turn has come. */
-  onServed(meter: Meter, now: bigint): void;
+  onServed(meter: BandwidthBucket, now: bigint): void;
 }
 
 /** The bytes per second of one tenant or Service in one direction, as one worker sees them: who of its streams waits. */
-export class Meter {
-  readonly #budget: Budget;
+export class BandwidthBucket {
+  readonly #limiter: Limiter;
   readonly #direction: Direction;
-  readonly #onWaiting: (meter: Meter) => void;
-  readonly #waiting = new Set<Waiter>();
+  readonly #onWaiting: (meter: BandwidthBucket) => void;
+  readonly #waiting = new Set<WaitingReader>();
 
-  constructor(budget: Budget, { direction, onWaiting }: MeterOptions) {
-    this.#budget = budget;
+  constructor(budget: Limiter, { direction, onWaiting }: BandwidthBucketOptions) {
+    this.#limiter = budget;
     this.#direction = direction;
     this.#onWaiting = onWaiting;
   }
 
   get bitsPerSecond(): number {
-    return this.#budget.bitsPerSecond(this.#direction);
+    return this.#limiter.bitsPerSecond(this.#direction);
   }
 
-  get isWaitedFor(): boolean {
+  get hasWaiters(): boolean {
     return this.#waiting.size > 0;
   }
 
   charge(bytes: number, now: bigint): void {
-    if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#budget.charge(this.#direction, bytes, now);
+    if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#limiter.charge(this.#direction, bytes, now);
   }
 
   /** Whether a stream must wait: for what has passed to be paid, or behind those that wait already. */
-  isBusy(now: bigint): boolean {
-    return this.isOverdrawn(now) || (this.isWaitedFor && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
+  mustWait(now: bigint): boolean {
+    return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
   }
 
   /** Nothing at all may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
     if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
-    return bitsPerSecond === 0 || this.#budget.paidUntil(this.#direction) > now;
+    return bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now;
   }
 
-  hold(waiter: Waiter, now: bigint): void {
-    waiter.since = now;
+  enqueue(waiter: WaitingReader, now: bigint): void {
+    waiter.waitingSinceNs = now;
     this.#waiting.add(waiter);
     if (this.#waiting.size > 1) return;
-    this.#tellFirst();
+    this.#publishFirstWaiter();
     this.#onWaiting(this);
   }
 
-  forget(waiter: Waiter): void {
-    if (this.#waiting.delete(waiter)) this.#tellFirst();
+  dequeue(waiter: WaitingReader): void {
+    if (this.#waiting.delete(waiter)) this.#publishFirstWaiter();
   }
 
   /**
@@ -69,40 +69,43 @@ export class Meter {
    * beyond it becomes debt.
    */
   serve(now: bigint): void {
-    const sincePaid = now - this.#budget.paidUntil(this.#direction);
-    let credit = creditFor(this.bitsPerSecond, sincePaid);
-    const served: Waiter[] = [];
+    const sincePaid = now - this.#limiter.paidUntil(this.#direction);
+    let credit = creditBytesFor(this.bitsPerSecond, sincePaid);
+    const served: WaitingReader[] = [];
     for (const waiter of this.#waiting) {
-      if (credit < 0 || (sincePaid < PATIENCE_NS && this.#isLater(waiter))) break;
-      credit -= waiter.lastBytes;
+      if (credit < 0 || (sincePaid < MAX_PRIORITY_NS && this.#isBehindPeerWorker(waiter))) break;
+      credit -= waiter.lastReadBytes;
       served.push(waiter);
     }
     for (const waiter of served) this.#waiting.delete(waiter);
-    if (served.length > 0) this.#tellFirst();
+    if (served.length > 0) this.#publishFirstWaiter();
     for (const waiter of served) waiter.onServed(this, now);
   }
 
-  #isLater(waiter: Waiter): boolean {
-    const { sheet, row, column } = this.#budget;
-    return sheet.isSomebodyBefore(row, { direction: this.#direction, column }, waiter.since);
+  #isBehindPeerWorker(waiter: WaitingReader): boolean {
+    const { state, row, workerSlot } = this.#limiter;
+    return state.hasEarlierWaiter(row, { direction: this.#direction, workerSlot }, waiter.waitingSinceNs);
   }
 
-  #tellFirst(): void {
-    const { sheet, row, column } = this.#budget;
+  #publishFirstWaiter(): void {
+    const { state, row, workerSlot } = this.#limiter;
     const [first] = this.#waiting;
-    sheet.setFirstWaiting(row, { direction: this.#direction, column }, first?.since ?? 0n);
+    state.setFirstWaiting(row, { direction: this.#direction, workerSlot }, first?.waitingSinceNs ?? 0n);
   }
 }
 
 /** Bytes; below 0: nobody's turn has come. */
-function creditFor(bitsPerSecond: number, sincePaid: bigint): number {
+function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
   if (bitsPerSecond === Number.POSITIVE_INFINITY) return bitsPerSecond;
   if (bitsPerSecond === 0) return -1;
-  return (Number(sincePaid < BYTES_BURST_NS ? sincePaid : BYTES_BURST_NS) * bitsPerSecond) / NS_PER_BYTE_AT_ONE_BIT;
+  return (
+    (Number(sincePaid < BYTES_BURST_NS ? sincePaid : BYTES_BURST_NS) * bitsPerSecond) /
+    NS_PER_BYTE_AT_ONE_BIT_PER_SECOND
+  );
 }
 
-export interface MeterOptions {
+export interface BandwidthBucketOptions {
   readonly direction: Direction;
   /** Somebody waits, where nobody did. */
-  onWaiting(meter: Meter): void;
+  onWaiting(meter: BandwidthBucket): void;
 }

@@ -1,41 +1,41 @@
 import type { Direction } from '../admit/limit-sheet.ts';
-import type { Lane } from './lane.ts';
-import type { Lanes } from './shaper.ts';
-import { Throttle } from './throttle.ts';
+import type { BandwidthLimiter } from './lane.ts';
+import type { BandwidthLimiters } from './shaper.ts';
+import { ReadThrottle } from './throttle.ts';
 
-export interface PacedReader {
+export interface ThrottledReader {
   /** A side that had to wait may be read. Must not throw. */
-  onTurn(direction: Direction): void;
+  onReadAllowed(direction: Direction): void;
 }
 
 /** Whether the two sides of a connection may be read, as far as bytes per second go. Costs two comparisons where no limit is. */
-export class Pacing {
-  readonly #lanes: Lanes;
-  readonly #reader: PacedReader;
-  #in: Throttle | undefined;
-  #out: Throttle | undefined;
+export class SessionThrottle {
+  readonly #limiters: BandwidthLimiters;
+  readonly #reader: ThrottledReader;
+  #in: ReadThrottle | undefined;
+  #out: ReadThrottle | undefined;
 
-  constructor(lanes: Lanes, reader: PacedReader) {
-    this.#lanes = lanes;
+  constructor(lanes: BandwidthLimiters, reader: ThrottledReader) {
+    this.#limiters = lanes;
     this.#reader = reader;
   }
 
   /** `bytes` were read of the client, or, on their way out, of the endpoint; 0: none. False: it must wait for `onTurn`. */
   mayRead(direction: Direction, bytes: number): boolean {
     const throttle = direction === 'out' ? this.#out : this.#in;
-    const lane = this.#laneOf(direction);
-    if (lane.isLimited) return (throttle ?? this.#throttle(direction)).pass(bytes);
-    return throttle === undefined || !throttle.isHeld;
+    const lane = this.#limiterOf(direction);
+    if (lane.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes);
+    return throttle === undefined || !throttle.isWaiting;
   }
 
   /** How much may be read at a time; Infinity: as much as there is. */
-  slice(direction: Direction): number {
-    return this.#laneOf(direction).slice;
+  quantumBytes(direction: Direction): number {
+    return this.#limiterOf(direction).quantumBytes;
   }
 
   /** It does nothing because it may not yet. */
-  get isHolding(): boolean {
-    return isWaiting(this.#in, this.#lanes.in) || isWaiting(this.#out, this.#lanes.out);
+  get isThrottled(): boolean {
+    return isWaiting(this.#in, this.#limiters.in) || isWaiting(this.#out, this.#limiters.out);
   }
 
   end(): void {
@@ -44,12 +44,12 @@ export class Pacing {
   }
 
   /** By two names and not by one that varies, for which V8 looks into a hash table for every chunk. */
-  #laneOf(direction: Direction): Lane {
-    return direction === 'out' ? this.#lanes.out : this.#lanes.in;
+  #limiterOf(direction: Direction): BandwidthLimiter {
+    return direction === 'out' ? this.#limiters.out : this.#limiters.in;
   }
 
-  #throttle(direction: Direction): Throttle {
-    const throttle = new Throttle(this.#laneOf(direction), () => this.#reader.onTurn(direction));
+  #createThrottle(direction: Direction): ReadThrottle {
+    const throttle = new ReadThrottle(this.#limiterOf(direction), () => this.#reader.onReadAllowed(direction));
     if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;
@@ -57,6 +57,6 @@ export class Pacing {
 }
 
 /** For a turn that will come. Where none will, it is idle: its client may be gone, which only reading would show. */
-function isWaiting(throttle: Throttle | undefined, lane: Lane): boolean {
-  return throttle?.isHeld === true && !lane.isShut;
+function isWaiting(throttle: ReadThrottle | undefined, lane: BandwidthLimiter): boolean {
+  return throttle?.isWaiting === true && !lane.isBlocked;
 }

@@ -1,20 +1,20 @@
 // Bandwidth of one worker: the lanes of its Services, and one timer for all that waits. It runs only while something does.
-import type { Budgets } from '../admit/admit.ts';
-import type { Budget } from '../admit/budget.ts';
+import type { Limiters } from '../admit/admit.ts';
+import type { Limiter } from '../admit/budget.ts';
 import type { Direction } from '../admit/limit-sheet.ts';
-import { Lane } from './lane.ts';
-import { Meter } from './meter.ts';
+import { BandwidthLimiter } from './lane.ts';
+import { BandwidthBucket } from './meter.ts';
 
 const TICK_MS = 10;
 
-export type Lanes = { readonly [D in Direction]: Lane };
-type Meters = { readonly [D in Direction]: Meter };
+export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
+type BandwidthBuckets = { readonly [D in Direction]: BandwidthBucket };
 
 export class Shaper {
   readonly #now: () => bigint;
-  readonly #lanes = new WeakMap<Budgets, Lanes>();
-  readonly #meters = new WeakMap<Budget, Meters>();
-  readonly #waitedFor = new Set<Meter>();
+  readonly #limiters = new WeakMap<Limiters, BandwidthLimiters>();
+  readonly #buckets = new WeakMap<Limiter, BandwidthBuckets>();
+  readonly #bucketsWithWaiters = new Set<BandwidthBucket>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Nanoseconds, the same in all threads. */
@@ -22,44 +22,44 @@ export class Shaper {
     this.#now = now;
   }
 
-  lanesFor(budgets: Budgets): Lanes {
-    const known = this.#lanes.get(budgets);
+  limitersFor(budgets: Limiters): BandwidthLimiters {
+    const known = this.#limiters.get(budgets);
     if (known !== undefined) return known;
-    const service = this.#metersOf(budgets.service);
-    const tenant = this.#metersOf(budgets.tenant);
+    const service = this.#bucketsOf(budgets.service);
+    const tenant = this.#bucketsOf(budgets.tenant);
     const now = this.#now;
     const lanes = {
-      in: new Lane({ service: service.in, tenant: tenant.in, now }),
-      out: new Lane({ service: service.out, tenant: tenant.out, now }),
+      in: new BandwidthLimiter({ service: service.in, tenant: tenant.in, now }),
+      out: new BandwidthLimiter({ service: service.out, tenant: tenant.out, now }),
     };
-    this.#lanes.set(budgets, lanes);
+    this.#limiters.set(budgets, lanes);
     return lanes;
   }
 
   /** Gives turns to those that wait. */
   serve(): void {
     const now = this.#now();
-    for (const meter of this.#waitedFor) {
+    for (const meter of this.#bucketsWithWaiters) {
       meter.serve(now);
-      if (!meter.isWaitedFor) this.#waitedFor.delete(meter);
+      if (!meter.hasWaiters) this.#bucketsWithWaiters.delete(meter);
     }
-    if (this.#waitedFor.size > 0) return;
+    if (this.#bucketsWithWaiters.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  #metersOf(budget: Budget): Meters {
-    const known = this.#meters.get(budget);
+  #bucketsOf(budget: Limiter): BandwidthBuckets {
+    const known = this.#buckets.get(budget);
     if (known !== undefined) return known;
-    const onWaiting = (meter: Meter): void => {
-      this.#waitedFor.add(meter);
+    const onWaiting = (meter: BandwidthBucket): void => {
+      this.#bucketsWithWaiters.add(meter);
       this.#timer ??= setInterval(() => this.serve(), TICK_MS).unref();
     };
     const meters = {
-      in: new Meter(budget, { direction: 'in', onWaiting }),
-      out: new Meter(budget, { direction: 'out', onWaiting }),
+      in: new BandwidthBucket(budget, { direction: 'in', onWaiting }),
+      out: new BandwidthBucket(budget, { direction: 'out', onWaiting }),
     };
-    this.#meters.set(budget, meters);
+    this.#buckets.set(budget, meters);
     return meters;
   }
 }

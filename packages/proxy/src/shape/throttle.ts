@@ -1,61 +1,61 @@
-import type { Lane } from './lane.ts';
-import type { Meter, Waiter } from './meter.ts';
+import type { BandwidthLimiter } from './lane.ts';
+import type { BandwidthBucket, WaitingReader } from './meter.ts';
 
 /** Of a stream that has read nothing yet. */
-const FIRST_READ = 16_384;
+const INITIAL_READ_BYTES = 16_384;
 
 /** The reading of one stream whose bytes per second are limited. Nothing is dropped: whoever is too fast is not read. */
-export class Throttle implements Waiter {
-  lastBytes: number = FIRST_READ;
-  since = 0n;
-  readonly #lane: Lane;
-  readonly #goOn: () => void;
-  #waitsFor: Meter | undefined;
-  #isOver = false;
+export class ReadThrottle implements WaitingReader {
+  lastReadBytes: number = INITIAL_READ_BYTES;
+  waitingSinceNs = 0n;
+  readonly #limiter: BandwidthLimiter;
+  readonly #resume: () => void;
+  #waitingAt: BandwidthBucket | undefined;
+  #isEnded = false;
 
   /** `goOn` is called when its turn has come. It must not throw. */
-  constructor(lane: Lane, goOn: () => void) {
-    this.#lane = lane;
-    this.#goOn = goOn;
+  constructor(lane: BandwidthLimiter, goOn: () => void) {
+    this.#limiter = lane;
+    this.#resume = goOn;
   }
 
   /** It must not read now; `goOn` follows. */
-  get isHeld(): boolean {
-    return this.#waitsFor !== undefined;
+  get isWaiting(): boolean {
+    return this.#waitingAt !== undefined;
   }
 
   /** So many bytes were read, or none yet. False: it is held from now on. */
-  pass(bytes: number): boolean {
-    const lane = this.#lane;
+  mayReadAfter(bytes: number): boolean {
+    const lane = this.#limiter;
     if (bytes > 0) {
-      this.lastBytes = bytes;
-      if (!lane.owe(bytes) && !this.isHeld) return true;
+      this.lastReadBytes = bytes;
+      if (!lane.defer(bytes) && !this.isWaiting) return true;
     }
     const now = lane.now();
-    lane.pay(now);
+    lane.chargeDeferred(now);
     // Already held: a read that was under way when it was stopped.
-    if (this.isHeld) return false;
-    this.#waitFor(lane.busy(now), now);
-    return !this.isHeld;
+    if (this.isWaiting) return false;
+    this.#waitAt(lane.blockingBucket(now), now);
+    return !this.isWaiting;
   }
 
   /** Its turn at one meter has come. */
-  onServed(meter: Meter, now: bigint): void {
-    this.#waitsFor = undefined;
-    if (this.#isOver) return;
-    this.#waitFor(this.#lane.busyAfter(meter, now), now);
-    if (!this.isHeld) this.#goOn();
+  onServed(meter: BandwidthBucket, now: bigint): void {
+    this.#waitingAt = undefined;
+    if (this.#isEnded) return;
+    this.#waitAt(this.#limiter.blockingBucketAfter(meter, now), now);
+    if (!this.isWaiting) this.#resume();
   }
 
   /** The stream is over. */
   end(): void {
-    this.#isOver = true;
-    this.#waitsFor?.forget(this);
-    this.#waitsFor = undefined;
+    this.#isEnded = true;
+    this.#waitingAt?.dequeue(this);
+    this.#waitingAt = undefined;
   }
 
-  #waitFor(meter: Meter | undefined, now: bigint): void {
-    this.#waitsFor = meter;
-    meter?.hold(this, now);
+  #waitAt(meter: BandwidthBucket | undefined, now: bigint): void {
+    this.#waitingAt = meter;
+    meter?.enqueue(this, now);
   }
 }

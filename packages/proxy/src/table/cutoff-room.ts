@@ -1,28 +1,28 @@
-import type { Cutoff } from '@weir/model/data-plane';
-import type { KnownCutoffs } from '@weir/store';
-import type { Order } from '../worker/messages.ts';
+import type { Suspension } from '@weir/model/data-plane';
+import type { KnownSuspensions } from '@weir/store';
+import type { WorkerCommand } from '../worker/messages.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 
-export interface CutoffRoomOptions {
+export interface SuspensionsOptions {
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Workers know them by now. */
-  readonly onCutoffs: (cutoffs: readonly Cutoff[]) => void;
+  readonly onChange: (cutoffs: readonly Suspension[]) => void;
 }
 
 /** The cut-offs in force as the main thread holds them, and which of them all workers have applied. */
-export class CutoffRoom {
-  readonly #options: CutoffRoomOptions;
-  #known: KnownCutoffs | undefined;
-  #sent: { readonly mark: number; readonly sequence: number }[] = [];
+export class Suspensions {
+  readonly #options: SuspensionsOptions;
+  #known: KnownSuspensions | undefined;
+  #unconfirmed: { readonly mark: number; readonly sequence: number }[] = [];
   #applied = -1;
 
-  constructor(options: CutoffRoomOptions) {
+  constructor(options: SuspensionsOptions) {
     this.#options = options;
   }
 
-  get known(): KnownCutoffs | undefined {
+  get known(): KnownSuspensions | undefined {
     return this.#known;
   }
 
@@ -31,24 +31,24 @@ export class CutoffRoom {
     return this.#applied;
   }
 
-  take(known: KnownCutoffs): void {
-    const { pool, onCutoffs } = this.#options;
+  update(known: KnownSuspensions): void {
+    const { pool, onChange } = this.#options;
     this.#known = known;
     // Workers first: what arrives while its listener is being closed is refused there.
-    pool().post(this.welcome());
-    onCutoffs(known.cutoffs);
-    this.#sent.push({ mark: pool().mark(), sequence: known.sequence });
+    pool().post(this.commandForNewWorker());
+    onChange(known.cutoffs);
+    this.#unconfirmed.push({ mark: pool().mark(), sequence: known.sequence });
   }
 
   /** The workers have reached this mark. */
-  reached(mark: number): void {
-    const done = this.#sent.filter((each) => each.mark <= mark);
+  onMarkReached(mark: number): void {
+    const done = this.#unconfirmed.filter((each) => each.mark <= mark);
     this.#applied = done.at(-1)?.sequence ?? this.#applied;
-    this.#sent = this.#sent.slice(done.length);
+    this.#unconfirmed = this.#unconfirmed.slice(done.length);
   }
 
   /** For a worker that starts. */
-  welcome(): Order {
+  commandForNewWorker(): WorkerCommand {
     return { kind: 'cutoffs', cutoffs: this.#known?.cutoffs ?? [], now: this.#options.now() };
   }
 }

@@ -4,51 +4,51 @@ import {
   endpointKey,
   fillMaglevSlots,
   MAGLEV_SLOTS,
-  MOST_MAGLEV_ENDPOINTS,
+  MAX_MAGLEV_ENDPOINTS,
   type Route,
   type RouteKey,
   usesMaglev,
 } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import type { Order } from '../worker/messages.ts';
+import type { WorkerCommand } from '../worker/messages.ts';
 
 /** Computing one takes some milliseconds: endpoints that come and go all the time are taken together. */
-const GAP_MS = 100;
+const MIN_RECOMPUTE_INTERVAL_MS = 100;
 
-interface Ported {
+interface PortTable {
   readonly listeners: Set<RouteKey>;
   slots: SharedArrayBuffer | undefined;
   computedAt: number;
 }
 
-export interface MaglevRoomOptions {
+export interface MaglevTablesOptions {
   readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
-  readonly post: (order: Order) => void;
+  readonly post: (order: WorkerCommand) => void;
 }
 
-export class MaglevRoom {
-  readonly #options: MaglevRoomOptions;
+export class MaglevTables {
+  readonly #options: MaglevTablesOptions;
   /** By Service and port: its listeners have the same endpoints. */
-  readonly #ports = new Map<string, Ported>();
-  readonly #portOf = new Map<RouteKey, string>();
+  readonly #ports = new Map<string, PortTable>();
+  readonly #portByRoute = new Map<RouteKey, string>();
   /** Whose table is older than its endpoints; in the order in which they changed. */
   readonly #stale = new Set<string>();
   #timer: Timer | undefined;
 
-  constructor(options: MaglevRoomOptions) {
+  constructor(options: MaglevTablesOptions) {
     this.#options = options;
   }
 
   /** These routes have changed, and the workers have been told. */
-  settle(keys: readonly RouteKey[]): void {
+  onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
     this.#schedule();
   }
 
   /** For a worker that starts and knows the table of this moment; what is stale comes when it is computed. */
-  welcome(): Order[] {
-    return [...this.#ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [orderFor(port)]));
+  commandsForNewWorker(): WorkerCommand[] {
+    return [...this.#ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [commandFor(port)]));
   }
 
   close(): void {
@@ -57,7 +57,7 @@ export class MaglevRoom {
   }
 
   #assign(key: RouteKey, route: Route | undefined): void {
-    const before = this.#portOf.get(key);
+    const before = this.#portByRoute.get(key);
     const name = route !== undefined && usesMaglev(route) ? portName(route) : undefined;
     if (before !== undefined && before !== name) this.#drop(key, before);
     if (name === undefined) return;
@@ -68,12 +68,12 @@ export class MaglevRoom {
     };
     this.#ports.set(name, port);
     port.listeners.add(key);
-    this.#portOf.set(key, name);
+    this.#portByRoute.set(key, name);
     this.#stale.add(name);
   }
 
   #drop(key: RouteKey, name: string): void {
-    this.#portOf.delete(key);
+    this.#portByRoute.delete(key);
     const port = this.#ports.get(name);
     port?.listeners.delete(key);
     if (port?.listeners.size === 0) {
@@ -90,8 +90,8 @@ export class MaglevRoom {
     const now = clock.monotonic();
     let dueAt = Number.POSITIVE_INFINITY;
     for (const name of this.#stale) {
-      const { computedAt } = this.#ports.get(name) as Ported;
-      dueAt = Math.min(dueAt, computedAt + GAP_MS);
+      const { computedAt } = this.#ports.get(name) as PortTable;
+      dueAt = Math.min(dueAt, computedAt + MIN_RECOMPUTE_INTERVAL_MS);
       if (dueAt <= now) break;
     }
     if (dueAt === Number.POSITIVE_INFINITY) return;
@@ -109,14 +109,14 @@ export class MaglevRoom {
     const { clock, routes, post } = this.#options;
     const now = clock.monotonic();
     for (const name of this.#stale) {
-      const port = this.#ports.get(name) as Ported;
-      if (port.computedAt + GAP_MS > now) continue;
+      const port = this.#ports.get(name) as PortTable;
+      if (port.computedAt + MIN_RECOMPUTE_INTERVAL_MS > now) continue;
       this.#stale.delete(name);
       const [key] = port.listeners;
       const route = key === undefined ? undefined : routes.get(key);
       port.computedAt = now;
       port.slots = route === undefined ? undefined : slotsFor(route);
-      post(orderFor(port));
+      post(commandFor(port));
       return;
     }
   }
@@ -126,13 +126,13 @@ function portName({ service, listener }: Route): string {
   return `${service.uid}/${listener.protocol}/${listener.port}`;
 }
 
-function orderFor({ listeners, slots }: Ported): Order {
+function commandFor({ listeners, slots }: PortTable): WorkerCommand {
   return { kind: 'maglev', listeners: [...listeners], slots };
 }
 
 /** A choice of one needs no table, and of more than a table can number there is none: then rendezvous decides. */
 function slotsFor({ endpoints }: Route): SharedArrayBuffer | undefined {
-  if (endpoints.length < 2 || endpoints.length > MOST_MAGLEV_ENDPOINTS) return undefined;
+  if (endpoints.length < 2 || endpoints.length > MAX_MAGLEV_ENDPOINTS) return undefined;
   const slots = new SharedArrayBuffer(MAGLEV_SLOTS * Uint16Array.BYTES_PER_ELEMENT);
   fillMaglevSlots(new Uint16Array(slots), endpoints.map(endpointKey));
   return slots;

@@ -3,7 +3,7 @@ import {
   certificateId,
   diff,
   type Entry,
-  idOf,
+  entryIdOf,
   type RoutingTable,
   serviceId,
   tenantId,
@@ -57,7 +57,7 @@ export class NodeTable {
 
   /** `table` is the one before with `changes` made; returns what changes in the part, in O(changes). */
   patch(changes: readonly Change[], table: RoutingTable): Change[] {
-    const ids = new Set(changes.map(idOf));
+    const ids = new Set(changes.map(entryIdOf));
     const services = new Set<string>();
     for (const id of ids) {
       // Of the table before only our part is known, so that it is not kept.

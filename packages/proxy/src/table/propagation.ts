@@ -2,7 +2,7 @@ import { propagationSeconds } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 
 /** How long each change took from the API to all workers of this proxy: told to whoever keeps the figures. */
-export class Propagation {
+export class PropagationLatency {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #listeners = new Set<(seconds: number) => void>();
 
@@ -10,12 +10,12 @@ export class Propagation {
     this.#clock = clock;
   }
 
-  onPropagation(listener: (seconds: number) => void): void {
+  onSample(listener: (seconds: number) => void): void {
     this.#listeners.add(listener);
   }
 
   /** All workers serve as the world has been since `changedAt`, milliseconds since the epoch. */
-  arrived(changedAt: number): void {
+  record(changedAt: number): void {
     const seconds = propagationSeconds(changedAt, this.#clock.now());
     for (const listener of this.#listeners) listener(seconds);
   }

@@ -1,28 +1,28 @@
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
-import type { KnownCutoffs, PlacedTable } from '@weir/store';
-import type { StateCopy } from './state-copy.ts';
+import type { KnownSuspensions, PositionedTable } from '@weir/store';
+import type { StateFiles } from './state-copy.ts';
 
 /** Writing may take this part of the time: a large table is written less often. */
-const SHARE = 20;
+const WRITE_TIME_DIVISOR = 20;
 
-export interface StateKeeperOptions {
-  readonly copy: StateCopy;
+export interface StateSaverOptions {
+  readonly files: StateFiles;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly table: () => PlacedTable | undefined;
-  readonly cutoffs: () => KnownCutoffs | undefined;
+  readonly table: () => PositionedTable | undefined;
+  readonly suspensions: () => KnownSuspensions | undefined;
 }
 
 /** Keeps the copies on the disk as new as is cheap. A disk that fails is told once, and tried again. */
-export class StateKeeper {
-  readonly #options: StateKeeperOptions;
+export class StateSaver {
+  readonly #options: StateSaverOptions;
   #writtenPosition: unknown;
-  #writtenCutoffs: unknown;
+  #writtenSuspensions: unknown;
   #nextAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #hasFailed = false;
 
-  constructor(options: StateKeeperOptions) {
+  constructor(options: StateSaverOptions) {
     this.#options = options;
   }
 
@@ -40,24 +40,24 @@ export class StateKeeper {
   }
 
   async write(): Promise<void> {
-    const { copy, clock, log, table, cutoffs } = this.#options;
+    const { files, clock, log, table, suspensions } = this.#options;
     const startedAt = clock.monotonic();
     try {
       const placed = table();
       if (placed !== undefined && placed.position !== this.#writtenPosition) {
-        await copy.writeTable(placed);
+        await files.writeTable(placed);
         this.#writtenPosition = placed.position;
       }
-      const known = cutoffs();
-      if (known !== undefined && known !== this.#writtenCutoffs) {
-        await copy.writeCutoffs(known);
-        this.#writtenCutoffs = known;
+      const known = suspensions();
+      if (known !== undefined && known !== this.#writtenSuspensions) {
+        await files.writeSuspensions(known);
+        this.#writtenSuspensions = known;
       }
       this.#hasFailed = false;
     } catch (error) {
       if (!this.#hasFailed) log.error({ reason: errorMessage(error) }, 'the copy of the table cannot be written');
       this.#hasFailed = true;
     }
-    this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * SHARE;
+    this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
   }
 }

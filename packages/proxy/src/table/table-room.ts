@@ -4,91 +4,91 @@ import {
   type Change,
   createMatcher,
   EMPTY_TABLE,
-  holdersOf,
   type Matcher,
+  movedResources,
   type NodeEntry,
   nodeId,
-  type Position,
   patchMatcher,
   type RouteKey,
   type RoutingTable,
   type ServiceEntry,
+  type TablePosition,
 } from '@weir/model/data-plane';
-import type { PlacedTable, TakenRevision } from '@weir/store';
-import type { LimitBook } from '../admit/limit-book.ts';
-import { LimitRoom } from '../admit/limit-room.ts';
+import type { AppliedRevision, PositionedTable } from '@weir/store';
+import type { LimiterRegistry } from '../admit/limit-book.ts';
+import { TableLimits } from '../admit/limit-room.ts';
 import { UNROUTED_SLOT } from '../counters/columns.ts';
-import type { SlotBook, SlotOwner } from '../counters/slot-book.ts';
-import type { Order, TableOrder } from '../worker/messages.ts';
+import type { SlotOwner, SlotRegistry } from '../counters/slot-book.ts';
+import type { TableCommand, WorkerCommand } from '../worker/messages.ts';
 import { monotonicMs } from '../worker/monotonic.ts';
-import { inParts } from '../workers/table-pieces.ts';
+import { splitTable } from '../workers/table-pieces.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
-import { Backlog } from './backlog.ts';
+import { PendingChanges } from './backlog.ts';
 import { NodeTable } from './node-table.ts';
-import { TurnTaker } from './turn-taker.ts';
+import { TimeSlicedQueue } from './turn-taker.ts';
 
-export interface TableRoomOptions {
+export interface TableDistributorOptions {
   readonly node: string;
-  readonly slots: SlotBook;
-  readonly limits: LimitBook;
+  readonly slots: SlotRegistry;
+  readonly limits: LimiterRegistry;
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
   /** These routes have changed; after the last of a change once more, with none. */
-  readonly onRoutes: (keys: readonly RouteKey[]) => void;
+  readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
   /** All workers serve as the world has been since then, milliseconds since the epoch. */
-  readonly onPropagated: (changedAt: number) => void;
+  readonly onApplied: (changedAt: number) => void;
   /** By which turns are measured, in milliseconds that never go back. */
-  readonly turnClock?: () => number;
+  readonly sliceClock?: () => number;
 }
 
-export class TableRoom {
+export class TableDistributor {
   readonly matcher: Matcher;
-  readonly limits: LimitRoom;
-  readonly #options: TableRoomOptions;
+  readonly limits: TableLimits;
+  readonly #options: TableDistributorOptions;
   readonly #table: NodeTable;
-  readonly #takes: TurnTaker;
+  readonly #applyQueue: TimeSlicedQueue;
   /** What the next take brings. */
-  readonly #backlog = new Backlog();
+  readonly #pending = new PendingChanges();
   /** Where each Service is counted now. */
-  readonly #owners = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
-  #position: Position | null = null;
+  readonly #slotsByServiceUid = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
+  #position: TablePosition | null = null;
   #isPartial = false;
-  #sent: (TakenRevision & { readonly mark: number })[] = [];
-  #applied: Position | null = null;
+  #unconfirmed: (AppliedRevision & { readonly mark: number })[] = [];
+  #applied: TablePosition | null = null;
 
-  constructor(options: TableRoomOptions) {
+  constructor(options: TableDistributorOptions) {
     this.#options = options;
-    this.#takes = new TurnTaker(options.turnClock ?? monotonicMs);
+    this.#applyQueue = new TimeSlicedQueue(options.sliceClock ?? monotonicMs);
     this.#table = new NodeTable(options.node);
-    this.limits = new LimitRoom(options.limits);
+    this.limits = new TableLimits(options.limits);
     this.matcher = createMatcher(EMPTY_TABLE, options.node);
   }
 
   /** A whole table, of the fleet or of the copy on the disk. */
-  replace(table: RoutingTable, position: Position): void {
-    this.#wait((backlog) => backlog.replace(table, { position }));
+  replace(table: RoutingTable, position: TablePosition): void {
+    this.#enqueue((backlog) => backlog.replace(table, { position }));
   }
 
   /** `table` is the one before with `changes` made. */
-  patch(changes: readonly Change[], table: RoutingTable, revision: TakenRevision): void {
-    this.#wait((backlog) => backlog.add(changes, table, revision));
+  patch(changes: readonly Change[], table: RoutingTable, revision: AppliedRevision): void {
+    this.#enqueue((backlog) => backlog.add(changes, table, revision));
   }
 
   /** The workers have reached this mark. */
-  reached(mark: number): void {
-    this.#options.limits.reached(mark);
-    const done = this.#sent.filter((each) => each.mark <= mark);
+  onMarkReached(mark: number): void {
+    this.#options.limits.setAppliedMark(mark);
+    const done = this.#unconfirmed.filter((each) => each.mark <= mark);
     this.#applied = done.at(-1)?.position ?? this.#applied;
-    this.#sent = this.#sent.slice(done.length);
-    for (const { changedAt } of done) if (changedAt !== undefined) this.#options.onPropagated(changedAt);
+    this.#unconfirmed = this.#unconfirmed.slice(done.length);
+    for (const { changedAt } of done) if (changedAt !== undefined) this.#options.onApplied(changedAt);
   }
 
   /** What all workers have applied. */
-  get applied(): Position | null {
+  get applied(): TablePosition | null {
     return this.#applied;
   }
 
   /** What this node serves; undefined before the first table. */
-  get placed(): PlacedTable | undefined {
+  get placed(): PositionedTable | undefined {
     return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
   }
 
@@ -103,77 +103,80 @@ export class TableRoom {
   }
 
   /** All at once, for a worker that starts. */
-  welcome(): Order {
+  commandForNewWorker(): WorkerCommand {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
-    const slots = [...this.#owners].map(([uid, { slot }]) => [uid, slot] as const);
-    return { kind: 'table', changes, slots, limits: this.limits.rows(), isFirst: true };
+    const slots = [...this.#slotsByServiceUid].map(([uid, { slot }]) => [uid, slot] as const);
+    return { kind: 'table', changes, slots, limits: this.limits.allRows(), isFirst: true };
   }
 
-  #wait(forWhat: (backlog: Backlog) => void): void {
-    const isAwaited = !this.#backlog.isEmpty;
-    forWhat(this.#backlog);
-    if (!isAwaited) this.#takes.add(() => this.#takeBacklog());
+  #enqueue(forWhat: (backlog: PendingChanges) => void): void {
+    const isAwaited = !this.#pending.isEmpty;
+    forWhat(this.#pending);
+    if (!isAwaited) this.#applyQueue.add(() => this.#applyPending());
   }
 
-  #takeBacklog(): Iterable<void> {
-    const next = this.#backlog.take();
+  #applyPending(): Iterable<void> {
+    const next = this.#pending.take();
     if (next === undefined) return [];
     const { table, revision, changes } = next;
-    return this.#take(changes === undefined ? this.#table.replace(table) : this.#table.patch(changes, table), revision);
+    return this.#apply(
+      changes === undefined ? this.#table.replace(table) : this.#table.patch(changes, table),
+      revision,
+    );
   }
 
   /**
    * In steps, between which the thread may do what else is due: workers and listeners have the first thousands of Services while the
    * others are still to come.
    */
-  *#take(changes: readonly Change[], { position, changedAt }: TakenRevision): Iterable<void> {
+  *#apply(changes: readonly Change[], { position, changedAt }: AppliedRevision): Iterable<void> {
     const { pool, slots } = this.#options;
     // Into nothing: nobody is asked for a name until the listeners that are shared are open, which wait for the last part. So who
     // bears a wildcard need not come in one go with the thousands whose names are under it.
-    const holders = this.#position === null ? [] : holdersOf(this.matcher, changes);
-    const { assigned, left } = this.#assign(changes);
-    const limits = this.limits.take(changes, this.#table.part.entries);
-    const order: TableOrder = { kind: 'table', changes, slots: assigned, limits: limits.rows, holders };
+    const holders = this.#position === null ? [] : movedResources(this.matcher, changes);
+    const { assigned, left } = this.#assignSlots(changes);
+    const limits = this.limits.apply(changes, this.#table.part.entries);
+    const order: TableCommand = { kind: 'table', changes, slots: assigned, limits: limits.rows, holders };
     const isFirst = this.#position === null;
     this.#position = position;
     this.#isPartial = true;
-    for (const part of inParts(isFirst ? { ...order, isFirst } : order)) {
-      this.#takePart(part);
+    for (const part of splitTable(isFirst ? { ...order, isFirst } : order)) {
+      this.#applyPart(part);
       yield;
     }
     this.#isPartial = false;
-    this.#options.onRoutes([]);
+    this.#options.onRoutesChanged([]);
     const mark = pool().mark();
     this.limits.release(limits.left, mark);
     for (const owner of left) slots.release(owner, mark);
-    this.#sent.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
+    this.#unconfirmed.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
   }
 
-  #takePart(order: TableOrder): void {
-    const { pool, onRoutes } = this.#options;
+  #applyPart(order: TableCommand): void {
+    const { pool, onRoutesChanged } = this.#options;
     const keys = patchMatcher(this.matcher, order.changes);
     if (order.changes.length > 0 || order.slots.length > 0 || order.limits?.length) pool().post(order);
-    onRoutes(keys);
+    onRoutesChanged(keys);
   }
 
-  #assign(changes: readonly Change[]): { readonly assigned: [string, number][]; readonly left: SlotOwner[] } {
+  #assignSlots(changes: readonly Change[]): { readonly assigned: [string, number][]; readonly left: SlotOwner[] } {
     const assigned: [string, number][] = [];
     const left: SlotOwner[] = [];
     for (const change of changes) {
       const uid = serviceUidOf(change);
       if (uid === undefined) continue;
-      const before = this.#owners.get(uid);
+      const before = this.#slotsByServiceUid.get(uid);
       const service = change.kind === 'put' && change.entry.kind === 'service' ? change.entry : undefined;
-      const now = service && this.#place(service, before?.owner);
+      const now = service && this.#slotFor(service, before?.owner);
       if (now?.slot === before?.slot) continue;
       if (before !== undefined) left.push(before.owner);
-      if (now === undefined) this.#owners.delete(uid);
+      if (now === undefined) this.#slotsByServiceUid.delete(uid);
       assigned.push([uid, now?.slot ?? UNROUTED_SLOT]);
     }
     return { assigned, left };
   }
 
-  #place(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
+  #slotFor(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
     const { slots, pool } = this.#options;
     // While its tenant is in dispute a Service that still serves is counted for the one who had it.
     const owner: SlotOwner = {
@@ -184,7 +187,7 @@ export class TableRoom {
     };
     const { index, grows } = slots.assign(owner);
     if (grows) pool().grow();
-    this.#owners.set(service.uid, { owner, slot: index });
+    this.#slotsByServiceUid.set(service.uid, { owner, slot: index });
     return { slot: index };
   }
 }

@@ -17,8 +17,8 @@ export interface TcpHandle {
   bind(address: string, port: number, flags: number): number;
   bind6(address: string, port: number, flags: number): number;
   listen(backlog: number): number;
-  connect(request: Request, address: string, port: number): number;
-  connect6(request: Request, address: string, port: number): number;
+  connect(request: HandleRequest, address: string, port: number): number;
+  connect6(request: HandleRequest, address: string, port: number): number;
   getpeername(into: { address?: string; port?: number }): number;
   setNoDelay(isOn: boolean): number;
   /** Reads go there, whoever else reads there, too. The handle does not keep it alive. */
@@ -29,26 +29,26 @@ export interface TcpHandle {
    * Tries at once. A number: it is over, 0 or an error; a request: what the kernel did not take waits in libuv, which reads it
    * from `bytes` later, and `bytes` must be kept alive and unchanged until then.
    */
-  writeBuffer(request: null, bytes: Uint8Array): number | Request;
-  shutdown(request: Request): number;
+  writeBuffer(request: null, bytes: Uint8Array): number | HandleRequest;
+  shutdown(request: HandleRequest): number;
   /** RST. EINVAL, and nothing is closed, while a FIN waits for its turn. */
   reset(): number;
   /** The descriptor is released before it returns. */
   close(): void;
 }
 
-export interface Request {
+export interface HandleRequest {
   owner: unknown;
-  oncomplete: (this: Request, status: number) => void;
+  oncomplete: (this: HandleRequest, status: number) => void;
   /** Keeps what is being written from the garbage collector: libuv has only its address. */
   bytes?: Uint8Array;
 }
 
-export interface BareBinding {
+export interface RawTcpBinding {
   newSocket(): TcpHandle;
   newServer(): TcpHandle;
-  newConnectRequest(): Request;
-  newShutdownRequest(): Request;
+  newConnectRequest(): HandleRequest;
+  newShutdownRequest(): HandleRequest;
   /** `[READ_RESULT]` is, during `onread`, the count of bytes or an error. */
   readonly state: Int32Array;
   readonly READ_RESULT: number;
@@ -60,35 +60,35 @@ export const END_OF_FILE = -4095;
 
 export interface TcpBinding {
   readonly TCP?: new (type: number) => TcpHandle;
-  readonly TCPConnectWrap?: new () => Request;
+  readonly TCPConnectWrap?: new () => HandleRequest;
   readonly constants?: Readonly<Record<string, number>>;
 }
 
 export interface StreamBinding {
-  readonly ShutdownWrap?: new () => Request;
+  readonly ShutdownWrap?: new () => HandleRequest;
   readonly streamBaseState?: Int32Array;
   readonly kReadBytesOrError?: number;
   /** Came together with `writeBuffer(null, …)`; an older Node aborts on that call. */
   readonly kLastWriteErr?: number;
 }
 
-const METHODS = [
+const REQUIRED_METHODS = [
   ...['bind', 'bind6', 'listen', 'connect', 'connect6', 'getpeername', 'setNoDelay', 'reset', 'close'],
   ...['useUserBuffer', 'readStart', 'readStop', 'writeBuffer', 'shutdown'],
 ];
 
 /** Undefined where this Node does not have what is needed. */
-export function findBareBinding(): BareBinding | undefined {
+export function findRawTcpBinding(): RawTcpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): unknown };
-    return bareBinding(binding('tcp_wrap') as TcpBinding, binding('stream_wrap') as StreamBinding);
+    return createRawTcpBinding(binding('tcp_wrap') as TcpBinding, binding('stream_wrap') as StreamBinding);
   } catch {
     return undefined;
   }
 }
 
 /** What the two inner bindings offer, if it is all that is needed. */
-export function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding | undefined {
+export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): RawTcpBinding | undefined {
   const { TCP, TCPConnectWrap, constants } = tcp;
   const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
   if (TCP === undefined || TCPConnectWrap === undefined || constants === undefined) return undefined;
@@ -98,7 +98,7 @@ export function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding
   if (SOCKET === undefined || SERVER === undefined) return undefined;
   if (IPV6_ONLY === undefined || REUSE_PORT === undefined) return undefined;
   const { prototype } = TCP as unknown as { prototype: Readonly<Record<string, unknown>> };
-  if (!METHODS.every((name) => typeof prototype[name] === 'function')) return undefined;
+  if (!REQUIRED_METHODS.every((name) => typeof prototype[name] === 'function')) return undefined;
   return {
     newSocket: () => new TCP(SOCKET),
     newServer: () => new TCP(SERVER),
@@ -112,8 +112,8 @@ export function bareBinding(tcp: TcpBinding, stream: StreamBinding): BareBinding
 }
 
 /** For the modules that stand on it, and are loaded only where it was found. */
-export function requireBareBinding(): BareBinding {
-  const found = findBareBinding();
+export function requireRawTcpBinding(): RawTcpBinding {
+  const found = findRawTcpBinding();
   if (found === undefined) throw new Error('this Node has no bare TCP handles');
   return found;
 }
@@ -122,7 +122,7 @@ export function requireBareBinding(): BareBinding {
  * A public socket that has the handle from now on, with `unread` to be read first. It is for a TLSSocket: what it read itself would go
  * into the buffer that was given to the handle before.
  */
-export function socketOn(handle: TcpHandle, unread: Uint8Array): Socket {
+export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket {
   const given = { handle, allowHalfOpen: true, pauseOnCreate: true };
   const socket = new Socket(given as unknown as SocketConstructorOpts);
   if (unread.length > 0) socket.unshift(unread);

@@ -1,18 +1,23 @@
 import { getSystemErrorName } from 'node:util';
-import { requireBareBinding, type TcpHandle } from './bare-binding.ts';
-import { BareStream } from './bare-stream.ts';
+import { requireRawTcpBinding, type TcpHandle } from './bare-binding.ts';
+import { RawTcpStream } from './bare-stream.ts';
 import { descriptorCeiling } from './descriptor-ceiling.ts';
-import { BACKLOG, type ListenAt, type ListenerEvents, type TcpListener } from './transport.ts';
+import {
+  LISTEN_BACKLOG,
+  type TcpListenOptions,
+  type TcpListenSocket,
+  type TcpListenSocketEvents,
+} from './transport.ts';
 
-const { newServer, IPV6_ONLY, REUSE_PORT } = requireBareBinding();
+const { newServer, IPV6_ONLY, REUSE_PORT } = requireRawTcpBinding();
 const ceiling = descriptorCeiling();
 
-export class BareListener implements TcpListener {
+export class RawTcpListenSocket implements TcpListenSocket {
   readonly #handle: TcpHandle = newServer();
-  readonly #events: ListenerEvents;
+  readonly #events: TcpListenSocketEvents;
   #isClosed = false;
 
-  constructor(at: ListenAt, events: ListenerEvents) {
+  constructor(at: TcpListenOptions, events: TcpListenSocketEvents) {
     this.#events = events;
     this.#handle.owner = this;
     this.#handle.onconnection = onConnection;
@@ -34,11 +39,11 @@ export class BareListener implements TcpListener {
       handle.reset();
       this.#events.onAcceptError('EMFILE');
     } else {
-      this.#events.onConnection(new BareStream(handle));
+      this.#events.onConnection(new RawTcpStream(handle));
     }
   }
 
-  #open({ address, port, reusePort }: ListenAt): number {
+  #open({ address, port, reusePort }: TcpListenOptions): number {
     const handle = this.#handle;
     const flags = reusePort ? REUSE_PORT : 0;
     const bound = address.includes(':')
@@ -47,7 +52,7 @@ export class BareListener implements TcpListener {
     if (bound < 0) return bound;
     // What is accepted has it from the listener (Linux): a system call less per connection.
     handle.setNoDelay(true);
-    return handle.listen(BACKLOG);
+    return handle.listen(LISTEN_BACKLOG);
   }
 
   #tell(error: number): void {
@@ -62,5 +67,5 @@ export class BareListener implements TcpListener {
 }
 
 function onConnection(this: TcpHandle, status: number, handle: TcpHandle | undefined): void {
-  (this.owner as BareListener).take(status, handle);
+  (this.owner as RawTcpListenSocket).take(status, handle);
 }

@@ -4,36 +4,36 @@
 // to the next connection. All of it is the state of one stream, which is why the file is long.
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { requireBareBinding, socketOn, type TcpHandle } from './bare-binding.ts';
-import { ending, type Owner, onFinished, onRead, onWritten, rests } from './bare-callbacks.ts';
-import { CopySpace } from './copy-space.ts';
+import { requireRawTcpBinding, socketFromHandle, type TcpHandle } from './bare-binding.ts';
+import { closingStreams, type HandleOwner, onFinished, onRead, onWritten, pendingWrites } from './bare-callbacks.ts';
+import { CopyBuffer } from './copy-space.ts';
 import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
 import type { AcceptedStream, StreamEvents } from './transport.ts';
-import { TurnQueue } from './turn-queue.ts';
-import { Views } from './views.ts';
-import { writeNow } from './write-now.ts';
+import { NextIterationQueue } from './turn-queue.ts';
+import { PrefixViews } from './views.ts';
+import { writeToDescriptor } from './write-now.ts';
 
 /** What one stream may take in one turn while others want theirs. Libuv alone would fill any buffer 32 times in a row. */
-const NARROW = 262_144;
+const NARROW_READ_BYTES = 262_144;
 /** What a stream may take that has been the only one to read for a while: half the cost per byte is in waking the peers. */
-const WIDE = 4_194_304;
+const WIDE_READ_BYTES = 4_194_304;
 /** So many times in a row it must have filled the narrow buffer, without anybody else. */
-const STREAK = 4;
+const MIN_FULL_READS_TO_WIDEN = 4;
 /** While slow peers keep more than this waiting, all read narrowly: what is read widely may have to wait, too. */
-const MOST_WAITING = 33_554_432;
+const MAX_PENDING_WRITE_BYTES = 33_554_432;
 /** Fits into one segment of any network. */
-const ONE_SEGMENT = 1_024;
+const MAX_SEGMENT_BYTES = 1_024;
 /** Up to here a copy costs less than what a write past libuv has to go through. */
-const SMALL_SIZE = 8_192;
+const MAX_COPIED_WRITE_BYTES = 8_192;
 
-const { newShutdownRequest } = requireBareBinding();
-const received = new Views(WIDE);
+const { newShutdownRequest } = requireRawTcpBinding();
+const received = new PrefixViews(WIDE_READ_BYTES);
 const wide = received.memory;
-const narrow = wide.subarray(0, NARROW);
-const copies = new CopySpace(SMALL_SIZE);
-const turns = new TurnQueue<BareStream>((stream) => stream.goOn());
-const fins = new TurnQueue<BareStream>((stream) => stream.finish());
+const narrow = wide.subarray(0, NARROW_READ_BYTES);
+const copies = new CopyBuffer(MAX_COPIED_WRITE_BYTES);
+const yieldedStreams = new NextIterationQueue<RawTcpStream>((stream) => stream.resumeReading());
+const streamsToShutDown = new NextIterationQueue<RawTcpStream>((stream) => stream.finish());
 const paused = new PausedStreams();
 
 interface PeerName {
@@ -43,7 +43,7 @@ interface PeerName {
 
 type Fin = 'none' | 'wanted' | 'sending' | 'sent';
 
-export class BareStream implements AcceptedStream, Owner {
+export class RawTcpStream implements AcceptedStream, HandleOwner {
   readonly #handle: TcpHandle;
   #events: StreamEvents | undefined;
   #isAccepted = false;
@@ -54,7 +54,7 @@ export class BareStream implements AcceptedStream, Owner {
   #hasYielded = false;
   #hasEnded = false;
   /** The size of the buffer that it reads into, and what that may be. */
-  #window = NARROW;
+  #window = NARROW_READ_BYTES;
   #most = Number.POSITIVE_INFINITY;
   /** It was told to read no more than its window. */
   #isOpen = false;
@@ -91,7 +91,7 @@ export class BareStream implements AcceptedStream, Owner {
     return this.#peerName().port ?? 0;
   }
 
-  get queued(): number {
+  get queuedBytes(): number {
     if (this.#pending > 0 && !this.#isClosed) this.#queued = this.#handle.writeQueueSize;
     return this.#queued;
   }
@@ -122,10 +122,10 @@ export class BareStream implements AcceptedStream, Owner {
     if (this.#fin === 'wanted' && this.#pending === 0) this.#sendFin();
   }
 
-  readAtMost(bytes: number): void {
+  limitReadBytes(bytes: number): void {
     this.#most = Math.max(1, bytes);
     // A stream that reads already takes the new size with the read after the next one.
-    if (!this.#isOpen) this.#window = Math.min(this.#most, NARROW);
+    if (!this.#isOpen) this.#window = Math.min(this.#most, NARROW_READ_BYTES);
   }
 
   readStart(): void {
@@ -146,7 +146,7 @@ export class BareStream implements AcceptedStream, Owner {
     if (this.#nagle !== 'off') this.#hurry(bytes.length);
     if (this.#isClosed) {
       this.#queued += bytes.length;
-    } else if (bytes.length <= SMALL_SIZE) {
+    } else if (bytes.length <= MAX_COPIED_WRITE_BYTES) {
       // A small one is tried by libuv itself, on a copy that it may keep.
       if (this.#give(copies.copy(bytes))) copies.keep();
     } else {
@@ -160,7 +160,7 @@ export class BareStream implements AcceptedStream, Owner {
     this.#fin = 'wanted';
     if (this.#pending > 0 || this.#isConnecting) return;
     if (this.#hasEnded) this.#close(undefined);
-    else fins.add(this);
+    else streamsToShutDown.add(this);
   }
 
   /** Most peers close as soon as they have their answer, and then one close does for both. */
@@ -176,7 +176,7 @@ export class BareStream implements AcceptedStream, Owner {
     else this.#resetNow();
   }
 
-  toSocket(unread: Uint8Array): Socket {
+  detachSocket(unread: Uint8Array): Socket {
     if (this.#isClosed || this.#pending > 0 || this.#fin !== 'none')
       throw new Error('a stream in use was to be given away');
     // While it can still be asked.
@@ -185,7 +185,7 @@ export class BareStream implements AcceptedStream, Owner {
     this.#seal(undefined);
     this.#events = undefined;
     this.#handle.owner = undefined;
-    return socketOn(this.#handle, unread);
+    return socketFromHandle(this.#handle, unread);
   }
 
   take(count: number): Uint8Array | undefined {
@@ -201,8 +201,8 @@ export class BareStream implements AcceptedStream, Owner {
       this.#events?.onThrow(this, thrown);
     }
     if (!isAlone) this.#streak = 0;
-    const isWide = this.#streak >= STREAK && rests.lentBytes < MOST_WAITING;
-    const window = Math.min(this.#most, isWide ? WIDE : NARROW);
+    const isWide = this.#streak >= MIN_FULL_READS_TO_WIDEN && pendingWrites.lentBytes < MAX_PENDING_WRITE_BYTES;
+    const window = Math.min(this.#most, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
     if (window === this.#window) return undefined;
     this.#window = window;
     return bufferOf(window);
@@ -245,13 +245,13 @@ export class BareStream implements AcceptedStream, Owner {
     if (!this.#isClosed) this.#close(getSystemErrorName(error));
   }
 
-  goOn(): void {
+  resumeReading(): void {
     this.#hasYielded = false;
     if (this.#wantsToRead) this.readStart();
   }
 
   /** Whether nothing would be noticed now if the peer reset. */
-  get isDeaf(): boolean {
+  get isReadPaused(): boolean {
     return !this.#isClosed && !this.#isConnecting && (this.#hasEnded || !this.#wantsToRead);
   }
 
@@ -262,7 +262,7 @@ export class BareStream implements AcceptedStream, Owner {
     if (typeof result === 'number' && result < 0) this.fail(result);
   }
 
-  tellClose(): void {
+  emitClose(): void {
     this.#events?.onClose(this, this.#code);
   }
 
@@ -283,7 +283,7 @@ export class BareStream implements AcceptedStream, Owner {
   }
 
   #hurry(length: number): void {
-    if (this.#nagle === 'unused' && length <= ONE_SEGMENT) {
+    if (this.#nagle === 'unused' && length <= MAX_SEGMENT_BYTES) {
       this.#nagle = 'used';
       return;
     }
@@ -311,13 +311,13 @@ export class BareStream implements AcceptedStream, Owner {
 
   #writeLarge(bytes: Uint8Array): void {
     const isDirect = this.#pending === 0 && !this.#isConnecting;
-    const taken = isDirect ? writeNow(this.#handle.fd, bytes) : 0;
+    const taken = isDirect ? writeToDescriptor(this.#handle.fd, bytes) : 0;
     if (taken < 0) {
       this.#queued += bytes.length;
       this.fail(taken);
     } else if (taken < bytes.length) {
-      const rest = rests.copy(taken === 0 ? bytes : bytes.subarray(taken));
-      if (!this.#give(rest)) rests.giveBack(rest);
+      const rest = pendingWrites.copy(taken === 0 ? bytes : bytes.subarray(taken));
+      if (!this.#give(rest)) pendingWrites.giveBack(rest);
     }
   }
 
@@ -325,7 +325,7 @@ export class BareStream implements AcceptedStream, Owner {
   #yieldTurn(): void {
     this.#hasYielded = true;
     this.#stopPolling();
-    turns.add(this);
+    yieldedStreams.add(this);
   }
 
   #stopPolling(): void {
@@ -350,12 +350,12 @@ export class BareStream implements AcceptedStream, Owner {
   #close(code: string | undefined): void {
     this.#seal(code);
     this.#handle.close();
-    ending.add(this);
+    closingStreams.add(this);
   }
 
   #resetNow(): void {
     if (this.#handle.reset() !== 0) this.#handle.close();
-    ending.add(this);
+    closingStreams.add(this);
   }
 
   /** From here on nothing is read, written or told but the close. */
@@ -380,5 +380,5 @@ export class BareStream implements AcceptedStream, Owner {
 }
 
 function bufferOf(size: number): Uint8Array {
-  return size === NARROW ? narrow : wide.subarray(0, size);
+  return size === NARROW_READ_BYTES ? narrow : wide.subarray(0, size);
 }

@@ -1,20 +1,20 @@
-import { requireBareBinding } from './bare-binding.ts';
+import { requireRawTcpBinding } from './bare-binding.ts';
 import { onConnected } from './bare-callbacks.ts';
-import { BareListener } from './bare-listener.ts';
-import { BareStream } from './bare-stream.ts';
-import type { SocketAddress, StreamEvents, Transport } from './transport.ts';
+import { RawTcpListenSocket } from './bare-listener.ts';
+import { RawTcpStream } from './bare-stream.ts';
+import type { SocketAddress, StreamEvents, TcpTransport } from './transport.ts';
 
-const { newSocket, newConnectRequest } = requireBareBinding();
+const { newSocket, newConnectRequest } = requireRawTcpBinding();
 
 /** TCP on the handles that `node:net` itself stands on: what it costs is what the kernel and libuv cost. */
-export const bareTransport: Transport = {
-  listen: (at, events) => new BareListener(at, events),
+export const rawTransport: TcpTransport = {
+  listen: (at, events) => new RawTcpListenSocket(at, events),
   connect,
 };
 
-function connect({ address, port }: SocketAddress, events: StreamEvents): BareStream {
+function connect({ address, port }: SocketAddress, events: StreamEvents): RawTcpStream {
   const handle = newSocket();
-  const stream = new BareStream(handle, 'unused');
+  const stream = new RawTcpStream(handle, 'unused');
   stream.connecting(events);
   const request = newConnectRequest();
   request.owner = stream;

@@ -1,11 +1,11 @@
 /** What must not be told in the middle of somebody's call: told when the callback from Node that we are in is over. */
-export class Later<T> {
-  readonly #tell: (item: T) => void;
+export class DeferredQueue<T> {
+  readonly #handle: (item: T) => void;
   #items: T[] = [];
   #isInside = false;
 
   constructor(tell: (item: T) => void) {
-    this.#tell = tell;
+    this.#handle = tell;
   }
 
   /** A callback from Node begins; `leave` must follow. */
@@ -26,6 +26,6 @@ export class Later<T> {
   readonly #flush = (): void => {
     const items = this.#items;
     this.#items = [];
-    for (const item of items) this.#tell(item);
+    for (const item of items) this.#handle(item);
   };
 }

@@ -4,36 +4,36 @@
 import { connect, type Socket } from 'node:net';
 import { lastReader } from './last-reader.ts';
 import { PausedStreams } from './paused-streams.ts';
-import { PLAIN, type SocketWays } from './socket-ways.ts';
-import { thisTurn } from './this-turn.ts';
+import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-ways.ts';
+import { currentLoopIteration } from './this-turn.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents } from './transport.ts';
-import { TurnQueue } from './turn-queue.ts';
+import { NextIterationQueue } from './turn-queue.ts';
 
-const READ_SIZE = 65_536;
+const READ_BUFFER_BYTES = 65_536;
 /** What one stream may take in one turn: libuv alone would read 32 times in a row. */
-const TURN_SIZE = 262_144;
+const READ_QUANTUM_BYTES = 262_144;
 
-const shared = Buffer.allocUnsafeSlow(READ_SIZE);
+const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 /** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
-let fresh: Uint8Array | undefined;
+let ownedChunk: Uint8Array | undefined;
 
 const paused = new PausedStreams();
-const turns = new TurnQueue<NetStream>((stream) => stream.goOn());
+const yieldedStreams = new NextIterationQueue<NetTcpStream>((stream) => stream.resumeReading());
 
 /** The stream of a new connection. Nobody is told anything before `accept`. */
-export function acceptedStream(socket: Socket): NetStream {
-  return new NetStream(socket);
+export function acceptedStream(socket: Socket): NetTcpStream {
+  return new NetTcpStream(socket);
 }
 
 /** A stream on another kind of socket. It does not read before `readStart`. */
-export function streamOn(socket: Socket, ways: SocketWays, events: StreamEvents): NetStream {
-  const stream = new NetStream(socket, ways);
+export function streamOverSocket(socket: Socket, ways: SocketOperations, events: StreamEvents): NetTcpStream {
+  const stream = new NetTcpStream(socket, ways);
   socket.pause();
   stream.accept(events);
   return stream;
 }
 
-export function connectedStream({ address, port }: SocketAddress, events: StreamEvents): NetStream {
+export function connectedStream({ address, port }: SocketAddress, events: StreamEvents): NetTcpStream {
   const socket = connect({
     host: address,
     port,
@@ -47,7 +47,7 @@ export function connectedStream({ address, port }: SocketAddress, events: Stream
       },
     },
   });
-  const stream = new NetStream(socket);
+  const stream = new NetTcpStream(socket);
   stream.events = events;
   socket.on('connect', onConnect);
   socket.on('end', onEnd);
@@ -57,28 +57,28 @@ export function connectedStream({ address, port }: SocketAddress, events: Stream
 
 const STREAM = Symbol('stream');
 /** Found from the socket by the event handlers, which are functions of the module: no closures per connection. */
-type OwnedSocket = Socket & { [STREAM]: NetStream };
+type OwnedSocket = Socket & { [STREAM]: NetTcpStream };
 
-export class NetStream implements AcceptedStream {
+export class NetTcpStream implements AcceptedStream {
   events: StreamEvents | undefined;
   readonly #socket: Socket;
-  readonly #ways: SocketWays;
+  readonly #operations: SocketOperations;
   watchedAt = -1;
   #isAccepted = false;
   #isReading = false;
   #hasYielded = false;
   #hasEnded = false;
   /** Read in this turn. */
-  #burst = 0;
-  #turn = 0;
+  #bytesThisIteration = 0;
+  #iteration = 0;
   /** Stays as it was when the socket fails: what it held then never reached the kernel. */
   #queued = 0;
   /** Of the oldest write that is not over: taken all the same. */
   #taken = 0;
 
-  constructor(socket: Socket, ways: SocketWays = PLAIN) {
+  constructor(socket: Socket, ways: SocketOperations = PLAIN_SOCKET_OPERATIONS) {
     this.#socket = socket;
-    this.#ways = ways;
+    this.#operations = ways;
     (socket as OwnedSocket)[STREAM] = this;
     socket.on('error', onError);
     socket.on('close', onClose);
@@ -92,12 +92,12 @@ export class NetStream implements AcceptedStream {
     return this.#socket.remotePort ?? 0;
   }
 
-  get queued(): number {
+  get queuedBytes(): number {
     return this.#queued;
   }
 
-  get mostAtOnce(): number {
-    return this.#ways.mostAtOnce ?? Number.POSITIVE_INFINITY;
+  get maxWriteBytes(): number {
+    return this.#operations.maxWriteBytes ?? Number.POSITIVE_INFINITY;
   }
 
   accept(events: StreamEvents): void {
@@ -120,23 +120,24 @@ export class NetStream implements AcceptedStream {
     if (this.#isAccepted) paused.watch(this);
   }
 
-  get isDeaf(): boolean {
+  get isReadPaused(): boolean {
     return (this.#hasEnded || !this.#isReading) && !this.#socket.destroyed;
   }
 
   probe(): void {
-    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#ways.probe(this.#socket);
+    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#operations.probe(this.#socket);
   }
 
   write(bytes: Uint8Array): number {
     const socket = this.#socket;
     const before = this.#queued;
     const isFirst = socket.writableLength === 0;
-    if (!socket.destroyed) this.#ways.write(socket, bytes, { isOurs: bytes === fresh, onWritten: this.#onWritten });
+    if (!socket.destroyed)
+      this.#operations.write(socket, bytes, { isOurs: bytes === ownedChunk, onWritten: this.#onWritten });
     if (hasFailed(socket)) {
       this.#queued = before + bytes.length;
     } else {
-      if (isFirst && this.#ways.hasTaken?.(socket, bytes.length)) this.#taken = bytes.length;
+      if (isFirst && this.#operations.hasTaken?.(socket, bytes.length)) this.#taken = bytes.length;
       this.#queued = socket.writableLength - this.#taken;
     }
     return this.#queued;
@@ -147,10 +148,10 @@ export class NetStream implements AcceptedStream {
   }
 
   reset(): void {
-    if (!this.#socket.destroyed) this.#ways.reset(this.#socket);
+    if (!this.#socket.destroyed) this.#operations.reset(this.#socket);
   }
 
-  toSocket(unread: Uint8Array): Socket {
+  detachSocket(unread: Uint8Array): Socket {
     const socket = this.#socket;
     socket.pause();
     // It remembers, once asked.
@@ -182,12 +183,12 @@ export class NetStream implements AcceptedStream {
 
   take(bytes: Uint8Array): void {
     lastReader.stream = this;
-    const turn = thisTurn();
-    if (this.#turn !== turn) this.#burst = 0;
-    this.#turn = turn;
-    this.#burst += bytes.length;
+    const turn = currentLoopIteration();
+    if (this.#iteration !== turn) this.#bytesThisIteration = 0;
+    this.#iteration = turn;
+    this.#bytesThisIteration += bytes.length;
     // One more might be too much.
-    if (this.#burst > TURN_SIZE - READ_SIZE && !this.#hasYielded) this.#yieldTurn();
+    if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
     try {
       this.events?.onData(this, bytes);
     } catch (thrown) {
@@ -198,17 +199,17 @@ export class NetStream implements AcceptedStream {
   #yieldTurn(): void {
     this.#hasYielded = true;
     this.#socket.pause();
-    turns.add(this);
+    yieldedStreams.add(this);
   }
 
-  goOn(): void {
+  resumeReading(): void {
     this.#hasYielded = false;
     if (this.#isReading) this.#socket.resume();
   }
 
   /** All that the peer sent has been told. */
   end(): void {
-    const fault = this.#ways.faultOfEnd?.(this.#socket);
+    const fault = this.#operations.endFault?.(this.#socket);
     if (fault !== undefined) {
       this.fail(fault);
       return;
@@ -237,9 +238,9 @@ function onConnect(this: Socket): void {
 }
 
 function onData(this: Socket, chunk: Uint8Array): void {
-  fresh = chunk;
+  ownedChunk = chunk;
   streamOf(this).take(chunk);
-  fresh = undefined;
+  ownedChunk = undefined;
 }
 
 function onEnd(this: Socket): void {
@@ -257,6 +258,6 @@ function onClose(this: Socket): void {
   stream.events?.onClose(stream, codes.get(this));
 }
 
-function streamOf(socket: Socket): NetStream {
+function streamOf(socket: Socket): NetTcpStream {
   return (socket as OwnedSocket)[STREAM];
 }

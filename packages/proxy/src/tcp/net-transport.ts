@@ -1,14 +1,20 @@
 import { createServer, type Socket } from 'node:net';
 import { descriptorCeiling } from './descriptor-ceiling.ts';
 import { acceptedStream, connectedStream } from './net-stream.ts';
-import { BACKLOG, type ListenAt, type ListenerEvents, type TcpListener, type Transport } from './transport.ts';
+import {
+  LISTEN_BACKLOG,
+  type TcpListenOptions,
+  type TcpListenSocket,
+  type TcpListenSocketEvents,
+  type TcpTransport,
+} from './transport.ts';
 
 const ceiling = descriptorCeiling();
 
 /** TCP on the public `net` module: right everywhere, and not the fastest. */
-export const netTransport: Transport = { listen, connect: connectedStream };
+export const netTransport: TcpTransport = { listen, connect: connectedStream };
 
-function listen(at: ListenAt, events: ListenerEvents): TcpListener {
+function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {
   // Paused, so that not a byte is read before somewhere to send it is found.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
   server.on('connection', (socket) => {
@@ -28,7 +34,7 @@ function listen(at: ListenAt, events: ListenerEvents): TcpListener {
   server.listen({
     host: at.address,
     port: at.port,
-    backlog: BACKLOG,
+    backlog: LISTEN_BACKLOG,
     exclusive: true,
     ipv6Only: true,
     ...(at.reusePort ? { reusePort: true } : {}),

@@ -1,10 +1,10 @@
-const PERIOD_MS = 1_000;
+const PROBE_INTERVAL_MS = 1_000;
 
 export interface Pausable {
   /** The book's own: where in it, -1: it is not watched. */
   watchedAt: number;
   /** Nothing is read from it at the moment, so a reset of its peer would not be noticed. */
-  readonly isDeaf: boolean;
+  readonly isReadPaused: boolean;
   /** Ends the stream if its peer is gone. */
   probe(): void;
 }
@@ -22,7 +22,7 @@ export class PausedStreams {
     if (stream.watchedAt >= 0) return;
     stream.watchedAt = this.#streams.length;
     this.#streams.push(stream);
-    this.#timer ??= setInterval(this.#look, PERIOD_MS).unref();
+    this.#timer ??= setInterval(this.#probeAll, PROBE_INTERVAL_MS).unref();
   }
 
   /** Nothing happens when it is not watched. */
@@ -36,11 +36,11 @@ export class PausedStreams {
     last.watchedAt = at;
   }
 
-  readonly #look = (): void => {
+  readonly #probeAll = (): void => {
     // From the end: who leaves is replaced by one that was looked at already.
     for (let at = this.#streams.length - 1; at >= 0; at -= 1) {
       const stream = this.#streams[at];
-      if (stream?.isDeaf) stream.probe();
+      if (stream?.isReadPaused) stream.probe();
       else if (stream !== undefined) this.forget(stream);
     }
     if (this.#streams.length > 0) return;

@@ -1,9 +1,9 @@
 // What a stream does to its socket in another way where TLS ends (`tls-stream.ts`) than on a plain one.
 import type { Socket } from 'node:net';
-import { CopySpace } from './copy-space.ts';
+import { CopyBuffer } from './copy-space.ts';
 
-export interface SocketWays {
-  readonly mostAtOnce?: number;
+export interface SocketOperations {
+  readonly maxWriteBytes?: number;
   /** `isOurs`: nobody else has the bytes, and the socket may keep them. */
   write(socket: Socket, bytes: Uint8Array, { isOurs, onWritten }: { isOurs: boolean; onWritten: () => void }): void;
   /** Whether the kernel has all of a write, before which none waited, though the socket does not say so yet; absent: it says it at once. */
@@ -13,17 +13,17 @@ export interface SocketWays {
   /** Makes the socket fail if its peer has reset; sends nothing. */
   probe(socket: Socket): void;
   /** Why the end of what it reads is a failure; undefined: it is the peer's end. */
-  faultOfEnd?(socket: Socket): string | undefined;
+  endFault?(socket: Socket): string | undefined;
 }
 
-export const PLAIN: SocketWays = { write: writeCopy, reset: resetPlain, probe: writeNothing };
+export const PLAIN_SOCKET_OPERATIONS: SocketOperations = { write: writeCopy, reset: resetPlain, probe: writeNothing };
 
-const SMALL_SIZE = 4_096;
-const LARGE_SIZE = 65_536;
+const SMALL_COPY_BYTES = 4_096;
+const LARGE_COPY_BYTES = 65_536;
 
-const largeCopies = new CopySpace(LARGE_SIZE);
+const largeCopies = new CopyBuffer(LARGE_COPY_BYTES);
 // So that a slow reader of small messages does not pin a large room for each.
-const smallCopies = new CopySpace(SMALL_SIZE);
+const smallCopies = new CopyBuffer(SMALL_COPY_BYTES);
 const NOTHING = new Uint8Array(0);
 
 function writeCopy(
@@ -35,8 +35,8 @@ function writeCopy(
     socket.write(bytes, onWritten);
     return;
   }
-  const space = bytes.length <= SMALL_SIZE ? smallCopies : largeCopies;
-  const copy = bytes.length <= LARGE_SIZE ? space.copy(bytes) : Buffer.from(bytes);
+  const space = bytes.length <= SMALL_COPY_BYTES ? smallCopies : largeCopies;
+  const copy = bytes.length <= LARGE_COPY_BYTES ? space.copy(bytes) : Buffer.from(bytes);
   socket.write(copy, onWritten);
   // `writableLength` counts a write until it is over: 0 says that neither libuv nor the socket holds the copy.
   if (socket.writableLength > 0) space.keep();

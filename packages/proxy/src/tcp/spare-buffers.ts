@@ -1,14 +1,14 @@
 /** Smaller ones are not worth keeping. */
-const LEAST_SIZE = 8_192;
+const MIN_BUFFER_BYTES = 8_192;
 /** What nobody has needed for so long is given back to the system. */
-const IDLE_MS = 5_000;
+const IDLE_TIMEOUT_MS = 5_000;
 
 /**
  * Memory for what the kernel did not take at once, used again and again: made anew each time it would weigh on the garbage
  * collector, which counts its bytes, as much as relaying does. Sizes are powers of two.
  */
-export class SpareBuffers {
-  readonly #most: number;
+export class BufferPool {
+  readonly #maxFreeBytes: number;
   readonly #free = new Map<number, ArrayBuffer[]>();
   #freeBytes = 0;
   /** So that nothing is ever lent to two. */
@@ -19,7 +19,7 @@ export class SpareBuffers {
 
   /** Of what is given back at most so many bytes are kept. */
   constructor(most: number) {
-    this.#most = most;
+    this.#maxFreeBytes = most;
   }
 
   /** In use, with what is left over at the end of each. */
@@ -42,15 +42,15 @@ export class SpareBuffers {
   giveBack({ buffer }: Uint8Array): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return;
     this.#lentBytes -= buffer.byteLength;
-    if (this.#freeBytes + buffer.byteLength > this.#most) return;
+    if (this.#freeBytes + buffer.byteLength > this.#maxFreeBytes) return;
     this.#freeBytes += buffer.byteLength;
     const alike = this.#free.get(buffer.byteLength);
     if (alike === undefined) this.#free.set(buffer.byteLength, [buffer]);
     else alike.push(buffer);
-    this.#timer ??= setInterval(this.#look, IDLE_MS).unref();
+    this.#timer ??= setInterval(this.#releaseIdle, IDLE_TIMEOUT_MS).unref();
   }
 
-  readonly #look = (): void => {
+  readonly #releaseIdle = (): void => {
     if (!this.#isNeeded) {
       this.#free.clear();
       this.#freeBytes = 0;
@@ -69,5 +69,5 @@ export class SpareBuffers {
 }
 
 function sizeFor(length: number): number {
-  return Math.max(LEAST_SIZE, 2 ** Math.ceil(Math.log2(length)));
+  return Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(length)));
 }

@@ -1,16 +1,16 @@
-let turn = 1;
+let iteration = 1;
 let isWatched = false;
 
 /** A number that is another one in each turn of the event loop. */
-export function thisTurn(): number {
+export function currentLoopIteration(): number {
   if (!isWatched) {
     isWatched = true;
-    setImmediate(endTurn);
+    setImmediate(endIteration);
   }
-  return turn;
+  return iteration;
 }
 
-function endTurn(): void {
+function endIteration(): void {
   isWatched = false;
-  turn += 1;
+  iteration += 1;
 }

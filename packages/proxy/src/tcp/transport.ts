@@ -4,11 +4,11 @@
 import type { Socket } from 'node:net';
 
 /** Of every listener; the kernel cuts it to `net.core.somaxconn`. */
-export const BACKLOG = 4_096;
+export const LISTEN_BACKLOG = 4_096;
 
-export interface Transport {
+export interface TcpTransport {
   /** Binds and listens. Exactly one of `onListening` and `onFailed` follows. */
-  listen(at: ListenAt, events: ListenerEvents): TcpListener;
+  listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
   /** `address` is an IP literal: no look-up. The stream does not read before `readStart`. */
   connect(to: SocketAddress, events: StreamEvents): TcpStream;
 }
@@ -18,12 +18,12 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-export interface ListenAt extends SocketAddress {
+export interface TcpListenOptions extends SocketAddress {
   /** Several sockets, of this process or of another of the same user, may share the port. */
   readonly reusePort: boolean;
 }
 
-export interface ListenerEvents {
+export interface TcpListenSocketEvents {
   onListening(): void;
   /** `code` as in errno, such as EADDRINUSE. The listener is closed. */
   onFailed(code: string): void;
@@ -33,7 +33,7 @@ export interface ListenerEvents {
   onAcceptError(code: string): void;
 }
 
-export interface TcpListener {
+export interface TcpListenSocket {
   /** Releases the port before it returns. Accepted streams are not touched. */
   close(): void;
 }
@@ -62,13 +62,13 @@ export interface TcpStream {
   /** The peer's port; 0 when it is gone already. */
   readonly remotePort: number;
   /** Bytes written here that the kernel has not taken. */
-  readonly queued: number;
+  readonly queuedBytes: number;
   /** More than this in one `write` would hold up all others; absent: it takes anything quickly. */
-  readonly mostAtOnce?: number;
+  readonly maxWriteBytes?: number;
   /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */
   accept(events: StreamEvents): void;
   /** Before the first read: none takes more. For those whose bytes per second are limited; absent where reads cannot be told. */
-  readAtMost?(bytes: number): void;
+  limitReadBytes?(bytes: number): void;
   readStart(): void;
   /** No `onData` after it returns, until `readStart`. */
   readStop(): void;
@@ -86,5 +86,5 @@ export interface AcceptedStream extends TcpStream {
    * Gives the connection away as the socket below a TLSSocket, which has `unread` to be read first; nobody else may read from it.
    * Only before anything was written. From then on the stream does and tells nothing, also not of the end.
    */
-  toSocket(unread: Uint8Array): Socket;
+  detachSocket(unread: Uint8Array): Socket;
 }

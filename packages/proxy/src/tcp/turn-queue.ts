@@ -1,5 +1,5 @@
 /** Whoever has read its share of this turn of the event loop goes on in the next one, behind the others. */
-export class TurnQueue<T> {
+export class NextIterationQueue<T> {
   readonly #resume: (item: T) => void;
   #waiting: T[] = [];
 
@@ -8,11 +8,11 @@ export class TurnQueue<T> {
   }
 
   add(item: T): void {
-    if (this.#waiting.length === 0) setImmediate(this.#next);
+    if (this.#waiting.length === 0) setImmediate(this.#runAll);
     this.#waiting.push(item);
   }
 
-  readonly #next = (): void => {
+  readonly #runAll = (): void => {
     const turn = this.#waiting;
     this.#waiting = [];
     for (const item of turn) this.#resume(item);

@@ -5,7 +5,7 @@ import { constants } from 'node:os';
  * write(2) on a descriptor that does not block: how many bytes the kernel took, 0 when it takes none now, below 0 the
  * negative errno. It never keeps `bytes`, as a write of libuv's would: so a shared buffer may be given here.
  */
-export function writeNow(descriptor: number, bytes: Uint8Array): number {
+export function writeToDescriptor(descriptor: number, bytes: Uint8Array): number {
   // A full send buffer is told by a throw: nobody reads its stack, and making it is what costs.
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

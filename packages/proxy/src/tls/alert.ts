@@ -1,7 +1,7 @@
 import type { ClientHelloFault } from './client-hello.ts';
 
 /** RFC 8446, 6; `unrecognized_name` is of RFC 6066, 3. */
-export const ALERT = {
+export const TLS_ALERT = {
   unexpectedMessage: 10,
   illegalParameter: 47,
   accessDenied: 49,
@@ -11,27 +11,27 @@ export const ALERT = {
   unrecognizedName: 112,
 } as const;
 
-export type Alert = (typeof ALERT)[keyof typeof ALERT];
+export type TlsAlert = (typeof TLS_ALERT)[keyof typeof TLS_ALERT];
 
 /** What to send to a client whose hello is refused; undefined: it would not know what an alert is. */
-export function alertFor(fault: ClientHelloFault): Alert | undefined {
+export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
   switch (fault) {
     case 'not-tls':
       return undefined;
     case 'ssl2':
-      return ALERT.protocolVersion;
+      return TLS_ALERT.protocolVersion;
     case 'unexpected-message':
-      return ALERT.unexpectedMessage;
+      return TLS_ALERT.unexpectedMessage;
     case 'malformed':
-      return ALERT.decodeError;
+      return TLS_ALERT.decodeError;
     // Well formed, but out of range.
     case 'too-large':
     case 'bad-server-name':
-      return ALERT.illegalParameter;
+      return TLS_ALERT.illegalParameter;
   }
 }
 
 /** A record with a fatal alert. To be followed by a FIN: a reset may overtake it. */
-export function tlsAlert(alert: Alert): Uint8Array {
+export function encodeTlsAlert(alert: TlsAlert): Uint8Array {
   return Uint8Array.of(21, 3, 3, 0, 2, 2, alert);
 }

@@ -10,13 +10,13 @@ export class ByteCursor {
     this.#end = end;
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.#end - this.#at;
   }
 
   /** Whether there were so many bytes to leave out. */
   skip(length: number): boolean {
-    if (this.left < length) return false;
+    if (this.remaining < length) return false;
     this.#at += length;
     return true;
   }

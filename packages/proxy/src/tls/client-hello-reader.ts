@@ -1,88 +1,88 @@
 import type { ClientHello, ClientHelloFault } from './client-hello.ts';
-import { readHelloMessage } from './hello-message.ts';
+import { parseClientHello } from './hello-message.ts';
 
 /** Takes the bytes of one connection as they come, until the ClientHello is whole. */
 export interface ClientHelloReader {
   /** `bytes` are copied. After another answer than `more` it must not be called again. */
-  push(bytes: Uint8Array): 'more' | ClientHelloFound;
+  push(bytes: Uint8Array): 'more' | ClientHelloReadResult;
   /** All that was pushed, also what came behind the hello: to be sent to the endpoint as it is. */
   readonly bytes: Uint8Array;
 }
 
-export type ClientHelloFound =
+export type ClientHelloReadResult =
   | { readonly kind: 'hello'; readonly hello: ClientHello }
   | { readonly kind: 'refused'; readonly why: ClientHelloFault };
 
 export function createClientHelloReader(): ClientHelloReader {
-  return new Reader();
+  return new BufferingReader();
 }
 
 /**
  * The largest record, and the limit of nginx and Envoy. A hello with a post-quantum key share takes 2 KB, with ECH, tickets
  * and a choice of shares 4 KB; so much leaves room and bounds what a client can make us hold before it says whom it wants.
  */
-export const LARGEST_HELLO = 16_384;
+export const MAX_CLIENT_HELLO_BYTES = 16_384;
 /** With the heads of its records. Those who send a record for each byte would make six bytes of one. */
-export const MOST_HELLO_BYTES = 20_480;
+export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
 const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
-const RECORD_HEAD = 5;
-const MESSAGE_HEAD = 4;
-const EMPTY = new Uint8Array(0);
+const RECORD_HEADER_BYTES = 5;
+const MESSAGE_HEADER_BYTES = 4;
+const NO_BYTES = new Uint8Array(0);
 
-class Reader implements ClientHelloReader {
-  #wire: Uint8Array = EMPTY;
+class BufferingReader implements ClientHelloReader {
+  #buffer: Uint8Array = NO_BYTES;
   #length = 0;
   /** Where the next record begins. */
-  #record = 0;
+  #recordOffset = 0;
   /** What the records so far have brought of the message. */
-  #message: Uint8Array = EMPTY;
+  #message: Uint8Array = NO_BYTES;
 
   get bytes(): Uint8Array {
-    return this.#wire.subarray(0, this.#length);
+    return this.#buffer.subarray(0, this.#length);
   }
 
-  push(bytes: Uint8Array): 'more' | ClientHelloFound {
+  push(bytes: Uint8Array): 'more' | ClientHelloReadResult {
     this.#append(bytes);
     for (;;) {
-      const record = this.#wire.subarray(this.#record, this.#length);
-      const fault = this.#record === 0 ? firstRecordFault(record) : laterRecordFault(record);
+      const record = this.#buffer.subarray(this.#recordOffset, this.#length);
+      const fault = this.#recordOffset === 0 ? firstRecordFault(record) : laterRecordFault(record);
       if (fault !== undefined) return refused(fault);
-      if (record.length < RECORD_HEAD) return 'more';
-      const end = RECORD_HEAD + lengthOf(record);
+      if (record.length < RECORD_HEADER_BYTES) return 'more';
+      const end = RECORD_HEADER_BYTES + lengthOf(record);
       // Before it has come: whatever follows, it cannot become a hello that is taken.
-      if (this.#record + end > MOST_HELLO_BYTES) return refused('too-large');
+      if (this.#recordOffset + end > MAX_CLIENT_HELLO_WIRE_BYTES) return refused('too-large');
       if (record.length < end) return 'more';
-      this.#record += end;
-      const found = this.#take(record.subarray(RECORD_HEAD, end));
+      this.#recordOffset += end;
+      const found = this.#addFragment(record.subarray(RECORD_HEADER_BYTES, end));
       if (found !== 'more') return found;
     }
   }
 
-  #take(fragment: Uint8Array): 'more' | ClientHelloFound {
+  #addFragment(fragment: Uint8Array): 'more' | ClientHelloReadResult {
     this.#message = this.#message.length === 0 ? fragment : concat(this.#message, fragment);
-    if (this.#message.length < MESSAGE_HEAD) return 'more';
+    if (this.#message.length < MESSAGE_HEADER_BYTES) return 'more';
     const { 1: high = 0, 2: middle = 0, 3: low = 0 } = this.#message;
     const length = (high << 16) | (middle << 8) | low;
-    if (length > LARGEST_HELLO) return refused('too-large');
-    const body = this.#message.subarray(MESSAGE_HEAD);
+    if (length > MAX_CLIENT_HELLO_BYTES) return refused('too-large');
+    const body = this.#message.subarray(MESSAGE_HEADER_BYTES);
     if (body.length < length) return 'more';
     // Nothing may follow it in its record: the keys for what follows are not agreed upon yet.
     if (body.length > length) return refused('unexpected-message');
-    const hello = readHelloMessage(body);
+    const hello = parseClientHello(body);
     return typeof hello === 'string' ? refused(hello) : { kind: 'hello', hello };
   }
 
   #append(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
-    if (length > this.#wire.length) {
+    if (length > this.#buffer.length) {
       // Of a hello in one segment nothing is kept twice; of one in many the copies stay few.
-      const roomier = new Uint8Array(this.#length === 0 ? length : Math.max(length, this.#wire.length * 2));
+      const roomier = new Uint8Array(this.#length === 0 ? length : Math.max(length, this.#buffer.length * 2));
       roomier.set(this.bytes);
-      this.#wire = roomier;
+      this.#buffer = roomier;
     }
-    this.#wire.set(bytes, this.#length);
+    this.#buffer.set(bytes, this.#length);
     this.#length = length;
   }
 }
@@ -102,10 +102,10 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
 
 /** RFC 8446, 5.1: no handshake record is empty. */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
-  if (record.length < RECORD_HEAD) return undefined;
+  if (record.length < RECORD_HEADER_BYTES) return undefined;
   const length = lengthOf(record);
   if (length === 0) return 'malformed';
-  return length > LARGEST_HELLO ? 'too-large' : undefined;
+  return length > MAX_CLIENT_HELLO_BYTES ? 'too-large' : undefined;
 }
 
 function lengthOf(record: Uint8Array): number {
@@ -119,6 +119,6 @@ function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-function refused(why: ClientHelloFault): ClientHelloFound {
+function refused(why: ClientHelloFault): ClientHelloReadResult {
   return { kind: 'refused', why };
 }

@@ -1,16 +1,16 @@
 import { ByteCursor } from './byte-cursor.ts';
 import type { ClientHello, ClientHelloFault } from './client-hello.ts';
-import { hostNameOf } from './host-name.ts';
+import { parseHostName } from './host-name.ts';
 
-const SERVER_NAME = 0;
-const ALPN = 16;
-const SUPPORTED_VERSIONS = 43;
-const HOST_NAME = 0;
+const SERVER_NAME_EXTENSION = 0;
+const ALPN_EXTENSION = 16;
+const SUPPORTED_VERSIONS_EXTENSION = 43;
+const HOST_NAME_TYPE = 0;
 const RANDOM_BYTES = 32;
-const LONGEST_SESSION_ID = 32;
+const MAX_SESSION_ID_BYTES = 32;
 
 /** The body of a ClientHello (RFC 8446, 4.1.2), or why it is refused. */
-export function readHelloMessage(body: Uint8Array): ClientHello | ClientHelloFault {
+export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
   const hasRandom = cursor.skip(RANDOM_BYTES);
@@ -18,21 +18,21 @@ export function readHelloMessage(body: Uint8Array): ClientHello | ClientHelloFau
   const suites = cursor.vector(2);
   const compressions = cursor.vector(1);
   if (version === undefined || version >> 8 !== 3 || !hasRandom) return 'malformed';
-  if (sessionId === undefined || sessionId.left > LONGEST_SESSION_ID) return 'malformed';
-  if (suites === undefined || suites.left === 0 || suites.left % 2 !== 0) return 'malformed';
-  if (compressions === undefined || compressions.left === 0) return 'malformed';
+  if (sessionId === undefined || sessionId.remaining > MAX_SESSION_ID_BYTES) return 'malformed';
+  if (suites === undefined || suites.remaining === 0 || suites.remaining % 2 !== 0) return 'malformed';
+  if (compressions === undefined || compressions.remaining === 0) return 'malformed';
   const extensions = readExtensions(cursor);
-  return extensions === undefined ? 'malformed' : readHello(version, extensions);
+  return extensions === undefined ? 'malformed' : clientHelloFrom(version, extensions);
 }
 
 /** By type. Undefined: malformed, or one comes twice (RFC 8446, 4.2): the endpoint might believe the other one. */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
   const found = new Map<number, ByteCursor>();
   // Up to TLS 1.2 there may be none at all.
-  if (message.left === 0) return found;
+  if (message.remaining === 0) return found;
   const extensions = message.vector(2);
-  if (extensions === undefined || message.left > 0) return undefined;
-  while (extensions.left > 0) {
+  if (extensions === undefined || message.remaining > 0) return undefined;
+  while (extensions.remaining > 0) {
     const type = extensions.uint(2);
     const data = extensions.vector(2);
     if (type === undefined || data === undefined || found.has(type)) return undefined;
@@ -41,12 +41,12 @@ function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | 
   return found;
 }
 
-function readHello(version: number, extensions: ReadonlyMap<number, ByteCursor>): ClientHello | ClientHelloFault {
-  const name = readServerName(extensions.get(SERVER_NAME));
-  const alpn = readAlpn(extensions.get(ALPN));
-  const versions = readVersions(extensions.get(SUPPORTED_VERSIONS), version);
+function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCursor>): ClientHello | ClientHelloFault {
+  const name = readServerName(extensions.get(SERVER_NAME_EXTENSION));
+  const alpn = readAlpn(extensions.get(ALPN_EXTENSION));
+  const versions = readVersions(extensions.get(SUPPORTED_VERSIONS_EXTENSION), version);
   if (name === undefined || alpn === undefined || versions === undefined) return 'malformed';
-  const serverName = name === null ? null : hostNameOf(name);
+  const serverName = name === null ? null : parseHostName(name);
   return serverName === undefined ? 'bad-server-name' : { serverName, alpn, versions };
 }
 
@@ -56,18 +56,18 @@ function readServerName(extension: ByteCursor | undefined): string | null | unde
   const list = extension.vector(2);
   const type = list?.uint(1);
   const name = list?.vector(2);
-  if (type !== HOST_NAME || name === undefined || name.left === 0) return undefined;
-  return list?.left === 0 && extension.left === 0 ? name.text() : undefined;
+  if (type !== HOST_NAME_TYPE || name === undefined || name.remaining === 0) return undefined;
+  return list?.remaining === 0 && extension.remaining === 0 ? name.text() : undefined;
 }
 
 function readAlpn(extension: ByteCursor | undefined): readonly string[] | undefined {
   if (extension === undefined) return [];
   const list = extension.vector(2);
-  if (list === undefined || list.left === 0 || extension.left > 0) return undefined;
+  if (list === undefined || list.remaining === 0 || extension.remaining > 0) return undefined;
   const protocols: string[] = [];
-  while (list.left > 0) {
+  while (list.remaining > 0) {
     const protocol = list.vector(1);
-    if (protocol === undefined || protocol.left === 0) return undefined;
+    if (protocol === undefined || protocol.remaining === 0) return undefined;
     protocols.push(protocol.text());
   }
   return protocols;
@@ -76,7 +76,8 @@ function readAlpn(extension: ByteCursor | undefined): readonly string[] | undefi
 function readVersions(extension: ByteCursor | undefined, legacy: number): readonly number[] | undefined {
   if (extension === undefined) return [legacy];
   const list = extension.vector(1);
-  if (list === undefined || list.left === 0 || list.left % 2 !== 0 || extension.left > 0) return undefined;
+  if (list === undefined || list.remaining === 0 || list.remaining % 2 !== 0 || extension.remaining > 0)
+    return undefined;
   const versions: number[] = [];
   for (let version = list.uint(2); version !== undefined; version = list.uint(2)) {
     if (!isGrease(version)) versions.push(version);

@@ -4,16 +4,16 @@ import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { getSystemErrorName } from 'node:util';
-import { findBareBinding, type TcpHandle } from '../tcp/bare-binding.ts';
+import { findRawTcpBinding, type TcpHandle } from '../tcp/bare-binding.ts';
 
 /** libuv's: it reads already. */
-const ALREADY = -constants.errno.EALREADY;
+const UV_EALREADY = -constants.errno.EALREADY;
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 /** Then handles are as we know them. */
-const isKnown = findBareBinding() !== undefined;
+const hasKnownHandles = findRawTcpBinding() !== undefined;
 
-interface InnerSocket {
+interface SocketInternals {
   /** Its close is a reset. */
   resetAndClosing?: boolean;
   readonly _handle?:
@@ -25,18 +25,18 @@ interface InnerSocket {
     | null;
 }
 
-export const innerTls = {
+export const tlsSocketInternals = {
   /** Whether the kernel has taken all that was written to this socket. */
-  isTaken(raw: Socket): boolean {
-    return (raw as InnerSocket)._handle?.writeQueueSize === 0;
+  isWriteQueueEmpty(raw: Socket): boolean {
+    return (raw as SocketInternals)._handle?.writeQueueSize === 0;
   },
 
   /** Why nothing can be written to this socket any more, as errno has it; sends nothing. */
-  failureOf(raw: Socket): string | undefined {
-    const handle = (raw as InnerSocket)._handle;
+  writeErrorOf(raw: Socket): string | undefined {
+    const handle = (raw as SocketInternals)._handle;
     // Past records that wait, the end of this write would be taken for theirs.
-    if (!isKnown || handle?.writeQueueSize !== 0) return undefined;
-    const result = handle.writeBuffer?.(null, NOTHING);
+    if (!hasKnownHandles || handle?.writeQueueSize !== 0) return undefined;
+    const result = handle.writeBuffer?.(null, NO_BYTES);
     return typeof result === 'number' && result < 0 ? getSystemErrorName(result) : undefined;
   },
 
@@ -45,22 +45,22 @@ export const innerTls = {
    * segmentation fault when the TLSSocket is destroyed between that and the end of what it had written.
    */
   resetWhenClosed(raw: Socket): void {
-    (raw as InnerSocket).resetAndClosing = true;
+    (raw as SocketInternals).resetAndClosing = true;
   },
 
   /** Whether the certificate that the peer has shown is believed. */
-  isVerified(socket: TLSSocket): boolean {
-    return (socket as InnerSocket)._handle?.verifyError?.() === null;
+  isPeerVerified(socket: TLSSocket): boolean {
+    return (socket as SocketInternals)._handle?.verifyError?.() === null;
   },
 
   /**
    * At the moment at which the end of what is read becomes known: whether the peer has closed without saying so by TLS. With a FIN
    * libuv stops reading; where it reads on, or was told to pause, the end is by close_notify.
    */
-  isCut(socket: TLSSocket, raw: Socket): boolean {
-    const handle = (raw as InnerSocket)._handle;
-    if (!handle?.readStart || !handle.readStop || (socket as InnerSocket)._handle?.reading !== true) return false;
-    if (handle.readStart() === ALREADY) return false;
+  isTruncated(socket: TLSSocket, raw: Socket): boolean {
+    const handle = (raw as SocketInternals)._handle;
+    if (!handle?.readStart || !handle.readStop || (socket as SocketInternals)._handle?.reading !== true) return false;
+    if (handle.readStart() === UV_EALREADY) return false;
     handle.readStop();
     return true;
   },

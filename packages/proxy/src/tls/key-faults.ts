@@ -1,35 +1,35 @@
-import { type CertificateEntry, endsTls, type Route } from '@weir/model/data-plane';
+import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
 
 /** Said to whoever owns the Service and to whoever runs the proxy: behind the name of the node. */
-const NO_SECRET = 'TLS cannot end here, since this proxy has no WEIR_FLEET_SECRET; ask the operator';
-const OTHER_SECRET =
+const NO_FLEET_SECRET = 'TLS cannot end here, since this proxy has no WEIR_FLEET_SECRET; ask the operator';
+const DIFFERENT_FLEET_SECRET =
   'TLS cannot end here, since this proxy has another WEIR_FLEET_SECRET than the controller; ask the operator';
 const NO_CERTIFICATE =
   'TLS cannot end here, since this proxy has no certificate of the Service yet; ask the operator if it lasts';
 
 /** Why this proxy can serve nobody where TLS is to end, although the port is open: else it would be published. */
-export class KeyFaults {
+export class TlsKeyChecker {
   readonly #sealer: Sealer | undefined;
-  readonly #known = new WeakMap<CertificateEntry, { readonly fault: string | null }>();
+  readonly #cache = new WeakMap<CertificateEntry, { readonly fault: string | null }>();
 
   constructor(sealer: Sealer | undefined) {
     this.#sealer = sealer;
   }
 
   /** Null: none. It is asked for each route with every heartbeat. */
-  of(route: Route): string | null {
-    if (route.settings.tls === undefined || endsTls(route) === undefined) return null;
+  problemFor(route: Route): string | null {
+    if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
     const { certificate } = route;
     if (certificate === undefined) return NO_CERTIFICATE;
-    const known = this.#known.get(certificate) ?? { fault: this.#faultOf(certificate) };
-    this.#known.set(certificate, known);
+    const known = this.#cache.get(certificate) ?? { fault: this.#check(certificate) };
+    this.#cache.set(certificate, known);
     return known.fault;
   }
 
-  #faultOf({ sealedKey, keyDigest }: CertificateEntry): string | null {
-    if (this.#sealer === undefined) return NO_SECRET;
+  #check({ sealedKey, keyDigest }: CertificateEntry): string | null {
+    if (this.#sealer === undefined) return NO_FLEET_SECRET;
     if (sealedKey === undefined) return NO_CERTIFICATE;
-    return this.#sealer.open(sealedKey, keyDigest) === undefined ? OTHER_SECRET : null;
+    return this.#sealer.open(sealedKey, keyDigest) === undefined ? DIFFERENT_FLEET_SECRET : null;
   }
 }

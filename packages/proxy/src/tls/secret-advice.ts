@@ -1,24 +1,24 @@
-import { endsTls, type Matcher, type RouteKey } from '@weir/model/data-plane';
+import { type Matcher, type RouteKey, terminatingTlsPort } from '@weir/model/data-plane';
 import type { Logger, Secret } from '@weir/runtime';
 
-export interface SecretAdviceOptions {
+export interface MissingSecretWarningOptions {
   readonly fleetSecret: Secret | undefined;
   routes(): Matcher['routes'];
   readonly log: Pick<Logger, 'warn'>;
 }
 
 /** To be told of the routes that change: warns once when TLS is to end here, and there is no secret to open keys by. */
-export function createSecretAdvice({
+export function createMissingSecretWarning({
   fleetSecret,
   routes,
   log,
-}: SecretAdviceOptions): (keys: readonly RouteKey[]) => void {
+}: MissingSecretWarningOptions): (keys: readonly RouteKey[]) => void {
   let isSaid = fleetSecret !== undefined;
   return (keys) => {
     if (isSaid) return;
     isSaid = keys.some((key) => {
       const route = routes().get(key);
-      return route !== undefined && endsTls(route) !== undefined;
+      return route !== undefined && terminatingTlsPort(route) !== undefined;
     });
     if (!isSaid) return;
     log.warn(

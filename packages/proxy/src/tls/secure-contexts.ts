@@ -2,10 +2,10 @@
 // holds for the next handshake, and open connections go on.
 import { constants, createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { type CertificateEntry, endsTls, type Route } from '@weir/model/data-plane';
+import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
-import { nodeTls } from './node-tls.ts';
-import type { TlsTerms } from './tls-stream.ts';
+import { loadNodeTls } from './node-tls.ts';
+import type { TlsServerOptions } from './tls-stream.ts';
 
 /** Why a certificate cannot be used by this proxy. */
 export type CertificateFault =
@@ -17,7 +17,7 @@ export type CertificateFault =
   | 'not-accepted';
 
 /** Nothing of the certificate or key themselves is in it. */
-export interface CertificateNews {
+export interface CertificateFaultReport {
   /** `namespace/name` of the Service. */
   readonly service: string;
   /** Of the entry: the same from each worker. */
@@ -27,20 +27,20 @@ export interface CertificateNews {
   readonly code: string | null;
 }
 
-export interface SecureContextsOptions {
+export interface TlsContextsOptions {
   /** Undefined: this proxy has no secret of the fleet and can open no key. */
   readonly sealer: Sealer | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Once for each entry. */
-  onUnusable(news: CertificateNews): void;
+  onCertificateFault(news: CertificateFaultReport): void;
 }
 
-export class SecureContexts {
-  readonly #options: SecureContextsOptions;
-  readonly #known = new WeakMap<CertificateEntry, Made>();
+export class TlsContexts {
+  readonly #options: TlsContextsOptions;
+  readonly #cache = new WeakMap<CertificateEntry, CachedContext>();
 
-  constructor(options: SecureContextsOptions) {
+  constructor(options: TlsContextsOptions) {
     this.#options = options;
   }
 
@@ -50,56 +50,56 @@ export class SecureContexts {
   }
 
   /** Undefined: there is no certificate that could be shown at this listener. */
-  termsFor(route: Route): TlsTerms | undefined {
+  serverOptionsFor(route: Route): TlsServerOptions | undefined {
     const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
-    const asksForCertificate = certificate.clientAuthorities !== null;
+    const requestsClientCertificate = certificate.clientAuthorities !== null;
     // Settings and certificate may be of different revisions for a moment; nobody gets in by that.
-    if (!asksForCertificate && settings.tls?.clientCaSecret) return undefined;
+    if (!requestsClientCertificate && settings.tls?.clientCaSecret) return undefined;
     const context = this.#contextOf(certificate, service);
     if (context === undefined) return undefined;
-    const alpn = alpnBytes(endsTls(route)?.alpn ?? []);
-    return { context, alpn, asksForCertificate };
+    const alpn = encodeAlpn(terminatingTlsPort(route)?.alpn ?? []);
+    return { context, alpn, requestsClientCertificate };
   }
 
-  #contextOf(entry: CertificateEntry, service: Named): SecureContext | undefined {
+  #contextOf(entry: CertificateEntry, service: ServiceName): SecureContext | undefined {
     const { sealer, now } = this.#options;
     if (sealer === undefined) return undefined;
-    const day = Math.floor(now() / DAY_MS);
-    const known = this.#known.get(entry);
-    if (known !== undefined && (known.day === day || known.context === undefined)) return known.context;
-    const made = makeContext(entry, sealer, day);
+    const ticketDay = Math.floor(now() / DAY_MS);
+    const known = this.#cache.get(entry);
+    if (known !== undefined && (known.ticketDay === ticketDay || known.context === undefined)) return known.context;
+    const made = makeContext(entry, sealer, ticketDay);
     const context = 'why' in made ? undefined : made;
-    this.#known.set(entry, { context, day });
+    this.#cache.set(entry, { context, ticketDay });
     if ('why' in made) {
       const { namespace, name } = service;
-      this.#options.onUnusable({ service: `${namespace}/${name}`, digest: digestOf(entry), ...made });
+      this.#options.onCertificateFault({ service: `${namespace}/${name}`, digest: digestOf(entry), ...made });
     }
     return context;
   }
 }
 
-type Named = Pick<Route['service'], 'namespace' | 'name'>;
+type ServiceName = Pick<Route['service'], 'namespace' | 'name'>;
 
 const DAY_MS = 86_400_000;
 
-interface Made {
+interface CachedContext {
   readonly context: SecureContext | undefined;
   /** Of its tickets. */
-  readonly day: number;
+  readonly ticketDay: number;
 }
 
 function makeContext(
   entry: CertificateEntry,
   sealer: Sealer,
   day: number,
-): SecureContext | Pick<CertificateNews, 'why' | 'code'> {
+): SecureContext | Pick<CertificateFaultReport, 'why' | 'code'> {
   const { sealedKey, keyDigest } = entry;
   if (sealedKey === undefined) return { why: 'no-key', code: null };
   const key = sealer.open(sealedKey, keyDigest);
   if (key === undefined) return { why: 'key-not-opened', code: null };
   try {
-    return contextFor(entry, { key, ...ticketsFor(entry, sealer, day) });
+    return contextFor(entry, { key, ...deriveTicketKeys(entry, sealer, day) });
   } catch (thrown) {
     return { why: 'not-accepted', code: (thrown as NodeJS.ErrnoException).code ?? null };
   }
@@ -109,7 +109,7 @@ function contextFor(
   { chain, clientAuthorities }: CertificateEntry,
   { key, ticketKeys, sessionIdContext }: { key: string; ticketKeys: Buffer; sessionIdContext: string },
 ): SecureContext {
-  return nodeTls().createSecureContext({
+  return loadNodeTls().createSecureContext({
     cert: chain,
     key,
     // Where no client certificates are asked for, nobody is believed: by default each context would hold all CAs of the world.
@@ -130,7 +130,7 @@ const SESSION_ID_CONTEXT_BYTES = 32;
  * Every worker and proxy of the fleet derives the same, so that a client may resume at any of them, and only at this Service, with
  * these certificates: past another client CA nobody comes by an old ticket. A stolen key opens the tickets of one day.
  */
-function ticketsFor(
+function deriveTicketKeys(
   entry: CertificateEntry,
   sealer: Sealer,
   day: number,
@@ -149,12 +149,12 @@ function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateE
 }
 
 /** RFC 7301, 3.1. Made once for each list. */
-function alpnBytes(protocols: readonly string[]): Uint8Array {
-  const known = ALPN_BYTES.get(protocols);
+function encodeAlpn(protocols: readonly string[]): Uint8Array {
+  const known = ALPN_BYTES_CACHE.get(protocols);
   if (known !== undefined) return known;
   const bytes = Buffer.concat(protocols.map((protocol) => Buffer.from([protocol.length, ...Buffer.from(protocol)])));
-  ALPN_BYTES.set(protocols, bytes);
+  ALPN_BYTES_CACHE.set(protocols, bytes);
   return bytes;
 }
 
-const ALPN_BYTES = new WeakMap<readonly string[], Uint8Array>();
+const ALPN_BYTES_CACHE = new WeakMap<readonly string[], Uint8Array>();

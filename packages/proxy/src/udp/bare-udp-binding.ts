@@ -38,7 +38,7 @@ export interface SendRequest {
   oncomplete: (this: SendRequest, status: number) => void;
 }
 
-export interface BareUdpBinding {
+export interface RawUdpBinding {
   newHandle(): UdpHandle;
   newRequest(): SendRequest;
   readonly IPV6_ONLY: number;
@@ -51,10 +51,10 @@ interface UdpBinding {
   readonly constants?: Readonly<Record<string, number>>;
 }
 
-const METHODS = ['bind', 'bind6', 'connect', 'connect6', 'recvStart', 'send', 'send6', 'bufferSize', 'close'];
+const REQUIRED_METHODS = ['bind', 'bind6', 'connect', 'connect6', 'recvStart', 'send', 'send6', 'bufferSize', 'close'];
 
 /** Undefined where this Node does not have what is needed. */
-export function findBareUdpBinding(): BareUdpBinding | undefined {
+export function findRawUdpBinding(): RawUdpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): UdpBinding };
     const { UDP, SendWrap, constants } = binding('udp_wrap');
@@ -62,7 +62,7 @@ export function findBareUdpBinding(): BareUdpBinding | undefined {
     if (UDP === undefined || SendWrap === undefined || IPV6_ONLY === undefined || REUSE_PORT === undefined)
       return undefined;
     const { prototype } = UDP as unknown as { prototype: Readonly<Record<string, unknown>> };
-    if (!METHODS.every((name) => typeof prototype[name] === 'function')) return undefined;
+    if (!REQUIRED_METHODS.every((name) => typeof prototype[name] === 'function')) return undefined;
     return { newHandle: () => new UDP(), newRequest: () => new SendWrap(), IPV6_ONLY, REUSE_PORT };
   } catch {
     return undefined;
@@ -70,8 +70,8 @@ export function findBareUdpBinding(): BareUdpBinding | undefined {
 }
 
 /** For the modules that stand on it, and are loaded only where it was found. */
-export function requireBareUdpBinding(): BareUdpBinding {
-  const found = findBareUdpBinding();
+export function requireRawUdpBinding(): RawUdpBinding {
+  const found = findRawUdpBinding();
   if (found === undefined) throw new Error('this Node has no bare UDP handles');
   return found;
 }

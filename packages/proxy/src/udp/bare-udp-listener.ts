@@ -1,19 +1,25 @@
 import { getSystemErrorName } from 'node:util';
-import { keepSpare, spare, type Waiting } from './bare-send.ts';
-import { requireBareUdpBinding, type UdpHandle, type UdpSource } from './bare-udp-binding.ts';
-import { type BindAt, RECEIVE_BUFFER, type UdpListener, type UdpListenerEvents, type UdpPeer } from './transport.ts';
+import { type PendingSend, replaceReusable, reusable } from './bare-send.ts';
+import { requireRawUdpBinding, type UdpHandle, type UdpSource } from './bare-udp-binding.ts';
+import {
+  UDP_RECEIVE_BUFFER_BYTES,
+  type UdpBindOptions,
+  type UdpListenSocket,
+  type UdpListenSocketEvents,
+  type UdpRecipient,
+} from './transport.ts';
 
-const { newHandle, IPV6_ONLY, REUSE_PORT } = requireBareUdpBinding();
+const { newHandle, IPV6_ONLY, REUSE_PORT } = requireRawUdpBinding();
 
-export class BareUdpListener implements UdpListener, Waiting {
+export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
   readonly #handle: UdpHandle = newHandle();
-  readonly #events: UdpListenerEvents;
+  readonly #events: UdpListenSocketEvents;
   readonly #isIPv6: boolean;
   /** To whom goes what libuv holds: until it is gone, the kernel has no room for more. */
-  #late: UdpPeer | undefined;
+  #pendingRecipient: UdpRecipient | undefined;
   #isClosed = false;
 
-  constructor(at: BindAt, events: UdpListenerEvents) {
+  constructor(at: UdpBindOptions, events: UdpListenSocketEvents) {
     this.#events = events;
     this.#isIPv6 = at.address.includes(':');
     this.#handle.owner = this;
@@ -24,18 +30,18 @@ export class BareUdpListener implements UdpListener, Waiting {
     setImmediate(() => this.#tell(error));
   }
 
-  send(bytes: Uint8Array, to: UdpPeer): void {
-    if (this.#isClosed || this.#late !== undefined) return;
+  send(bytes: Uint8Array, to: UdpRecipient): void {
+    if (this.#isClosed || this.#pendingRecipient !== undefined) return;
     const handle = this.#handle;
-    const { request, list } = spare;
+    const { request, list } = reusable;
     list[0] = bytes;
     const result = this.#isIPv6
       ? handle.send6(request, list, 1, to.port, to.address, true)
       : handle.send(request, list, 1, to.port, to.address, true);
     if (result > 0) to.onSent(bytes.length);
     else if (result === 0) {
-      this.#late = to;
-      keepSpare(this);
+      this.#pendingRecipient = to;
+      replaceReusable(this);
     }
   }
 
@@ -55,21 +61,21 @@ export class BareUdpListener implements UdpListener, Waiting {
   }
 
   onTaken(bytes: number): void {
-    const to = this.#late;
-    this.#late = undefined;
+    const to = this.#pendingRecipient;
+    this.#pendingRecipient = undefined;
     if (!this.#isClosed) to?.onSent(bytes);
   }
 
   onRefused(): void {
-    this.#late = undefined;
+    this.#pendingRecipient = undefined;
   }
 
-  #open({ address, port, reusePort }: BindAt): number {
+  #open({ address, port, reusePort }: UdpBindOptions): number {
     const handle = this.#handle;
     const flags = reusePort ? REUSE_PORT : 0;
     const bound = this.#isIPv6 ? handle.bind6(address, port, flags | IPV6_ONLY) : handle.bind(address, port, flags);
     if (bound < 0) return bound;
-    handle.bufferSize(RECEIVE_BUFFER, true, {});
+    handle.bufferSize(UDP_RECEIVE_BUFFER_BYTES, true, {});
     return handle.recvStart();
   }
 
@@ -86,7 +92,7 @@ export class BareUdpListener implements UdpListener, Waiting {
 
 function onMessage(this: UdpHandle, count: number, _handle: UdpHandle, bytes: Uint8Array, from: UdpSource): void {
   // An error belongs to no datagram and ends nothing.
-  if (count >= 0) (this.owner as BareUdpListener).take(bytes, from);
+  if (count >= 0) (this.owner as RawUdpListenSocket).take(bytes, from);
 }
 
 function onError(): void {}

@@ -1,28 +1,31 @@
 import { getSystemErrorName } from 'node:util';
 import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
 import type { SocketAddress } from '../tcp/transport.ts';
-import { keepSpare, spare, type Waiting } from './bare-send.ts';
-import { requireBareUdpBinding, type UdpHandle } from './bare-udp-binding.ts';
-import type { UdpUpstream, UdpUpstreamEvents } from './transport.ts';
+import { type PendingSend, replaceReusable, reusable } from './bare-send.ts';
+import { requireRawUdpBinding, type UdpHandle } from './bare-udp-binding.ts';
+import type { UdpEndpointSocket, UdpEndpointSocketEvents } from './transport.ts';
 
-const { newHandle } = requireBareUdpBinding();
+const { newHandle } = requireRawUdpBinding();
 const ceiling = descriptorCeiling();
 
-export function connectBare({ address, port }: SocketAddress, events: UdpUpstreamEvents): UdpUpstream | undefined {
+export function connectRawUdp(
+  { address, port }: SocketAddress,
+  events: UdpEndpointSocketEvents,
+): UdpEndpointSocket | undefined {
   const handle = newHandle();
   const connected = address.includes(':') ? handle.connect6(address, port) : handle.connect(address, port);
-  if (connected === 0 && handle.fd < ceiling) return new BareUdpUpstream(handle, events);
+  if (connected === 0 && handle.fd < ceiling) return new RawUdpEndpointSocket(handle, events);
   handle.close();
   return undefined;
 }
 
-class BareUdpUpstream implements UdpUpstream, Waiting {
+class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
   readonly #handle: UdpHandle;
-  readonly #events: UdpUpstreamEvents;
+  readonly #events: UdpEndpointSocketEvents;
   #isWaiting = false;
   #isClosed = false;
 
-  constructor(handle: UdpHandle, events: UdpUpstreamEvents) {
+  constructor(handle: UdpHandle, events: UdpEndpointSocketEvents) {
     this.#handle = handle;
     this.#events = events;
     handle.owner = this;
@@ -33,13 +36,13 @@ class BareUdpUpstream implements UdpUpstream, Waiting {
 
   send(bytes: Uint8Array): string | undefined {
     if (this.#isClosed || this.#isWaiting) return undefined;
-    const { request, list } = spare;
+    const { request, list } = reusable;
     list[0] = bytes;
     const result = this.#handle.send(request, list, 1, true);
     if (result > 0) return undefined;
     if (result < 0) return getSystemErrorName(result);
     this.#isWaiting = true;
-    keepSpare(this);
+    replaceReusable(this);
     return undefined;
   }
 
@@ -71,7 +74,7 @@ class BareUdpUpstream implements UdpUpstream, Waiting {
 }
 
 function onMessage(this: UdpHandle, status: number, _handle: UdpHandle, bytes: Uint8Array): void {
-  (this.owner as BareUdpUpstream).take(status, bytes);
+  (this.owner as RawUdpEndpointSocket).take(status, bytes);
 }
 
 function onError(): void {}

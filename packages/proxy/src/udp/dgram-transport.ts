@@ -2,19 +2,19 @@
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import type { SocketAddress } from '../tcp/transport.ts';
 import {
-  type BindAt,
-  RECEIVE_BUFFER,
-  type UdpListener,
-  type UdpListenerEvents,
-  type UdpPeer,
+  UDP_RECEIVE_BUFFER_BYTES,
+  type UdpBindOptions,
+  type UdpEndpointSocket,
+  type UdpEndpointSocketEvents,
+  type UdpListenSocket,
+  type UdpListenSocketEvents,
+  type UdpRecipient,
   type UdpTransport,
-  type UdpUpstream,
-  type UdpUpstreamEvents,
 } from './transport.ts';
 
 export const dgramTransport: UdpTransport = { bind, connect };
 
-function bind({ address, port, reusePort }: BindAt, events: UdpListenerEvents): UdpListener {
+function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket {
   const socket = socketFor(address, { reusePort, ipv6Only: address.includes(':') });
   let isOpen = true;
   const close = (): void => {
@@ -24,7 +24,7 @@ function bind({ address, port, reusePort }: BindAt, events: UdpListenerEvents): 
   let isListening = false;
   socket.on('listening', () => {
     isListening = true;
-    trySet(() => socket.setRecvBufferSize(RECEIVE_BUFFER));
+    trySet(() => socket.setRecvBufferSize(UDP_RECEIVE_BUFFER_BYTES));
     setImmediate(() => isOpen && events.onListening());
   });
   socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -39,7 +39,7 @@ function bind({ address, port, reusePort }: BindAt, events: UdpListenerEvents): 
   socket.bind({ address, port, exclusive: true });
   return {
     close,
-    send(bytes: Uint8Array, to: UdpPeer): void {
+    send(bytes: Uint8Array, to: UdpRecipient): void {
       // Nobody can be answered at port 0, from which anybody can forge a datagram; `dgram` would throw.
       if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, to.port, to.address, (error) => {
@@ -49,7 +49,7 @@ function bind({ address, port, reusePort }: BindAt, events: UdpListenerEvents): 
   };
 }
 
-function connect({ address, port }: SocketAddress, events: UdpUpstreamEvents): UdpUpstream | undefined {
+function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined {
   const socket = socketFor(address, {});
   // What fails while it connects is told by the result.
   let isOpen = false;

@@ -1,62 +1,62 @@
 // One UDP listener of a worker: finds the flow of each datagram, or opens one.
-import { type Client, type ListenerKey, refusalFor } from '@weir/model/data-plane';
+import { type Client, type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import type { Member } from '../relay/member.ts';
+import type { Session } from '../relay/member.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { Shaper } from '../shape/shaper.ts';
-import { Flow, type FlowContext, type FlowHome } from './flow.ts';
+import { type FlowContext, type FlowUpstream, UdpFlow } from './flow.ts';
 import { FlowTable } from './flow-table.ts';
-import type { ListenerNeighbours, Neighbours } from './neighbours.ts';
+import type { ListenerPeers, PeerWorkers } from './neighbours.ts';
 import type { TenantFlows } from './tenant-flows.ts';
-import type { BindAt, UdpListener, UdpListenerEvents, UdpTransport } from './transport.ts';
+import type { UdpBindOptions, UdpListenSocket, UdpListenSocketEvents, UdpTransport } from './transport.ts';
 
-export interface FlowListenerOptions {
+export interface UdpFlowListenerOptions {
   readonly transport: UdpTransport;
-  readonly wheel: TimeoutWheel<Member>;
+  readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
-  readonly tenants: TenantFlows<Flow>;
+  readonly tenants: TenantFlows<UdpFlow>;
   /** Absent: it is alone. */
-  readonly neighbours?: Neighbours | undefined;
+  readonly peerWorkers?: PeerWorkers | undefined;
   /** Whose listener it is now. */
-  home(): FlowHome | undefined;
+  upstream(): FlowUpstream | undefined;
   /** A place under the limits for one more flow of this Service, or why there is none. */
   admit(uid: string): Grant | Outcome;
   /** Counted where nobody can be billed. */
   unrouted(): Float64Array;
   /** Ends many, a few at a time. */
-  sever(flows: Iterable<Member>, outcome: Outcome): void;
+  terminate(flows: Iterable<Session>, outcome: Outcome): void;
   onListening(): void;
   onFailed(code: string): void;
   onInternalError(thrown: unknown): void;
 }
 
-export class FlowListener implements UdpListenerEvents {
-  readonly #options: FlowListenerOptions;
-  readonly #flows = new FlowTable<Flow>();
-  readonly #listener: UdpListener;
+export class UdpFlowListener implements UdpListenSocketEvents {
+  readonly #options: UdpFlowListenerOptions;
+  readonly #flows = new FlowTable<UdpFlow>();
+  readonly #listener: UdpListenSocket;
   readonly #context: FlowContext;
-  readonly #neighbours: ListenerNeighbours | undefined;
+  readonly #peers: ListenerPeers | undefined;
 
-  constructor(at: BindAt & { readonly key: ListenerKey }, options: FlowListenerOptions) {
-    const { transport, wheel, shaper, tenants, neighbours } = options;
+  constructor(at: UdpBindOptions & { readonly key: ListenerKey }, options: UdpFlowListenerOptions) {
+    const { transport, wheel, shaper, tenants, peerWorkers } = options;
     this.#options = options;
-    this.#neighbours = neighbours?.join(at.key, (bytes, client) => this.#takeForwarded(bytes, client));
+    this.#peers = peerWorkers?.join(at.key, (bytes, client) => this.#takeForwarded(bytes, client));
     this.#listener = transport.bind(at, this);
     this.#context = {
       transport,
       wheel,
       shaper,
       listener: this.#listener,
-      onStir: (flow) => {
-        this.#flows.stir(flow);
-        tenants.stir(flow);
+      onActivity: (flow) => {
+        this.#flows.touch(flow);
+        tenants.touch(flow);
       },
       onEnded: (flow) => {
         this.#flows.remove(flow);
         tenants.remove(flow);
-        this.#neighbours?.release(flow);
+        this.#peers?.release(flow);
       },
       onInternalError: (thrown) => options.onInternalError(thrown),
     };
@@ -65,8 +65,8 @@ export class FlowListener implements UdpListenerEvents {
   /** Its flows end with it: there is no other socket from which their clients would take an answer. */
   close(): void {
     this.#listener.close();
-    this.#neighbours?.leave();
-    this.#options.sever(this.#flows.all(), 'listener-closed');
+    this.#peers?.leave();
+    this.#options.terminate(this.#flows.all(), 'listener-closed');
   }
 
   onListening(): void {
@@ -74,14 +74,14 @@ export class FlowListener implements UdpListenerEvents {
   }
 
   onFailed(code: string): void {
-    this.#neighbours?.leave();
+    this.#peers?.leave();
     this.#options.onFailed(code);
   }
 
   onMessage(bytes: Uint8Array, address: string, port: number): void {
-    const home = this.#options.home();
+    const home = this.#options.upstream();
     const flow = this.#flows.find(address, port);
-    if (flow !== undefined && flow.home === home) pass(flow, bytes);
+    if (flow !== undefined && flow.upstream === home) forwardGuarded(flow, bytes);
     else this.#onUnknown(flow, bytes, { address, port });
   }
 
@@ -90,8 +90,8 @@ export class FlowListener implements UdpListenerEvents {
     this.#refuse(undefined, 'internal');
   }
 
-  #onUnknown(former: Flow | undefined, bytes: Uint8Array, client: Client): void {
-    if (former === undefined && this.#neighbours?.forward(bytes, client) === true) return;
+  #onUnknown(former: UdpFlow | undefined, bytes: Uint8Array, client: Client): void {
+    if (former === undefined && this.#peers?.forward(bytes, client) === true) return;
     this.#forward(bytes, client);
   }
 
@@ -106,14 +106,14 @@ export class FlowListener implements UdpListenerEvents {
 
   /** To the flow of this worker; opens it when there is none, or only one of the listener's former Service. */
   #forward(bytes: Uint8Array, client: Client): void {
-    const home = this.#options.home();
+    const home = this.#options.upstream();
     const known = this.#flows.find(client.address, client.port);
-    if (known !== undefined && known.home !== home) known.end('listener-closed');
-    const flow = known !== undefined && known.home === home ? known : this.#open(home, client);
-    if (flow !== undefined) pass(flow, bytes);
+    if (known !== undefined && known.upstream !== home) known.end('listener-closed');
+    const flow = known !== undefined && known.upstream === home ? known : this.#open(home, client);
+    if (flow !== undefined) forwardGuarded(flow, bytes);
   }
 
-  #open(home: FlowHome | undefined, client: Client): Flow | undefined {
+  #open(home: FlowUpstream | undefined, client: Client): UdpFlow | undefined {
     const refusal = refusalOf(home, client);
     if (home === undefined || refusal !== undefined) {
       this.#refuse(home, refusal ?? 'no-listener');
@@ -125,7 +125,7 @@ export class FlowListener implements UdpListenerEvents {
       return undefined;
     }
     try {
-      if (grant.capClient(home.route, client)) return this.#begin(home, client, grant);
+      if (grant.admitClient(home.route, client)) return this.#begin(home, client, grant);
     } catch (thrown) {
       grant.release();
       throw thrown;
@@ -135,13 +135,13 @@ export class FlowListener implements UdpListenerEvents {
     return undefined;
   }
 
-  #begin(home: FlowHome, client: Client, grant: Grant): Flow | undefined {
-    this.#makeRoom(home, client);
-    const flow = new Flow(client, { home, grant, context: this.#context });
+  #begin(home: FlowUpstream, client: Client, grant: Grant): UdpFlow | undefined {
+    this.#evictForNewFlow(home, client);
+    const flow = new UdpFlow(client, { home, grant, context: this.#context });
     try {
       this.#flows.add(flow);
       this.#options.tenants.add(flow);
-      this.#neighbours?.claim(client);
+      this.#peers?.claim(client);
       return flow;
     } catch (thrown) {
       flow.onThrow(thrown);
@@ -150,21 +150,21 @@ export class FlowListener implements UdpListenerEvents {
   }
 
   /** Under the caps that always hold: the longest silent flow goes. */
-  #makeRoom(home: FlowHome, client: Client): void {
+  #evictForNewFlow(home: FlowUpstream, client: Client): void {
     const { tenants } = this.#options;
-    if (this.#flows.countOf(client.address) >= tenants.mostPerClient) {
-      this.#flows.longestSilentOf(client.address)?.end('evicted');
+    if (this.#flows.countOf(client.address) >= tenants.maxFlowsPerClient) {
+      this.#flows.leastRecentlyActive(client.address)?.end('evicted');
     }
     const { tenant, uid } = home.group.service;
-    tenants.inTheWay(tenant ?? uid)?.end('evicted');
+    tenants.flowToEvict(tenant ?? uid)?.end('evicted');
   }
 
-  #refuse(home: FlowHome | undefined, outcome: Outcome): void {
+  #refuse(home: FlowUpstream | undefined, outcome: Outcome): void {
     countOutcome(home?.group.row ?? this.#options.unrouted(), outcome);
   }
 }
 
-function pass(flow: Flow, bytes: Uint8Array): void {
+function forwardGuarded(flow: UdpFlow, bytes: Uint8Array): void {
   try {
     flow.forward(bytes);
   } catch (thrown) {
@@ -172,7 +172,7 @@ function pass(flow: Flow, bytes: Uint8Array): void {
   }
 }
 
-function refusalOf(home: FlowHome | undefined, client: Client): Outcome | undefined {
+function refusalOf(home: FlowUpstream | undefined, client: Client): Outcome | undefined {
   if (home === undefined) return 'no-listener';
-  return home.group.isCutOff ? 'cut-off' : refusalFor(home.route, client);
+  return home.group.isCutOff ? 'cut-off' : routeRefusalFor(home.route, client);
 }

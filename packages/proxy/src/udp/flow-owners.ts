@@ -4,21 +4,21 @@
 // and only the endpoint notices, by the source port.
 import { hashPair, hashText } from '@weir/model/data-plane';
 
-const BUCKETS = 16_384;
-const WAYS = 4;
+const OWNER_BUCKETS = 16_384;
+const ENTRIES_PER_BUCKET = 4;
 /** Living workers by the low bits of their ids, which are given out one after the other. */
-const WORKERS = 256;
+const MAX_LIVE_WORKERS = 256;
 const TAG_BITS = 18;
 const ID_MASK = 0x3fff;
 
 /** For all workers of a proxy: 257 KiB, 65,536 flows. */
-export function createOwnersMemory(): SharedArrayBuffer {
-  return new SharedArrayBuffer((WORKERS + BUCKETS * WAYS) * Uint32Array.BYTES_PER_ELEMENT);
+export function createFlowOwnersMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer((MAX_LIVE_WORKERS + OWNER_BUCKETS * ENTRIES_PER_BUCKET) * Uint32Array.BYTES_PER_ELEMENT);
 }
 
 /** What it owned is anybody's now. */
-export function retireOwner(memory: SharedArrayBuffer, worker: number): void {
-  Atomics.compareExchange(new Uint32Array(memory), worker % WORKERS, worker, 0);
+export function removeFlowOwner(memory: SharedArrayBuffer, worker: number): void {
+  Atomics.compareExchange(new Uint32Array(memory), worker % MAX_LIVE_WORKERS, worker, 0);
 }
 
 export class FlowOwners {
@@ -29,12 +29,12 @@ export class FlowOwners {
   constructor(memory: SharedArrayBuffer, worker: number) {
     this.#cells = new Uint32Array(memory);
     this.#self = worker;
-    Atomics.store(this.#cells, worker % WORKERS, worker);
+    Atomics.store(this.#cells, worker % MAX_LIVE_WORKERS, worker);
   }
 
   /** The living worker that has it; 0: none, or this one. */
   ownerOf(flow: number): number {
-    for (let way = 0; way < WAYS; way += 1) {
+    for (let way = 0; way < ENTRIES_PER_BUCKET; way += 1) {
       const entry = Atomics.load(this.#cells, cellOf(flow, way));
       if (!hasTag(entry, flow)) continue;
       const owner = this.#livingOwner(entry);
@@ -45,7 +45,7 @@ export class FlowOwners {
 
   claim(flow: number): void {
     const own = entryOf(flow, this.#self);
-    for (let way = 0; way < WAYS; way += 1) {
+    for (let way = 0; way < ENTRIES_PER_BUCKET; way += 1) {
       const cell = cellOf(flow, way);
       const entry = Atomics.load(this.#cells, cell);
       if (entry === own) return;
@@ -53,17 +53,18 @@ export class FlowOwners {
       if (isFree && Atomics.compareExchange(this.#cells, cell, entry, own) === entry) return;
     }
     // All taken: one of the others is forgotten.
-    Atomics.store(this.#cells, cellOf(flow, (flow >>> 14) % WAYS), own);
+    Atomics.store(this.#cells, cellOf(flow, (flow >>> 14) % ENTRIES_PER_BUCKET), own);
   }
 
   release(flow: number): void {
     const own = entryOf(flow, this.#self);
-    for (let way = 0; way < WAYS; way += 1) Atomics.compareExchange(this.#cells, cellOf(flow, way), own, 0);
+    for (let way = 0; way < ENTRIES_PER_BUCKET; way += 1)
+      Atomics.compareExchange(this.#cells, cellOf(flow, way), own, 0);
   }
 
   #livingOwner(entry: number): number {
     const id = entry >>> TAG_BITS;
-    const living = Atomics.load(this.#cells, id % WORKERS);
+    const living = Atomics.load(this.#cells, id % MAX_LIVE_WORKERS);
     return (living & ID_MASK) === id ? living : 0;
   }
 }
@@ -74,7 +75,7 @@ export function hashOfFlow(listener: number, client: { readonly address: string;
 }
 
 function cellOf(flow: number, way: number): number {
-  return WORKERS + (flow % BUCKETS) * WAYS + way;
+  return MAX_LIVE_WORKERS + (flow % OWNER_BUCKETS) * ENTRIES_PER_BUCKET + way;
 }
 
 /** What the bucket does not say of the flow already. */

@@ -20,7 +20,7 @@ export class FlowTable<F extends FlowKey> {
   }
 
   /** The one that was not stirred for longest. */
-  longestSilentOf(address: string): F | undefined {
+  leastRecentlyActive(address: string): F | undefined {
     return this.#clients.get(address)?.values().next().value;
   }
 
@@ -31,7 +31,7 @@ export class FlowTable<F extends FlowKey> {
   }
 
   /** It has spoken: it is now the last of its client that is to go. */
-  stir(flow: F): void {
+  touch(flow: F): void {
     const flows = this.#clients.get(flow.address);
     if (flows === undefined || flows.size < 2 || !flows.delete(flow.port)) return;
     flows.set(flow.port, flow);

@@ -3,57 +3,57 @@
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
 import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
-import { createOwnersMemory, FlowOwners, hashOfFlow } from './flow-owners.ts';
+import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './flow-owners.ts';
 
 /** Under way to one worker; more are dropped, as a full socket would. */
-const MOST_UNDER_WAY = 1_024;
-const COUNTS = 256;
-const LISTENER_SEED = 0x2545f491;
+const MAX_DATAGRAMS_IN_FLIGHT = 1_024;
+const IN_FLIGHT_COUNTERS = 256;
+const LISTENER_HASH_SEED = 0x2545f491;
 
 /** What a worker is told to find the others. */
-export interface NeighbourSeat {
+export interface PeerWorkersSetup {
   /** One for all workers of a proxy, and for no other proxy. */
-  readonly exchange: string;
+  readonly channelPrefix: string;
   readonly owners: SharedArrayBuffer;
   /** How many datagrams are under way to each worker. */
-  readonly underWay: SharedArrayBuffer;
+  readonly datagramsInFlight: SharedArrayBuffer;
   readonly worker: number;
 }
 
-interface Forwarded extends Client {
+interface ForwardedDatagram extends Client {
   readonly key: ListenerKey;
   readonly bytes: Uint8Array;
 }
 
 /** All that the workers of a proxy share about flows. */
-export type NeighbourMemory = Omit<NeighbourSeat, 'worker'>;
+export type PeerWorkersMemory = Omit<PeerWorkersSetup, 'worker'>;
 
-export function createNeighbourMemory(): NeighbourMemory {
-  const underWay = new SharedArrayBuffer(COUNTS * Int32Array.BYTES_PER_ELEMENT);
-  return { exchange: randomUUID(), owners: createOwnersMemory(), underWay };
+export function createPeerWorkersMemory(): PeerWorkersMemory {
+  const datagramsInFlight = new SharedArrayBuffer(IN_FLIGHT_COUNTERS * Int32Array.BYTES_PER_ELEMENT);
+  return { channelPrefix: randomUUID(), owners: createFlowOwnersMemory(), datagramsInFlight };
 }
 
-export class Neighbours {
-  readonly #seat: NeighbourSeat;
+export class PeerWorkers {
+  readonly #setup: PeerWorkersSetup;
   readonly #owners: FlowOwners;
-  readonly #underWay: Int32Array;
-  readonly #inbox: BroadcastChannel;
-  readonly #outboxes = new Map<number, BroadcastChannel>();
+  readonly #datagramsInFlight: Int32Array;
+  readonly #ownChannel: BroadcastChannel;
+  readonly #channels = new Map<number, BroadcastChannel>();
   readonly #listeners = new Map<ListenerKey, (bytes: Uint8Array, client: Client) => void>();
 
-  constructor(seat: NeighbourSeat) {
-    this.#seat = seat;
+  constructor(seat: PeerWorkersSetup) {
+    this.#setup = seat;
     this.#owners = new FlowOwners(seat.owners, seat.worker);
-    this.#underWay = new Int32Array(seat.underWay);
-    Atomics.store(this.#underWay, seat.worker % COUNTS, 0);
-    this.#inbox = this.#channelOf(seat.worker);
-    this.#inbox.onmessage = (event) => this.#take((event as { readonly data: Forwarded }).data);
+    this.#datagramsInFlight = new Int32Array(seat.datagramsInFlight);
+    Atomics.store(this.#datagramsInFlight, seat.worker % IN_FLIGHT_COUNTERS, 0);
+    this.#ownChannel = this.#openChannel(seat.worker);
+    this.#ownChannel.onmessage = (event) => this.#take((event as { readonly data: ForwardedDatagram }).data);
   }
 
   /** For one listener; `onForwarded` gets what other workers have got for its flows. */
-  join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: Client) => void): ListenerNeighbours {
+  join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: Client) => void): ListenerPeers {
     this.#listeners.set(key, onForwarded);
-    const seed = hashText(key, LISTENER_SEED);
+    const seed = hashText(key, LISTENER_HASH_SEED);
     return {
       forward: (bytes, client) => {
         const owner = this.#owners.ownerOf(hashOfFlow(seed, client));
@@ -70,45 +70,46 @@ export class Neighbours {
   }
 
   close(): void {
-    this.#inbox.close();
-    this.#closeOutboxes();
+    this.#ownChannel.close();
+    this.#closeChannels();
   }
 
-  #send(owner: number, datagram: Forwarded): void {
-    const count = owner % COUNTS;
-    if (Atomics.add(this.#underWay, count, 1) >= MOST_UNDER_WAY) Atomics.sub(this.#underWay, count, 1);
-    else this.#outboxOf(owner).postMessage(datagram);
+  #send(owner: number, datagram: ForwardedDatagram): void {
+    const count = owner % IN_FLIGHT_COUNTERS;
+    if (Atomics.add(this.#datagramsInFlight, count, 1) >= MAX_DATAGRAMS_IN_FLIGHT)
+      Atomics.sub(this.#datagramsInFlight, count, 1);
+    else this.#channelTo(owner).postMessage(datagram);
   }
 
-  #take({ key, bytes, ...client }: Forwarded): void {
-    Atomics.sub(this.#underWay, this.#seat.worker % COUNTS, 1);
+  #take({ key, bytes, ...client }: ForwardedDatagram): void {
+    Atomics.sub(this.#datagramsInFlight, this.#setup.worker % IN_FLIGHT_COUNTERS, 1);
     this.#listeners.get(key)?.(bytes, client);
   }
 
-  #outboxOf(worker: number): BroadcastChannel {
-    const known = this.#outboxes.get(worker);
+  #channelTo(worker: number): BroadcastChannel {
+    const known = this.#channels.get(worker);
     if (known !== undefined) return known;
     // Of those who live no longer, mostly.
-    if (this.#outboxes.size >= COUNTS) this.#closeOutboxes();
-    const outbox = this.#channelOf(worker);
-    this.#outboxes.set(worker, outbox);
+    if (this.#channels.size >= IN_FLIGHT_COUNTERS) this.#closeChannels();
+    const outbox = this.#openChannel(worker);
+    this.#channels.set(worker, outbox);
     return outbox;
   }
 
-  #closeOutboxes(): void {
-    for (const outbox of this.#outboxes.values()) outbox.close();
-    this.#outboxes.clear();
+  #closeChannels(): void {
+    for (const outbox of this.#channels.values()) outbox.close();
+    this.#channels.clear();
   }
 
-  #channelOf(worker: number): BroadcastChannel {
-    const channel = new BroadcastChannel(`weir-flows-${this.#seat.exchange}-${worker}`);
+  #openChannel(worker: number): BroadcastChannel {
+    const channel = new BroadcastChannel(`weir-flows-${this.#setup.channelPrefix}-${worker}`);
     channel.unref();
     return channel;
   }
 }
 
 /** The other workers, as one listener sees them. */
-export interface ListenerNeighbours {
+export interface ListenerPeers {
   /** True: another worker has this flow, and the datagram is on its way there. */
   forward(bytes: Uint8Array, client: Client): boolean;
   claim(client: Client): void;

@@ -1,7 +1,7 @@
 import type { RouteKey } from '@weir/model/data-plane';
 
 /** What the connects of one worker to one endpoint of a listener have shown since the last report. */
-export interface ConnectReport {
+export interface PassiveHealthReport {
   readonly listener: RouteKey;
   /** As of `endpointKey`. */
   readonly endpoint: string;
@@ -11,24 +11,24 @@ export interface ConnectReport {
   readonly failures: number;
 }
 
-const GAP_MS = 100;
+const REPORT_INTERVAL_MS = 100;
 
 /** Merges what the main thread must know of connects: it hears of an endpoint, not of each connection that met it. */
-export class ConnectNews {
-  readonly #tell: (reports: readonly ConnectReport[]) => void;
+export class PassiveHealthReporter {
+  readonly #send: (reports: readonly PassiveHealthReport[]) => void;
   readonly #pending = new Map<RouteKey, Map<string, { succeeded: boolean; failures: number }>>();
-  #isTimed = false;
+  #isScheduled = false;
 
-  constructor(tell: (reports: readonly ConnectReport[]) => void) {
-    this.#tell = tell;
+  constructor(tell: (reports: readonly PassiveHealthReport[]) => void) {
+    this.#send = tell;
   }
 
   failed(listener: RouteKey, endpoint: string): void {
-    this.#of(listener, endpoint).failures += 1;
+    this.#pendingFor(listener, endpoint).failures += 1;
   }
 
   succeeded(listener: RouteKey, endpoint: string): void {
-    const of = this.#of(listener, endpoint);
+    const of = this.#pendingFor(listener, endpoint);
     of.succeeded = true;
     of.failures = 0;
   }
@@ -38,7 +38,7 @@ export class ConnectNews {
     this.#pending.get(listener)?.delete(endpoint);
   }
 
-  #of(listener: RouteKey, endpoint: string): { succeeded: boolean; failures: number } {
+  #pendingFor(listener: RouteKey, endpoint: string): { succeeded: boolean; failures: number } {
     let endpoints = this.#pending.get(listener);
     if (endpoints === undefined) {
       endpoints = new Map();
@@ -49,19 +49,19 @@ export class ConnectNews {
       of = { succeeded: false, failures: 0 };
       endpoints.set(endpoint, of);
     }
-    if (!this.#isTimed) {
-      this.#isTimed = true;
-      setTimeout(() => this.#flush(), GAP_MS).unref();
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setTimeout(() => this.#flush(), REPORT_INTERVAL_MS).unref();
     }
     return of;
   }
 
   #flush(): void {
-    this.#isTimed = false;
+    this.#isScheduled = false;
     const reports = [...this.#pending].flatMap(([listener, endpoints]) =>
-      [...endpoints].map(([endpoint, of]): ConnectReport => ({ listener, endpoint, ...of })),
+      [...endpoints].map(([endpoint, of]): PassiveHealthReport => ({ listener, endpoint, ...of })),
     );
     this.#pending.clear();
-    if (reports.length > 0) this.#tell(reports);
+    if (reports.length > 0) this.#send(reports);
   }
 }

@@ -7,14 +7,14 @@ const WINDOW_TICKS = 30;
 /** Where the figures are in the cells, in seconds. */
 export const DELAY_QUANTILES = [0.5, 0.99, 1] as const;
 
-export interface DelayWatch {
+export interface EventLoopDelayMonitor {
   /** Call it once a second. */
   tick(): void;
   close(): void;
 }
 
 /** By how much events of this thread come too late, written into `cells` with each tick. */
-export function watchEventLoopDelay(cells: Float64Array): DelayWatch {
+export function startEventLoopDelayMonitor(cells: Float64Array): EventLoopDelayMonitor {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   let ticks = 0;

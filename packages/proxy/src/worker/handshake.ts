@@ -1,71 +1,71 @@
 // The TLS handshake with a client whose ClientHello was read: it belongs to a Service, has its place under its limits, and no endpoint
 // has heard of it yet.
 import { ACTIVE } from '../counters/columns.ts';
-import { add, countOutcome } from '../counters/count.ts';
+import { addToCounter, countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import type { Member } from '../relay/member.ts';
+import type { Session } from '../relay/member.ts';
 import { ticksFor } from '../relay/ticks.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp/transport.ts';
-import { type SecuredStream, secure, type TlsTerms } from '../tls/tls-stream.ts';
-import type { Placed } from './refuse.ts';
-import type { CountedMembers } from './service-group.ts';
+import { startTls, type TlsServerOptions, type TlsServerStream } from '../tls/tls-stream.ts';
+import type { AdmittedConnection } from './refuse.ts';
+import type { CountedSessions } from './service-group.ts';
 
 /** From the ClientHello to the client's last word. */
-const HANDSHAKE_MS = 10_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-export interface HandshakeOptions {
-  readonly terms: TlsTerms;
-  readonly placed: Placed;
-  readonly group: CountedMembers;
-  readonly wheel: TimeoutWheel<Member>;
+export interface TlsHandshakeOptions {
+  readonly tls: TlsServerOptions;
+  readonly admitted: AdmittedConnection;
+  readonly service: CountedSessions;
+  readonly wheel: TimeoutWheel<Session>;
   /** Milliseconds since the epoch. */
   now(): number;
   /** It is done. The stream is not reading, and belongs to whoever takes it now. */
-  letIn(stream: TcpStream, placed: Placed): void;
+  onSecured(stream: TcpStream, placed: AdmittedConnection): void;
   onInternalError(thrown: unknown): void;
 }
 
-export class Handshake implements StreamEvents, Member {
-  readonly load: undefined;
+export class TlsHandshake implements StreamEvents, Session {
+  readonly endpointStats: undefined;
   readonly deadline: number;
   wheelSlot = 0;
-  wheelAt = -1;
-  memberAt = -1;
-  readonly #given: AcceptedStream;
-  readonly #options: HandshakeOptions;
-  readonly #row: Float64Array;
-  #secured: SecuredStream | undefined;
-  #isOver = false;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  readonly #client: AcceptedStream;
+  readonly #options: TlsHandshakeOptions;
+  readonly #counters: Float64Array;
+  #secured: TlsServerStream | undefined;
+  #isEnded = false;
 
-  constructor(given: AcceptedStream, options: HandshakeOptions) {
-    this.#given = given;
+  constructor(given: AcceptedStream, options: TlsHandshakeOptions) {
+    this.#client = given;
     this.#options = options;
-    this.#row = options.group.row;
-    this.deadline = options.wheel.now + ticksFor(HANDSHAKE_MS);
+    this.#counters = options.service.row;
+    this.deadline = options.wheel.now + ticksFor(HANDSHAKE_TIMEOUT_MS);
   }
 
   start(): void {
-    const { group, wheel, terms, placed } = this.#options;
-    add(this.#row, ACTIVE, 1);
-    group.members.add(this);
+    const { service, wheel, tls, admitted } = this.#options;
+    addToCounter(this.#counters, ACTIVE, 1);
+    service.sessions.add(this);
     wheel.add(this);
     try {
-      this.#secured = secure(this.#given, { terms, unread: placed.arrived.prelude }, this);
+      this.#secured = startTls(this.#client, { tls, unread: admitted.info.prereadBytes }, this);
     } catch (thrown) {
-      this.onThrow(this.#given, thrown);
+      this.onThrow(this.#client, thrown);
     }
   }
 
   end(outcome: Outcome): void {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     try {
-      countOutcome(this.#row, outcome);
-      this.#options.placed.grant.release();
-      this.#leave();
-      (this.#secured?.stream ?? this.#given).reset();
+      countOutcome(this.#counters, outcome);
+      this.#options.admitted.grant.release();
+      this.#unregister();
+      (this.#secured?.stream ?? this.#client).reset();
     } finally {
-      add(this.#row, ACTIVE, -1);
+      addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
@@ -73,23 +73,23 @@ export class Handshake implements StreamEvents, Member {
     this.end('prelude-timeout');
   }
 
-  onEndpointLeft(): void {}
+  onEndpointUnavailable(): void {}
 
   onConnect(): void {
     const secured = this.#secured;
-    if (this.#isOver || secured === undefined) return;
-    const tls = secured.agreement(this.#options.now());
+    if (this.#isEnded || secured === undefined) return;
+    const tls = secured.negotiated(this.#options.now());
     if (tls === undefined) {
       this.end('tls-handshake-failed');
       return;
     }
-    const { placed, letIn } = this.#options;
-    this.#leave();
+    const { admitted, onSecured } = this.#options;
+    this.#unregister();
     try {
-      letIn(secured.stream, { ...placed, arrived: { ...placed.arrived, tls, prelude: NOTHING } });
+      onSecured(secured.stream, { ...admitted, info: { ...admitted.info, tls, prereadBytes: NO_BYTES } });
     } finally {
       // The last: a slot without anything open may become another tenant's, and a drain without any is over.
-      add(this.#row, ACTIVE, -1);
+      addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
@@ -110,11 +110,11 @@ export class Handshake implements StreamEvents, Member {
     this.end('internal');
   }
 
-  #leave(): void {
-    this.#isOver = true;
+  #unregister(): void {
+    this.#isEnded = true;
     this.#options.wheel.remove(this);
-    this.#options.group.members.delete(this);
+    this.#options.service.sessions.delete(this);
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);

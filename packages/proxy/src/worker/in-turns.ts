@@ -1,11 +1,11 @@
-const PER_TURN = 200;
+const MAX_ITEMS_PER_TURN = 200;
 
 /** Does something to many without holding up all others: at once to 200 of them, and to as many in each turn of the event loop. */
-export class InTurns<T> {
+export class BatchedAction<T> {
   readonly #act: (item: T) => void;
   readonly #onThrow: (thrown: unknown) => void;
   #items: T[] = [];
-  #next = 0;
+  #nextIndex = 0;
 
   /** `onThrow` hears of one for which `act` threw: the others have theirs all the same. */
   constructor(act: (item: T) => void, onThrow: (thrown: unknown) => void) {
@@ -20,17 +20,17 @@ export class InTurns<T> {
   }
 
   readonly #run = (): void => {
-    const end = Math.min(this.#next + PER_TURN, this.#items.length);
-    for (; this.#next < end; this.#next += 1) this.#do(this.#items[this.#next] as T);
-    if (this.#next < this.#items.length) {
+    const end = Math.min(this.#nextIndex + MAX_ITEMS_PER_TURN, this.#items.length);
+    for (; this.#nextIndex < end; this.#nextIndex += 1) this.#actOn(this.#items[this.#nextIndex] as T);
+    if (this.#nextIndex < this.#items.length) {
       setImmediate(this.#run);
       return;
     }
     this.#items = [];
-    this.#next = 0;
+    this.#nextIndex = 0;
   };
 
-  #do(item: T): void {
+  #actOn(item: T): void {
     try {
       this.#act(item);
     } catch (thrown) {

@@ -1,45 +1,45 @@
 // What becomes of a client when it is known whose it is and it has its place under the limits: TLS ends where it is to end here,
 // and then it is relayed. Whatever was waited for, the Service may have lost the listener meanwhile, or be cut off.
-import { endsTls, refusalFor } from '@weir/model/data-plane';
-import { Connection } from '../relay/connection.ts';
+import { routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { TcpSession } from '../relay/connection.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
 import type { AcceptedStream, TcpStream } from '../tcp/transport.ts';
-import type { SecureContexts } from '../tls/secure-contexts.ts';
-import { Handshake } from './handshake.ts';
-import { giveBack, type Placed } from './refuse.ts';
-import type { RouteHome } from './route-home.ts';
+import type { TlsContexts } from '../tls/secure-contexts.ts';
+import { TlsHandshake } from './handshake.ts';
+import { type AdmittedConnection, refuseAdmitted } from './refuse.ts';
+import type { Upstream } from './route-home.ts';
 
-export interface LettingInOptions {
+export interface SessionStarterOptions {
   readonly context: RelayContext;
-  readonly certificates: SecureContexts;
+  readonly certificates: TlsContexts;
   /** A bug: of a connection that has no place any more. */
-  onFail(stream: TcpStream, thrown: unknown): void;
+  onError(stream: TcpStream, thrown: unknown): void;
 }
 
 /** By whom a client was taken, and who would take it now. */
-export interface Waited {
-  readonly former: RouteHome | undefined;
-  find(): RouteHome | undefined;
+export interface PendingRoute {
+  readonly routedTo: Upstream | undefined;
+  findCurrent(): Upstream | undefined;
 }
 
 /** With whom TLS was agreed on; `authorities`: of the CAs that it had to show a certificate of. */
-interface Secured extends Waited {
-  readonly authorities: string | null | undefined;
+interface SecuredRoute extends PendingRoute {
+  readonly clientAuthorities: string | null | undefined;
 }
 
-export class LettingIn {
-  readonly #options: LettingInOptions;
+export class SessionStarter {
+  readonly #options: SessionStarterOptions;
 
-  constructor(options: LettingInOptions) {
+  constructor(options: SessionStarterOptions) {
     this.#options = options;
   }
 
   /** Of whom nothing had to be read. Whatever throws, the place is given back first. */
-  relay(stream: TcpStream, home: RouteHome, placed: Placed): void {
-    const { arrived, grant } = placed;
+  relay(stream: TcpStream, home: Upstream, placed: AdmittedConnection): void {
+    const { info, grant } = placed;
     try {
-      if (grant.capClient(home.route, arrived.client)) this.#connect(stream, home, placed);
-      else giveBack(stream, home, { grant, outcome: 'client-limit' });
+      if (grant.admitClient(home.route, info.client)) this.#startSession(stream, home, placed);
+      else refuseAdmitted(stream, home, { grant, outcome: 'client-limit' });
     } catch (thrown) {
       grant.release();
       throw thrown;
@@ -47,76 +47,80 @@ export class LettingIn {
   }
 
   /** Of whom something was read. */
-  later(stream: AcceptedStream, waited: Waited, placed: Placed): void {
-    const { arrived, grant } = placed;
-    const goOn = (home: RouteHome): void => {
-      if (endsTls(home.route) === undefined) this.relay(stream, home, placed);
-      else if (grant.capClient(home.route, arrived.client))
-        this.#shakeHands(stream, { ...waited, former: home }, placed);
-      else giveBack(stream, home, { grant, outcome: 'client-limit' });
+  relayAfterPreread(stream: AcceptedStream, waited: PendingRoute, placed: AdmittedConnection): void {
+    const { info, grant } = placed;
+    const goOn = (home: Upstream): void => {
+      if (terminatingTlsPort(home.route) === undefined) this.relay(stream, home, placed);
+      else if (grant.admitClient(home.route, info.client))
+        this.#startHandshake(stream, { ...waited, routedTo: home }, placed);
+      else refuseAdmitted(stream, home, { grant, outcome: 'client-limit' });
     };
-    this.#again(stream, waited, { placed, goOn });
+    this.#recheckRoute(stream, waited, { placed, goOn });
   }
 
   /** Only now may it be known who the client is. */
-  #again(
+  #recheckRoute(
     stream: TcpStream,
-    { former, find }: Waited,
-    { placed, goOn }: { readonly placed: Placed; readonly goOn: (home: RouteHome) => void },
+    { routedTo, findCurrent }: PendingRoute,
+    { placed, goOn }: { readonly placed: AdmittedConnection; readonly goOn: (home: Upstream) => void },
   ): void {
-    const { arrived, grant } = placed;
+    const { info, grant } = placed;
     try {
-      if (former === undefined) throw new Error('a client is let in to nobody');
-      const home = find();
-      if (home?.group !== former.group) giveBack(stream, former, { grant, outcome: 'no-listener' });
-      else if (home.group.isCutOff) giveBack(stream, home, { grant, outcome: 'cut-off' });
+      if (routedTo === undefined) throw new Error('a client is let in to nobody');
+      const home = findCurrent();
+      if (home?.group !== routedTo.group) refuseAdmitted(stream, routedTo, { grant, outcome: 'no-listener' });
+      else if (home.group.isCutOff) refuseAdmitted(stream, home, { grant, outcome: 'cut-off' });
       else {
-        const outcome = refusalFor(home.route, arrived.client);
+        const outcome = routeRefusalFor(home.route, info.client);
         if (outcome === undefined) goOn(home);
-        else giveBack(stream, home, { grant, outcome });
+        else refuseAdmitted(stream, home, { grant, outcome });
       }
     } catch (thrown) {
       grant.release();
-      this.#options.onFail(stream, thrown);
+      this.#options.onError(stream, thrown);
     }
   }
 
-  #shakeHands(stream: AcceptedStream, waited: Waited & { readonly former: RouteHome }, placed: Placed): void {
+  #startHandshake(
+    stream: AcceptedStream,
+    waited: PendingRoute & { readonly routedTo: Upstream },
+    admitted: AdmittedConnection,
+  ): void {
     const { context, certificates } = this.#options;
-    const { former: home } = waited;
-    const { arrived, grant } = placed;
-    const terms = certificates.termsFor(home.route);
+    const { routedTo: home } = waited;
+    const { info, grant } = admitted;
+    const tls = certificates.serverOptionsFor(home.route);
     // Without a hello it came before TLS was to end here.
-    if (!arrived.hasHello) giveBack(stream, home, { grant, outcome: 'no-listener' });
-    else if (terms === undefined) giveBack(stream, home, { grant, outcome: 'no-certificate' });
+    if (!info.hasClientHello) refuseAdmitted(stream, home, { grant, outcome: 'no-listener' });
+    else if (tls === undefined) refuseAdmitted(stream, home, { grant, outcome: 'no-certificate' });
     else {
       const { wheel, onInternalError } = context;
-      const authorities = authoritiesOf(home);
-      const letIn = (secured: TcpStream, agreed: Placed): void =>
-        this.#letSecuredIn(secured, { ...waited, authorities }, agreed);
+      const clientAuthorities = clientAuthoritiesOf(home);
+      const onSecured = (secured: TcpStream, agreed: AdmittedConnection): void =>
+        this.#relayAfterHandshake(secured, { ...waited, clientAuthorities }, agreed);
       const now = (): number => certificates.now();
-      new Handshake(stream, { terms, placed, group: home.group, wheel, now, onInternalError, letIn }).start();
+      new TlsHandshake(stream, { tls, admitted, service: home.group, wheel, now, onInternalError, onSecured }).start();
     }
   }
 
-  #letSecuredIn(stream: TcpStream, waited: Secured, placed: Placed): void {
+  #relayAfterHandshake(stream: TcpStream, waited: SecuredRoute, placed: AdmittedConnection): void {
     const { grant } = placed;
-    const goOn = (home: RouteHome): void => {
+    const goOn = (home: Upstream): void => {
       // What was decrypted must not reach an endpoint that expects TLS from now on.
-      if (endsTls(home.route) === undefined) giveBack(stream, home, { grant, outcome: 'no-listener' });
+      if (terminatingTlsPort(home.route) === undefined) refuseAdmitted(stream, home, { grant, outcome: 'no-listener' });
       // Who it is was not asked, or of other CAs.
-      else if (authoritiesOf(home) !== waited.authorities)
-        giveBack(stream, home, { grant, outcome: 'tls-handshake-failed' });
-      else this.#connect(stream, home, placed);
+      else if (clientAuthoritiesOf(home) !== waited.clientAuthorities)
+        refuseAdmitted(stream, home, { grant, outcome: 'tls-handshake-failed' });
+      else this.#startSession(stream, home, placed);
     };
-    this.#again(stream, waited, { placed, goOn });
+    this.#recheckRoute(stream, waited, { placed, goOn });
   }
 
-  #connect(stream: TcpStream, home: RouteHome, { arrived, grant }: Placed): void {
-    new Connection(stream, arrived, { context: this.#options.context, home, row: home.group.row, grant }).start();
+  #startSession(stream: TcpStream, home: Upstream, { info, grant }: AdmittedConnection): void {
+    new TcpSession(stream, info, { context: this.#options.context, home, row: home.group.row, grant }).start();
   }
 }
 
-function authoritiesOf({ route }: RouteHome): string | null | undefined {
+function clientAuthoritiesOf({ route }: Upstream): string | null | undefined {
   return route.certificate?.clientAuthorities;
 }

@@ -1,76 +1,76 @@
 // What the main thread and a worker say to each other, in lists of messages (see outbox.ts). Orders are followed in the order in which they were given,
 // but cut-offs at once.
-import type { Change, Cutoff, ListenerKey, Protocol, RouteKey } from '@weir/model/data-plane';
-import type { LimitSeat } from '../admit/limit-memory.ts';
-import type { BudgetRows } from '../admit/worker-limits.ts';
+import type { Change, ListenerKey, Protocol, RouteKey, Suspension } from '@weir/model/data-plane';
+import type { WorkerLimiterMemory } from '../admit/limit-memory.ts';
+import type { LimiterRows } from '../admit/worker-limits.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import type { DepartedEndpoint } from '../health/departed-book.ts';
+import type { DrainingEndpoint } from '../health/departed-book.ts';
 import type { LocalFailureCounts } from '../relay/local-failures.ts';
-import type { CertificateNews } from '../tls/secure-contexts.ts';
-import type { NeighbourSeat } from '../udp/neighbours.ts';
-import type { ConnectReport } from './connect-news.ts';
+import type { CertificateFaultReport } from '../tls/secure-contexts.ts';
+import type { PeerWorkersSetup } from '../udp/neighbours.ts';
+import type { PassiveHealthReport } from './connect-news.ts';
 
 /** What a worker is born with. */
-export interface WorkerBirth {
+export interface WorkerStartData {
   readonly node: string;
   /** One Int32, counted up while the worker is alive: PULSE. */
-  readonly pulse: SharedArrayBuffer;
-  readonly slabs: readonly SharedArrayBuffer[];
+  readonly livenessCounter: SharedArrayBuffer;
+  readonly counterBlocks: readonly SharedArrayBuffer[];
   /** CIDRs from which every connection begins with a PROXY header. */
-  readonly trustProxyProtocol?: readonly string[] | undefined;
+  readonly trustedProxies?: readonly string[] | undefined;
   /** What ClientIP affinity remembers: one for all workers. */
-  readonly affinity: SharedArrayBuffer;
-  readonly limits: LimitSeat;
-  readonly neighbours: NeighbourSeat;
+  readonly affinityMemory: SharedArrayBuffer;
+  readonly limiterMemory: WorkerLimiterMemory;
+  readonly peerWorkers: PeerWorkersSetup;
   /** Opens the private keys of certificates; undefined: this proxy has none. In the clear: a `Secret` cannot be sent. */
   readonly fleetSecret?: string | undefined;
   /** How many workers there are. */
-  readonly workers: number;
+  readonly workerCount: number;
   /** Three doubles: by how much the worker's events come too late (see event-loop-delay.ts). */
-  readonly delays: SharedArrayBuffer;
+  readonly eventLoopDelays: SharedArrayBuffer;
 }
 
 /** How often a worker shows that it lives. */
-export const PULSE_MS = 250;
+export const LIVENESS_INTERVAL_MS = 250;
 
-export type Order =
+export type WorkerCommand =
   /** More room for counters: the next thousand slots. */
   | { readonly kind: 'grow'; readonly slab: SharedArrayBuffer }
-  | TableOrder
+  | TableCommand
   /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
   | {
       readonly kind: 'maglev';
       readonly listeners: readonly RouteKey[];
       readonly slots: SharedArrayBuffer | undefined;
     }
-  | HealthOrder
+  | HealthCommand
   /** All that are in force, at `now` (milliseconds since the epoch). */
-  | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Cutoff[]; readonly now: number }
-  | { readonly kind: 'listen'; readonly door: Door }
-  | { readonly kind: 'unlisten'; readonly door: Door }
+  | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Suspension[]; readonly now: number }
+  | { readonly kind: 'listen'; readonly door: ListenerConfig }
+  | { readonly kind: 'unlisten'; readonly door: ListenerConfig }
   | { readonly kind: 'sever'; readonly outcome: Outcome }
   /** Answered by `done` when every order before it has been followed. */
   | { readonly kind: 'mark'; readonly sequence: number };
 
 /** Of the endpoints of these listeners, by `endpointKey`; of all others it holds no more. */
-export interface HealthOrder {
+export interface HealthCommand {
   readonly kind: 'health';
   readonly listeners: readonly RouteKey[];
   /** Not to be chosen while others can be. */
-  readonly unused: readonly string[];
+  readonly excluded: readonly string[];
   /** Whose check fails, chosen or not. */
   readonly failing: readonly string[];
   /** Of these, whose connections may go on only for the time that the Service's health check gives them. */
-  readonly drained: readonly string[];
+  readonly draining: readonly string[];
 }
 
-export interface TableOrder {
+export interface TableCommand {
   readonly kind: 'table';
   readonly changes: readonly Change[];
   /** Where Services of these UIDs are counted from now on; before the changes are made. */
   readonly slots: readonly (readonly [uid: string, slot: number])[];
   /** What limits them from now on. */
-  readonly limits?: readonly BudgetRows[];
+  readonly limits?: readonly LimiterRows[];
   /** What the changes make pass from hand to hand (listeners, names, shared places), with each who has or gets it: see `holdersOf`. */
   readonly holders?: readonly (readonly [what: string, service: string])[];
   /** Nothing was said before of what it puts, or the same: the Services are new there, and nobody else has their listeners. */
@@ -78,22 +78,22 @@ export interface TableOrder {
 }
 
 /** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */
-export interface PiecesOrder {
+export interface PackedTableCommand {
   readonly kind: 'pieces';
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly ends: Uint32Array;
   /** By piece: whose it is alone, if it may wait until somebody asks for it (see sleepers.ts); absent: none may. */
-  readonly sleepers?: readonly (Sleeper | null)[];
+  readonly lazyServices?: readonly (LazyService | null)[];
 }
 
 /** A Service of which nothing was said before, and its routes. */
-export type Sleeper = readonly [uid: string, ...routes: RouteKey[]];
+export type LazyService = readonly [uid: string, ...routes: RouteKey[]];
 
 /** What a worker gets. */
-export type SentOrder = Order | PiecesOrder;
+export type SentCommand = WorkerCommand | PackedTableCommand;
 
 /** One opening of a listener; `id` tells it from an earlier one of the same key. */
-export interface Door {
+export interface ListenerConfig {
   readonly id: number;
   readonly key: ListenerKey;
   readonly protocol: Protocol;
@@ -101,15 +101,15 @@ export interface Door {
   readonly port: number;
 }
 
-export type Answer =
+export type WorkerMessage =
   | { readonly kind: 'done'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly door: number }
   | { readonly kind: 'failed'; readonly door: number; readonly code: string }
   /** Once a second while there are any, and when there are none any more. */
-  | { readonly kind: 'departed'; readonly endpoints: readonly DepartedEndpoint[] }
-  | { readonly kind: 'connects'; readonly reports: readonly ConnectReport[] }
+  | { readonly kind: 'departed'; readonly endpoints: readonly DrainingEndpoint[] }
+  | { readonly kind: 'connects'; readonly reports: readonly PassiveHealthReport[] }
   /** Connects that this host could not make since the last time. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   /** Clients are refused for want of it. */
-  | { readonly kind: 'certificate'; readonly news: CertificateNews }
+  | { readonly kind: 'certificate'; readonly news: CertificateFaultReport }
   | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };

@@ -1,57 +1,57 @@
 // Orders are followed one after the other, and for no more than about a millisecond of one turn of the event loop: behind
 // a large table wait the other orders, never the connections.
-import type { Order, PiecesOrder, SentOrder } from './messages.ts';
-import { pieceOf } from './pieces.ts';
-import type { Sleepers } from './sleepers.ts';
+import type { PackedTableCommand, SentCommand, WorkerCommand } from './messages.ts';
+import { unpackBatch } from './pieces.ts';
+import type { LazyRoutes } from './sleepers.ts';
 
-const TURN_MS = 1;
+const MAX_RUN_MS_PER_TURN = 1;
 
-export interface OrderRunnerOptions {
-  follow(order: Order): void;
-  readonly sleepers: Pick<Sleepers, 'add'>;
+export interface CommandRunnerOptions {
+  apply(order: WorkerCommand): void;
+  readonly lazyRoutes: Pick<LazyRoutes, 'add'>;
   /** Milliseconds that never go back. */
   readonly now: () => number;
 }
 
-export class OrderRunner {
-  readonly #options: OrderRunnerOptions;
-  #waiting: SentOrder[] = [];
-  #next = 0;
+export class CommandRunner {
+  readonly #options: CommandRunnerOptions;
+  #queue: SentCommand[] = [];
+  #nextIndex = 0;
   /** Of the first of them. */
-  #piecesFollowed = 0;
+  #appliedBatches = 0;
   /** Orders have been followed in this turn of the event loop. */
   #isInTurn = false;
   #turnEndsAt = 0;
 
-  constructor(options: OrderRunnerOptions) {
+  constructor(options: CommandRunnerOptions) {
     this.#options = options;
   }
 
   /** Orders wait for their turn. */
   get isBehind(): boolean {
-    return this.#waiting.length > 0;
+    return this.#queue.length > 0;
   }
 
   /** Follows it now when none waits and there is time left in this turn. */
-  take(order: SentOrder): void {
-    this.#waiting.push(order);
-    if (this.#waiting.length > 1) return;
-    if (!this.#isInTurn) this.#begin();
+  add(order: SentCommand): void {
+    this.#queue.push(order);
+    if (this.#queue.length > 1) return;
+    if (!this.#isInTurn) this.#beginTurn();
     else if (this.#options.now() >= this.#turnEndsAt) return;
     this.#run();
   }
 
-  #begin(): void {
+  #beginTurn(): void {
     this.#isInTurn = true;
-    this.#turnEndsAt = this.#options.now() + TURN_MS;
+    this.#turnEndsAt = this.#options.now() + MAX_RUN_MS_PER_TURN;
     // Runs after the sockets have had theirs.
-    setImmediate(this.#again);
+    setImmediate(this.#runNextTurn);
   }
 
-  readonly #again = (): void => {
+  readonly #runNextTurn = (): void => {
     this.#isInTurn = false;
     if (!this.isBehind) return;
-    this.#begin();
+    this.#beginTurn();
     this.#run();
   };
 
@@ -62,29 +62,29 @@ export class OrderRunner {
 
   /** At least one in each turn. */
   #step(): void {
-    const order = this.#waiting[this.#next];
+    const order = this.#queue[this.#nextIndex];
     if (order === undefined) return;
-    if (order.kind === 'pieces') this.#followPiece(order);
+    if (order.kind === 'pieces') this.#applyBatch(order);
     else {
-      this.#leave();
-      this.#options.follow(order);
+      this.#removeFirst();
+      this.#options.apply(order);
     }
   }
 
-  #followPiece(order: PiecesOrder): void {
-    const index = this.#piecesFollowed;
-    const sleeper = order.sleepers?.[index];
-    this.#piecesFollowed += 1;
-    if (this.#piecesFollowed >= order.ends.length) this.#leave();
-    if (sleeper) this.#options.sleepers.add(sleeper, order, index);
-    else this.#options.follow(pieceOf(order, index));
+  #applyBatch(order: PackedTableCommand): void {
+    const index = this.#appliedBatches;
+    const sleeper = order.lazyServices?.[index];
+    this.#appliedBatches += 1;
+    if (this.#appliedBatches >= order.ends.length) this.#removeFirst();
+    if (sleeper) this.#options.lazyRoutes.add(sleeper, order, index);
+    else this.#options.apply(unpackBatch(order, index));
   }
 
-  #leave(): void {
-    this.#piecesFollowed = 0;
-    this.#next += 1;
-    if (this.#next < this.#waiting.length) return;
-    this.#waiting = [];
-    this.#next = 0;
+  #removeFirst(): void {
+    this.#appliedBatches = 0;
+    this.#nextIndex += 1;
+    if (this.#nextIndex < this.#queue.length) return;
+    this.#queue = [];
+    this.#nextIndex = 0;
   }
 }

@@ -1,40 +1,40 @@
 /** A message is read whole in one turn of the event loop. */
-const MOST_IN_ONE = 200;
+const MAX_MESSAGES_PER_BATCH = 200;
 
 /**
  * What is said to a thread: the first at once, and what else is said in one go, in one message: of thousands of listeners each message
  * costs more than what it says.
  */
-export class Outbox<T> {
+export class MessageBatcher<T> {
   readonly #send: (said: readonly T[]) => void;
-  readonly #later: (flush: () => void) => void;
-  #said: T[] = [];
-  #isDue = false;
+  readonly #schedule: (flush: () => void) => void;
+  #pending: T[] = [];
+  #isScheduled = false;
 
   /** `later`: calls it when what is under way now has said all that it has to say. */
   constructor(send: (said: readonly T[]) => void, later: (flush: () => void) => void) {
     this.#send = send;
-    this.#later = later;
+    this.#schedule = later;
   }
 
-  say(message: T): void {
-    this.#said.push(message);
-    if (this.#isDue && this.#said.length < MOST_IN_ONE) return;
+  add(message: T): void {
+    this.#pending.push(message);
+    if (this.#isScheduled && this.#pending.length < MAX_MESSAGES_PER_BATCH) return;
     this.flush();
-    if (this.#isDue) return;
-    this.#isDue = true;
-    this.#later(this.#end);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#schedule(this.#onScheduled);
   }
 
   flush(): void {
-    if (this.#said.length === 0) return;
-    const said = this.#said;
-    this.#said = [];
+    if (this.#pending.length === 0) return;
+    const said = this.#pending;
+    this.#pending = [];
     this.#send(said);
   }
 
-  readonly #end = (): void => {
-    this.#isDue = false;
+  readonly #onScheduled = (): void => {
+    this.#isScheduled = false;
     this.flush();
   };
 }

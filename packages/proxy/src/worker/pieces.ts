@@ -1,7 +1,7 @@
-import type { PiecesOrder, TableOrder } from './messages.ts';
+import type { PackedTableCommand, TableCommand } from './messages.ts';
 
 /** The piece of this index, as it was packed. */
-export function pieceOf({ bytes, ends }: PiecesOrder, index: number): TableOrder {
+export function unpackBatch({ bytes, ends }: PackedTableCommand, index: number): TableCommand {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset).toString('utf8', ends[index - 1] ?? 0, ends[index]);
-  return JSON.parse(text) as TableOrder;
+  return JSON.parse(text) as TableCommand;
 }

@@ -1,13 +1,13 @@
 import type { Grant } from '../admit/admit.ts';
 import { countOutcome } from '../counters/count.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import type { Arrived } from '../relay/arrived.ts';
+import type { DownstreamInfo } from '../relay/arrived.ts';
 import type { TcpStream } from '../tcp/transport.ts';
-import type { RouteHome } from './route-home.ts';
+import type { Upstream } from './route-home.ts';
 
 /** What has its place under the limits. */
-export interface Placed {
-  readonly arrived: Arrived;
+export interface AdmittedConnection {
+  readonly info: DownstreamInfo;
   readonly grant: Grant;
 }
 
@@ -17,9 +17,9 @@ export function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): 
 }
 
 /** One that had its place already. */
-export function giveBack(
+export function refuseAdmitted(
   stream: TcpStream,
-  { group }: RouteHome,
+  { group }: Upstream,
   { grant, outcome }: { readonly grant: Grant; readonly outcome: Outcome },
 ): void {
   grant.release();

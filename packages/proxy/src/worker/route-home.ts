@@ -1,237 +1,244 @@
 import {
-  arrangePool,
   type Balancer,
-  type BalancerTools,
+  type BalancerOptions,
+  buildPool,
   type Client,
+  canKeepBalancer,
   compileHosts,
   createBalancer,
   EMPTY_POOL,
-  type EndpointLoad,
   type EndpointPool,
+  type EndpointStats,
+  EXCLUDED,
   endpointKey,
   type HostTable,
-  isBalancedAlike,
   isTried,
   type MaglevTable,
   type Route,
-  renewLoads,
-  UNUSED,
+  updateEndpointStats,
 } from '@weir/model/data-plane';
-import type { ConnectionHome } from '../relay/connection-home.ts';
-import type { Member } from '../relay/member.ts';
-import type { Members } from '../relay/members.ts';
+import type { RelayUpstream } from '../relay/connection-home.ts';
+import type { Session } from '../relay/member.ts';
+import type { SessionSet } from '../relay/members.ts';
 import { ticksFor } from '../relay/ticks.ts';
-import type { ConnectNews } from './connect-news.ts';
-import type { Departures } from './departures.ts';
-import type { HealthOrder } from './messages.ts';
-import type { ServiceGroup } from './service-group.ts';
+import type { PassiveHealthReporter } from './connect-news.ts';
+import type { EndpointDrainer } from './departures.ts';
+import type { HealthCommand } from './messages.ts';
+import type { ServiceSessions } from './service-group.ts';
 
-export interface RouteHomeOptions {
-  readonly group: ServiceGroup;
-  readonly departures: Departures;
+export interface UpstreamOptions {
+  readonly group: ServiceSessions;
+  readonly removedDrainer: EndpointDrainer;
   /** Of endpoints that are there and fail their checks. */
-  readonly failing: Departures;
-  readonly tools: BalancerTools;
-  readonly news: ConnectNews;
+  readonly unhealthyDrainer: EndpointDrainer;
+  readonly balancerOptions: BalancerOptions;
+  readonly healthReporter: PassiveHealthReporter;
 }
 
 /** What the connections of one listener share: the route of the moment, and how many are open to each endpoint. */
-export class RouteHome implements ConnectionHome {
-  readonly group: ServiceGroup;
-  readonly #departures: Departures;
-  readonly #failing: Departures;
-  readonly #tools: BalancerTools;
-  readonly #news: ConnectNews;
+export class Upstream implements RelayUpstream {
+  readonly group: ServiceSessions;
+  readonly #removedDrainer: EndpointDrainer;
+  readonly #unhealthyDrainer: EndpointDrainer;
+  readonly #balancerOptions: BalancerOptions;
+  readonly #healthReporter: PassiveHealthReporter;
   /** Left, with connections that may go on for a while. */
-  readonly #departed = new Map<string, EndpointLoad>();
+  readonly #drainingByKey = new Map<string, EndpointStats>();
   /** By key: not to be chosen while others can be. Of endpoints that may have left meanwhile, too. */
-  #unused: ReadonlySet<string> = NOBODY;
+  #excludedKeys: ReadonlySet<string> = NO_KEYS;
   /** By key: whose check fails, chosen or not. Likewise. */
-  #failed: ReadonlySet<string> = NOBODY;
+  #failingKeys: ReadonlySet<string> = NO_KEYS;
   /** By key: whose connections are given a while. Likewise. */
-  #drained: ReadonlySet<string> = NOBODY;
+  #drainingKeys: ReadonlySet<string> = NO_KEYS;
   /** Whose next success is news: the last connect failed, or others found it not working. */
-  readonly #doubted = new Set<EndpointLoad>();
+  readonly #awaitingRecovery = new Set<EndpointStats>();
   #route: Route;
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
   #pool: EndpointPool = EMPTY_POOL;
   /** Those of the pool, made when first asked for: most homes never doubt an endpoint. */
-  #present: ReadonlySet<EndpointLoad> | undefined;
+  #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
   /** Undefined: every name is served. */
   #hosts: HostTable<true> | undefined;
 
-  constructor(route: Route, { group, departures, failing, tools, news }: RouteHomeOptions) {
+  constructor(
+    route: Route,
+    { group, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter }: UpstreamOptions,
+  ) {
     this.group = group;
-    this.#departures = departures;
-    this.#failing = failing;
-    this.#tools = tools;
-    this.#news = news;
+    this.#removedDrainer = removedDrainer;
+    this.#unhealthyDrainer = unhealthyDrainer;
+    this.#balancerOptions = balancerOptions;
+    this.#healthReporter = healthReporter;
     this.#route = route;
     this.#hosts = hostsOf(route);
-    this.#balancer = createBalancer(route, tools);
-    this.#arrange(this.#renewed());
+    this.#balancer = createBalancer(route, balancerOptions);
+    this.#rebuildPool(this.#endpointStatsForRoute());
   }
 
   get route(): Route {
     return this.#route;
   }
 
-  get members(): Members<Member> {
-    return this.group.members;
+  get sessions(): SessionSet<Session> {
+    return this.group.sessions;
   }
 
   /** Endpoints that stay keep their counts; connections to those that leave run on for the drain timeout. `now` in ticks. */
   update(route: Route, now: number): void {
-    if (!isBalancedAlike(route, this.#route)) this.#balancer = createBalancer(route, this.#tools);
+    if (!canKeepBalancer(route, this.#route)) this.#balancer = createBalancer(route, this.#balancerOptions);
     if (route.settings !== this.#route.settings) this.#hosts = hostsOf(route);
     const before = this.#pool.all;
     this.#route = route;
-    this.#arrange(this.#renewed());
-    this.#depart(before, now);
+    this.#rebuildPool(this.#endpointStatsForRoute());
+    this.#drainRemoved(before, now);
   }
 
   /** The table of the endpoints that the route has now; undefined: it needs none any more. */
   setMaglev(slots: Uint16Array | undefined): void {
-    this.#maglev = slots && { slots, loads: this.#pool.all };
-    this.#arrange(this.#pool.all);
+    this.#maglev = slots && { slots, endpoints: this.#pool.all };
+    this.#rebuildPool(this.#pool.all);
   }
 
   /** The listener is no longer the Service's. */
-  leave(now: number): void {
+  close(now: number): void {
     const before = this.#pool.all;
-    this.#arrange([]);
-    this.#depart(before, now);
+    this.#rebuildPool([]);
+    this.#drainRemoved(before, now);
   }
 
   /** Whether a client that asks for this name by TLS is at home here; null: it names none. */
-  isServed(serverName: string | null): boolean {
+  servesHost(serverName: string | null): boolean {
     return this.#hosts === undefined || (serverName !== null && this.#hosts.find(serverName) === true);
   }
 
   /** What the main thread found of the health of the endpoints. `now` in ticks. */
-  setHealth({ unused, failing, drained }: Pick<HealthOrder, 'unused' | 'failing' | 'drained'>, now: number): void {
-    this.#unused = new Set(unused);
-    this.#failed = new Set(failing);
-    this.#arrange(this.#pool.all);
-    if (this.#drained.size + drained.length > 0) this.#drain(new Set(drained), now);
+  setHealth(
+    { excluded, failing, draining }: Pick<HealthCommand, 'excluded' | 'failing' | 'draining'>,
+    now: number,
+  ): void {
+    this.#excludedKeys = new Set(excluded);
+    this.#failingKeys = new Set(failing);
+    this.#rebuildPool(this.#pool.all);
+    if (this.#drainingKeys.size + draining.length > 0) this.#updateDraining(new Set(draining), now);
   }
 
-  onConnected(load: EndpointLoad): void {
-    if (this.#doubted.size === 0 || !this.#doubted.delete(load)) return;
-    this.#news.succeeded(this.#route.key, endpointKey(load.endpoint));
+  onConnected(load: EndpointStats): void {
+    if (this.#awaitingRecovery.size === 0 || !this.#awaitingRecovery.delete(load)) return;
+    this.#healthReporter.succeeded(this.#route.key, endpointKey(load.endpoint));
   }
 
-  onConnectFailed(load: EndpointLoad): void {
+  onConnectFailed(load: EndpointStats): void {
     // One that has left is no longer judged, and would be remembered here for ever.
-    if (load.rank === UNUSED && !this.#isPresent(load)) return;
-    this.#doubted.add(load);
-    this.#news.failed(this.#route.key, endpointKey(load.endpoint));
+    if (load.tier === EXCLUDED && !this.#isCurrent(load)) return;
+    this.#awaitingRecovery.add(load);
+    this.#healthReporter.failed(this.#route.key, endpointKey(load.endpoint));
   }
 
-  choose(client: Client, tried: readonly EndpointLoad[]): EndpointLoad | undefined {
+  choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
-  hasUntried(tried: readonly EndpointLoad[]): boolean {
-    return this.#pool.all.some((load) => load.rank !== UNUSED && !isTried(load, tried));
+  hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
+    return this.#pool.all.some((load) => load.tier !== EXCLUDED && !isTried(load, tried));
   }
 
-  chooseUnused(tried: readonly EndpointLoad[]): EndpointLoad | undefined {
+  chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { all } = this.#pool;
-    const from = Math.floor(this.#tools.random() * all.length);
+    const from = Math.floor(this.#balancerOptions.random() * all.length);
     for (let step = 0; step < all.length; step += 1) {
-      const load = all[(from + step) % all.length] as EndpointLoad;
-      if (load.rank === UNUSED && !isTried(load, tried)) return load;
+      const load = all[(from + step) % all.length] as EndpointStats;
+      if (load.tier === EXCLUDED && !isTried(load, tried)) return load;
     }
     return undefined;
   }
 
   /** Sorts the endpoints anew, into those that are chosen first and the others. */
-  #arrange(loads: readonly EndpointLoad[]): void {
+  #rebuildPool(loads: readonly EndpointStats[]): void {
     const { settings, zone } = this.#route;
     this.#markHealth(loads);
-    this.#present = undefined;
-    this.#pool = arrangePool(this.#pool, loads, {
+    this.#currentEndpoints = undefined;
+    this.#pool = buildPool(this.#pool, loads, {
       zone: settings.preferSameZone ? zone : null,
       maglev: this.#maglev,
     });
   }
 
-  #markHealth(loads: readonly EndpointLoad[]): void {
+  #markHealth(loads: readonly EndpointStats[]): void {
     const othersServe = loads.some(({ isHealthy }) => isHealthy);
-    if (this.#doubted.size > 0) this.#forgetOthers(new Set(loads));
+    if (this.#awaitingRecovery.size > 0) this.#forgetRemoved(new Set(loads));
     for (const load of loads) {
-      const isHealthy = this.#unused.size === 0 || !this.#unused.has(endpointKey(load.endpoint));
+      const isHealthy = this.#excludedKeys.size === 0 || !this.#excludedKeys.has(endpointKey(load.endpoint));
       if (isHealthy === load.isHealthy) continue;
       load.isHealthy = isHealthy;
       // One that is chosen again since all fail has not recovered: spared, it would leave all to who failed last.
-      if (isHealthy && othersServe && !this.#failed.has(endpointKey(load.endpoint))) load.warmSince = this.#tools.now();
-      if (!isHealthy) this.#doubted.add(load);
+      if (isHealthy && othersServe && !this.#failingKeys.has(endpointKey(load.endpoint)))
+        load.slowStartAt = this.#balancerOptions.now();
+      if (!isHealthy) this.#awaitingRecovery.add(load);
     }
   }
 
-  #drain(keys: ReadonlySet<string>, now: number): void {
+  #updateDraining(keys: ReadonlySet<string>, now: number): void {
     const { healthCheck } = this.#route.settings;
     // What else the Service asks for now has been read by the main thread, too, and is judged anew.
     const forMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
-    const before = this.#drained;
-    this.#drained = forMs === undefined ? NOBODY : keys;
+    const before = this.#drainingKeys;
+    this.#drainingKeys = forMs === undefined ? NO_KEYS : keys;
     for (const load of this.#pool.all) {
       const key = endpointKey(load.endpoint);
-      if (!this.#drained.has(key)) this.#failing.remove(load);
-      else if (!before.has(key)) this.#giveWhile(this.#failing, load, now + ticksFor(forMs ?? 0));
+      if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(load);
+      else if (!before.has(key)) this.#startDraining(this.#unhealthyDrainer, load, now + ticksFor(forMs ?? 0));
     }
   }
 
   /** One that has left is judged no longer. */
-  #forgetOthers(loads: ReadonlySet<EndpointLoad>): void {
-    for (const load of this.#doubted) {
+  #forgetRemoved(loads: ReadonlySet<EndpointStats>): void {
+    for (const load of this.#awaitingRecovery) {
       if (loads.has(load)) continue;
-      this.#doubted.delete(load);
-      this.#news.forget(this.#route.key, endpointKey(load.endpoint));
+      this.#awaitingRecovery.delete(load);
+      this.#healthReporter.forget(this.#route.key, endpointKey(load.endpoint));
     }
   }
 
-  #isPresent(load: EndpointLoad): boolean {
-    this.#present ??= new Set(this.#pool.all);
-    return this.#present.has(load);
+  #isCurrent(load: EndpointStats): boolean {
+    this.#currentEndpoints ??= new Set(this.#pool.all);
+    return this.#currentEndpoints.has(load);
   }
 
-  #renewed(): readonly EndpointLoad[] {
-    return renewLoads(this.#route.endpoints, this.#pool.all, {
-      now: this.#tools.now(),
-      departed: (key) => this.#takeBack(key),
+  #endpointStatsForRoute(): readonly EndpointStats[] {
+    return updateEndpointStats(this.#route.endpoints, this.#pool.all, {
+      now: this.#balancerOptions.now(),
+      departed: (key) => this.#reclaimDraining(key),
     });
   }
 
-  #takeBack(key: string): EndpointLoad | undefined {
-    const load = this.#departed.get(key);
+  #reclaimDraining(key: string): EndpointStats | undefined {
+    const load = this.#drainingByKey.get(key);
     if (load === undefined) return undefined;
-    this.#departed.delete(key);
-    this.#departures.remove(load);
+    this.#drainingByKey.delete(key);
+    this.#removedDrainer.remove(load);
     // Why it was given a while went by while it was away.
-    if (!this.#drained.has(key)) this.#failing.remove(load);
+    if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(load);
     return load;
   }
 
-  #depart(before: readonly EndpointLoad[], now: number): void {
+  #drainRemoved(before: readonly EndpointStats[], now: number): void {
     const dueAt = now + ticksFor(this.#route.settings.drainTimeoutMs);
-    for (const [key, load] of this.#departed) if (load.active === 0) this.#departed.delete(key);
+    for (const [key, load] of this.#drainingByKey) if (load.activeConnections === 0) this.#drainingByKey.delete(key);
     const stayed = new Set(this.#pool.all);
     for (const load of before) {
-      if (stayed.has(load) || load.active === 0) continue;
-      this.#departed.set(endpointKey(load.endpoint), load);
-      this.#giveWhile(this.#departures, load, dueAt);
+      if (stayed.has(load) || load.activeConnections === 0) continue;
+      this.#drainingByKey.set(endpointKey(load.endpoint), load);
+      this.#startDraining(this.#removedDrainer, load, dueAt);
     }
   }
 
-  #giveWhile(departures: Departures, load: EndpointLoad, dueAt: number): void {
-    departures.add(load, { service: this.group.service.uid, members: this.group.members, dueAt });
+  #startDraining(departures: EndpointDrainer, load: EndpointStats, dueAt: number): void {
+    departures.add(load, { service: this.group.service.uid, sessions: this.group.sessions, dueAt });
   }
 }
 
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_KEYS: ReadonlySet<string> = new Set();
 
 function hostsOf({ settings: { hosts } }: Route): HostTable<true> | undefined {
   if (hosts.length === 0) return undefined;

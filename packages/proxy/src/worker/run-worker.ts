@@ -1,51 +1,61 @@
 // A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a
 // connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
-import { createAffinityMemory } from '@weir/model/data-plane';
+import { createAffinityTable } from '@weir/model/data-plane';
 import { Sealer, Secret } from '@weir/runtime/sealing';
 import { descriptorLimit } from '../open-descriptors.ts';
-import { LocalFailures } from '../relay/local-failures.ts';
-import type { Transport } from '../tcp/transport.ts';
-import { Neighbours } from '../udp/neighbours.ts';
+import { LocalFailureReporter } from '../relay/local-failures.ts';
+import type { TcpTransport } from '../tcp/transport.ts';
+import { PeerWorkers } from '../udp/neighbours.ts';
 import type { UdpTransport } from '../udp/transport.ts';
-import { DescriptorRoom } from './descriptor-room.ts';
-import { watchEventLoopDelay } from './event-loop-delay.ts';
-import { type Answer, PULSE_MS, type SentOrder, type WorkerBirth } from './messages.ts';
-import { Outbox } from './outbox.ts';
+import { DescriptorLimiter } from './descriptor-room.ts';
+import { startEventLoopDelayMonitor } from './event-loop-delay.ts';
+import { LIVENESS_INTERVAL_MS, type SentCommand, type WorkerMessage, type WorkerStartData } from './messages.ts';
+import { MessageBatcher } from './outbox.ts';
 import { RelayWorker } from './relay-worker.ts';
-import { Troubles } from './troubles.ts';
+import { ErrorReporter } from './troubles.ts';
 
 const TICK_MS = 1_000;
 
-export function runWorker(transport: Transport, udpTransport?: UdpTransport): void {
+export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport): void {
   const port = parentPort;
   if (port === null) throw new Error('this runs only in a worker thread');
-  const { node, pulse, slabs, affinity, limits, neighbours, trustProxyProtocol, fleetSecret, workers, delays } =
-    workerData as WorkerBirth;
+  const {
+    node,
+    livenessCounter,
+    counterBlocks,
+    affinityMemory,
+    limiterMemory,
+    peerWorkers,
+    trustedProxies,
+    fleetSecret,
+    workerCount,
+    eventLoopDelays,
+  } = workerData as WorkerStartData;
 
-  const outbox = new Outbox<Answer>((answers) => port.postMessage(answers), setImmediate);
-  const answer = (said: Answer): void => outbox.say(said);
-  const failures = new LocalFailures((counts) => answer({ kind: 'local-failures', counts }));
-  const watchDelay = watchEventLoopDelay(new Float64Array(delays));
-  const troubles = new Troubles((what, text) => answer({ kind: 'trouble', what, text }));
+  const outbox = new MessageBatcher<WorkerMessage>((answers) => port.postMessage(answers), setImmediate);
+  const send = (said: WorkerMessage): void => outbox.add(said);
+  const failures = new LocalFailureReporter((counts) => send({ kind: 'local-failures', counts }));
+  const watchDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
+  const troubles = new ErrorReporter((what, text) => send({ kind: 'trouble', what, text }));
   const worker = new RelayWorker({
     node,
-    slabs,
-    trustProxyProtocol,
-    memory: createAffinityMemory(new Uint32Array(affinity)),
-    limits,
-    neighbours: new Neighbours(neighbours),
-    descriptors: new DescriptorRoom({ limit: descriptorLimit(), workers }),
+    counterBlocks,
+    trustedProxies,
+    affinityTable: createAffinityTable(new Uint32Array(affinityMemory)),
+    limiterMemory,
+    peerWorkers: new PeerWorkers(peerWorkers),
+    descriptorLimiter: new DescriptorLimiter({ limit: descriptorLimit(), workers: workerCount }),
     sealer: fleetSecret === undefined ? undefined : new Sealer(new Secret(fleetSecret)),
     transport,
     ...(udpTransport === undefined ? {} : { udpTransport }),
-    answer,
-    report: (what, thrown) => troubles.report(what, thrown),
+    send,
+    reportError: (what, thrown) => troubles.report(what, thrown),
     onConnectError: (code) => failures.count(code),
   });
 
-  const beat = new Int32Array(pulse);
-  setInterval(() => Atomics.add(beat, 0, 1), PULSE_MS);
+  const beat = new Int32Array(livenessCounter);
+  setInterval(() => Atomics.add(beat, 0, 1), LIVENESS_INTERVAL_MS);
   Atomics.add(beat, 0, 1);
   setInterval(() => {
     worker.tick();
@@ -53,7 +63,7 @@ export function runWorker(transport: Transport, udpTransport?: UdpTransport): vo
     failures.tick();
     watchDelay.tick();
   }, TICK_MS);
-  port.on('message', (orders: readonly SentOrder[]) => {
-    for (const order of orders) worker.follow(order);
+  port.on('message', (orders: readonly SentCommand[]) => {
+    for (const order of orders) worker.apply(order);
   });
 }

@@ -1,17 +1,17 @@
-import { type Cutoff, cutoffFor, type ServiceEntry } from '@weir/model/data-plane';
-import type { Member } from '../relay/member.ts';
-import { type MemberBook, Members } from '../relay/members.ts';
+import { type ServiceEntry, type Suspension, suspensionFor } from '@weir/model/data-plane';
+import type { Session } from '../relay/member.ts';
+import { type SessionCollection, SessionSet } from '../relay/members.ts';
 
 /** What is open of somebody, and where it is counted. */
-export interface CountedMembers {
-  readonly members: MemberBook<Member>;
+export interface CountedSessions {
+  readonly sessions: SessionCollection<Session>;
   /** Where new connections are counted. */
   readonly row: Float64Array;
 }
 
 /** What is open of one Service, under the name by which a Suspension finds them. */
-export class ServiceGroup implements CountedMembers {
-  readonly members: Members<Member> = new Members();
+export class ServiceSessions implements CountedSessions {
+  readonly sessions: SessionSet<Session> = new SessionSet();
   service: ServiceEntry;
   row: Float64Array;
   #isCutOff = false;
@@ -26,8 +26,8 @@ export class ServiceGroup implements CountedMembers {
   }
 
   /** Whether it is cut off now; what is open is for the caller to sever. */
-  judge(cutoffs: readonly Cutoff[], now: number): boolean {
-    this.#isCutOff = cutoffFor(cutoffs, this.service, now) !== undefined;
+  updateSuspension(cutoffs: readonly Suspension[], now: number): boolean {
+    this.#isCutOff = suspensionFor(cutoffs, this.service, now) !== undefined;
     return this.#isCutOff;
   }
 }

@@ -1,17 +1,17 @@
-import type { Member } from '../relay/member.ts';
-import type { CountedMembers } from './service-group.ts';
+import type { Session } from '../relay/member.ts';
+import type { CountedSessions } from './service-group.ts';
 
 /** Each may hold a descriptor and the 16 KiB of a ClientHello that is not whole. */
-const MOST_STRANGERS = 1_024;
+const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
  * Clients of shared listeners that have not said yet whom they want, so that no tenant's limits concern them. Whoever keeps us
  * waiting longest makes room for the next: a flood of those who say nothing gets in the way of each other, and not of one who
  * says it at once.
  */
-export class Strangers implements CountedMembers {
+export class PendingConnections implements CountedSessions {
   /** In the order in which they came. */
-  readonly members: Set<Member> = new Set();
+  readonly sessions: Set<Session> = new Set();
   readonly row: Float64Array;
 
   constructor(row: Float64Array) {
@@ -19,9 +19,9 @@ export class Strangers implements CountedMembers {
   }
 
   /** For one more. */
-  makeRoom(): void {
-    if (this.members.size < MOST_STRANGERS) return;
-    const [longest] = this.members;
+  evictOldestIfFull(): void {
+    if (this.sessions.size < MAX_PENDING_CONNECTIONS) return;
+    const [longest] = this.sessions;
     longest?.end('prelude-timeout');
   }
 }

@@ -1,35 +1,41 @@
 // One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
-import { expectsClientHello, type Networks, refusalFor } from '@weir/model/data-plane';
+import { expectsClientHello, type NetworkSet, routeRefusalFor } from '@weir/model/data-plane';
 import type { Grant } from '../admit/admit.ts';
 import type { Outcome } from '../counters/outcome.ts';
-import { arrivedAt } from '../relay/arrived.ts';
+import { downstreamInfoOf } from '../relay/arrived.ts';
 import type { RelayContext } from '../relay/connection-home.ts';
-import type { AcceptedStream, ListenAt, ListenerEvents, TcpListener, TcpStream } from '../tcp/transport.ts';
-import type { SecureContexts } from '../tls/secure-contexts.ts';
-import { Arrival, type ArrivalNeeds, type ArrivalOptions } from './arrival.ts';
-import type { DescriptorRoom } from './descriptor-room.ts';
-import { type HasCertificate, judgeOwn, judgeStranger } from './judge-hello.ts';
-import { LettingIn } from './letting-in.ts';
+import type {
+  AcceptedStream,
+  TcpListenOptions,
+  TcpListenSocket,
+  TcpListenSocketEvents,
+  TcpStream,
+} from '../tcp/transport.ts';
+import type { TlsContexts } from '../tls/secure-contexts.ts';
+import { PendingConnection, type PendingConnectionOptions, type PrereadSteps } from './arrival.ts';
+import type { DescriptorLimiter } from './descriptor-room.ts';
+import { type HasCertificate, routeOnOwnListener, routeOnSharedListener } from './judge-hello.ts';
+import { SessionStarter } from './letting-in.ts';
 import { refuse } from './refuse.ts';
-import type { RouteHome } from './route-home.ts';
-import type { Strangers } from './strangers.ts';
+import type { Upstream } from './route-home.ts';
+import type { PendingConnections } from './strangers.ts';
 
-export interface TcpDoorOptions {
+export interface TcpListenerOptions {
   readonly context: RelayContext;
   /** Absent: nobody looks. */
-  readonly descriptors?: DescriptorRoom | undefined;
+  readonly descriptorLimiter?: DescriptorLimiter | undefined;
   /** From these every connection begins with a PROXY header. */
-  readonly trusted: Networks;
+  readonly trustedProxies: NetworkSet;
   /** Whose listener it is now; undefined: nobody's, or not of one alone. */
-  home(): RouteHome | undefined;
+  upstream(): Upstream | undefined;
   /** Whether several share it now. */
   isShared(): boolean;
   /** Of those who share it, who is known by this name; null: the client gives none. */
-  homeOf(serverName: string | null): RouteHome | undefined;
+  upstreamFor(serverName: string | null): Upstream | undefined;
   /** Where TLS ends here. */
-  readonly certificates: SecureContexts;
+  readonly certificates: TlsContexts;
   /** Those who have not said yet whom they want. */
-  readonly strangers: Strangers;
+  readonly pendingConnections: PendingConnections;
   /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
   admit(uid: string | null): Grant | Outcome;
   /** Counted where nobody can be billed. */
@@ -39,23 +45,27 @@ export interface TcpDoorOptions {
   onAcceptError(code: string): void;
 }
 
-export class TcpDoor implements ListenerEvents {
-  readonly #at: ListenAt;
-  readonly #options: TcpDoorOptions;
-  readonly #listener: TcpListener;
-  readonly #lettingIn: LettingIn;
+export class TcpListener implements TcpListenSocketEvents {
+  readonly #address: TcpListenOptions;
+  readonly #options: TcpListenerOptions;
+  readonly #socket: TcpListenSocket;
+  readonly #sessionStarter: SessionStarter;
 
-  constructor(at: ListenAt, options: TcpDoorOptions) {
-    this.#at = at;
+  constructor(at: TcpListenOptions, options: TcpListenerOptions) {
+    this.#address = at;
     this.#options = options;
-    this.#listener = options.context.transport.listen(at, this);
+    this.#socket = options.context.transport.listen(at, this);
     const { context, certificates } = options;
-    this.#lettingIn = new LettingIn({ context, certificates, onFail: (stream, thrown) => this.#fail(stream, thrown) });
+    this.#sessionStarter = new SessionStarter({
+      context,
+      certificates,
+      onError: (stream, thrown) => this.#fail(stream, thrown),
+    });
   }
 
   /** What came through it goes on. */
   close(): void {
-    this.#listener.close();
+    this.#socket.close();
   }
 
   onListening(): void {
@@ -72,111 +82,125 @@ export class TcpDoor implements ListenerEvents {
 
   onConnection(stream: AcceptedStream): void {
     try {
-      this.#arrive(stream);
+      this.#accept(stream);
     } catch (thrown) {
       this.#fail(stream, thrown);
     }
   }
 
-  #arrive(stream: AcceptedStream): void {
-    const home = this.#options.home();
-    if (home === undefined) this.#arriveAtShared(stream);
+  #accept(stream: AcceptedStream): void {
+    const home = this.#options.upstream();
+    if (home === undefined) this.#acceptShared(stream);
     else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
-    else if (this.#options.descriptors?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
-    else if (this.#asksWho(home) && stream.remoteAddress === '') refuse(stream, home.group.row, 'client-gone');
+    else if (this.#options.descriptorLimiter?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
+    else if (this.#needsClientAddress(home) && stream.remoteAddress === '')
+      refuse(stream, home.group.row, 'client-gone');
     else {
-      const needs = this.#needsOf(stream, home);
-      if (needs.proxyHeader || needs.clientHello) this.#receive(stream, home, needs);
-      else this.#letIn(stream, home);
+      const needs = this.#prereadStepsFor(stream, home);
+      if (needs.proxyHeader || needs.clientHello) this.#admitAndPreread(stream, home, needs);
+      else this.#admitAndRelay(stream, home);
     }
   }
 
-  #arriveAtShared(stream: AcceptedStream): void {
-    const { strangers, descriptors, trusted, admit } = this.#options;
-    if (!this.#options.isShared()) refuse(stream, strangers.row, 'no-listener');
-    else if (descriptors?.admits() === false) refuse(stream, strangers.row, 'no-descriptors');
-    else if (!trusted.isEmpty && stream.remoteAddress === '') refuse(stream, strangers.row, 'client-gone');
+  #acceptShared(stream: AcceptedStream): void {
+    const { pendingConnections, descriptorLimiter, trustedProxies, admit } = this.#options;
+    if (!this.#options.isShared()) refuse(stream, pendingConnections.row, 'no-listener');
+    else if (descriptorLimiter?.admits() === false) refuse(stream, pendingConnections.row, 'no-descriptors');
+    else if (!trustedProxies.isEmpty && stream.remoteAddress === '')
+      refuse(stream, pendingConnections.row, 'client-gone');
     else {
-      strangers.makeRoom();
+      pendingConnections.evictOldestIfFull();
       const grant = admit(null);
-      if (typeof grant === 'string') refuse(stream, strangers.row, grant);
-      else this.#receiveStranger(stream, grant);
+      if (typeof grant === 'string') refuse(stream, pendingConnections.row, grant);
+      else this.#prereadShared(stream, grant);
     }
   }
 
   /** A client that has gone by now has no address: what depends on it must not take it for a client without privileges. */
-  #asksWho({ route: { settings } }: RouteHome): boolean {
+  #needsClientAddress({ route: { settings } }: Upstream): boolean {
     const { proxyProtocol, sourceRanges, limits } = settings;
     return (
-      !this.#options.trusted.isEmpty ||
+      !this.#options.trustedProxies.isEmpty ||
       proxyProtocol !== null ||
       sourceRanges.length > 0 ||
       limits.connectionsPerClient !== null
     );
   }
 
-  #needsOf(stream: TcpStream, home: RouteHome | 'shared'): ArrivalNeeds {
-    const { trusted } = this.#options;
+  #prereadStepsFor(stream: TcpStream, home: Upstream | 'shared'): PrereadSteps {
+    const { trustedProxies } = this.#options;
     return {
-      proxyHeader: !trusted.isEmpty && trusted.holds(stream.remoteAddress),
+      proxyHeader: !trustedProxies.isEmpty && trustedProxies.contains(stream.remoteAddress),
       clientHello: home === 'shared' || expectsClientHello(home.route),
     };
   }
 
-  #letIn(stream: AcceptedStream, home: RouteHome): void {
-    const arrived = arrivedAt(this.#at, stream);
-    const grant = refusalFor(home.route, arrived.client) ?? this.#options.admit(home.group.service.uid);
+  #admitAndRelay(stream: AcceptedStream, home: Upstream): void {
+    const info = downstreamInfoOf(this.#address, stream);
+    const grant = routeRefusalFor(home.route, info.client) ?? this.#options.admit(home.group.service.uid);
     if (typeof grant === 'string') refuse(stream, home.group.row, grant);
-    else this.#lettingIn.relay(stream, home, { arrived, grant });
+    else this.#sessionStarter.relay(stream, home, { info, grant });
   }
 
   /** Something must be read of it first. */
-  #receive(stream: AcceptedStream, home: RouteHome, needs: ArrivalNeeds): void {
+  #admitAndPreread(stream: AcceptedStream, home: Upstream, preread: PrereadSteps): void {
     const grant = this.#options.admit(home.group.service.uid);
     if (typeof grant === 'string') {
       refuse(stream, home.group.row, grant);
       return;
     }
-    this.#startArrival(stream, {
-      needs,
-      group: home.group,
+    this.#startPreread(stream, {
+      preread,
+      owner: home.group,
       grant,
-      judge: (arrived) => judgeOwn(home, arrived, this.#hasCertificate),
-      letIn: (_stream, arrived) =>
-        this.#lettingIn.later(stream, { former: home, find: () => this.#options.home() }, { arrived, grant }),
+      route: (arrived) => routeOnOwnListener(home, arrived, this.#hasCertificate),
+      onRouted: (_stream, info) =>
+        this.#sessionStarter.relayAfterPreread(
+          stream,
+          { routedTo: home, findCurrent: () => this.#options.upstream() },
+          { info, grant },
+        ),
     });
   }
 
-  #receiveStranger(stream: AcceptedStream, grant: Grant): void {
-    const { strangers, homeOf, admit } = this.#options;
-    this.#startArrival(stream, {
-      needs: this.#needsOf(stream, 'shared'),
-      group: strangers,
+  #prereadShared(stream: AcceptedStream, grant: Grant): void {
+    const { pendingConnections, upstreamFor, admit } = this.#options;
+    this.#startPreread(stream, {
+      preread: this.#prereadStepsFor(stream, 'shared'),
+      owner: pendingConnections,
       grant,
-      judge: (arrived) =>
-        judgeStranger(homeOf(arrived.serverName), arrived, { admit, hasCertificate: this.#hasCertificate }),
-      letIn: (_stream, arrived, placed) => {
-        const find = (): RouteHome | undefined => homeOf(arrived.serverName);
+      route: (arrived) =>
+        routeOnSharedListener(upstreamFor(arrived.serverName), arrived, {
+          admit,
+          hasCertificate: this.#hasCertificate,
+        }),
+      onRouted: (_stream, info, placed) => {
+        const findCurrent = (): Upstream | undefined => upstreamFor(info.serverName);
         // It was judged just now: whose it is, has not changed since.
-        this.#lettingIn.later(stream, { former: find(), find }, { arrived, grant: placed });
+        this.#sessionStarter.relayAfterPreread(
+          stream,
+          { routedTo: findCurrent(), findCurrent },
+          { info, grant: placed },
+        );
       },
     });
   }
 
-  #startArrival(
+  #startPreread(
     stream: AcceptedStream,
-    given: Pick<ArrivalOptions, 'needs' | 'group' | 'grant' | 'judge' | 'letIn'>,
+    given: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'grant' | 'route' | 'onRouted'>,
   ): void {
     const { wheel, onInternalError } = this.#options.context;
     try {
-      new Arrival(stream, { ...given, destination: this.#at, wheel, onInternalError }).start();
+      new PendingConnection(stream, { ...given, destination: this.#address, wheel, onInternalError }).start();
     } catch (thrown) {
       given.grant.release();
       throw thrown;
     }
   }
 
-  readonly #hasCertificate: HasCertificate = (route) => this.#options.certificates.termsFor(route) !== undefined;
+  readonly #hasCertificate: HasCertificate = (route) =>
+    this.#options.certificates.serverOptionsFor(route) !== undefined;
 
   #fail(stream: TcpStream, thrown: unknown): void {
     this.#options.context.onInternalError(thrown);

@@ -1,23 +1,23 @@
-type What = 'accept' | 'internal';
+type ErrorKind = 'accept' | 'internal';
 
-const PER_TICK = 5;
+const MAX_REPORTS_PER_TICK = 5;
 
 /** What went wrong, told to the main thread's log, but never faster than a person can read: a bug may strike every connection. */
-export class Troubles {
-  readonly #tell: (what: What, text: string) => void;
-  #told = 0;
+export class ErrorReporter {
+  readonly #send: (what: ErrorKind, text: string) => void;
+  #reportsThisTick = 0;
 
-  constructor(tell: (what: What, text: string) => void) {
-    this.#tell = tell;
+  constructor(tell: (what: ErrorKind, text: string) => void) {
+    this.#send = tell;
   }
 
-  report(what: What, thrown: unknown): void {
-    this.#told += 1;
-    if (this.#told > PER_TICK) return;
-    this.#tell(what, thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+  report(what: ErrorKind, thrown: unknown): void {
+    this.#reportsThisTick += 1;
+    if (this.#reportsThisTick > MAX_REPORTS_PER_TICK) return;
+    this.#send(what, thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
   }
 
   tick(): void {
-    this.#told = 0;
+    this.#reportsThisTick = 0;
   }
 }

@@ -7,7 +7,7 @@ export interface ProfileOptions {
 }
 
 /** A CPU profile of a worker that goes on meanwhile. Rejects when the worker ends, or this Node cannot. */
-export async function profileOf(worker: Worker, { durationMs, clock }: ProfileOptions): Promise<string> {
+export async function profileWorker(worker: Worker, { durationMs, clock }: ProfileOptions): Promise<string> {
   if (typeof worker.startCpuProfile !== 'function') {
     throw new Error(`Node ${process.version} cannot profile a worker; use Node 24.8 or later`);
   }

@@ -2,76 +2,76 @@
 // that never go back.
 
 import type { WorkerCounts } from './slab-sums.ts';
-import type { Vitals } from './worker-vitals.ts';
+import type { WorkerStats } from './worker-vitals.ts';
 
-export interface Seat {
+export interface WorkerSlot {
   readonly index: number;
   /** The worker that sits there now; undefined: it is being replaced. */
-  occupant: Occupant | undefined;
+  worker: SlotWorker | undefined;
   /** Of those who sat there before. */
   connections: number;
   cpuSeconds: number;
   ends: number;
 }
 
-export interface Occupant {
+export interface SlotWorker {
   readonly id: number;
   readonly counts: WorkerCounts;
-  readonly vitals: Vitals;
+  readonly stats: WorkerStats;
 }
 
-export interface SeatView extends WorkerCounts {
+export interface WorkerSlotView extends WorkerCounts {
   readonly worker: number;
   /** How many workers of this seat have ended. */
   readonly ends: number;
   readonly cpuSeconds: number | null;
-  readonly vitals: Vitals | null;
+  readonly vitals: WorkerStats | null;
 }
 
-export class Seats {
-  readonly #seats: Seat[];
+export class WorkerSlots {
+  readonly #slots: WorkerSlot[];
 
   constructor(count: number) {
-    this.#seats = Array.from({ length: count }, (_, index) => ({
+    this.#slots = Array.from({ length: count }, (_, index) => ({
       index,
-      occupant: undefined,
+      worker: undefined,
       connections: 0,
       cpuSeconds: 0,
       ends: 0,
     }));
   }
 
-  take(occupant: Occupant): void {
-    const seat = this.#seats.find((each) => each.occupant === undefined);
-    if (seat !== undefined) seat.occupant = occupant;
+  occupy(occupant: SlotWorker): void {
+    const seat = this.#slots.find((each) => each.worker === undefined);
+    if (seat !== undefined) seat.worker = occupant;
   }
 
-  leave(id: number): void {
-    const seat = this.#seats.find((each) => each.occupant?.id === id);
-    if (seat?.occupant === undefined) return;
-    const { counts, vitals } = seat.occupant;
+  vacate(id: number): void {
+    const seat = this.#slots.find((each) => each.worker?.id === id);
+    if (seat?.worker === undefined) return;
+    const { counts, stats } = seat.worker;
     seat.connections += counts.connections;
-    seat.cpuSeconds += vitals.cpuSeconds ?? 0;
+    seat.cpuSeconds += stats.cpuSeconds ?? 0;
     seat.ends += 1;
-    seat.occupant = undefined;
+    seat.worker = undefined;
   }
 
   /** The worker at this seat now. */
-  at(index: number): number | undefined {
-    return this.#seats[index]?.occupant?.id;
+  workerIdAt(index: number): number | undefined {
+    return this.#slots[index]?.worker?.id;
   }
 
-  view(): SeatView[] {
-    return this.#seats.map(({ index, occupant, connections, cpuSeconds, ends }) => {
-      const { counts, vitals } = occupant ?? {};
-      const tellsCpu = vitals?.cpuSeconds !== undefined || cpuSeconds > 0;
+  view(): WorkerSlotView[] {
+    return this.#slots.map(({ index, worker, connections, cpuSeconds, ends }) => {
+      const { counts, stats } = worker ?? {};
+      const tellsCpu = stats?.cpuSeconds !== undefined || cpuSeconds > 0;
       return {
         worker: index,
         ends,
         connections: connections + (counts?.connections ?? 0),
         active: counts?.active ?? 0,
-        cpuSeconds: tellsCpu ? cpuSeconds + (vitals?.cpuSeconds ?? 0) : null,
-        vitals: vitals ?? null,
+        cpuSeconds: tellsCpu ? cpuSeconds + (stats?.cpuSeconds ?? 0) : null,
+        vitals: stats ?? null,
       };
     });
   }

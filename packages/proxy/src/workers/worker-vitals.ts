@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 
-export interface Vitals {
+export interface WorkerStats {
   /** Of the thread, since it began; undefined: this Node does not tell. */
   readonly cpuSeconds: number | undefined;
   readonly heapBytes: number | undefined;
@@ -12,30 +12,30 @@ export interface Vitals {
   readonly delaySeconds: readonly { readonly quantile: number; readonly value: number }[];
 }
 
-export class WorkerVitals {
+export class WorkerStatsSampler {
   readonly #worker: Worker;
   readonly #delays: Float64Array;
   #cpuSeconds: number | undefined;
   #heapBytes: number | undefined;
   #utilization = 0;
-  #before: ReturnType<Worker['performance']['eventLoopUtilization']>;
-  #isAsking = false;
+  #lastUtilization: ReturnType<Worker['performance']['eventLoopUtilization']>;
+  #isQuerying = false;
 
   constructor(worker: Worker, delays: SharedArrayBuffer) {
     this.#worker = worker;
     this.#delays = new Float64Array(delays);
-    this.#before = worker.performance.eventLoopUtilization();
+    this.#lastUtilization = worker.performance.eventLoopUtilization();
   }
 
   /** Once a second. */
-  look(): void {
+  sample(): void {
     const { performance } = this.#worker;
-    this.#utilization = performance.eventLoopUtilization(this.#before).utilization;
-    this.#before = performance.eventLoopUtilization();
-    void this.#ask();
+    this.#utilization = performance.eventLoopUtilization(this.#lastUtilization).utilization;
+    this.#lastUtilization = performance.eventLoopUtilization();
+    void this.#query();
   }
 
-  get last(): Vitals {
+  get last(): WorkerStats {
     return {
       cpuSeconds: this.#cpuSeconds,
       heapBytes: this.#heapBytes,
@@ -44,9 +44,9 @@ export class WorkerVitals {
     };
   }
 
-  async #ask(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
+  async #query(): Promise<void> {
+    if (this.#isQuerying) return;
+    this.#isQuerying = true;
     try {
       // Of Node 24 and later; `engines` admits 22.
       const { user, system } = (await this.#worker.cpuUsage?.()) ?? {};
@@ -55,7 +55,7 @@ export class WorkerVitals {
     } catch {
       // It has ended meanwhile.
     } finally {
-      this.#isAsking = false;
+      this.#isQuerying = false;
     }
   }
 }

@@ -43,7 +43,7 @@ const inUse = (): Error =>
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function portOf(isOthers: () => boolean = () => false): {
+function portOf(isOtherProxyServing: () => boolean = () => false): {
   port: AdminPort;
   server: SlowServer;
   clock: ManualClock;
@@ -51,7 +51,12 @@ function portOf(isOthers: () => boolean = () => false): {
 } {
   const [server, clock, lines] = [new SlowServer(), new ManualClock(), [] as string[]];
   const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void lines.push(line) } });
-  return { port: new AdminPort({ at: AT, server: () => server, isOthers, clock, log }), server, clock, lines };
+  return {
+    port: new AdminPort({ at: AT, server: () => server, isOtherProxyServing, clock, log }),
+    server,
+    clock,
+    lines,
+  };
 }
 
 async function opened(): Promise<ReturnType<typeof portOf>> {
@@ -68,7 +73,7 @@ test('a port that is wanted back while it is being closed is opened again', asyn
   port.release();
   assert.equal(server.waiting.length, 1, 'closing begins at once');
   assert.equal(port.address, undefined);
-  port.want();
+  port.acquire();
   await server.next('close');
   await server.next('open');
   assert.deepEqual(port.address, AT);
@@ -78,7 +83,7 @@ test('a port that is given up while it is being opened is closed as soon as it i
   const { port, server } = await opened();
   port.release();
   await server.next('close');
-  port.want();
+  port.acquire();
   port.release();
   await server.next('open');
   await server.next('close');
@@ -95,7 +100,7 @@ test('one that is given up is not tried again, and a proxy that ends waits for t
   port.release();
   await clock.advance(10_000);
   assert.deepEqual(server.waiting, []);
-  port.want();
+  port.acquire();
   let isClosed = false;
   const closing = port.close().then(() => {
     isClosed = true;
@@ -104,7 +109,7 @@ test('one that is given up is not tried again, and a proxy that ends waits for t
   assert.equal(isClosed, false);
   await server.next('close');
   await closing;
-  port.want();
+  port.acquire();
   assert.deepEqual(server.waiting, []);
 });
 
@@ -121,15 +126,15 @@ test('that another proxy has the port is no news; that a foreign program keeps i
     }
   };
   await refusedFor(20);
-  assert.equal(port.advice, undefined);
+  assert.equal(port.warning, undefined);
   isOthers = false;
   await refusedFor(5);
-  assert.equal(port.advice, undefined);
+  assert.equal(port.warning, undefined);
   await refusedFor(20);
-  assert.equal(port.advice, 'taken');
+  assert.equal(port.warning, 'taken');
   await clock.advance(250);
   await server.next('open');
-  assert.equal(port.advice, undefined);
+  assert.equal(port.warning, undefined);
   const told = lines.map((line) => JSON.parse(line) as { level: string; msg: string });
   assert.deepEqual(
     told.map(({ level, msg }) => `${level}: ${msg}`),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Budget, setBudget } from '../../src/admit/budget.ts';
-import { createSheetMemory, LimitSheet } from '../../src/admit/limit-sheet.ts';
+import { configureLimiter, Limiter } from '../../src/admit/budget.ts';
+import { createLimiterStateMemory, LimiterState } from '../../src/admit/limit-sheet.ts';
 
 const WORKERS = 3;
 const ROW = 5;
@@ -14,13 +14,13 @@ const UNLIMITED = {
   outBitsPerSecond: NONE,
 };
 
-function sharedBudget(limits: Partial<typeof UNLIMITED>): { sheet: LimitSheet; workers: Budget[] } {
-  const memory = createSheetMemory(WORKERS);
-  const sheet = new LimitSheet(memory);
-  setBudget(sheet, ROW, { limits: { ...UNLIMITED, ...limits }, now: 0n });
+function sharedBudget(limits: Partial<typeof UNLIMITED>): { sheet: LimiterState; workers: Limiter[] } {
+  const memory = createLimiterStateMemory(WORKERS);
+  const sheet = new LimiterState(memory);
+  configureLimiter(sheet, ROW, { limits: { ...UNLIMITED, ...limits }, now: 0n });
   const workers = Array.from(
     { length: WORKERS },
-    (_, column) => new Budget(new LimitSheet(memory), { row: ROW, column }),
+    (_, column) => new Limiter(new LimiterState(memory), { row: ROW, column }),
   );
   return { sheet, workers };
 }
@@ -37,10 +37,10 @@ test('never more than the limit are open over all workers, and what a dead worke
       const open = workers.map(() => 0);
       const sum = (): number => open.reduce((all, each) => all + each, 0);
       for (const { worker, what } of acts) {
-        const budget = workers[worker] as Budget;
+        const budget = workers[worker] as Limiter;
         const mine = open[worker] as number;
         if (what === 'open') {
-          const isOpen = budget.open();
+          const isOpen = budget.tryOpen();
           // Nobody else is in the middle of asking: then the limit is used to the last place.
           assert.equal(isOpen, sum() < most);
           if (isOpen) open[worker] = mine + 1;
@@ -48,10 +48,10 @@ test('never more than the limit are open over all workers, and what a dead worke
           budget.close();
           open[worker] = mine - 1;
         } else if (what === 'dies') {
-          sheet.clearColumn(worker);
+          sheet.clearWorker(worker);
           open[worker] = 0;
         }
-        assert.equal(sheet.open(ROW), sum());
+        assert.equal(sheet.openCount(ROW), sum());
         assert.ok(sum() <= most);
       }
     }),
@@ -70,7 +70,7 @@ test('new connections of all workers together keep to the rate, and to one secon
         let taken = 0;
         for (const { worker, afterMs } of asked) {
           now += BigInt(afterMs) * 1_000_000n;
-          if ((workers[worker] as Budget).takeNew(() => now)) taken += 1;
+          if ((workers[worker] as Limiter).tryTakeNew(() => now)) taken += 1;
         }
         const seconds = 1 + Number(now - start) / 1e9;
         assert.ok(taken <= rate * seconds + 1e-6, `${taken} in ${seconds} s at ${rate}`);
@@ -81,25 +81,25 @@ test('new connections of all workers together keep to the rate, and to one secon
 });
 
 test('a limit of 0 lets nothing in, and no limit everything', () => {
-  const none = sharedBudget({ connections: 0, newConnectionsPerSecond: 0 }).workers[0] as Budget;
-  assert.equal(none.open(), false);
+  const none = sharedBudget({ connections: 0, newConnectionsPerSecond: 0 }).workers[0] as Limiter;
+  assert.equal(none.tryOpen(), false);
   assert.equal(
-    none.takeNew(() => 1n),
+    none.tryTakeNew(() => 1n),
     false,
   );
-  const all = sharedBudget({}).workers[0] as Budget;
-  assert.equal(all.open(), true);
+  const all = sharedBudget({}).workers[0] as Limiter;
+  assert.equal(all.tryOpen(), true);
   assert.equal(
-    all.takeNew(() => 1n),
+    all.tryTakeNew(() => 1n),
     true,
   );
 });
 
 test('who follows a change of the rate owes the same bytes', () => {
   const { sheet, workers } = sharedBudget({ inBitsPerSecond: 8_000 });
-  const budget = workers[0] as Budget;
+  const budget = workers[0] as Limiter;
   const now = 10_000_000_000n;
   assert.equal(budget.charge('in', 1_050, now), now + 1_000_000_000n);
-  setBudget(sheet, ROW, { limits: { ...UNLIMITED, inBitsPerSecond: 16_000 }, now });
+  configureLimiter(sheet, ROW, { limits: { ...UNLIMITED, inBitsPerSecond: 16_000 }, now });
   assert.equal(budget.paidUntil('in'), now + 500_000_000n);
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Change, diff, EMPTY_TABLE, type RoutingTable, type TenantLimits } from '@weir/model';
 import type { Grant } from '../../src/admit/admit.ts';
-import { LimitBook } from '../../src/admit/limit-book.ts';
-import { LimitRoom } from '../../src/admit/limit-room.ts';
-import { type BudgetRows, WorkerLimits } from '../../src/admit/worker-limits.ts';
+import { LimiterRegistry } from '../../src/admit/limit-book.ts';
+import { TableLimits } from '../../src/admit/limit-room.ts';
+import { type LimiterRows, WorkerAdmission } from '../../src/admit/worker-limits.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
 
 const WEB: TestService = { name: 'web', port: 80, endpoints: [] };
@@ -13,46 +13,46 @@ const web = uidOf(WEB);
 const api = uidOf(API);
 
 /** A main thread and two workers without their threads. */
-class Limits {
-  readonly book: LimitBook;
-  readonly room: LimitRoom;
-  readonly a: WorkerLimits;
-  b: WorkerLimits;
+class LimiterScenario {
+  readonly registry: LimiterRegistry;
+  readonly tableLimits: TableLimits;
+  readonly a: WorkerAdmission;
+  b: WorkerAdmission;
   #table: RoutingTable = EMPTY_TABLE;
   #mark = 0;
 
   constructor(places?: number) {
-    this.book = new LimitBook(2, places);
-    this.room = new LimitRoom(this.book);
-    this.a = new WorkerLimits(this.book.seat(1));
-    this.b = new WorkerLimits(this.book.seat(2));
+    this.registry = new LimiterRegistry(2, places);
+    this.tableLimits = new TableLimits(this.registry);
+    this.a = new WorkerAdmission(this.registry.addWorker(1));
+    this.b = new WorkerAdmission(this.registry.addWorker(2));
   }
 
-  serve(services: readonly TestService[], limits: Record<string, TenantLimits> = {}): BudgetRows[] {
+  serve(services: readonly TestService[], limits: Record<string, TenantLimits> = {}): LimiterRows[] {
     const next = tableFor({}, services, limits);
     const changes: Change[] = diff(this.#table, next);
     this.#table = next;
-    const { rows, left } = this.room.take(changes, next.entries);
+    const { rows, left } = this.tableLimits.apply(changes, next.entries);
     for (const worker of [this.a, this.b]) worker.assign(rows);
     this.#mark += 1;
-    this.room.release(left, this.#mark);
-    this.book.reached(this.#mark);
+    this.tableLimits.release(left, this.#mark);
+    this.registry.setAppliedMark(this.#mark);
     return rows;
   }
 }
 
-function granted(worker: WorkerLimits, uid: string): Grant {
+function granted(worker: WorkerAdmission, uid: string): Grant {
   const grant = worker.admit(uid);
   return typeof grant === 'string' ? assert.fail(grant) : grant;
 }
 
 test('a limit of the tenant counts over its Services and all workers; what is released can be had again', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   limits.serve([WEB, API], { shop: { connections: 2 } });
   const first = granted(limits.a, web);
   granted(limits.b, api);
   assert.equal(limits.b.admit(web), 'connection-limit');
-  assert.deepEqual([...limits.room.used()], [{ tenant: 'shop', connections: 2 }]);
+  assert.deepEqual([...limits.tableLimits.openCounts()], [{ tenant: 'shop', connections: 2 }]);
   first.release();
   first.release();
   granted(limits.b, web);
@@ -60,7 +60,7 @@ test('a limit of the tenant counts over its Services and all workers; what is re
 });
 
 test('a limit of the Service only tightens, and what it refuses leaves the tenant its rate', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   const settings = {
     limits: { connections: 1, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null },
   };
@@ -71,11 +71,11 @@ test('a limit of the Service only tightens, and what it refuses leaves the tenan
   granted(limits.a, api);
   assert.equal(limits.b.admit(api), 'rate-limit');
   // The refused one has given its places back.
-  assert.deepEqual([...limits.room.used()], [{ tenant: 'shop', connections: 3 }]);
+  assert.deepEqual([...limits.tableLimits.openCounts()], [{ tenant: 'shop', connections: 3 }]);
 });
 
 test('a limit that changes counts what is open already', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   limits.serve([WEB]);
   const open = [granted(limits.a, web), granted(limits.b, web)];
   limits.serve([WEB], { shop: { connections: 2 } });
@@ -87,19 +87,19 @@ test('a limit that changes counts what is open already', () => {
 });
 
 test('a worker that dies gives back what it had, and its place goes to the next', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   limits.serve([WEB], { shop: { connections: 2 } });
   granted(limits.a, web);
   granted(limits.b, web);
-  limits.book.unseat(2);
-  limits.b = new WorkerLimits(limits.book.seat(3));
-  limits.b.assign(limits.room.rows());
+  limits.registry.removeWorker(2);
+  limits.b = new WorkerAdmission(limits.registry.addWorker(3));
+  limits.b.assign(limits.tableLimits.allRows());
   granted(limits.b, web);
   assert.equal(limits.a.admit(web), 'connection-limit');
 });
 
 test('connections stay with the tenant that had the Service, and a tenant in dispute goes on paying', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   const shop = { connections: 1 };
   limits.serve([{ ...WEB, tenant: 'shop' }], { shop });
   const old = granted(limits.a, web);
@@ -125,7 +125,7 @@ test('connections stay with the tenant that had the Service, and a tenant in dis
 });
 
 test('a row is given to another only when nothing of the old owner is open', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   const [first] = limits.serve([WEB], { shop: { connections: 1 } });
   const open = granted(limits.a, web);
   limits.serve([]);
@@ -140,15 +140,15 @@ test('a row is given to another only when nothing of the old owner is open', () 
 });
 
 test('a cap per client counts over all workers, for IPv6 by /64, and is given back', () => {
-  const limits = new Limits();
+  const limits = new LimiterScenario();
   limits.serve([WEB], {});
   const route = {
     service: { uid: web },
     settings: { limits: { connectionsPerClient: 1 } },
-  } as unknown as Parameters<Grant['capClient']>[0];
-  const from = (worker: WorkerLimits, address: string): Grant | undefined => {
+  } as unknown as Parameters<Grant['admitClient']>[0];
+  const from = (worker: WorkerAdmission, address: string): Grant | undefined => {
     const grant = granted(worker, web);
-    return grant.capClient(route, { address, port: 1 }) ? grant : undefined;
+    return grant.admitClient(route, { address, port: 1 }) ? grant : undefined;
   };
   const first = from(limits.a, '2001:db8::1');
   assert.ok(first);
@@ -159,13 +159,13 @@ test('a cap per client counts over all workers, for IPv6 by /64, and is given ba
 });
 
 test('a tenant without a limit leaves a quarter of the places, and another gets some of it; all are given back', () => {
-  const limits = new Limits(400);
+  const limits = new LimiterScenario(400);
   limits.serve([
     { ...WEB, tenant: 'greedy' },
     { ...API, tenant: 'modest' },
   ]);
   const taken: Grant[] = [];
-  const takeAll = (worker: WorkerLimits, uid: string): number => {
+  const takeAll = (worker: WorkerAdmission, uid: string): number => {
     const before = taken.length;
     for (let grant = worker.admit(uid); typeof grant !== 'string'; grant = worker.admit(uid)) taken.push(grant);
     return taken.length - before;

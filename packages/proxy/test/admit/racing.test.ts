@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { Budget, setBudget } from '../../src/admit/budget.ts';
-import { createSheetMemory, LimitSheet } from '../../src/admit/limit-sheet.ts';
+import { configureLimiter, Limiter } from '../../src/admit/budget.ts';
+import { createLimiterStateMemory, LimiterState } from '../../src/admit/limit-sheet.ts';
 
 const WORKERS = 4;
 const ROW = 5;
-const MOST = 7;
+const MAX_OPEN = 7;
 const NONE = Number.POSITIVE_INFINITY;
 
 /** Opens and closes as fast as it can, and counts for itself how many stand open at the same time. */
-const RACER = `
+const RACING_THREAD_SOURCE = `
 import { workerData, parentPort } from 'node:worker_threads';
 const { Budget } = await import(workerData.budget);
 const { LimitSheet } = await import(workerData.sheet);
@@ -38,15 +38,15 @@ for (let round = 0; round < 20000; round += 1) {
 parentPort.postMessage(mine.length);`;
 
 test('threads that race for the last place never have more than the limit, nor more of a rate', async () => {
-  const memory = createSheetMemory(WORKERS);
-  const sheet = new LimitSheet(memory);
+  const memory = createLimiterStateMemory(WORKERS);
+  const sheet = new LimiterState(memory);
   const limits = {
-    connections: MOST,
+    connections: MAX_OPEN,
     newConnectionsPerSecond: 1_000,
     inBitsPerSecond: NONE,
     outBitsPerSecond: NONE,
   };
-  setBudget(sheet, ROW, { limits, now: 0n });
+  configureLimiter(sheet, ROW, { limits, now: 0n });
   const tally = new SharedArrayBuffer(16);
   const left = await Promise.all(
     Array.from({ length: WORKERS }, async (_, column) => {
@@ -57,18 +57,20 @@ test('threads that race for the last place never have more than the limit, nor m
         budget: new URL('../../src/admit/budget.ts', import.meta.url).href,
         sheet: new URL('../../src/admit/limit-sheet.ts', import.meta.url).href,
       };
-      const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(RACER)}`), { workerData });
+      const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(RACING_THREAD_SOURCE)}`), {
+        workerData,
+      });
       const [open] = (await once(worker, 'message')) as [number];
       return open;
     }),
   );
   const [standing = 0, highest = 0, taken = 0, news = 0] = new Int32Array(tally);
-  assert.ok(highest <= MOST && taken > 1_000, `${highest} at a time, ${taken} in all`);
+  assert.ok(highest <= MAX_OPEN && taken > 1_000, `${highest} at a time, ${taken} in all`);
   assert.equal(news, 1_000);
-  assert.equal(sheet.open(ROW), standing);
+  assert.equal(sheet.openCount(ROW), standing);
   assert.equal(
     standing,
     left.reduce((sum, each) => sum + each, 0),
   );
-  assert.equal(new Budget(sheet, { row: ROW, column: 0 }).opened, standing);
+  assert.equal(new Limiter(sheet, { row: ROW, column: 0 }).openCount, standing);
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EMPTY_JOURNAL, record, ZERO } from '@weir/model';
+import { EMPTY_JOURNAL, recordUsage, ZERO_COUNTERS } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
-import { FormerLives } from '../../src/flush/former-lives.ts';
+import { PastIncarnations } from '../../src/flush/former-lives.ts';
 import { JournalFiles } from '../../src/flush/journal-files.ts';
 
 const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
@@ -30,16 +30,22 @@ test('an earlier life whose file cannot be written holds up neither the others n
   const clock = new ManualClock();
   const store = createMemoryStore({ clock });
   await store.usage.seed({ months: [], bases: [] });
-  const life = (number: number, sentBytes: number): ConstructorParameters<typeof FormerLives>[0][number] => ({
+  const life = (number: number, sentBytes: number): ConstructorParameters<typeof PastIncarnations>[0][number] => ({
     file: `usage-${number}.json`,
     record: {
-      life: number,
-      journal: record(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO, sentBytes } }], 0),
+      incarnation: number,
+      journal: recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes } }], 0),
       recordedAt: clock.now(),
     },
   });
   const files = new FullDisk(directory.path, 'usage-1.json');
-  const former = new FormerLives([life(1, 10), life(2, 20)], { node: 'n1', store, files, clock, log: silentLogger() });
+  const former = new PastIncarnations([life(1, 10), life(2, 20)], {
+    node: 'n1',
+    store,
+    files,
+    clock,
+    log: silentLogger(),
+  });
   await former.flush();
   await former.flush();
   const [row] = await store.usage.rows('1970-01');
@@ -50,9 +56,9 @@ test('a store that is away ends the round', async () => {
   const clock = new ManualClock();
   const store = createMemoryStore({ clock });
   store.faults.goAway();
-  const journal = record(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO, sentBytes: 1 } }], 0);
-  const found = [{ file: 'usage-1.json', record: { life: 1, journal, recordedAt: clock.now() } }];
+  const journal = recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: 1 } }], 0);
+  const found = [{ file: 'usage-1.json', record: { incarnation: 1, journal, recordedAt: clock.now() } }];
   const files = new JournalFiles('/nowhere');
-  const former = new FormerLives(found, { node: 'n1', store, files, clock, log: silentLogger() });
+  const former = new PastIncarnations(found, { node: 'n1', store, files, clock, log: silentLogger() });
   await assert.rejects(former.flush(), { code: 'AWAY' });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { endianness } from 'node:os';
 import { describe, test } from 'node:test';
 import { echoServer } from '@weir/testkit';
-import { firstWithoutOther, kernelAddress } from '../../src/handover/beside-us.ts';
+import { findUnsharedListener, procNetAddress } from '../../src/handover/beside-us.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
 
@@ -18,23 +18,23 @@ describe('who listens beside us', () => {
       ['2001:db8::a:1', 'B80D01200000000000000000' + '01000A00:1F90'],
       ['::ffff:127.0.0.1', '0000000000000000FFFF00000100007F:1F90'],
     ];
-    for (const [address, text] of cases) assert.equal(kernelAddress({ address, port: PORT }), text);
+    for (const [address, text] of cases) assert.equal(procNetAddress({ address, port: PORT }), text);
   });
 
   test('the kernel is asked: alone, and with another one', async () => {
     const host = loopbackAddress();
     await using _ours = await echoServer({ host, port: PORT, reusePort: true });
     const own = [{ protocol: 'TCP' as const, at: { address: host, port: PORT }, sockets: 1 }];
-    assert.equal(await firstWithoutOther(own), own[0]);
+    assert.equal(await findUnsharedListener(own), own[0]);
     await using _other = await echoServer({ host, port: PORT, reusePort: true });
-    assert.equal(await firstWithoutOther(own), undefined);
+    assert.equal(await findUnsharedListener(own), undefined);
   });
 
   test('the same over IPv6', async () => {
     await using ours = await echoServer({ host: '::1', port: 0, reusePort: true });
     const own = [{ protocol: 'TCP' as const, at: { address: '::1', port: ours.port }, sockets: 1 }];
-    assert.equal(await firstWithoutOther(own), own[0]);
+    assert.equal(await findUnsharedListener(own), own[0]);
     await using _other = await echoServer({ host: '::1', port: ours.port, reusePort: true });
-    assert.equal(await firstWithoutOther(own), undefined);
+    assert.equal(await findUnsharedListener(own), undefined);
   });
 });

@@ -3,30 +3,30 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
-import { parseReply, type Reply } from '../../src/handover/messages.ts';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
+import { parseTakeoverReply, type TakeoverReply } from '../../src/handover/messages.ts';
 import type { RunningProxy } from '../../src/index.ts';
-import { type Fleet, reportOf, startFleet } from '../fixtures/fleet.ts';
+import { type Fleet, startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, startServing, webService } from '../fixtures/serving.ts';
 
 test('one that claims to listen and does not is refused, and nothing is closed', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  using stranger = await speakTo(fleet);
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  using stranger = await connectToLock(fleet);
   stranger.say({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
   stranger.say({ kind: 'listening' });
   assert.match(JSON.stringify(await stranger.hears('refused')), /nobody of the same user listens on/);
-  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
 test('nor is one believed that listens by TCP only where the holder has UDP, too', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, { ...web([endpointOf(backend)]), protocol: 'UDP' });
-  using stranger = await speakTo(fleet);
+  const proxy = await startServing(fleet, { ...webService([endpointOf(backend)]), protocol: 'UDP' });
+  using stranger = await connectToLock(fleet);
   stranger.say({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
   stranger.say({ kind: 'listening' });
@@ -36,31 +36,31 @@ test('nor is one believed that listens by TCP only where the holder has UDP, too
 test('one that goes away midway leaves the holder serving, and the holder opens and closes listeners again', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  const stranger = await speakTo(fleet);
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  const stranger = await connectToLock(fleet);
   stranger.say({ kind: 'ready', applied: proxy.view().applied });
   await stranger.hears('join');
   stranger[Symbol.dispose]();
-  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
 test('one without our table is told to wait, and one that says what nobody understands is cut off', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  using stranger = await speakTo(fleet);
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  using stranger = await connectToLock(fleet);
   stranger.say({ kind: 'ready', applied: { epoch: 1, revision: 1, id: 'another' } });
   await stranger.hears('wait');
   for (const nonsense of [{ kind: 'ready' }, { kind: 'yours' }, [], 'x'.repeat(10_000)]) {
-    using fool = await speakTo(fleet);
+    using fool = await connectToLock(fleet);
     fool.say(nonsense);
     await fool.ended;
   }
-  await goesOn(fleet, proxy, web([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
 async function goesOn(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fleet['serve']>[0]): Promise<void> {
-  await reportOf(proxy, { bound: true, listening: true, error: null });
+  await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
   await fleet.serve({ ...another, name: 'web', port: PORT }, another);
   for (const port of [PORT, another.port]) {
     await using client = await connected(fleet, port);
@@ -69,26 +69,26 @@ async function goesOn(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fle
   }
 }
 
-function connected(fleet: Fleet, port: number): ReturnType<typeof connectRaw> {
-  return eventually(() => connectRaw({ host: fleet.addressOf(), port }));
+function connected(fleet: Fleet, port: number): ReturnType<typeof connectClient> {
+  return eventually(() => connectClient({ host: fleet.addressOf(), port }));
 }
 
-interface Stranger extends Disposable {
+interface UntrustedSuccessor extends Disposable {
   say(what: unknown): void;
-  hears(kind: Reply['kind']): Promise<Reply>;
+  hears(kind: TakeoverReply['kind']): Promise<TakeoverReply>;
   readonly ended: Promise<unknown>;
 }
 
-async function speakTo(fleet: Fleet): Promise<Stranger> {
+async function connectToLock(fleet: Fleet): Promise<UntrustedSuccessor> {
   const socket: Socket = connect({ path: `\0weir/${fleet.name}/a` });
   const ended = new Promise((resolve) => socket.on('close', resolve));
-  const heard: Reply[] = [];
+  const heard: TakeoverReply[] = [];
   let wake = (): void => undefined;
   let rest = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) heard.push(parseReply(line) ?? assert.fail(line));
+    for (const line of lines) heard.push(parseTakeoverReply(line) ?? assert.fail(line));
     wake();
   });
   socket.on('error', () => undefined);

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@weir/runtime';
 import { openRedisStore, TablePublisher } from '@weir/store';
 import {
-  connectRaw,
+  connectClient,
   echoServer,
   eventually,
   freePort,
@@ -21,10 +21,10 @@ import {
   temporaryDirectory,
 } from '@weir/testkit';
 import type { ProxySelfView } from '../../src/index.ts';
-import { askAdmin, askSocket, runProbe } from '../fixtures/asked-admin.ts';
+import { requestAdmin, requestSocket, runProbe } from '../fixtures/asked-admin.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { steadyLoad } from '../fixtures/steady-load.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
@@ -32,7 +32,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const TOKEN = 'a-token-of-24-characters';
 const BUSY = { timeoutMs: 40_000 };
 /** Far more than the 250 ms between two tries, far less than what a scraper waits for. */
-const LONGEST_GAP_MS = 2_000;
+const MAX_GAP_MS = 2_000;
 const EXITS = { fine: { code: 0, signal: null }, not: { code: 1, signal: null }, usage: { code: 2, signal: null } };
 
 describe('two proxies of one node with one port for admin', requireProgram('redis'), () => {
@@ -45,7 +45,7 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
     const watching = host.watchAdmin(stop.signal);
     const next = await host.start();
     const refusals = await next.refusalsUntilReady();
-    await old.process.shows(/has handed over its node/, BUSY);
+    await old.process.waitForOutput(/has handed over its node/, BUSY);
     assert.deepEqual(await runProbe(next.socket), { exit: EXITS.fine, line: 'ok\n' });
     const { exit, line } = await runProbe(old.socket);
     assert.deepEqual(exit, EXITS.not);
@@ -68,7 +68,7 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
       [],
     );
     assert.deepEqual(lives, [oldLife, nextLife]);
-    assert.ok(longestGapMs < LONGEST_GAP_MS, `admin was silent for ${longestGapMs} ms`);
+    assert.ok(longestGapMs < MAX_GAP_MS, `admin was silent for ${longestGapMs} ms`);
   });
 
   test('one that ends at its start, or cannot read Redis, leaves node and admin where they are', async () => {
@@ -83,7 +83,7 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
       assert.match(broken.process.output(), /weir-proxy: .*\n$/);
     }
     const lost = await host.start({ WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-    await lost.process.shows(/admin waits for its port/, BUSY);
+    await lost.process.waitForOutput(/admin waits for its port/, BUSY);
     const { exit, line } = await runProbe(lost.socket);
     assert.deepEqual(exit, EXITS.not);
     assert.match(line, /^no routing table yet\n$/);
@@ -127,8 +127,8 @@ test('before anything else a proxy answers probes, and its settings for them are
   const socket = join(directory.path, 'probe.sock');
   const env = { WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}`, WEIR_ADMIN: 'off' };
   await using _proxy = await spawnProxy({ ...env, WEIR_FLEET: `test-${randomUUID()}`, WEIR_PROBE_SOCKET: socket });
-  await eventually(async () => assert.equal((await askSocket(socket, '/healthz')).status, 200), BUSY);
-  assert.equal((await askSocket(socket)).status, 503);
+  await eventually(async () => assert.equal((await requestSocket(socket, '/healthz')).status, 200), BUSY);
+  assert.equal((await requestSocket(socket)).status, 503);
   await using wrong = await spawnProxy({ ...env, WEIR_PROBE_SOCKET: '/nowhere/probe.sock', WEIR_DRAIN: '2h' });
   assert.deepEqual(await wrong.exited, EXITS.usage);
   assert.match(wrong.output(), /WEIR_DRAIN is "2h"; use a duration such as 500ms, 5s or 10m, 0s to 1h/);
@@ -169,16 +169,23 @@ async function prepareHost(): Promise<Host> {
   const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
   stack.defer(() => store.close());
   await store.usage.seed({ months: [], bases: [] });
-  await store.cutoffs.complete();
+  await store.suspensions.markComplete();
   const publisher = new TablePublisher({ store: store.table });
-  await publisher.lead();
-  await publisher.publish(tableFor({ n1: address }, [web([endpointOf(backend)])]));
+  await publisher.becomeLeader();
+  await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
   const refused = new URL(redis.url);
   refused.password = 'wrong';
   const life = async (agent: Agent | false = false): Promise<number> => {
     const headers = { authorization: `Bearer ${TOKEN}` };
     const ca = certificate.certificate;
-    const { status, body } = await askAdmin({ host: '127.0.0.1', port, path: '/debug/listeners', headers, ca, agent });
+    const { status, body } = await requestAdmin({
+      host: '127.0.0.1',
+      port,
+      path: '/debug/listeners',
+      headers,
+      ca,
+      agent,
+    });
     assert.equal(status, 200);
     return (body as ProxySelfView).life ?? 0;
   };
@@ -220,7 +227,7 @@ async function prepareHost(): Promise<Host> {
       return { lives, longestGapMs };
     },
     async echo() {
-      await using client = await connectRaw({ host: address, port: PORT });
+      await using client = await connectClient({ host: address, port: PORT });
       await client.send('echo');
       await client.take(4);
     },
@@ -230,7 +237,7 @@ async function prepareHost(): Promise<Host> {
 
 async function readyAt(socket: string): Promise<void> {
   await eventually(async () => {
-    const { status, body } = await askSocket(socket);
+    const { status, body } = await requestSocket(socket);
     assert.equal(status, 200, JSON.stringify(body));
   }, BUSY);
 }
@@ -238,7 +245,7 @@ async function readyAt(socket: string): Promise<void> {
 async function refusalsOf(socket: string): Promise<string[]> {
   const said: string[] = [];
   await eventually(async () => {
-    const { status, body } = await askSocket(socket);
+    const { status, body } = await requestSocket(socket);
     const { reasons } = body as { reasons: { reason: string }[] };
     if (status !== 200) said.push(reasons.map(({ reason }) => reason).join('; '));
     assert.equal(status, 200);

@@ -8,18 +8,18 @@ import { monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { openRedisStore, type Store, TablePublisher } from '@weir/store';
 import {
-  connectRaw,
+  connectClient,
   echoServer,
   eventually,
   insideNamespace,
-  type RawClient,
   requireProgram,
   type SpawnedProcess,
   spawnProcess,
   startRedis,
+  type TestClient,
 } from '@weir/testkit';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { steadyLoad } from '../fixtures/steady-load.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
@@ -46,15 +46,15 @@ describe('an upgrade under load', needs, () => {
     await using host = await prepareHost();
     const older = await host.start();
     await host.listens();
-    await using lasting = await connectRaw({ host: ADDRESS, port: PORT });
+    await using lasting = await connectClient({ host: ADDRESS, port: PORT });
     await echo(lasting);
     for (let round = 0; round < 2; round += 1) {
       const newer = await host.start();
-      await newer.shows(SERVES, BUSY);
+      await newer.waitForOutput(SERVES, BUSY);
       newer.signal('SIGKILL');
       await newer.exited;
       await eventually(async () => {
-        await using client = await connectRaw({ host: ADDRESS, port: PORT });
+        await using client = await connectClient({ host: ADDRESS, port: PORT });
         await echo(client);
       });
     }
@@ -71,12 +71,12 @@ describe('an upgrade under load', needs, () => {
     await host.listens();
     for (const ready of [/has not handed over/, /this proxy serves its node now|started/]) {
       const next = await host.start();
-      await next.shows(ready, BUSY);
+      await next.waitForOutput(ready, BUSY);
       serving.signal('SIGKILL');
       await serving.exited;
-      await next.shows(SERVES, BUSY);
+      await next.waitForOutput(SERVES, BUSY);
       await eventually(async () => {
-        await using client = await connectRaw({ host: ADDRESS, port: PORT });
+        await using client = await connectClient({ host: ADDRESS, port: PORT });
         await echo(client);
       });
       serving = next;
@@ -94,7 +94,7 @@ async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1;
   try {
     for (let count = 0; count < HAND_OVERS; count += 1) {
       const next = await host.start();
-      await next.shows(SERVES, BUSY);
+      await next.waitForOutput(SERVES, BUSY);
       serving.signal('SIGTERM');
       assert.deepEqual(await serving.exited, { code: 0, signal: null }, serving.output());
       serving = next;
@@ -130,10 +130,10 @@ async function prepareHost(): Promise<Host> {
   const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
   stack.defer(() => store.close());
   await store.usage.seed({ months: [], bases: [] });
-  await store.cutoffs.complete();
+  await store.suspensions.markComplete();
   const publisher = new TablePublisher({ store: store.table });
-  await publisher.lead();
-  await publisher.publish(tableFor({ n1: ADDRESS }, [web([endpointOf(backend)])]));
+  await publisher.becomeLeader();
+  await publisher.publish(tableFor({ n1: ADDRESS }, [webService([endpointOf(backend)])]));
   const proxies = stack.use(new AsyncDisposableStack());
   const all = stack.move();
   return {
@@ -145,7 +145,7 @@ async function prepareHost(): Promise<Host> {
   };
 }
 
-async function echo(client: RawClient): Promise<void> {
+async function echo(client: TestClient): Promise<void> {
   await client.send('echo');
   await client.take(4);
 }

@@ -11,9 +11,9 @@ import {
   type RoutingTable,
 } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { bad, GOOD } from '../../src/health/check-answer.ts';
-import { HealthRoom } from '../../src/health/health-room.ts';
-import type { Order } from '../../src/worker/messages.ts';
+import { failed, PASSED } from '../../src/health/check-answer.ts';
+import { HealthMonitor } from '../../src/health/health-room.ts';
+import type { WorkerCommand } from '../../src/worker/messages.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 
@@ -31,39 +31,39 @@ const CHECK: HealthCheck = {
   unhealthyThreshold: 2,
 };
 
-interface Room {
+interface MonitorSetup {
   readonly clock: ManualClock;
-  readonly room: HealthRoom;
+  readonly room: HealthMonitor;
   /** Unused endpoints by listener, as the workers know them. */
   readonly told: Map<string, readonly string[]>;
   readonly down: Set<string>;
-  readonly orders: Order[];
+  readonly orders: WorkerCommand[];
   made: number;
   serve(...services: TestService[]): void;
   fail(endpoint: string | undefined, failures?: number): Promise<void>;
 }
 
-function roomOf(...services: TestService[]): Room {
+function setUpMonitor(...services: TestService[]): MonitorSetup {
   const clock = new ManualClock();
   const matcher = createMatcher({ entries: new Map() }, 'a');
   let table: RoutingTable = { entries: new Map() };
   const down = new Set<string>();
   const told = new Map<string, readonly string[]>();
-  const orders: Order[] = [];
-  const room = new HealthRoom({
+  const orders: WorkerCommand[] = [];
+  const room = new HealthMonitor({
     routes: matcher.routes,
     clock,
     random: () => 0.5,
     post(order) {
       orders.push(order);
-      if (order.kind === 'health') for (const key of order.listeners) told.set(key, order.unused);
+      if (order.kind === 'health') for (const key of order.listeners) told.set(key, order.excluded);
     },
-    async make({ endpoint }) {
+    async runCheck({ endpoint }) {
       made.made += 1;
-      return down.has(endpointKey(endpoint)) ? bad('ECONNREFUSED') : GOOD;
+      return down.has(endpointKey(endpoint)) ? failed('ECONNREFUSED') : PASSED;
     },
   });
-  const made: Room = {
+  const made: MonitorSetup = {
     clock,
     room,
     told,
@@ -72,11 +72,11 @@ function roomOf(...services: TestService[]): Room {
     made: 0,
     serve(...served) {
       const next = tableFor({ a: '192.0.2.1' }, served);
-      room.settle(patchMatcher(matcher, diff(table, next)));
+      room.onRoutesChanged(patchMatcher(matcher, diff(table, next)));
       table = next;
     },
     async fail(endpoint = '', failures = 3) {
-      room.hear([{ listener: LISTENER, endpoint, succeeded: false, failures }]);
+      room.recordConnectReports([{ listener: LISTENER, endpoint, succeeded: false, failures }]);
       await clock.advance(100);
     },
   };
@@ -92,33 +92,33 @@ const web = (endpoints: readonly Endpoint[], over: Partial<TestService> = {}): T
 });
 
 test('an ejected endpoint comes back by time alone, and no timer is left when the room is closed', async () => {
-  const { clock, room, told, fail } = roomOf(web(ENDPOINTS));
+  const { clock, room, told, fail } = setUpMonitor(web(ENDPOINTS));
   await fail(KEYS[0], 2);
   assert.deepEqual(told.get(LISTENER), undefined);
   await fail(KEYS[0], 1);
   assert.deepEqual(told.get(LISTENER), [KEYS[0]]);
-  assert.deepEqual(room.welcome(), [
+  assert.deepEqual(room.commandsForNewWorker(), [
     { kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], failing: [], drained: [] },
   ]);
   await clock.advance(10_000);
   assert.deepEqual(told.get(LISTENER), []);
-  assert.deepEqual(room.welcome(), []);
+  assert.deepEqual(room.commandsForNewWorker(), []);
   room.close();
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test('when all fail, no more than half are left out: those that failed first', async () => {
-  const { told, fail, room } = roomOf(web(ENDPOINTS));
+  const { told, fail, room } = setUpMonitor(web(ENDPOINTS));
   for (const key of [3, 1, 0, 2].map((index) => KEYS[index])) await fail(key);
   assert.deepEqual(told.get(LISTENER), [KEYS[1], KEYS[3]]);
   room.close();
 });
 
 test('endpoints that failed together are told together', async () => {
-  const { clock, orders, room } = roomOf(web(ENDPOINTS));
+  const { clock, orders, room } = setUpMonitor(web(ENDPOINTS));
   for (const endpoint of KEYS.slice(0, 2)) {
     for (let worker = 0; worker < 4; worker += 1) {
-      room.hear([{ listener: LISTENER, endpoint, succeeded: false, failures: 30 }]);
+      room.recordConnectReports([{ listener: LISTENER, endpoint, succeeded: false, failures: 30 }]);
     }
   }
   await clock.advance(1_000);
@@ -129,7 +129,7 @@ test('endpoints that failed together are told together', async () => {
 });
 
 test('an endpoint that leaves is forgotten with what was known of it', async () => {
-  const { clock, told, fail, serve, room } = roomOf(web(ENDPOINTS));
+  const { clock, told, fail, serve, room } = setUpMonitor(web(ENDPOINTS));
   await fail(KEYS[0]);
   serve(web(ENDPOINTS.slice(1)));
   await clock.advance(100);
@@ -143,14 +143,14 @@ test('an endpoint that leaves is forgotten with what was known of it', async () 
 });
 
 test('what clients of one Service meet says nothing about another Service with the same endpoints', async () => {
-  const { told, fail, room } = roomOf(web(ENDPOINTS), { ...web(ENDPOINTS), name: 'other', port: 81 });
+  const { told, fail, room } = setUpMonitor(web(ENDPOINTS), { ...web(ENDPOINTS), name: 'other', port: 81 });
   await fail(KEYS[0]);
   assert.deepEqual([...told.keys()], [LISTENER]);
   room.close();
 });
 
 test('a new listener of the Service is told what is known, and one that changes hands begins anew', async () => {
-  const { clock, told, fail, serve, room } = roomOf(web(ENDPOINTS));
+  const { clock, told, fail, serve, room } = setUpMonitor(web(ENDPOINTS));
   await fail(KEYS[0]);
   serve();
   told.clear();
@@ -161,7 +161,7 @@ test('a new listener of the Service is told what is known, and one that changes 
 });
 
 test('checks take an endpoint out and bring it back, and when all fail all are used', async () => {
-  const { clock, told, down, room } = roomOf(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
+  const { clock, told, down, room } = setUpMonitor(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
   down.add(KEYS[0] ?? '');
   await clock.advance(3_000);
   assert.deepEqual(told.get(LISTENER), [KEYS[0]]);
@@ -177,19 +177,19 @@ test('checks take an endpoint out and bring it back, and when all fail all are u
   assert.deepEqual(told.get(LISTENER), []);
   assert.deepEqual([...room.unhealthy()], []);
   room.close();
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test('connections to an endpoint that fails its check are given a while if the Service says how long, and another one works', async () => {
-  const { clock, orders, down, room, serve, fail } = roomOf(
+  const { clock, orders, down, room, serve, fail } = setUpMonitor(
     web(ENDPOINTS, { settings: { healthCheck: { ...CHECK, drainTimeoutMs: 1_000 } } }),
   );
   const drained = (): readonly string[] =>
-    orders.flatMap((order) => (order.kind === 'health' ? [order.drained] : [])).at(-1) ?? [];
+    orders.flatMap((order) => (order.kind === 'health' ? [order.draining] : [])).at(-1) ?? [];
   down.add(KEYS[0] ?? '');
   await clock.advance(3_000);
   assert.deepEqual(drained(), [KEYS[0]]);
-  assert.deepEqual(room.welcome(), [
+  assert.deepEqual(room.commandsForNewWorker(), [
     { kind: 'health', listeners: [LISTENER], unused: [KEYS[0]], failing: [KEYS[0]], drained: [KEYS[0]] },
   ]);
   for (const key of KEYS) down.add(key);
@@ -210,15 +210,15 @@ test('connections to an endpoint that fails its check are given a while if the S
 
 test('nobody is given up for one that is new, or about to fail as well', async () => {
   const settings = { healthCheck: { ...CHECK, drainTimeoutMs: 1_000 } };
-  const { clock, orders, down, room, serve } = roomOf(web(ENDPOINTS.slice(0, 3), { settings }));
+  const { clock, orders, down, room, serve } = setUpMonitor(web(ENDPOINTS.slice(0, 3), { settings }));
   await clock.advance(1_400);
   for (const key of KEYS) down.add(key);
   await clock.advance(3_000);
   serve(web(ENDPOINTS, { settings }));
   await clock.advance(3_000);
-  const given = orders.filter((order) => order.kind === 'health' && order.drained.length > 0);
+  const given = orders.filter((order) => order.kind === 'health' && order.draining.length > 0);
   assert.deepEqual(given, []);
-  const drained = (): unknown => orders.flatMap((order) => (order.kind === 'health' ? [order.drained] : [])).at(-1);
+  const drained = (): unknown => orders.flatMap((order) => (order.kind === 'health' ? [order.draining] : [])).at(-1);
   for (const [isDown, expected] of [
     [false, KEYS.slice(0, 3)],
     [true, []],
@@ -234,7 +234,7 @@ test('nobody is given up for one that is new, or about to fail as well', async (
 });
 
 test('checks end when nobody asks for them any more', async () => {
-  const room = roomOf(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
+  const room = setUpMonitor(web(ENDPOINTS, { settings: { healthCheck: CHECK } }));
   room.down.add(KEYS[0] ?? '');
   await room.clock.advance(3_000);
   assert.ok(room.made >= 8);
@@ -250,11 +250,11 @@ test('checks end when nobody asks for them any more', async () => {
 test('two Services that ask for the same check of the same endpoints share it; for another one they do not', async () => {
   const asking = (name: string, port: number, healthCheck: HealthCheck = CHECK): TestService =>
     web(ENDPOINTS.slice(0, 1), { name, port, settings: { healthCheck } });
-  const shared = roomOf(asking('one', 81), asking('two', 82));
+  const shared = setUpMonitor(asking('one', 81), asking('two', 82));
   await shared.clock.advance(10_000);
   assert.ok(shared.made >= 9 && shared.made <= 11, `${shared.made}`);
   shared.room.close();
-  const separate = roomOf(asking('one', 81), asking('two', 82, { ...CHECK, kind: 'http', path: '/' }));
+  const separate = setUpMonitor(asking('one', 81), asking('two', 82, { ...CHECK, kind: 'http', path: '/' }));
   await separate.clock.advance(10_000);
   assert.ok(separate.made >= 18, `${separate.made}`);
   separate.room.close();
@@ -267,7 +267,7 @@ test('a check over TLS, which takes the main thread longer, counts for several',
     [http, 1_800, 2_000],
     [{ ...http, overTls: true }, 800, 1_000],
   ] as const) {
-    const room = roomOf(web(many, { settings: { healthCheck } }));
+    const room = setUpMonitor(web(many, { settings: { healthCheck } }));
     await room.clock.advance(10_000);
     assert.ok(room.made >= least && room.made <= most, `${room.made}`);
     room.room.close();
@@ -275,7 +275,7 @@ test('a check over TLS, which takes the main thread longer, counts for several',
 });
 
 test('a UDP port is never checked', async () => {
-  const room = roomOf(web(ENDPOINTS, { protocol: 'UDP', settings: { healthCheck: CHECK } }));
+  const room = setUpMonitor(web(ENDPOINTS, { protocol: 'UDP', settings: { healthCheck: CHECK } }));
   await room.clock.advance(10_000);
   assert.equal(room.made, 0);
   room.room.close();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMatcher, MOST_UNHEALTHY_TOLD, type Route } from '@weir/model';
-import type { Unhealthy } from '../../src/health/port-health.ts';
+import { createMatcher, MAX_REPORTED_UNHEALTHY_ENDPOINTS, type Route } from '@weir/model';
+import type { UnhealthyPortEndpoint } from '../../src/health/port-health.ts';
 import { unhealthyReportFor } from '../../src/health/unhealthy-report.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
@@ -12,7 +12,7 @@ const ROUTES: readonly Route[] = ['big', 'small'].flatMap((name, index) => [
 function reportFor(...counts: number[]): ReturnType<typeof unhealthyReportFor> {
   const unhealthy = ROUTES.map((route, index) => ({
     route,
-    endpoints: Array.from({ length: counts[index] ?? 0 }, (_, port): Unhealthy => {
+    endpoints: Array.from({ length: counts[index] ?? 0 }, (_, port): UnhealthyPortEndpoint => {
       return { endpoint: { address: '10.1.0.1', port }, state: 'failing', why: '', used: false };
     }),
   }));
@@ -26,6 +26,6 @@ test('nothing is said while all work', () => {
 test('all are counted, at most so many are named, and no Service’s are hidden behind another’s many', () => {
   const report = reportFor(5_000, 3);
   assert.equal(report?.total, 5_003);
-  assert.equal(report.endpoints.length, MOST_UNHEALTHY_TOLD);
+  assert.equal(report.endpoints.length, MAX_REPORTED_UNHEALTHY_ENDPOINTS);
   assert.equal(report.endpoints.filter(({ service }) => service.endsWith('small')).length, 3);
 });

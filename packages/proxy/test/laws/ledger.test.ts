@@ -5,12 +5,12 @@ import { ManualClock, silentLogger } from '@weir/runtime';
 import { createMemoryStore, type Store } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import fc from 'fast-check';
-import { CONNECTIONS, RECEIVED, rowOf, SENT } from '../../src/counters/columns.ts';
-import { SlotBook } from '../../src/counters/slot-book.ts';
+import { CONNECTIONS, counterRow, RECEIVED, SENT } from '../../src/counters/columns.ts';
+import { SlotRegistry } from '../../src/counters/slot-book.ts';
 import { UsageFlusher } from '../../src/flush/usage-flusher.ts';
 import { openStateDirectory } from '../../src/state-directory.ts';
-import { type Fate, faultyStore } from '../fixtures/faulty-store.ts';
-import { usageOf } from '../fixtures/fleet.ts';
+import { faultyStore, type ReportFate } from '../fixtures/faulty-store.ts';
+import { usageByService } from '../fixtures/fleet.ts';
 
 /** The middle of a month. */
 const START = Date.UTC(2023, 10, 14);
@@ -22,14 +22,14 @@ type Tenant = (typeof TENANTS)[number];
 type Step =
   | { readonly kind: 'count'; readonly service: Service; readonly bytes: number }
   | { readonly kind: 'move'; readonly service: Service; readonly tenant: Tenant }
-  | { readonly kind: 'flush'; readonly fate: Fate }
+  | { readonly kind: 'flush'; readonly fate: ReportFate }
   | { readonly kind: 'free' }
   | { readonly kind: 'minute' }
   | { readonly kind: 'worker dies' }
   | { readonly kind: 'crash' };
 
 const service = fc.constantFrom(...SERVICES);
-const fate = fc.constantFrom<Fate>('arrives', 'lost', 'unanswered', 'repeated', 'overtaken');
+const fate = fc.constantFrom<ReportFate>('arrives', 'lost', 'unanswered', 'repeated', 'overtaken');
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('count' as const), service, bytes: fc.nat(100_000) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('flush' as const), fate }) },
@@ -40,50 +40,50 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** How many former owners of slots are remembered: all there can be, and fewer, so that lives end early. */
 for (const mostFormer of [TENANTS.length * SERVICES.length, 0]) {
   test(`the ledger ends at what was counted, with any report lost, repeated or reordered (${mostFormer} former owners)`, async () => {
-    await holds(mostFormer);
+    await assertLedgerMatches(mostFormer);
   });
 }
 
 test('a Service that comes back to a tenant whose total was forgotten is counted on, in a new life', async () => {
   await using directory = temporaryDirectory('ledger');
-  const world = new World(directory.path, 0);
+  const world = new LedgerScenario(directory.path, 0);
   await world.begin();
   const move = (tenant: Tenant): Step => ({ kind: 'move', service: 'web', tenant });
   const count = (bytes: number): Step => ({ kind: 'count', service: 'web', bytes });
   const settle: readonly Step[] = [{ kind: 'flush', fate: 'arrives' }, { kind: 'free' }];
   for (const each of [count(1_000), move('y'), ...settle, ...settle, move('x'), count(10)]) await world.take(each);
   await world.end();
-  assert.deepEqual(await usageOf(world.store, START), world.counted());
+  assert.deepEqual(await usageByService(world.store, START), world.counted());
   assert.equal(world.lives, 2);
 });
 
-async function holds(mostFormer: number): Promise<void> {
+async function assertLedgerMatches(mostFormer: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       await using directory = temporaryDirectory('ledger');
-      const world = new World(directory.path, mostFormer);
+      const world = new LedgerScenario(directory.path, mostFormer);
       await world.begin();
       for (const each of steps) await world.take(each);
       await world.end();
-      assert.deepEqual(await usageOf(world.store, START), world.counted());
+      assert.deepEqual(await usageByService(world.store, START), world.counted());
     }),
     { numRuns: 60 },
   );
 }
 
 /** One node's proxy, of which only the counting is real: a worker's part is played by hand. */
-class World {
+class LedgerScenario {
   readonly store: Store = createMemoryStore();
   readonly #directory: string;
   readonly #clock = new ManualClock(START);
   readonly #expected = new Map<Service, number[]>();
   readonly #tenants: Record<Service, Tenant> = { web: 'x', game: 'x' };
   readonly #mostFormer: number;
-  #slots = new SlotBook();
+  #slots = new SlotRegistry();
   /** How many have begun. */
   lives = 0;
   #flusher!: UsageFlusher;
-  #fate: Fate = 'arrives';
+  #fate: ReportFate = 'arrives';
   #worker = 0;
   #slabs: SharedArrayBuffer[] = [];
   #mark = 0;
@@ -97,15 +97,15 @@ class World {
     if (!(await this.store.usage.isSeeded())) await this.store.usage.seed({ months: [], bases: [] });
     const store = faultyStore(this.store, () => this.#fate);
     const common = { node: 'a', store, clock: this.#clock, log: silentLogger() };
-    const disk = await openStateDirectory({ ...common, path: this.#directory });
-    this.#slots = new SlotBook({ mostFormer: this.#mostFormer });
+    const state = await openStateDirectory({ ...common, path: this.#directory });
+    this.#slots = new SlotRegistry({ mostFormer: this.#mostFormer });
     this.#flusher = new UsageFlusher({
       ...common,
       slots: this.#slots,
       startedAt: this.#clock.now(),
-      highestLife: disk.highestLife,
-      disk,
-      onLife: () => {
+      highestIncarnation: state.highestIncarnation,
+      state,
+      onIncarnation: () => {
         this.lives += 1;
       },
     });
@@ -128,7 +128,9 @@ class World {
         return;
       case 'free':
         this.#mark += 1;
-        this.#flusher.forget(this.#slots.free(this.#mark, (_, reading) => this.#flusher.isSettled(reading)));
+        this.#flusher.forget(
+          this.#slots.freeReleased(this.#mark, (_, reading) => this.#flusher.isSlotAcknowledged(reading)),
+        );
         return;
       case 'minute':
         await this.#clock.advance(60_000);
@@ -161,7 +163,7 @@ class World {
 
   #count(name: Service, bytes: number): void {
     const { index } = this.#slots.assign(this.#owner(name));
-    const row = rowOf(this.#slabs, index);
+    const row = counterRow(this.#slabs, index);
     row[RECEIVED] = (row[RECEIVED] as number) + bytes;
     row[SENT] = (row[SENT] as number) + 2 * bytes;
     row[CONNECTIONS] = (row[CONNECTIONS] as number) + 1;
@@ -175,7 +177,7 @@ class World {
 
   #spawn(): void {
     this.#worker += 1;
-    this.#slabs = this.#slots.newSlabs();
+    this.#slabs = this.#slots.createBlocks();
     this.#slots.addWorker(this.#worker, this.#slabs);
   }
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Members, type Placed } from '../../src/relay/members.ts';
+import { type IndexedEntry, SessionSet } from '../../src/relay/members.ts';
 
 test('members are those who entered and have not left, in whatever order they come and go', () => {
   const step = fc.record({ who: fc.nat(5), enters: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step), (steps) => {
-      const people: Placed[] = Array.from({ length: 6 }, () => ({ memberAt: -1 }));
-      const members = new Members<Placed>();
-      const expected = new Set<Placed>();
+      const people: IndexedEntry[] = Array.from({ length: 6 }, () => ({ sessionIndex: -1 }));
+      const members = new SessionSet<IndexedEntry>();
+      const expected = new Set<IndexedEntry>();
       for (const { who, enters } of steps) {
-        const person = people[who] as Placed;
+        const person = people[who] as IndexedEntry;
         if (!enters) {
           members.delete(person);
           expected.delete(person);
@@ -27,8 +27,8 @@ test('members are those who entered and have not left, in whatever order they co
 });
 
 test('whoever is looked at may leave meanwhile, and nobody is left out', () => {
-  const members = new Members<Placed>();
-  for (let count = 0; count < 5; count += 1) members.add({ memberAt: -1 });
+  const members = new SessionSet<IndexedEntry>();
+  for (let count = 0; count < 5; count += 1) members.add({ sessionIndex: -1 });
   let seen = 0;
   for (const member of members) {
     seen += 1;

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Cutoff, createMatcher, cutoffFor, type ListenerKey, listenerKeyOf, type Matcher } from '@weir/model';
+import {
+  createMatcher,
+  type ListenerKey,
+  listenerKeyOfRoute,
+  type Matcher,
+  type Suspension,
+  suspensionFor,
+} from '@weir/model';
 import fc from 'fast-check';
-import { type ListenerStep, type Present, planListeners } from '../../src/listeners/plan-listeners.ts';
+import { type ListenerStatus, type ListenerStep, planListeners } from '../../src/listeners/plan-listeners.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 
 const ADDRESS = '127.0.0.1';
@@ -35,7 +42,7 @@ const present = fc
     ),
     { noNullPrototype: true },
   )
-  .map((states) => new Map<ListenerKey, Present>(Object.entries(states)));
+  .map((states) => new Map<ListenerKey, ListenerStatus>(Object.entries(states)));
 const cutoffs = fc.subarray(['shop', 'games']).map((namespaces) => namespaces.map(cutoffOf));
 const question = fc.record({ services, present, cutoffs });
 
@@ -45,7 +52,7 @@ test('each listener comes to what is wanted of it, and nothing else is touched',
       const matcher = matcherOf(asked.services);
       const steps = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
       const after = new Map(steps.map((step) => [step.key, step.kind]));
-      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOf), ...asked.present.keys()])) {
+      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOfRoute), ...asked.present.keys()])) {
         assert.equal(after.get(key), expectedStep(key, matcher, asked), key);
       }
       assert.equal(steps.length, after.size);
@@ -86,8 +93,8 @@ test('new listeners are opened before old ones are closed, and only those asked 
 });
 
 interface Asked {
-  readonly present: ReadonlyMap<ListenerKey, Present>;
-  readonly cutoffs: readonly Cutoff[];
+  readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
+  readonly cutoffs: readonly Suspension[];
 }
 
 /** The same in the plainest words. */
@@ -98,18 +105,18 @@ function expectedStep(
 ): string | undefined {
   const state = has.get(key);
   if (state?.kind === 'busy') return 'keep';
-  const routes = [...matcher.routes.values()].filter((route) => listenerKeyOf(route.key) === key);
+  const routes = [...matcher.routes.values()].filter((route) => listenerKeyOfRoute(route.key) === key);
   if (routes.length === 0) return state === undefined ? undefined : 'close';
   if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
   const serves = routes.some(
     ({ endpoints, listener, service }) =>
-      endpoints.length > 0 && (listener.shared === true || cutoffFor(inForce, service, NOW) === undefined),
+      endpoints.length > 0 && (listener.shared === true || suspensionFor(inForce, service, NOW) === undefined),
   );
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
   return state?.kind === 'held' ? 'keep' : 'hold';
 }
 
-function follow(step: ListenerStep, states: Map<ListenerKey, Present>): void {
+function follow(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): void {
   switch (step.kind) {
     case 'open':
       states.set(step.key, { kind: 'open' });
@@ -128,7 +135,7 @@ function matcherOf(list: readonly TestService[]): Matcher {
   return createMatcher(tableFor({ a: ADDRESS }, list), 'a');
 }
 
-function cutoffOf(namespace: string): Cutoff {
+function cutoffOf(namespace: string): Suspension {
   return {
     uid: namespace,
     name: namespace,

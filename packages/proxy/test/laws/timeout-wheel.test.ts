@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Deadlined, TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
+import { TimeoutWheel, type WheelEntry } from '../../src/relay/timeout-wheel.ts';
 
-interface Entry extends Deadlined {
+interface Entry extends WheelEntry {
   deadline: number;
   expiredAt: number | undefined;
 }
@@ -25,7 +25,7 @@ test('an entry expires at the tick of its last deadline, however far away it is 
         lives.forEach(({ at, timeout, activity }, index) => {
           const entry = entries.get(index);
           if (at === tick) {
-            const added = { deadline: tick + timeout, wheelSlot: 0, wheelAt: -1, expiredAt: undefined };
+            const added = { deadline: tick + timeout, wheelSlot: 0, wheelIndex: -1, expiredAt: undefined };
             entries.set(index, added);
             wheel.add(added);
           } else if (entry !== undefined && entry.expiredAt === undefined && activity.includes(tick)) {
@@ -43,9 +43,9 @@ test('an entry expires at the tick of its last deadline, however far away it is 
 });
 
 test('what was removed never expires, and a nearer deadline counts from when the wheel is told', () => {
-  const wheel = new TimeoutWheel<Deadlined & { name: string }>(SLOTS);
-  const removed = { name: 'removed', deadline: 2, wheelSlot: 0, wheelAt: -1 };
-  const nearer = { name: 'nearer', deadline: 100, wheelSlot: 0, wheelAt: -1 };
+  const wheel = new TimeoutWheel<WheelEntry & { name: string }>(SLOTS);
+  const removed = { name: 'removed', deadline: 2, wheelSlot: 0, wheelIndex: -1 };
+  const nearer = { name: 'nearer', deadline: 100, wheelSlot: 0, wheelIndex: -1 };
   wheel.add(removed);
   wheel.add(nearer);
   wheel.remove(removed);
@@ -59,8 +59,8 @@ test('what was removed never expires, and a nearer deadline counts from when the
 });
 
 test('what is due and not yet taken when time goes on is taken later, unless it was put off', () => {
-  const wheel = new TimeoutWheel<Deadlined & { deadline: number }>(SLOTS);
-  const [late, putOff] = [1, 1].map((deadline) => ({ deadline, wheelSlot: 0, wheelAt: -1 }));
+  const wheel = new TimeoutWheel<WheelEntry & { deadline: number }>(SLOTS);
+  const [late, putOff] = [1, 1].map((deadline) => ({ deadline, wheelSlot: 0, wheelIndex: -1 }));
   assert.ok(late !== undefined && putOff !== undefined);
   wheel.add(late);
   wheel.add(putOff);
@@ -73,8 +73,8 @@ test('what is due and not yet taken when time goes on is taken later, unless it 
 });
 
 test('however far the taking is behind, it ends, and nobody is taken too early', () => {
-  const wheel = new TimeoutWheel<Deadlined>(SLOTS);
-  const [due, far] = [1, 100].map((deadline) => ({ deadline, wheelSlot: 0, wheelAt: -1 }));
+  const wheel = new TimeoutWheel<WheelEntry>(SLOTS);
+  const [due, far] = [1, 100].map((deadline) => ({ deadline, wheelSlot: 0, wheelIndex: -1 }));
   assert.ok(due !== undefined && far !== undefined);
   for (const entry of [far, due, { ...far }, { ...far }]) wheel.add(entry);
   for (let tick = 0; tick < 50; tick += 1) {
@@ -86,7 +86,7 @@ test('however far the taking is behind, it ends, and nobody is taken too early',
   assert.equal(takenFrom(wheel).length, 3);
 });
 
-function takenFrom<T extends Deadlined>(wheel: TimeoutWheel<T>): T[] {
+function takenFrom<T extends WheelEntry>(wheel: TimeoutWheel<T>): T[] {
   const taken: T[] = [];
   for (let entry = wheel.takeDue(); entry !== undefined; entry = wheel.takeDue()) taken.push(entry);
   return taken;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { createMatcher, type Matcher } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { ListenerBook } from '../../src/listeners/listener-book.ts';
+import { ListenerReconciler } from '../../src/listeners/listener-book.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { web } from '../fixtures/serving.ts';
+import { webService } from '../fixtures/serving.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
 const NODE = { a: '192.0.2.1' };
@@ -25,7 +25,7 @@ describe('listeners', () => {
   });
 
   test('a foreign process that takes a held port is noticed, and the port taken back when it goes', async () => {
-    const book = bookOf(createMatcher(tableFor(NODE, [web([])]), 'a'));
+    const book = bookOf(createMatcher(tableFor(NODE, [webService([])]), 'a'));
     await settled();
     assert.deepEqual(said(book), { bound: true, error: null });
     taken = 'EADDRINUSE';
@@ -46,10 +46,10 @@ describe('listeners', () => {
 
   test('a port that failed is tried again in time, also after the wall clock was set back by hours', async () => {
     taken = 'EADDRINUSE';
-    const book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'));
+    const book = bookOf(createMatcher(tableFor(NODE, [webService([ENDPOINT])]), 'a'));
     await settled();
     assert.match(String(said(book)?.error), /in use/);
-    clock.jump(-5 * HOUR_MS);
+    clock.jumpWallClock(-5 * HOUR_MS);
     taken = undefined;
     await clock.advance(15_000);
     book.retry();
@@ -60,11 +60,11 @@ describe('listeners', () => {
   test('of a port that failed the same is said while it is tried again', async () => {
     taken = 'EADDRINUSE';
     const heard = new Set<string | null | undefined>();
-    let book: ListenerBook | undefined;
+    let book: ListenerReconciler | undefined;
     const hear = (): void => {
       if (book !== undefined) heard.add(said(book)?.error);
     };
-    book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'), hear);
+    book = bookOf(createMatcher(tableFor(NODE, [webService([ENDPOINT])]), 'a'), hear);
     await settled();
     heard.clear();
     const before = probes;
@@ -80,9 +80,9 @@ describe('listeners', () => {
 
   test('after the wall clock was set forward nothing is tried sooner', async () => {
     taken = 'EADDRINUSE';
-    const book = bookOf(createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a'));
+    const book = bookOf(createMatcher(tableFor(NODE, [webService([ENDPOINT])]), 'a'));
     await settled();
-    clock.jump(5 * HOUR_MS);
+    clock.jumpWallClock(5 * HOUR_MS);
     const before = probes;
     book.retry();
     await settled();
@@ -92,7 +92,7 @@ describe('listeners', () => {
   test('whether all are settled is asked after each answer, and costs no look at all of them', async () => {
     const count = 200;
     const services = Array.from({ length: count }, (_, at) => ({
-      ...web([ENDPOINT]),
+      ...webService([ENDPOINT]),
       name: `s${at}`,
       port: 1_000 + at,
     }));
@@ -105,7 +105,7 @@ describe('listeners', () => {
     };
     let answers = 0;
     let settledAfter: number | undefined;
-    const book: ListenerBook = bookOf({ ...rest, listeners: watched }, () => {
+    const book: ListenerReconciler = bookOf({ ...rest, listeners: watched }, () => {
       answers += 1;
       if (answers > 1 && book.isSettled) settledAfter ??= answers;
     });
@@ -117,7 +117,7 @@ describe('listeners', () => {
 
   test('what is said of them is the same list until something else is said', async () => {
     const matcher = createMatcher(
-      tableFor(NODE, [web([ENDPOINT]), web([ENDPOINT], { name: 'api', port: 9_090 })]),
+      tableFor(NODE, [webService([ENDPOINT]), webService([ENDPOINT], { name: 'api', port: 9_090 })]),
       'a',
     );
     const routes = new Map(matcher.routes);
@@ -127,7 +127,7 @@ describe('listeners', () => {
     assert.equal(before.length, 2);
     assert.ok(before.every(({ bound, listening }) => bound && listening));
     assert.equal(book.reports(), before);
-    book.enter({ kind: 'blocked', reason: 'another proxy serves this node' });
+    book.setMode({ kind: 'blocked', reason: 'another proxy serves this node' });
     const blocked = book.reports();
     assert.deepEqual(
       blocked.map(({ error }) => error),
@@ -140,7 +140,7 @@ describe('listeners', () => {
   });
 
   test('what is wanted anew is not settled before it is there, and what is no longer wanted is waited for by nobody', async () => {
-    const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT])]), 'a');
+    const matcher = createMatcher(tableFor(NODE, [webService([ENDPOINT])]), 'a');
     const listeners = new Map(matcher.listeners);
     const book = bookOf({ ...matcher, listeners });
     assert.equal(book.isSettled, false);
@@ -148,40 +148,40 @@ describe('listeners', () => {
     assert.equal(book.isSettled, true);
     const [[key, routes] = assert.fail()] = listeners;
     listeners.delete(key);
-    book.settle([key]);
+    book.reconcile([key]);
     assert.equal(book.isSettled, true);
     listeners.set(key, routes);
-    book.settle([key]);
+    book.reconcile([key]);
     assert.equal(book.isSettled, false);
     await settled();
     assert.equal(book.isSettled, true);
   });
 
   test('one that several share opens when all of a change are here; others do not wait for it, and its end for nobody', async () => {
-    const shared = web([ENDPOINT], { name: 'shop', port: 443, shared: true });
-    const matcher = createMatcher(tableFor(NODE, [web([ENDPOINT]), shared]), 'a');
+    const shared = webService([ENDPOINT], { name: 'shop', port: 443, shared: true });
+    const matcher = createMatcher(tableFor(NODE, [webService([ENDPOINT]), shared]), 'a');
     const listeners = new Map(matcher.listeners);
     isPartial = true;
     const book = bookOf({ ...matcher, listeners });
     await settled();
     const open = (): number[] => book.open.map(({ door }) => door.port).toSorted((a, b) => a - b);
     assert.deepEqual(open(), [PORT]);
-    book.settle([...listeners.keys()]);
+    book.reconcile([...listeners.keys()]);
     await settled();
     assert.deepEqual(open(), [PORT]);
     isPartial = false;
-    book.settle([]);
+    book.reconcile([]);
     await settled();
     assert.deepEqual(open(), [443, PORT]);
     isPartial = true;
     const gone = [...listeners].flatMap(([key, { isShared }]) => (isShared ? [key] : []));
     for (const key of gone) listeners.delete(key);
-    book.settle(gone);
+    book.reconcile(gone);
     assert.deepEqual(open(), [PORT]);
   });
 
-  function bookOf(matcher: Matcher, onChange = (): void => undefined): ListenerBook {
-    const book: ListenerBook = new ListenerBook({
+  function bookOf(matcher: Matcher, onChange = (): void => undefined): ListenerReconciler {
+    const book: ListenerReconciler = new ListenerReconciler({
       matcher,
       clock,
       isPartial: () => isPartial,
@@ -199,12 +199,12 @@ describe('listeners', () => {
       faultOf: () => null,
       onChange,
     });
-    book.begin();
+    book.start();
     return book;
   }
 });
 
-function said(book: ListenerBook): { bound: boolean; error: string | null } | undefined {
+function said(book: ListenerReconciler): { bound: boolean; error: string | null } | undefined {
   const [report] = book.reports();
   return report && { bound: report.bound, error: report.error };
 }

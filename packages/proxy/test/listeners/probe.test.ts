@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { probe, probeTcp } from '../../src/listeners/probe.ts';
+import { probePort, probeTcp } from '../../src/listeners/probe.ts';
 
-const ways = { 'on bare handles': probe, 'on public net': probeTcp } as const;
+const ways = { 'on bare handles': probePort, 'on public net': probeTcp } as const;
 
 for (const [how, ask] of Object.entries(ways)) {
   describe(`a port that is probed ${how}`, () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ProxyHeaderRead, TLV } from '../../src/proxy-protocol/proxy-header.ts';
-import { createProxyHeaderReader, type ProxyHeaderFound } from '../../src/proxy-protocol/proxy-header-reader.ts';
-import { readProxyHeader } from '../../src/proxy-protocol/read-proxy-header.ts';
+import { type ProxyHeaderParseResult, TLV_TYPE } from '../../src/proxy-protocol/proxy-header.ts';
+import { createProxyHeaderReader, type ProxyHeaderReadResult } from '../../src/proxy-protocol/proxy-header-reader.ts';
+import { parseProxyHeader } from '../../src/proxy-protocol/read-proxy-header.ts';
 import { writeLocalProxyHeader, writeProxyHeader } from '../../src/proxy-protocol/write-proxy-header.ts';
-import { VECTORS } from './vectors.ts';
+import { PROXY_HEADER_VECTORS } from './vectors.ts';
 
 const versions = fc.constantFrom('v1' as const, 'v2' as const);
 const ipv4 = fc
@@ -31,8 +31,8 @@ const contents = fc.record(
 );
 
 function headerOf(
-  read: 'more' | ProxyHeaderRead | ProxyHeaderFound,
-): Extract<ProxyHeaderRead, { kind: 'header' }>['header'] {
+  read: 'more' | ProxyHeaderParseResult | ProxyHeaderReadResult,
+): Extract<ProxyHeaderParseResult, { kind: 'header' }>['header'] {
   assert.ok(read !== 'more' && read.kind === 'header', JSON.stringify(read));
   return read.header;
 }
@@ -41,18 +41,18 @@ test('what is written is read: the ends, also of two families, and in v2 what el
   fc.assert(
     fc.property(versions, contents, fc.uint8Array({ maxLength: 8 }), (version, content, payload) => {
       const bytes = writeProxyHeader(version, content);
-      const header = headerOf(readProxyHeader(Buffer.concat([bytes, payload])));
+      const header = headerOf(parseProxyHeader(Buffer.concat([bytes, payload])));
       assert.equal(header.length, bytes.length);
       assert.equal(header.command, 'PROXY');
-      assert.deepEqual(header.ends, { source: content.source, destination: content.destination });
+      assert.deepEqual(header.addresses, { source: content.source, destination: content.destination });
       const isIpv6 = `${content.source.address}${content.destination.address}`.includes(':');
       assert.equal(header.family, isIpv6 ? 'TCP6' : 'TCP4');
       if (version === 'v1') return;
       const tlvOf = (type: number): Uint8Array | undefined => header.tlvs.find((tlv) => tlv.type === type)?.value;
-      assert.deepEqual(tlvOf(TLV.uniqueId), content.uniqueId);
-      assert.equal(textOf(tlvOf(TLV.authority)), content.authority);
-      assert.equal(textOf(tlvOf(TLV.alpn)), content.alpn);
-      assert.equal(tlvOf(TLV.crc32c) !== undefined, content.withChecksum === true);
+      assert.deepEqual(tlvOf(TLV_TYPE.uniqueId), content.uniqueId);
+      assert.equal(textOf(tlvOf(TLV_TYPE.authority)), content.authority);
+      assert.equal(textOf(tlvOf(TLV_TYPE.alpn)), content.alpn);
+      assert.equal(tlvOf(TLV_TYPE.crc32c) !== undefined, content.withChecksum === true);
     }),
   );
 });
@@ -65,8 +65,8 @@ test('a header that speaks for the proxy itself has no ends, in either version',
   fc.assert(
     fc.property(versions, (version) => {
       const bytes = writeLocalProxyHeader(version);
-      const header = headerOf(readProxyHeader(bytes));
-      assert.equal(header.ends, null);
+      const header = headerOf(parseProxyHeader(bytes));
+      assert.equal(header.addresses, null);
       assert.equal(header.length, bytes.length);
     }),
   );
@@ -75,7 +75,7 @@ test('a header that speaks for the proxy itself has no ends, in either version',
 /** Real headers with a few bytes changed, put in or taken out: nearer to the edges than bytes at random. */
 const mutated = fc
   .tuple(
-    fc.constantFrom(...VECTORS.filter(({ bytes }) => bytes.length < 200).map(({ bytes }) => bytes)),
+    fc.constantFrom(...PROXY_HEADER_VECTORS.filter(({ bytes }) => bytes.length < 200).map(({ bytes }) => bytes)),
     fc.array(fc.record({ at: fc.nat(199), cut: fc.nat(2), put: fc.uint8Array({ maxLength: 2 }) }), { maxLength: 3 }),
   )
   .map(([bytes, edits]) =>
@@ -89,9 +89,9 @@ const streams = fc.oneof(mutated, fc.uint8Array({ maxLength: 40 }));
 test('once the answer is known it is the same for whatever follows, and in whatever segments the bytes came', () => {
   fc.assert(
     fc.property(streams, fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 10 }), (stream, sizes) => {
-      const expected = readProxyHeader(stream);
+      const expected = parseProxyHeader(stream);
       for (let length = 0; length < stream.length; length += 1) {
-        const early = readProxyHeader(stream.subarray(0, length));
+        const early = parseProxyHeader(stream.subarray(0, length));
         if (early !== 'more') assert.deepEqual(early, expected);
       }
       const reader = createProxyHeaderReader();

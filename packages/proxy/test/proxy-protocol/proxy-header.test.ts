@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ProxyHeaderRead } from '../../src/proxy-protocol/proxy-header.ts';
+import type { ProxyHeaderParseResult } from '../../src/proxy-protocol/proxy-header.ts';
 import { createProxyHeaderReader } from '../../src/proxy-protocol/proxy-header-reader.ts';
-import { readProxyHeader } from '../../src/proxy-protocol/read-proxy-header.ts';
+import { parseProxyHeader } from '../../src/proxy-protocol/read-proxy-header.ts';
 import { writeProxyHeader } from '../../src/proxy-protocol/write-proxy-header.ts';
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a';
-const line = (text: string): 'more' | ProxyHeaderRead => readProxyHeader(Buffer.from(text, 'latin1'));
-const binary = (hex: string): 'more' | ProxyHeaderRead => readProxyHeader(Buffer.from(SIGNATURE + hex, 'hex'));
-const why = (read: 'more' | ProxyHeaderRead): string =>
+const line = (text: string): 'more' | ProxyHeaderParseResult => parseProxyHeader(Buffer.from(text, 'latin1'));
+const binary = (hex: string): 'more' | ProxyHeaderParseResult => parseProxyHeader(Buffer.from(SIGNATURE + hex, 'hex'));
+const why = (read: 'more' | ProxyHeaderParseResult): string =>
   read !== 'more' && read.kind === 'invalid' ? read.why : 'none';
 const V4 = { source: { address: '192.0.2.1', port: 56_324 }, destination: { address: '198.51.100.1', port: 443 } };
 const MIXED = { source: { address: '192.0.2.1', port: 1 }, destination: { address: '2001:db8::1', port: 2 } };
@@ -78,7 +78,7 @@ test('a header over Unix sockets, or for nobody knows what, leaves the real ends
   const unspecified = binary('21000004ffffffff');
   for (const read of [unix, unspecified]) {
     assert.ok(read !== 'more' && read.kind === 'header');
-    assert.equal(read.header.ends, null);
+    assert.equal(read.header.addresses, null);
   }
 });
 
@@ -110,13 +110,13 @@ test('ends of two families are written as IPv6, the IPv4 one mapped', () => {
 
 test('an address that is not known makes a header without ends, and a zone stays at home', () => {
   for (const version of ['v1', 'v2'] as const) {
-    const gone = readProxyHeader(writeProxyHeader(version, { ...V4, source: { address: '', port: 0 } }));
+    const gone = parseProxyHeader(writeProxyHeader(version, { ...V4, source: { address: '', port: 0 } }));
     assert.ok(gone !== 'more' && gone.kind === 'header');
-    assert.deepEqual([gone.header.command, gone.header.ends], ['PROXY', null]);
+    assert.deepEqual([gone.header.command, gone.header.addresses], ['PROXY', null]);
     const near = { ...MIXED, source: { address: 'fe80::1%eth0', port: 1 } };
-    const read = readProxyHeader(writeProxyHeader(version, near));
+    const read = parseProxyHeader(writeProxyHeader(version, near));
     assert.ok(read !== 'more' && read.kind === 'header');
-    assert.equal(read.header.ends?.source.address, 'fe80::1');
+    assert.equal(read.header.addresses?.source.address, 'fe80::1');
   }
 });
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trustAdvice } from '../../src/proxy-protocol/trust-advice.ts';
+import { trustedProxyWarnings } from '../../src/proxy-protocol/trust-advice.ts';
 
 test('to trust everybody as a load balancer is told, of each family', () => {
-  const told = trustAdvice(['192.0.2.0/24', '0.0.0.0/0', '::/0']);
+  const told = trustedProxyWarnings(['192.0.2.0/24', '0.0.0.0/0', '::/0']);
   assert.deepEqual(
     told.map((advice) => /^every client in (\S+) is trusted .* can claim any address/.exec(advice)?.[1]),
     ['0.0.0.0/0', '::/0'],
@@ -11,6 +11,6 @@ test('to trust everybody as a load balancer is told, of each family', () => {
 });
 
 test('to trust some, or nobody, is nothing to tell', () => {
-  assert.deepEqual(trustAdvice(['192.0.2.0/24', '10.0.0.0/8', '2001:db8::/32']), []);
-  assert.deepEqual(trustAdvice(undefined), []);
+  assert.deepEqual(trustedProxyWarnings(['192.0.2.0/24', '10.0.0.0/8', '2001:db8::/32']), []);
+  assert.deepEqual(trustedProxyWarnings(undefined), []);
 });

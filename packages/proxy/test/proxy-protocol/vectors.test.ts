@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ProxyHeaderRead } from '../../src/proxy-protocol/proxy-header.ts';
+import type { ProxyHeaderParseResult } from '../../src/proxy-protocol/proxy-header.ts';
 import { createProxyHeaderReader } from '../../src/proxy-protocol/proxy-header-reader.ts';
 import type { SocketAddress } from '../../src/tcp/transport.ts';
-import { VECTORS, type Vector } from './vectors.ts';
+import { PROXY_HEADER_VECTORS, type ProxyHeaderVector } from './vectors.ts';
 
 interface Outcome {
-  readonly found: 'more' | ProxyHeaderRead;
+  readonly found: 'more' | ProxyHeaderParseResult;
   readonly payload: string;
 }
 
@@ -29,21 +29,21 @@ function read(bytes: Uint8Array, chunks: readonly number[]): Outcome {
   return { found: 'more', payload: '' };
 }
 
-const whole = ({ bytes }: Vector): Outcome => read(bytes, [bytes.length]);
+const whole = ({ bytes }: ProxyHeaderVector): Outcome => read(bytes, [bytes.length]);
 
 function textOf({ address, port }: SocketAddress): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 test('there are 63 vectors', () => {
-  assert.equal(VECTORS.length, 63);
+  assert.equal(PROXY_HEADER_VECTORS.length, 63);
 });
 
-for (const vector of VECTORS) {
+for (const vector of PROXY_HEADER_VECTORS) {
   test(`${vector.id}: ${vector.expect}`, () => judge(vector, whole(vector)));
 }
 
-function judge(vector: Vector, { found, payload }: Outcome): void {
+function judge(vector: ProxyHeaderVector, { found, payload }: Outcome): void {
   switch (vector.expect) {
     case 'close':
     case 'close-or-skip':
@@ -59,16 +59,16 @@ function judge(vector: Vector, { found, payload }: Outcome): void {
       return;
     case 'accept-real-peer':
       assert.ok(found !== 'more' && found.kind === 'header', JSON.stringify(found));
-      assert.equal(found.header.ends, null);
+      assert.equal(found.header.addresses, null);
       break;
     case 'accept':
     case 'accept-policy':
     case 'accept-then-http-400': {
       assert.ok(found !== 'more' && found.kind === 'header', JSON.stringify(found));
-      const { ends } = found.header;
-      assert.ok(ends);
-      assert.equal(textOf(ends.source), vector.src);
-      if (vector.dst !== undefined) assert.equal(textOf(ends.destination), vector.dst);
+      const { addresses } = found.header;
+      assert.ok(addresses);
+      assert.equal(textOf(addresses.source), vector.src);
+      if (vector.dst !== undefined) assert.equal(textOf(addresses.destination), vector.dst);
       break;
     }
     default:
@@ -77,7 +77,7 @@ function judge(vector: Vector, { found, payload }: Outcome): void {
   if (vector.payload !== undefined) assert.equal(payload, vector.payload);
 }
 
-const CUT_EVERYWHERE = VECTORS.filter(({ bytes }) => bytes.length < 1_000);
+const CUT_EVERYWHERE = PROXY_HEADER_VECTORS.filter(({ bytes }) => bytes.length < 1_000);
 
 test('every vector reads the same when it is cut in two anywhere', () => {
   for (const vector of CUT_EVERYWHERE) {
@@ -89,19 +89,19 @@ test('every vector reads the same when it is cut in two anywhere', () => {
 });
 
 test('every vector reads the same byte by byte', () => {
-  for (const vector of VECTORS) {
+  for (const vector of PROXY_HEADER_VECTORS) {
     assert.deepEqual(read(vector.bytes, new Array(vector.bytes.length).fill(1)), whole(vector), vector.id);
   }
 });
 
 test('vectors that were sent in pieces read the same in those', () => {
-  const pieces = VECTORS.filter(({ chunks }) => chunks !== undefined);
+  const pieces = PROXY_HEADER_VECTORS.filter(({ chunks }) => chunks !== undefined);
   assert.ok(pieces.length >= 5);
   for (const vector of pieces) assert.deepEqual(read(vector.bytes, vector.chunks ?? []), whole(vector), vector.id);
 });
 
 test('the largest header reads the same when it is cut near its beginning and its end', () => {
-  const largest = VECTORS.find(({ id }) => id === 'v2-max-length-65535');
+  const largest = PROXY_HEADER_VECTORS.find(({ id }) => id === 'v2-max-length-65535');
   assert.ok(largest);
   const expected = whole(largest);
   for (const at of [1, 12, 13, 14, 15, 16, 17, 28, 31, 40_000, 65_550, 65_551, 65_552]) {

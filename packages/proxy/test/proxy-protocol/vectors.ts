@@ -2,7 +2,7 @@
 // projects (`source` says which).
 import { readFileSync } from 'node:fs';
 
-export interface Vector {
+export interface ProxyHeaderVector {
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly expect: string;
@@ -16,7 +16,7 @@ export interface Vector {
 
 const FILE = new URL('../vectors/proxy-protocol.jsonl', import.meta.url);
 
-export const VECTORS: readonly Vector[] = readFileSync(FILE, 'utf8')
+export const PROXY_HEADER_VECTORS: readonly ProxyHeaderVector[] = readFileSync(FILE, 'utf8')
   .trim()
   .split('\n')
   .map((line) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Budget, type BudgetLimits, setBudget } from '../../src/admit/budget.ts';
-import { createSheetMemory, LimitSheet } from '../../src/admit/limit-sheet.ts';
-import type { Lane } from '../../src/shape/lane.ts';
-import { Pacing } from '../../src/shape/pacing.ts';
+import { configureLimiter, Limiter, type LimiterConfig } from '../../src/admit/budget.ts';
+import { createLimiterStateMemory, LimiterState } from '../../src/admit/limit-sheet.ts';
+import type { BandwidthLimiter } from '../../src/shape/lane.ts';
+import { SessionThrottle } from '../../src/shape/pacing.ts';
 import { Shaper } from '../../src/shape/shaper.ts';
 
 const NONE = Number.POSITIVE_INFINITY;
@@ -18,18 +18,18 @@ const TICK_MS = 10;
 /** Workers with a clock of the test's, whose streams always have `chunk` bytes more to read. */
 class Model {
   now = START;
-  readonly #sheet: LimitSheet;
+  readonly #sheet: LimiterState;
   readonly #workers: WorkerModel[];
   readonly streams: Stream[] = [];
 
   constructor(workers: number) {
-    const memory = createSheetMemory(workers);
-    this.#sheet = new LimitSheet(memory);
+    const memory = createLimiterStateMemory(workers);
+    this.#sheet = new LimiterState(memory);
     this.#workers = Array.from({ length: workers }, (_, column) => {
-      const sheet = new LimitSheet(memory);
-      const budgets = new Map<number, Budget>();
-      const budget = (row: number): Budget => {
-        const known = budgets.get(row) ?? new Budget(sheet, { row, column });
+      const sheet = new LimiterState(memory);
+      const budgets = new Map<number, Limiter>();
+      const budget = (row: number): Limiter => {
+        const known = budgets.get(row) ?? new Limiter(sheet, { row, column });
         budgets.set(row, known);
         return known;
       };
@@ -40,21 +40,21 @@ class Model {
   }
 
   limit(row: number, inBitsPerSecond: number): void {
-    const limits: BudgetLimits = {
+    const limits: LimiterConfig = {
       connections: NONE,
       newConnectionsPerSecond: NONE,
       inBitsPerSecond,
       outBitsPerSecond: NONE,
     };
-    setBudget(this.#sheet, row, { limits, now: this.now });
+    configureLimiter(this.#sheet, row, { limits, now: this.now });
   }
 
   open(worker: number, { chunk, service = FIRST_SERVICE }: { chunk: number; service?: number }): Stream {
     const { shaper, budget } = this.#workers[worker] as WorkerModel;
     const budgets = { service: budget(service), tenant: budget(TENANT) };
     const stream: Stream = { chunk, read: 0, isReading: false, pacing: undefined as never };
-    const pacing = new Pacing(shaper.lanesFor(budgets), {
-      onTurn: () => {
+    const pacing = new SessionThrottle(shaper.limitersFor(budgets), {
+      onReadAllowed: () => {
         stream.isReading = true;
       },
     });
@@ -86,9 +86,9 @@ class Model {
     }
   }
 
-  lane(worker: number, service: number = FIRST_SERVICE): Lane {
+  lane(worker: number, service: number = FIRST_SERVICE): BandwidthLimiter {
     const { shaper, budget } = this.#workers[worker] as WorkerModel;
-    return shaper.lanesFor({ service: budget(service), tenant: budget(TENANT) }).in;
+    return shaper.limitersFor({ service: budget(service), tenant: budget(TENANT) }).in;
   }
 
   get read(): number {
@@ -103,12 +103,12 @@ class Model {
 
 interface WorkerModel {
   readonly shaper: Shaper;
-  readonly budget: (row: number) => Budget;
+  readonly budget: (row: number) => Limiter;
 }
 
 interface Stream {
   readonly chunk: number;
-  readonly pacing: Pacing;
+  readonly pacing: SessionThrottle;
   read: number;
   isReading: boolean;
 }
@@ -210,7 +210,7 @@ test('what cannot be paused passes while there is credit, and halves the rate wi
   const lane = model.lane(0);
   let passed = 0;
   const offer = (): void => {
-    for (let datagram = 0; datagram < 10; datagram += 1) if (lane.takes(1_000)) passed += 1_000;
+    for (let datagram = 0; datagram < 10; datagram += 1) if (lane.tryTake(1_000)) passed += 1_000;
   };
   model.run(3_000, offer);
   assert.ok(Math.abs(passed / 3_000_000 - 1) < 0.05, `${passed}`);

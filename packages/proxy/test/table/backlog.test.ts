@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apply, type Change, diff, EMPTY_TABLE, type EndpointsEntry, entriesOf, type RoutingTable } from '@weir/model';
 import fc from 'fast-check';
-import { LimitBook } from '../../src/admit/limit-book.ts';
-import { SlotBook } from '../../src/counters/slot-book.ts';
-import { Backlog } from '../../src/table/backlog.ts';
+import { LimiterRegistry } from '../../src/admit/limit-book.ts';
+import { SlotRegistry } from '../../src/counters/slot-book.ts';
+import { PendingChanges } from '../../src/table/backlog.ts';
 import { NodeTable } from '../../src/table/node-table.ts';
-import { TableRoom } from '../../src/table/table-room.ts';
+import { TableDistributor } from '../../src/table/table-room.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
@@ -28,15 +28,15 @@ test('of what comes while a large table is taken only the last of each entry wai
   let marks = 0;
   let readings = 0;
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  const room = new TableRoom({
+  const room = new TableDistributor({
     node: 'a',
-    slots: new SlotBook(),
-    limits: new LimitBook(1),
+    slots: new SlotRegistry(),
+    limits: new LimiterRegistry(1),
     pool: () => ({ post: () => undefined, grow: () => undefined, mark: () => ++marks }),
-    onRoutes: () => undefined,
+    onRoutesChanged: () => undefined,
     // Each step of the take lasts a millisecond.
-    turnClock: () => readings++,
-    onPropagated: (changedAt) => {
+    sliceClock: () => readings++,
+    onApplied: (changedAt) => {
       assert.equal(changedAt, 1, 'since when the oldest of them waits');
       resolve();
     },
@@ -55,7 +55,7 @@ test('of what comes while a large table is taken only the last of each entry wai
     table = apply(table, changes);
     room.patch(changes, table, { position: positionOf(revision), changedAt: revision });
   }
-  const reached = setInterval(() => room.reached(marks), 5);
+  const reached = setInterval(() => room.onMarkReached(marks), 5);
   await done;
   clearInterval(reached);
   assert.equal(marks, 2);
@@ -65,7 +65,7 @@ test('of what comes while a large table is taken only the last of each entry wai
 });
 
 test('never more changes wait than the table has entries: then any of them may be another', () => {
-  const backlog = new Backlog();
+  const backlog = new PendingChanges();
   for (let revision = 1; revision <= 3; revision += 1) {
     const gone: Change = { kind: 'delete', id: `endpoints/gone-${revision}` };
     backlog.add([gone], tableFor({ a: '127.0.0.1' }, []), { position: positionOf(revision) });
@@ -90,7 +90,7 @@ test('a backlog leads where its revisions lead one by one', () => {
       const node = new NodeTable('a');
       const first = tables[0] ?? EMPTY_TABLE;
       node.replace(first);
-      const backlog = new Backlog();
+      const backlog = new PendingChanges();
       let known = first;
       for (const [at, table] of tables.entries()) {
         if (steps[at]?.whole === true) backlog.replace(table, { position: positionOf(at) });

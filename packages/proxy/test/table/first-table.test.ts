@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LimitBook } from '../../src/admit/limit-book.ts';
-import { SlotBook } from '../../src/counters/slot-book.ts';
-import { PutOff } from '../../src/listeners/put-off.ts';
-import { TableRoom } from '../../src/table/table-room.ts';
-import type { Order } from '../../src/worker/messages.ts';
+import { LimiterRegistry } from '../../src/admit/limit-book.ts';
+import { SlotRegistry } from '../../src/counters/slot-book.ts';
+import { DeferredListeners } from '../../src/listeners/put-off.ts';
+import { TableDistributor } from '../../src/table/table-room.ts';
+import type { WorkerCommand } from '../../src/worker/messages.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 
 const SERVICES = 2_000;
-const MOST_AT_ONCE = 500;
+const MAX_ENTRIES_AT_ONCE = 500;
 
 const shared = (name: string, host: string): TestService => ({
   name,
@@ -21,23 +21,23 @@ const shared = (name: string, host: string): TestService => ({
 test('of a first table thousands of hosts under one wildcard come in parts, and their listener is not open before the last', async () => {
   const sizes: number[] = [];
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  const room: TableRoom = new TableRoom({
+  const room: TableDistributor = new TableDistributor({
     node: 'a',
-    slots: new SlotBook(),
-    limits: new LimitBook(1),
+    slots: new SlotRegistry(),
+    limits: new LimiterRegistry(1),
     pool: () => ({
-      post: (order: Order) => void sizes.push(order.kind === 'table' ? order.changes.length : 0),
+      post: (order: WorkerCommand) => void sizes.push(order.kind === 'table' ? order.changes.length : 0),
       grow: () => undefined,
       mark: () => 1,
     }),
-    onRoutes(keys) {
+    onRoutesChanged(keys) {
       const due = putOff.due(keys.length === 0 ? [] : room.matcher.listeners.keys());
       assert.equal(due.size > 0, !room.isPartial, 'open after the last part, and only then');
       if (!room.isPartial) resolve();
     },
-    onPropagated: () => undefined,
+    onApplied: () => undefined,
   });
-  const putOff = new PutOff({ matcher: room.matcher, isPartial: () => room.isPartial });
+  const putOff = new DeferredListeners({ matcher: room.matcher, isPartial: () => room.isPartial });
   const hosts = Array.from({ length: SERVICES }, (_, index) => shared(`s${index}`, `h${index}.example.com`));
   room.replace(tableFor({ a: '127.0.0.1' }, [...hosts, { ...shared('all', '*.example.com'), tenant: 'other' }]), {
     epoch: 1,
@@ -45,9 +45,9 @@ test('of a first table thousands of hosts under one wildcard come in parts, and 
     id: 'one',
   });
   await done;
-  assert.ok(Math.max(...sizes) < MOST_AT_ONCE, `${Math.max(...sizes)} changes at once`);
+  assert.ok(Math.max(...sizes) < MAX_ENTRIES_AT_ONCE, `${Math.max(...sizes)} changes at once`);
   const [listener] = room.matcher.listeners.values();
   assert.ok(listener?.isShared);
-  assert.equal(listener.find('h7.example.com')?.service.name, 's7');
-  assert.equal(listener.find('other.example.com')?.service.name, 'all');
+  assert.equal(listener.findByServerName('h7.example.com')?.service.name, 's7');
+  assert.equal(listener.findByServerName('other.example.com')?.service.name, 'all');
 });

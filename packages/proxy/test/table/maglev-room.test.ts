@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Change, createMatcher, diff, EMPTY_TABLE, patchMatcher, type RoutingTable } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { MaglevRoom } from '../../src/table/maglev-room.ts';
-import type { Order } from '../../src/worker/messages.ts';
+import { MaglevTables } from '../../src/table/maglev-room.ts';
+import type { WorkerCommand } from '../../src/worker/messages.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 
-type MaglevOrder = Extract<Order, { kind: 'maglev' }>;
+type MaglevOrder = Extract<WorkerCommand, { kind: 'maglev' }>;
 
 const NODE = { a: '127.0.0.1' };
 const KEY = `TCP/127.0.0.1/${PORT}`;
@@ -18,7 +18,7 @@ function webWith(count: number, over: Partial<TestService> = {}): TestService {
 }
 
 function roomOf(): {
-  room: MaglevRoom;
+  room: MaglevTables;
   clock: ManualClock;
   orders: MaglevOrder[];
   serve(...services: TestService[]): void;
@@ -26,14 +26,14 @@ function roomOf(): {
   const clock = new ManualClock();
   const orders: MaglevOrder[] = [];
   const matcher = createMatcher(EMPTY_TABLE, 'a');
-  const post = (order: Order): void => void orders.push(order as MaglevOrder);
-  const room = new MaglevRoom({ routes: matcher.routes, clock, post });
+  const post = (order: WorkerCommand): void => void orders.push(order as MaglevOrder);
+  const room = new MaglevTables({ routes: matcher.routes, clock, post });
   let table: RoutingTable = EMPTY_TABLE;
   const serve = (...services: TestService[]): void => {
     const next = tableFor(NODE, services);
     const changes: readonly Change[] = diff(table, next);
     table = next;
-    room.settle(patchMatcher(matcher, changes));
+    room.onRoutesChanged(patchMatcher(matcher, changes));
   };
   return { room, clock, orders, serve };
 }
@@ -50,8 +50,8 @@ test('a listener that uses maglev gets a table of its endpoints, and those that 
     [[KEY]],
   );
   assert.equal(chosenIn(orders[0]), 3);
-  assert.deepEqual(room.welcome(), orders, 'a worker that starts later gets the same memory');
-  assert.equal(clock.timers, 0);
+  assert.deepEqual(room.commandsForNewWorker(), orders, 'a worker that starts later gets the same memory');
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test('endpoints that change all the time are computed ten times a second, and the last ones are among them', async () => {
@@ -70,7 +70,7 @@ test('many that change at once are computed one in a turn', async () => {
   const { room, clock, orders, serve } = roomOf();
   serve(...Array.from({ length: 5 }, (_, i) => webWith(2, { name: `web-${i}`, port: PORT + i })));
   assert.equal(orders.length, 0);
-  assert.deepEqual(room.welcome(), [], 'what is not computed yet comes when it is');
+  assert.deepEqual(room.commandsForNewWorker(), [], 'what is not computed yet comes when it is');
   await clock.advance(0);
   assert.equal(orders.length, 5);
 });
@@ -86,8 +86,8 @@ test('who leaves maglev, or has one endpoint only, is told that there is no tabl
   await clock.advance(100);
   serve(webWith(3, { settings: { algorithm: 'first' } }));
   assert.deepEqual(orders.at(-1), { kind: 'maglev', listeners: [KEY], slots: undefined });
-  assert.deepEqual(room.welcome(), []);
-  assert.equal(clock.timers, 0);
+  assert.deepEqual(room.commandsForNewWorker(), []);
+  assert.equal(clock.pendingTimers, 0);
 });
 
 test('a closed one computes nothing any more', async () => {
@@ -96,5 +96,5 @@ test('a closed one computes nothing any more', async () => {
   room.close();
   await clock.advance(1_000);
   assert.deepEqual(orders, []);
-  assert.equal(clock.timers, 0);
+  assert.equal(clock.pendingTimers, 0);
 });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Entry } from '@weir/model';
 import { temporaryDirectory } from '@weir/testkit';
-import { StateCopy } from '../../src/table/state-copy.ts';
+import { StateFiles } from '../../src/table/state-copy.ts';
 
 const POSITION = { epoch: 1, revision: 2, id: 'x' };
 
 for (const size of [0, 1, 200, 450]) {
   test(`a table of ${size} entries is read as it was when its writing began, though it changes meanwhile`, async () => {
     await using directory = temporaryDirectory('state-copy');
-    const copy = new StateCopy(directory.path);
+    const copy = new StateFiles(directory.path);
     const entries = new Map(
       Array.from({ length: size }, (_, index) => entryOf(`e${index}`)).map((each) => [each.id, each]),
     );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { TurnTaker } from '../../src/table/turn-taker.ts';
+import { TimeSlicedQueue } from '../../src/table/turn-taker.ts';
 
 const STEP_MS = 4;
 
@@ -36,7 +36,7 @@ describe('things that are done in turns', () => {
 function takerOfTest(): { taker: { add(name: string, steps: number): void }; done: string[] } {
   const done: string[] = [];
   let now = 0;
-  const taker = new TurnTaker(() => now);
+  const taker = new TimeSlicedQueue(() => now);
   function* steps(name: string, count: number): Iterable<void> {
     for (let step = 0; step < count; step += 1) {
       now += STEP_MS;

@@ -1,26 +1,29 @@
 import { EventEmitter, once } from 'node:events';
-import type { AcceptedStream, TcpListener, Transport } from '../../src/tcp/transport.ts';
+import type { AcceptedStream, TcpListenSocket, TcpTransport } from '../../src/tcp/transport.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
-import { Recorder } from './recorder.ts';
+import { StreamRecorder } from './recorder.ts';
 
 export const PORT = 7_000;
 
-export interface Accepted {
+export interface AcceptedConnection {
   readonly stream: AcceptedStream;
-  readonly events: Recorder;
+  readonly events: StreamRecorder;
 }
 
-export interface Accepting extends Disposable {
+export interface TestListener extends Disposable {
   readonly host: string;
   readonly port: number;
-  readonly listener: TcpListener;
+  readonly listener: TcpListenSocket;
   /** The next connection that arrives; reads from the start unless it is told not to. */
-  next(options?: { readonly reads?: boolean }): Promise<Accepted>;
+  next(options?: { readonly reads?: boolean }): Promise<AcceptedConnection>;
   resetAll(): void;
 }
 
 /** A listener of the transport under test, on an address of its own. */
-export async function accepting(transport: Transport, host: string = loopbackAddress()): Promise<Accepting> {
+export async function startTestListener(
+  transport: TcpTransport,
+  host: string = loopbackAddress(),
+): Promise<TestListener> {
   const arrivals = new EventEmitter();
   const waiting: AcceptedStream[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -31,7 +34,7 @@ export async function accepting(transport: Transport, host: string = loopbackAdd
       onFailed: (code) => reject(new Error(code)),
       onAcceptError: (code) => reject(new Error(code)),
       onConnection(stream) {
-        const events = new Recorder();
+        const events = new StreamRecorder();
         stream.accept(events);
         waiting.push(stream);
         arrivals.emit('arrival', { stream, events });
@@ -48,7 +51,7 @@ export async function accepting(transport: Transport, host: string = loopbackAdd
     listener,
     resetAll,
     async next({ reads = true } = {}) {
-      const [accepted] = (await once(arrivals, 'arrival')) as [Accepted];
+      const [accepted] = (await once(arrivals, 'arrival')) as [AcceptedConnection];
       if (reads) accepted.stream.readStart();
       return accepted;
     },

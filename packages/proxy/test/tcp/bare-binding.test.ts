@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bareBinding, findBareBinding } from '../../src/tcp/bare-binding.ts';
-import { bareTransport } from '../../src/tcp/bare-transport.ts';
-import { chooseTransport } from '../../src/tcp/choose-transport.ts';
+import { createRawTcpBinding, findRawTcpBinding } from '../../src/tcp/bare-binding.ts';
+import { rawTransport } from '../../src/tcp/bare-transport.ts';
+import { chooseTcpTransport } from '../../src/tcp/choose-transport.ts';
 
 class Handle {}
 for (const method of [
@@ -30,13 +30,13 @@ const tcp = {
 const stream = { ShutdownWrap: class {}, streamBaseState: new Int32Array(5), kReadBytesOrError: 0, kLastWriteErr: 4 };
 
 test('this Node has the handles, and they are chosen', async () => {
-  assert.notEqual(findBareBinding(), undefined);
-  assert.equal(await chooseTransport(), bareTransport);
+  assert.notEqual(findRawTcpBinding(), undefined);
+  assert.equal(await chooseTcpTransport(), rawTransport);
 });
 
 test('bindings that lack anything are not used', () => {
   const offered = (overTcp: object, overStream: object): unknown =>
-    bareBinding({ ...tcp, ...overTcp } as never, { ...stream, ...overStream } as never);
+    createRawTcpBinding({ ...tcp, ...overTcp } as never, { ...stream, ...overStream } as never);
   assert.notEqual(offered({}, {}), undefined);
   for (const name of Object.keys(tcp)) assert.equal(offered({ [name]: undefined }, {}), undefined, name);
   for (const name of Object.keys(stream)) assert.equal(offered({}, { [name]: undefined }), undefined, name);

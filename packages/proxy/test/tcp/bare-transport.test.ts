@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, patternServer } from '@weir/testkit';
-import { bareTransport } from '../../src/tcp/bare-transport.ts';
-import { accepting } from './accepting.ts';
-import { Recorder } from './recorder.ts';
+import { connectClient, patternServer } from '@weir/testkit';
+import { rawTransport } from '../../src/tcp/bare-transport.ts';
+import { startTestListener } from './accepting.ts';
+import { StreamRecorder } from './recorder.ts';
 import { transportContract } from './transport-contract.ts';
 
-transportContract('bare', bareTransport);
+transportContract('bare', rawTransport);
 
 test('a stream that may read so much at a time is told no more at once, also when it read before', async () => {
-  using door = await accepting(bareTransport);
+  using door = await startTestListener(rawTransport);
   const arrival = door.next();
-  await using client = await connectRaw({ host: door.host, port: door.port });
+  await using client = await connectClient({ host: door.host, port: door.port });
   const { stream, events } = await arrival;
   await client.send('hello');
   await events.until(() => events.received === 5);
   stream.readStop();
-  const paced = new Recorder();
+  const paced = new StreamRecorder();
   stream.accept(paced);
-  stream.readAtMost?.(1_000);
+  stream.limitReadBytes?.(1_000);
   void client.sendPattern({ bytes: 2_000_000 });
   stream.readStart();
   await paced.until(() => paced.received === 2_000_000);
@@ -28,21 +28,21 @@ test('a stream that may read so much at a time is told no more at once, also whe
 });
 
 test('streams read widely while they are alone, and narrowly as soon as slow peers keep much waiting', async () => {
-  using door = await accepting(bareTransport);
+  using door = await startTestListener(rawTransport);
   await using source = await patternServer({ bytes: 96_000_000 });
   const arrival = door.next();
-  await using client = await connectRaw({ host: door.host, port: door.port });
+  await using client = await connectClient({ host: door.host, port: door.port });
   client.pause();
   const { stream: to } = await arrival;
   const sizes = { little: 0, much: 0 };
-  const events = new Recorder();
+  const events = new StreamRecorder();
   events.onBytes = (_from, bytes) => {
     // The size of a read is decided when the one before it is over.
-    const waits = to.queued > 33_554_432 + 4_194_304 ? 'much' : 'little';
+    const waits = to.queuedBytes > 33_554_432 + 4_194_304 ? 'much' : 'little';
     sizes[waits] = Math.max(sizes[waits], bytes.length);
     to.write(bytes);
   };
-  bareTransport.connect({ address: source.host, port: source.port }, events);
+  rawTransport.connect({ address: source.host, port: source.port }, events);
   await events.until(() => events.hasEnded);
   assert.ok(sizes.little > 262_144, `${sizes.little} bytes`);
   assert.ok(sizes.much > 0 && sizes.much <= 262_144, `${sizes.much} bytes`);

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { byteSink, connectRaw, echoServer, eventually, type RawClient, spawnProcess } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { type Accepting, accepting } from './accepting.ts';
+import { connectClient, discardServer, echoServer, eventually, spawnProcess, type TestClient } from '@weir/testkit';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { startTestListener, type TestListener } from './accepting.ts';
 import type { TransportName } from './few-descriptors-process.ts';
-import { Recorder } from './recorder.ts';
+import { StreamRecorder } from './recorder.ts';
 
 const FEW = 64;
 const MANY = 10_000;
@@ -15,13 +15,13 @@ const AT_ONCE = 50;
 
 const program = fileURLToPath(new URL('./few-descriptors-process.ts', import.meta.url));
 
-export function descriptorContract(name: TransportName, transport: Transport): void {
+export function descriptorContract(name: TransportName, transport: TcpTransport): void {
   for (const [size, bytes] of [
     ['small', 10],
     ['large', 100_000],
   ] as const) {
     test(`a ${size} write to a stream that is over never reaches who has its descriptor now`, async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const over = await pair(door);
       over.stream.reset();
       await over.events.until(() => over.events.closed !== undefined);
@@ -41,11 +41,11 @@ export function descriptorContract(name: TransportName, transport: Transport): v
   }
 
   test('10,000 connections that came and went leave no descriptor behind', async () => {
-    using door = await accepting(transport);
-    await using sink = await byteSink();
+    using door = await startTestListener(transport);
+    await using sink = await discardServer();
     const before = descriptors();
     for (let count = 0; count < MANY; count += AT_ONCE) {
-      const events = Array.from({ length: AT_ONCE }, () => new Recorder());
+      const events = Array.from({ length: AT_ONCE }, () => new StreamRecorder());
       for (const [index, recorder] of events.entries()) {
         const to = index % 2 === 0 ? { address: door.host, port: door.port } : { address: sink.host, port: sink.port };
         const stream = transport.connect(to, recorder);
@@ -68,14 +68,14 @@ export function descriptorContract(name: TransportName, transport: Transport): v
       mayExit: true,
     });
     const [, host = '', port = ''] = /listening (\S+) (\d+)/.exec(child.output()) ?? [];
-    const attempts = Array.from({ length: FEW }, () => connectRaw({ host, port: Number(port) }));
+    const attempts = Array.from({ length: FEW }, () => connectClient({ host, port: Number(port) }));
     // Some are reset so early that they never were connected.
     const clients = (await Promise.allSettled(attempts)).filter((attempt) => attempt.status === 'fulfilled');
-    await child.shows(/accept EMFILE.*connect EMFILE.*freed/s);
+    await child.waitForOutput(/accept EMFILE.*connect EMFILE.*freed/s);
     await Promise.all(clients.map(({ value }) => value.close()));
     // Those who were left waiting come first, and may use up all once more.
     await eventually(async () => {
-      await using client = await connectRaw({ host, port: Number(port) });
+      await using client = await connectClient({ host, port: Number(port) });
       assert.equal((await client.take(5)).toString(), 'again');
     });
   });
@@ -86,9 +86,9 @@ function leave(stream: { shutdown(): void; reset(): void }, index: number): void
   else stream.shutdown();
 }
 
-async function pair(door: Accepting): Promise<Awaited<ReturnType<Accepting['next']>> & { client: RawClient }> {
+async function pair(door: TestListener): Promise<Awaited<ReturnType<TestListener['next']>> & { client: TestClient }> {
   const arrival = door.next();
-  const client = await connectRaw({ host: door.host, port: door.port });
+  const client = await connectClient({ host: door.host, port: door.port });
   return { ...(await arrival), client };
 }
 

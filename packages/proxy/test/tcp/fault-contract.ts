@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { connectRaw, echoServer } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { deafEndpoint } from '../fixtures/deaf-endpoint.ts';
-import { endpointDouble } from '../fixtures/endpoint-double.ts';
-import { accepting } from './accepting.ts';
-import { Recorder } from './recorder.ts';
+import { connectClient, echoServer } from '@weir/testkit';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { unresponsiveEndpoint } from '../fixtures/deaf-endpoint.ts';
+import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
+import { startTestListener } from './accepting.ts';
+import { StreamRecorder } from './recorder.ts';
 
 const MUCH = 24_000_000;
 
-export function faultContract(transport: Transport): void {
+export function faultContract(transport: TcpTransport): void {
   test('what comes in the same packet as the FIN is told before the end', async () => {
-    using door = await accepting(transport);
+    using door = await startTestListener(transport);
     const arrival = door.next({ reads: false });
     const socket = connect({ host: door.host, port: door.port });
     socket.end('last words');
@@ -30,7 +30,7 @@ export function faultContract(transport: Transport): void {
   });
 
   test('a reset discards what is queued on either side of it, and is told once', async () => {
-    using door = await accepting(transport);
+    using door = await startTestListener(transport);
     const arrival = door.next({ reads: false });
     const socket = connect({ host: door.host, port: door.port });
     await once(socket, 'connect');
@@ -38,7 +38,7 @@ export function faultContract(transport: Transport): void {
     socket.write(Buffer.alloc(MUCH));
     const { stream, events } = await arrival;
     stream.write(Buffer.alloc(MUCH));
-    assert.ok(stream.queued > 0);
+    assert.ok(stream.queuedBytes > 0);
     stream.reset();
     stream.reset();
     stream.shutdown();
@@ -49,9 +49,9 @@ export function faultContract(transport: Transport): void {
   });
 
   test('a client that resets is noticed also while it is not read from', async () => {
-    using door = await accepting(transport);
+    using door = await startTestListener(transport);
     const arrival = door.next();
-    await using client = await connectRaw({ host: door.host, port: door.port });
+    await using client = await connectClient({ host: door.host, port: door.port });
     const { stream, events } = await arrival;
     await client.send('x');
     await events.until(() => events.received === 1);
@@ -62,13 +62,13 @@ export function faultContract(transport: Transport): void {
   });
 
   test('a client that only waits is not disturbed by being looked after while it is not read from', async () => {
-    using door = await accepting(transport);
+    using door = await startTestListener(transport);
     const arrival = door.next();
-    await using client = await connectRaw({ host: door.host, port: door.port });
+    await using client = await connectClient({ host: door.host, port: door.port });
     const { stream, events } = await arrival;
     stream.readStop();
     const gone = door.next();
-    const other = await connectRaw({ host: door.host, port: door.port });
+    const other = await connectClient({ host: door.host, port: door.port });
     const { stream: otherStream, events: otherEvents } = await gone;
     otherStream.readStop();
     other.reset();
@@ -81,7 +81,7 @@ export function faultContract(transport: Transport): void {
   });
 
   test('an address that cannot be reached is reported after the call, without having been connected', async () => {
-    const events = new Recorder();
+    const events = new StreamRecorder();
     const stream = transport.connect({ address: '255.255.255.255', port: 9 }, events);
     assert.equal(failed(events), false);
     await events.until(() => events.closed !== undefined);
@@ -93,8 +93,8 @@ export function faultContract(transport: Transport): void {
   });
 
   test('an attempt that nobody answers can be given up, also with bytes that wait for it', async () => {
-    await using deaf = await deafEndpoint();
-    const events = new Recorder();
+    await using deaf = await unresponsiveEndpoint();
+    const events = new StreamRecorder();
     const stream = transport.connect(deaf.endpoint, events);
     stream.write(Buffer.from('early'));
     stream.reset();
@@ -104,7 +104,7 @@ export function faultContract(transport: Transport): void {
 
   test('bytes and a FIN that are given before the connection exists follow once it does', async () => {
     await using backend = await echoServer();
-    const events = new Recorder();
+    const events = new StreamRecorder();
     const stream = transport.connect({ address: backend.host, port: backend.port }, events);
     stream.write(Buffer.from('early '));
     stream.write(Buffer.alloc(100_000, 'x'));
@@ -115,8 +115,8 @@ export function faultContract(transport: Transport): void {
   });
 
   test('an endpoint that resets at once is told as a failure', async () => {
-    await using backend = await endpointDouble();
-    const events = new Recorder();
+    await using backend = await scriptedEndpoint();
+    const events = new StreamRecorder();
     transport.connect({ address: backend.host, port: backend.port }, events);
     const client = await backend.next();
     client.reset();
@@ -125,9 +125,9 @@ export function faultContract(transport: Transport): void {
   });
 
   test('IPv6 is listened to and connected to', async () => {
-    using door = await accepting(transport, '::1');
+    using door = await startTestListener(transport, '::1');
     const arrival = door.next();
-    const events = new Recorder();
+    const events = new StreamRecorder();
     const stream = transport.connect({ address: '::1', port: door.port }, events);
     const accepted = await arrival;
     stream.write(Buffer.from('over six'));
@@ -137,7 +137,7 @@ export function faultContract(transport: Transport): void {
   });
 }
 
-function failed({ closed }: Recorder): boolean {
+function failed({ closed }: StreamRecorder): boolean {
   return closed?.code !== undefined;
 }
 

@@ -1,27 +1,27 @@
 // A process with few descriptors: takes connections until there are none left, tries to connect then, lets go of all, and
 // greets whoever comes then. Says on stdout how far it is. Arguments: transport, and where an endpoint listens.
-import { bareTransport } from '../../src/tcp/bare-transport.ts';
+import { rawTransport } from '../../src/tcp/bare-transport.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
-import type { TcpStream, Transport } from '../../src/tcp/transport.ts';
+import type { TcpStream, TcpTransport } from '../../src/tcp/transport.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from './accepting.ts';
-import { Recorder } from './recorder.ts';
+import { StreamRecorder } from './recorder.ts';
 
 export type TransportName = 'bare' | 'net';
 
 if (process.argv[1] === import.meta.filename) run(process.argv.slice(2) as [TransportName, string, string]);
 
 function run([name, address, port]: [TransportName, string, string]): void {
-  const transport = name === 'bare' ? bareTransport : netTransport;
+  const transport = name === 'bare' ? rawTransport : netTransport;
   const host = loopbackAddress();
-  const held: { readonly stream: TcpStream; readonly events: Recorder }[] = [];
+  const held: { readonly stream: TcpStream; readonly events: StreamRecorder }[] = [];
   let stage: 'filling' | 'full' | 'freed' = 'filling';
   const take = (stream: TcpStream): void => {
     if (stage === 'freed') {
       greet(stream);
       return;
     }
-    const events = new Recorder();
+    const events = new StreamRecorder();
     stream.accept(events);
     held.push({ stream, events });
   };
@@ -48,18 +48,18 @@ function run([name, address, port]: [TransportName, string, string]): void {
 
 /** Read from, since those who waited for their turn when there were none would hold theirs for ever. */
 function greet(stream: TcpStream): void {
-  stream.accept(new Recorder());
+  stream.accept(new StreamRecorder());
   stream.write(Buffer.from('again'));
   stream.readStart();
   stream.shutdown();
 }
 
 /** Connects until it cannot; all are given up then. */
-async function firstFailure(transport: Transport, to: { address: string; port: number }): Promise<string> {
+async function firstFailure(transport: TcpTransport, to: { address: string; port: number }): Promise<string> {
   const streams: TcpStream[] = [];
   try {
     for (;;) {
-      const events = new Recorder();
+      const events = new StreamRecorder();
       streams.push(transport.connect(to, events));
       await events.until(() => events.isConnected || events.closed !== undefined);
       if (events.closed !== undefined) return events.closed.code ?? 'nothing';

@@ -2,45 +2,50 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { connectRaw, eventually } from '@weir/testkit';
-import type { AcceptedStream, StreamEvents, Transport } from '../../src/tcp/transport.ts';
+import { connectClient, eventually } from '@weir/testkit';
+import type { AcceptedStream, StreamEvents, TcpTransport } from '../../src/tcp/transport.ts';
 import { createClientHelloReader } from '../../src/tls/client-hello-reader.ts';
-import { type SecuredStream, secure } from '../../src/tls/tls-stream.ts';
-import { TRUSTING } from '../fixtures/certificates.ts';
-import { helloOfNode } from '../tls/hellos.ts';
-import { someTerms } from '../tls/some-terms.ts';
-import { accepting } from './accepting.ts';
-import { Recorder } from './recorder.ts';
+import { startTls, type TlsServerStream } from '../../src/tls/tls-stream.ts';
+import { TRUSTING_CLIENT } from '../fixtures/certificates.ts';
+import { captureNodeClientHello } from '../tls/hellos.ts';
+import { testTlsServerOptions } from '../tls/some-terms.ts';
+import { startTestListener } from './accepting.ts';
+import { StreamRecorder } from './recorder.ts';
 
-const TERMS = someTerms();
+const TERMS = testTlsServerOptions();
 
 /** When the hello is there, the stream is given away in the middle of being told of it. */
-class Giver extends Recorder implements StreamEvents {
-  readonly secured: Recorder = new Recorder();
-  readonly given: Promise<SecuredStream>;
+class DetachingRecorder extends StreamRecorder implements StreamEvents {
+  readonly secured: StreamRecorder = new StreamRecorder();
+  readonly given: Promise<TlsServerStream>;
 
   constructor(stream: AcceptedStream) {
     super();
-    const { promise, resolve } = Promise.withResolvers<SecuredStream>();
+    const { promise, resolve } = Promise.withResolvers<TlsServerStream>();
     const reader = createClientHelloReader();
     this.given = promise;
     this.onBytes = (_stream, chunk) => {
       if (reader.push(chunk) === 'more') return;
       stream.readStop();
-      resolve(secure(stream, { terms: TERMS, unread: reader.bytes }, this.secured));
+      resolve(startTls(stream, { tls: TERMS, unread: reader.bytes }, this.secured));
     };
     stream.accept(this);
     stream.readStart();
   }
 }
 
-export function givingContract(transport: Transport): void {
+export function detachContract(transport: TcpTransport): void {
   test('what was read already is read first, then what comes; the stream tells no more, and knows its peer', async () => {
-    using door = await accepting(transport);
+    using door = await startTestListener(transport);
     const arrival = door.next({ reads: false });
-    const connecting = connectRaw({ host: door.host, port: door.port, localAddress: '127.0.0.9', tls: TRUSTING });
+    const connecting = connectClient({
+      host: door.host,
+      port: door.port,
+      localAddress: '127.0.0.9',
+      tls: TRUSTING_CLIENT,
+    });
     const { stream } = await arrival;
-    const giver = new Giver(stream);
+    const giver = new DetachingRecorder(stream);
     const { stream: inClear } = await giver.given;
     await using client = await connecting;
     const hello = giver.received;
@@ -56,15 +61,15 @@ export function givingContract(transport: Transport): void {
   });
 
   test('however it ends it is told by the new one alone, and no descriptor is left', async () => {
-    using door = await accepting(transport);
-    const hello = await helloOfNode(TRUSTING);
+    using door = await startTestListener(transport);
+    const hello = await captureNodeClientHello(TRUSTING_CLIENT);
     const descriptors = (): number => readdirSync('/proc/self/fd').length;
     const before = descriptors();
     for (let round = 0; round < 30; round += 1) {
       const arrival = door.next({ reads: false });
-      await using client = await connectRaw({ host: door.host, port: door.port });
+      await using client = await connectClient({ host: door.host, port: door.port });
       const { stream, events } = await arrival;
-      const giver = new Giver(stream);
+      const giver = new DetachingRecorder(stream);
       await client.send(hello);
       const { stream: inClear } = await giver.given;
       if (round % 3 !== 0) await client.take(5);

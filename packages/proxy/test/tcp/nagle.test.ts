@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TcpHandle } from '../../src/tcp/bare-binding.ts';
-import { BareStream } from '../../src/tcp/bare-stream.ts';
-import { Recorder } from './recorder.ts';
+import { RawTcpStream } from '../../src/tcp/bare-stream.ts';
+import { StreamRecorder } from './recorder.ts';
 
 /** A connected stream whose handle takes every write at once, and what was asked of the handle. */
-function connected(): { readonly stream: BareStream; readonly asked: string[] } {
+function connected(): { readonly stream: RawTcpStream; readonly asked: string[] } {
   const asked: string[] = [];
   const handle = {
     fd: -1,
@@ -19,8 +19,8 @@ function connected(): { readonly stream: BareStream; readonly asked: string[] } 
       return 0;
     },
   };
-  const stream = new BareStream(handle as unknown as TcpHandle, 'unused');
-  stream.connecting(new Recorder());
+  const stream = new RawTcpStream(handle as unknown as TcpHandle, 'unused');
+  stream.connecting(new StreamRecorder());
   stream.connected(0);
   return { stream, asked };
 }

@@ -1,7 +1,7 @@
 import type { StreamEvents, TcpStream } from '../../src/tcp/transport.ts';
 
 /** Remembers what a stream told, and lets a test wait for it. */
-export class Recorder implements StreamEvents {
+export class StreamRecorder implements StreamEvents {
   readonly chunks: Buffer[] = [];
   isConnected = false;
   hasEnded = false;

@@ -1,10 +1,10 @@
 // PERFORMANCE 2: a read buffer that is shared, and that a waiting write still points to, would give one tenant's bytes to
 // another. Many pairs relay at once, each with a pattern of its own, to readers that stop and go.
 import assert from 'node:assert/strict';
-import { type CountingServer, patternServer, type RawClient } from '@weir/testkit';
-import { type Accepting, accepting } from './accepting.ts';
-import { Recorder } from './recorder.ts';
-import type { World } from './world.ts';
+import { type ByteCountingServer, patternServer, type TestClient } from '@weir/testkit';
+import { startTestListener, type TestListener } from './accepting.ts';
+import { StreamRecorder } from './recorder.ts';
+import type { StreamSetup } from './world.ts';
 
 const READERS = 12;
 /** More than the kernel takes for a reader that stands still. */
@@ -13,15 +13,15 @@ const BYTES = 10_000_000;
 const STEP = 1_234_567;
 
 interface Pair {
-  readonly client: RawClient;
-  readonly source: CountingServer;
+  readonly client: TestClient;
+  readonly source: ByteCountingServer;
   /** Resolves when the reader holds its source up. */
   readonly stuck: Promise<void>;
 }
 
 /** The client fails the test by itself at the first foreign byte. */
-export async function manySlowReaders(world: World): Promise<void> {
-  using door = await accepting(world.transport);
+export async function testManySlowReaders(world: StreamSetup): Promise<void> {
+  using door = await startTestListener(world.transport);
   const pairs: Pair[] = [];
   for (let seed = 0; seed < READERS; seed += 1) pairs.push(await relaying(world, door, seed));
   try {
@@ -34,14 +34,14 @@ export async function manySlowReaders(world: World): Promise<void> {
 }
 
 /** The smallest relay there is: source to client. */
-async function relaying({ transport, connect }: World, door: Accepting, seed: number): Promise<Pair> {
+async function relaying({ transport, connect }: StreamSetup, door: TestListener, seed: number): Promise<Pair> {
   const source = await patternServer({ bytes: BYTES, seed });
   const arrival = door.next();
   const client = await connect({ host: door.host, port: door.port, expectPattern: seed, timeoutMs: 60_000 });
   client.pause();
   const { promise: stuck, resolve: getStuck } = Promise.withResolvers<void>();
   const { stream: to, events: toEvents } = await arrival;
-  const fromEvents = new Recorder();
+  const fromEvents = new StreamRecorder();
   fromEvents.onBytes = (from, bytes) => {
     if (to.write(bytes) === 0) return;
     from.readStop();
@@ -56,7 +56,7 @@ async function relaying({ transport, connect }: World, door: Accepting, seed: nu
 async function readSlowly({ client }: Pair): Promise<void> {
   for (let wanted = STEP; wanted < BYTES; wanted += STEP) {
     client.resume();
-    await client.receives(wanted);
+    await client.waitForBytes(wanted);
     client.pause();
     await new Promise((resolve) => setImmediate(resolve));
   }

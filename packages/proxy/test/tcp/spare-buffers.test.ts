@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SpareBuffers } from '../../src/tcp/spare-buffers.ts';
+import { BufferPool } from '../../src/tcp/spare-buffers.ts';
 
 const SIZE = 16_384;
 
 test('a copy holds what was given, and memory that came back is used again', () => {
-  const spares = new SpareBuffers(SIZE);
+  const spares = new BufferPool(SIZE);
   const first = spares.copy(Buffer.alloc(SIZE, 'a'));
   spares.giveBack(first);
   const second = spares.copy(Buffer.alloc(SIZE - 1, 'b'));
@@ -14,7 +14,7 @@ test('a copy holds what was given, and memory that came back is used again', () 
 });
 
 test('memory is never lent to two, also when it is given back twice', () => {
-  const spares = new SpareBuffers(4 * SIZE);
+  const spares = new BufferPool(4 * SIZE);
   const first = spares.copy(Buffer.alloc(SIZE, 'a'));
   spares.giveBack(first);
   spares.giveBack(first);
@@ -27,14 +27,14 @@ test('memory is never lent to two, also when it is given back twice', () => {
 });
 
 test('what was not lent is not kept', () => {
-  const spares = new SpareBuffers(4 * SIZE);
+  const spares = new BufferPool(4 * SIZE);
   const foreign = new Uint8Array(SIZE);
   spares.giveBack(foreign);
   assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, foreign.buffer);
 });
 
 test('it is known how much is in use, whatever is kept of what came back', () => {
-  const spares = new SpareBuffers(SIZE);
+  const spares = new BufferPool(SIZE);
   const lent = [spares.copy(Buffer.alloc(SIZE - 1)), spares.copy(Buffer.alloc(SIZE))];
   assert.equal(spares.lentBytes, 2 * SIZE);
   for (const copy of lent) spares.giveBack(copy);
@@ -43,7 +43,7 @@ test('it is known how much is in use, whatever is kept of what came back', () =>
 });
 
 test('no more is kept than it may', () => {
-  const spares = new SpareBuffers(SIZE);
+  const spares = new BufferPool(SIZE);
   const lent = [spares.copy(Buffer.alloc(SIZE)), spares.copy(Buffer.alloc(SIZE))];
   for (const copy of lent) spares.giveBack(copy);
   assert.equal(spares.copy(Buffer.alloc(SIZE)).buffer, lent[0]?.buffer);
@@ -52,7 +52,7 @@ test('no more is kept than it may', () => {
 
 test('what nobody needs for a while is let go', (context) => {
   context.mock.timers.enable({ apis: ['setInterval'] });
-  const spares = new SpareBuffers(4 * SIZE);
+  const spares = new BufferPool(4 * SIZE);
   const first = spares.copy(Buffer.alloc(SIZE));
   spares.giveBack(first);
   context.mock.timers.tick(5_000);

@@ -2,20 +2,20 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { byteSink, echoServer, eventually, patternBytes, patternServer } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { accepting } from './accepting.ts';
-import { Recorder } from './recorder.ts';
-import { manySlowReaders } from './slow-readers.ts';
-import type { World } from './world.ts';
+import { discardServer, echoServer, eventually, patternBytes, patternServer } from '@weir/testkit';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { startTestListener } from './accepting.ts';
+import { StreamRecorder } from './recorder.ts';
+import { testManySlowReaders } from './slow-readers.ts';
+import type { StreamSetup } from './world.ts';
 
 const MEGABYTE = 1_000_000;
 
-export function streamContract(world: World): void {
+export function streamContract(world: StreamSetup): void {
   const { name, transport, connect } = world;
   describe(`${name}: reading and writing`, () => {
     test('nothing is read before it is asked for, nor after it is stopped', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next({ reads: false });
       await using client = await connect({ host: door.host, port: door.port });
       const { stream, events } = await arrival;
@@ -34,7 +34,7 @@ export function streamContract(world: World): void {
     });
 
     test('a reader that stops makes bytes queue here, and drain when it goes on: none lost, none changed', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port, expectPattern: 7 });
       client.pause();
@@ -51,7 +51,7 @@ export function streamContract(world: World): void {
       };
       events.onDrained = pump;
       pump();
-      assert.ok(stream.queued > 0 && written < total);
+      assert.ok(stream.queuedBytes > 0 && written < total);
       client.resume();
       await client.ended;
       assert.equal(client.received, total);
@@ -59,7 +59,7 @@ export function streamContract(world: World): void {
     });
 
     test('a chunk that is larger than any buffer arrives whole, and the memory may be used again at once', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port, expectPattern: 3 });
       const { stream } = await arrival;
@@ -72,7 +72,7 @@ export function streamContract(world: World): void {
     });
 
     test('tiny chunks keep their order in both directions', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       const { stream, events } = await arrival;
@@ -85,12 +85,12 @@ export function streamContract(world: World): void {
     });
 
     test('one stream takes no more than 256 KiB in a turn in which another one reads, however much waits', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       await using source = await patternServer({ bytes: 24 * MEGABYTE });
       const arrival = door.next({ reads: false });
       await using client = await connect({ host: door.host, port: door.port });
       const { stream, events: accepted } = await arrival;
-      const connected = new Recorder();
+      const connected = new StreamRecorder();
       const largest = largestSharedTurn(accepted, connected);
       void client.sendPattern({ bytes: 24 * MEGABYTE, chunk: 4 * MEGABYTE });
       transport.connect({ address: source.host, port: source.port }, connected);
@@ -101,10 +101,10 @@ export function streamContract(world: World): void {
       assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one turn`);
     });
 
-    test('slow readers never get each other’s bytes', () => manySlowReaders(world));
+    test('slow readers never get each other’s bytes', () => testManySlowReaders(world));
 
     test('a throw of the owner ends in onThrow', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       const { events } = await arrival;
@@ -120,7 +120,7 @@ export function streamContract(world: World): void {
 
   describe(`${name}: ends`, () => {
     test('after the FIN of the peer writing goes on, and both FINs close it', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       const { stream, events } = await arrival;
@@ -135,7 +135,7 @@ export function streamContract(world: World): void {
     });
 
     test('after our FIN reading goes on', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       const { stream, events } = await arrival;
@@ -149,7 +149,7 @@ export function streamContract(world: World): void {
     });
 
     test('a reset of the peer is told as a failure, and not as its end', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       const { events } = await arrival;
@@ -159,13 +159,13 @@ export function streamContract(world: World): void {
     });
 
     test('our reset reaches the peer at once, whatever is queued', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       client.pause();
       const { stream, events } = await arrival;
       stream.write(Buffer.alloc(24 * MEGABYTE));
-      assert.ok(stream.queued > 0);
+      assert.ok(stream.queuedBytes > 0);
       stream.shutdown();
       stream.reset();
       client.resume();
@@ -175,32 +175,32 @@ export function streamContract(world: World): void {
     });
 
     test('what a reset peer did not take stays counted as queued', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
       await using client = await connect({ host: door.host, port: door.port });
       client.pause();
       const { stream, events } = await arrival;
       stream.write(Buffer.alloc(24 * MEGABYTE));
-      const queued = stream.queued;
+      const queued = stream.queuedBytes;
       client.reset();
       await events.until(() => events.closed !== undefined);
-      assert.ok(queued > 0 && stream.queued === queued, `${stream.queued} of ${queued}`);
+      assert.ok(queued > 0 && stream.queuedBytes === queued, `${stream.queuedBytes} of ${queued}`);
       assert.equal(stream.write(Buffer.alloc(10)), queued + 10);
     });
 
     test('a connected stream that is reset resets its endpoint', async () => {
-      await using backend = await byteSink();
-      const events = new Recorder();
+      await using backend = await discardServer();
+      const events = new StreamRecorder();
       const stream = transport.connect({ address: backend.host, port: backend.port }, events);
       await events.until(() => events.isConnected);
-      assert.equal(backend.open, 1);
+      assert.equal(backend.openConnections, 1);
       stream.reset();
       await events.until(() => events.closed !== undefined);
-      await eventually(() => assert.equal(backend.open, 0));
+      await eventually(() => assert.equal(backend.openConnections, 0));
     });
 
     test('a reset right after a FIN leaks no descriptor', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const descriptors = (): number => readdirSync('/proc/self/fd').length;
       const before = descriptors();
       for (let round = 0; round < 20; round += 1) {
@@ -218,8 +218,8 @@ export function streamContract(world: World): void {
 }
 
 /** By the time it is back everything that was ready to be read has been read. */
-async function roundTrip(transport: Transport, { host, port }: { host: string; port: number }): Promise<void> {
-  const events = new Recorder();
+async function roundTrip(transport: TcpTransport, { host, port }: { host: string; port: number }): Promise<void> {
+  const events = new StreamRecorder();
   const stream = transport.connect({ address: host, port }, events);
   await events.until(() => events.isConnected);
   stream.write(Buffer.from('x'));
@@ -228,7 +228,7 @@ async function roundTrip(transport: Transport, { host, port }: { host: string; p
 }
 
 /** The most that either read in one turn of the event loop, if both did so in that turn and in the one before. */
-function largestSharedTurn(...recorders: readonly Recorder[]): () => number {
+function largestSharedTurn(...recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
   let wasShared = false;
   let turn: number[] | undefined;

@@ -1,28 +1,28 @@
 // What every implementation of the socket interface is held to.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connectRaw, echoServer, freePort } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { accepting, PORT } from './accepting.ts';
+import { connectClient, echoServer, freePort } from '@weir/testkit';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { PORT, startTestListener } from './accepting.ts';
 import { descriptorContract } from './descriptor-contract.ts';
 import { faultContract } from './fault-contract.ts';
 import type { TransportName } from './few-descriptors-process.ts';
-import { givingContract } from './giving-contract.ts';
-import { Recorder } from './recorder.ts';
+import { detachContract } from './giving-contract.ts';
+import { StreamRecorder } from './recorder.ts';
 import { streamContract } from './stream-contract.ts';
 
-export function transportContract(kind: TransportName, transport: Transport): void {
+export function transportContract(kind: TransportName, transport: TcpTransport): void {
   const name = kind === 'bare' ? 'bare handles' : 'public net';
   describe(`${name}: faults`, () => faultContract(transport));
   describe(`${name}: descriptors`, () => descriptorContract(kind, transport));
-  describe(`${name}: given away`, () => givingContract(transport));
-  streamContract({ name, transport, connect: connectRaw });
+  describe(`${name}: given away`, () => detachContract(transport));
+  streamContract({ name, transport, connect: connectClient });
 
   describe(`${name}: listening`, () => {
     test('a connection is accepted with the address of its client', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
-      await using client = await connectRaw({ host: door.host, port: door.port, localAddress: '127.0.0.9' });
+      await using client = await connectClient({ host: door.host, port: door.port, localAddress: '127.0.0.9' });
       const { stream, events } = await arrival;
       await client.send('ping');
       await events.until(() => events.received === 4);
@@ -32,11 +32,11 @@ export function transportContract(kind: TransportName, transport: Transport): vo
     });
 
     test('a stream that is handed to another owner tells only that one from then on', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
-      await using client = await connectRaw({ host: door.host, port: door.port });
+      await using client = await connectClient({ host: door.host, port: door.port });
       const { stream, events: first } = await arrival;
-      const second = new Recorder();
+      const second = new StreamRecorder();
       first.onBytes = () => stream.accept(second);
       await client.send('hello');
       await first.until(() => first.received > 0);
@@ -65,12 +65,12 @@ export function transportContract(kind: TransportName, transport: Transport): vo
     });
 
     test('closing releases the port before it returns, and leaves what was accepted alone', async () => {
-      using door = await accepting(transport);
+      using door = await startTestListener(transport);
       const arrival = door.next();
-      await using client = await connectRaw({ host: door.host, port: door.port });
+      await using client = await connectClient({ host: door.host, port: door.port });
       const { stream } = await arrival;
       door.listener.close();
-      using again = await accepting(transport, door.host);
+      using again = await startTestListener(transport, door.host);
       assert.equal(again.port, PORT);
       stream.write(Buffer.from('still here'));
       assert.equal((await client.take(10)).toString(), 'still here');
@@ -79,7 +79,7 @@ export function transportContract(kind: TransportName, transport: Transport): vo
 
   describe(`${name}: connecting`, () => {
     test('an endpoint that refuses is reported by its code, without having been connected', async () => {
-      const events = new Recorder();
+      const events = new StreamRecorder();
       transport.connect({ address: '127.0.0.1', port: await freePort() }, events);
       await events.until(() => events.closed !== undefined);
       assert.deepEqual(events.closed, { code: 'ECONNREFUSED' });
@@ -88,7 +88,7 @@ export function transportContract(kind: TransportName, transport: Transport): vo
 
     test('an attempt that is given up ends without a failure', async () => {
       await using backend = await echoServer();
-      const events = new Recorder();
+      const events = new StreamRecorder();
       transport.connect({ address: backend.host, port: backend.port }, events).reset();
       await events.until(() => events.closed !== undefined);
       assert.deepEqual({ ...events.closed, isConnected: events.isConnected }, { code: undefined, isConnected: false });

@@ -1,9 +1,9 @@
-import type { RawClient, RawClientOptions } from '@weir/testkit';
-import type { Transport } from '../../src/tcp/transport.ts';
+import type { TestClient, TestClientOptions } from '@weir/testkit';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
 
 /** Streams under test, and who is at their other end. */
-export interface World {
+export interface StreamSetup {
   readonly name: string;
-  readonly transport: Transport;
-  connect(options: RawClientOptions): Promise<RawClient>;
+  readonly transport: TcpTransport;
+  connect(options: TestClientOptions): Promise<TestClient>;
 }

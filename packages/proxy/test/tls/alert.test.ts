@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { connect, type SecureVersion } from 'node:tls';
-import { ALERT, alertFor, tlsAlert } from '../../src/tls/alert.ts';
+import { encodeTlsAlert, TLS_ALERT, tlsAlertFor } from '../../src/tls/alert.ts';
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] satisfies SecureVersion[]) {
   test(`a client of ${version} understands that its name is not known here`, async (t) => {
     const server = createServer((socket) => {
       socket.on('error', () => {}); // It is the client whose errors are looked at.
-      socket.once('data', () => socket.end(tlsAlert(ALERT.unrecognizedName)));
+      socket.once('data', () => socket.end(encodeTlsAlert(TLS_ALERT.unrecognizedName)));
     }).listen(0, '127.0.0.1');
     t.after(() => server.close());
     await once(server, 'listening');
@@ -27,11 +27,11 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] satisfies SecureVersion[]) {
 }
 
 test('an alert is a record of seven bytes', () => {
-  assert.deepEqual([...tlsAlert(ALERT.decodeError)], [21, 3, 3, 0, 2, 2, 50]);
+  assert.deepEqual([...encodeTlsAlert(TLS_ALERT.decodeError)], [21, 3, 3, 0, 2, 2, 50]);
 });
 
 test('whoever does not speak TLS gets no alert, whoever does learns what was wrong', () => {
-  assert.equal(alertFor('not-tls'), undefined);
-  assert.equal(alertFor('malformed'), 50);
-  assert.equal(alertFor('unexpected-message'), 10);
+  assert.equal(tlsAlertFor('not-tls'), undefined);
+  assert.equal(tlsAlertFor('malformed'), 50);
+  assert.equal(tlsAlertFor('unexpected-message'), 10);
 });

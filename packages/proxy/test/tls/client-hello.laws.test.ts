@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import fc from 'fast-check';
-import { createClientHelloReader, MOST_HELLO_BYTES } from '../../src/tls/client-hello-reader.ts';
-import { helloOfNode, inRecordsOf } from './hellos.ts';
-import { read } from './reading.ts';
+import { createClientHelloReader, MAX_CLIENT_HELLO_WIRE_BYTES } from '../../src/tls/client-hello-reader.ts';
+import { captureNodeClientHello, splitIntoRecords } from './hellos.ts';
+import { readSegments } from './reading.ts';
 
 let hello: Buffer;
 
 before(async () => {
-  hello = await helloOfNode({ servername: 'shop.example.com', ALPNProtocols: ['h2', 'http/1.1'] });
+  hello = await captureNodeClientHello({ servername: 'shop.example.com', ALPNProtocols: ['h2', 'http/1.1'] });
 });
 
 const edit = fc.record({ at: fc.nat(600), cut: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) });
@@ -20,7 +20,7 @@ const streams = fc
     edits
       .reduce<Uint8Array>(
         (bytes, { at, cut, put }) => Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + cut)]),
-        inRecordsOf(hello, size),
+        splitIntoRecords(hello, size),
       )
       .subarray(0, length),
   );
@@ -29,7 +29,7 @@ test('any bytes in any segments are read to the same end, and none throws', () =
   const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { maxLength: 20 });
   fc.assert(
     fc.property(fc.oneof(streams, fc.uint8Array()), sizes, (bytes, cuts) => {
-      assert.deepEqual(read(bytes, cuts), read(bytes));
+      assert.deepEqual(readSegments(bytes, cuts), readSegments(bytes));
     }),
     { numRuns: 2_000 },
   );
@@ -40,7 +40,7 @@ test('every byte of a hello may be any other byte', () => {
     for (const value of [0, 1, 0x7f, 0x80, 0xff, (hello[at] as number) ^ 1]) {
       const changed = Buffer.from(hello);
       changed[at] = value;
-      const found = read(changed);
+      const found = readSegments(changed);
       if (found !== 'more' && found.kind === 'hello') {
         assert.match(found.hello.serverName ?? '', /^([a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/, `byte ${at}`);
       }
@@ -55,7 +55,7 @@ test('a reader that wants more never holds more than the bound', () => {
       for (let round = 0; round < 100_000; round += 1) {
         const at = (round * size) % Math.max(1, bytes.length);
         if (reader.push(bytes.subarray(at, at + size)) !== 'more') return;
-        assert.ok(reader.bytes.length < MOST_HELLO_BYTES);
+        assert.ok(reader.bytes.length < MAX_CLIENT_HELLO_WIRE_BYTES);
         if (bytes.length === 0) return;
       }
       assert.fail('it never came to an end');

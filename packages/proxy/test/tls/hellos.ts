@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type ConnectionOptions, connect } from 'node:tls';
 
 /** The first record that `node:tls` sends with these options. */
-export async function helloOfNode(options: ConnectionOptions): Promise<Buffer> {
+export async function captureNodeClientHello(options: ConnectionOptions): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const accepted = once(server, 'connection');
@@ -22,7 +22,7 @@ export async function helloOfNode(options: ConnectionOptions): Promise<Buffer> {
   return bytes;
 }
 
-export interface HelloParts {
+export interface ClientHelloParts {
   readonly version?: number;
   readonly sessionId?: Uint8Array;
   readonly suites?: Uint8Array;
@@ -32,50 +32,50 @@ export interface HelloParts {
 }
 
 /** A message as its parts say, in one record. */
-export function helloOf(parts: HelloParts = {}): Buffer {
-  return recordOf(messageOf(bodyOf(parts)));
+export function clientHelloRecord(parts: ClientHelloParts = {}): Buffer {
+  return tlsRecord(handshakeMessage(clientHelloBody(parts)));
 }
 
-export function bodyOf(parts: HelloParts): Buffer {
+export function clientHelloBody(parts: ClientHelloParts): Buffer {
   const {
     version = 0x0303,
     sessionId = Buffer.alloc(0),
     suites = Buffer.of(0x13, 1),
     compressions = Buffer.of(0),
   } = parts;
-  const extensions = parts.extensions?.map(([type, data]) => Buffer.concat([uint(type, 2), vector(data, 2)]));
+  const extensions = parts.extensions?.map(([type, data]) => Buffer.concat([uint(type, 2), lengthPrefixed(data, 2)]));
   return Buffer.concat([
     uint(version, 2),
     Buffer.alloc(32, 7),
-    vector(sessionId, 1),
-    vector(suites, 2),
-    vector(compressions, 1),
-    ...(extensions === undefined ? [] : [vector(Buffer.concat(extensions), 2)]),
+    lengthPrefixed(sessionId, 1),
+    lengthPrefixed(suites, 2),
+    lengthPrefixed(compressions, 1),
+    ...(extensions === undefined ? [] : [lengthPrefixed(Buffer.concat(extensions), 2)]),
   ]);
 }
 
-export function messageOf(body: Uint8Array, type = 1): Buffer {
-  return Buffer.concat([uint(type, 1), vector(body, 3)]);
+export function handshakeMessage(body: Uint8Array, type = 1): Buffer {
+  return Buffer.concat([uint(type, 1), lengthPrefixed(body, 3)]);
 }
 
-export function recordOf(fragment: Uint8Array, type = 22): Buffer {
-  return Buffer.concat([Buffer.of(type, 3, 1), vector(fragment, 2)]);
+export function tlsRecord(fragment: Uint8Array, type = 22): Buffer {
+  return Buffer.concat([Buffer.of(type, 3, 1), lengthPrefixed(fragment, 2)]);
 }
 
-export function serverName(name: string, type = 0): readonly [number, Buffer] {
-  return [0, vector(Buffer.concat([uint(type, 1), vector(Buffer.from(name, 'latin1'), 2)]), 2)];
+export function serverNameExtension(name: string, type = 0): readonly [number, Buffer] {
+  return [0, lengthPrefixed(Buffer.concat([uint(type, 1), lengthPrefixed(Buffer.from(name, 'latin1'), 2)]), 2)];
 }
 
 /** The message of a hello in one record, again in records of so many bytes. */
-export function inRecordsOf(hello: Uint8Array, size: number): Buffer {
+export function splitIntoRecords(hello: Uint8Array, size: number): Buffer {
   const message = hello.subarray(5);
   const count = Math.ceil(message.length / size);
   return Buffer.concat(
-    Array.from({ length: count }, (_, index) => recordOf(message.subarray(index * size, (index + 1) * size))),
+    Array.from({ length: count }, (_, index) => tlsRecord(message.subarray(index * size, (index + 1) * size))),
   );
 }
 
-export function vector(data: Uint8Array, lengthSize: number): Buffer {
+export function lengthPrefixed(data: Uint8Array, lengthSize: number): Buffer {
   return Buffer.concat([uint(data.length, lengthSize), data]);
 }
 

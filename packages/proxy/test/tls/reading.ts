@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { ClientHello } from '../../src/tls/client-hello.ts';
-import { type ClientHelloFound, createClientHelloReader } from '../../src/tls/client-hello-reader.ts';
+import { type ClientHelloReadResult, createClientHelloReader } from '../../src/tls/client-hello-reader.ts';
 
 /** What a reader says to bytes that come in these segments (the last: all the rest), each overwritten after it was pushed. */
-export function read(bytes: Uint8Array, sizes: readonly number[] = []): 'more' | ClientHelloFound {
+export function readSegments(bytes: Uint8Array, sizes: readonly number[] = []): 'more' | ClientHelloReadResult {
   const reader = createClientHelloReader();
   let at = 0;
   for (const size of [...sizes, bytes.length]) {
@@ -17,13 +17,13 @@ export function read(bytes: Uint8Array, sizes: readonly number[] = []): 'more' |
   return 'more';
 }
 
-export function helloIn(bytes: Uint8Array): ClientHello {
-  const found = read(bytes);
+export function expectHello(bytes: Uint8Array): ClientHello {
+  const found = readSegments(bytes);
   assert.ok(found !== 'more' && found.kind === 'hello', JSON.stringify(found));
   return found.hello;
 }
 
-export function faultIn(bytes: Uint8Array): string {
-  const found = read(bytes);
+export function faultOf(bytes: Uint8Array): string {
+  const found = readSegments(bytes);
   return found === 'more' ? found : found.kind === 'refused' ? found.why : 'none';
 }

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { eventually, type RawClient } from '@weir/testkit';
+import { eventually, type TestClient } from '@weir/testkit';
 import type { TcpStream } from '../../src/tcp/transport.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
-import { accepting } from '../tcp/accepting.ts';
-import { tlsWorld } from './tls-world.ts';
+import { startTestListener } from '../tcp/accepting.ts';
+import { tlsTransport } from './tls-world.ts';
 
-type Act = (stream: TcpStream, client: RawClient) => unknown;
+type Act = (stream: TcpStream, client: TestClient) => unknown;
 
 const BEFORE: Readonly<Record<string, Act>> = {
   nothing: () => undefined,
@@ -38,7 +38,7 @@ const ENDS: Readonly<Record<string, Act>> = {
     stream.reset();
   },
   'a cut of the client, and our reset': (stream, client) => {
-    client.cut();
+    client.sendBareFin();
     stream.reset();
   },
   'the ends of both': (stream, client) => {
@@ -58,8 +58,8 @@ const LATER: Readonly<Record<string, (act: () => void) => void>> = {
 
 for (const { name, transport } of TRANSPORTS) {
   test(`${name}: in whatever state a client is, its end is told once, and leaves no descriptor`, async () => {
-    const world = tlsWorld(name, transport);
-    using door = await accepting(world.transport);
+    const world = tlsTransport(name, transport);
+    using door = await startTestListener(world.transport);
     const descriptors = (): number => readdirSync('/proc/self/fd').length;
     const before = descriptors();
     for (const [state, prepare] of Object.entries(BEFORE)) {

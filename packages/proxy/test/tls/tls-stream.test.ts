@@ -1,5 +1,5 @@
 import { TRANSPORTS } from '../fixtures/transports.ts';
 import { streamContract } from '../tcp/stream-contract.ts';
-import { tlsWorld } from './tls-world.ts';
+import { tlsTransport } from './tls-world.ts';
 
-for (const { name, transport } of TRANSPORTS) streamContract(tlsWorld(name, transport));
+for (const { name, transport } of TRANSPORTS) streamContract(tlsTransport(name, transport));

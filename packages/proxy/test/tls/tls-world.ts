@@ -1,39 +1,45 @@
 // Streams of clients whose TLS ends here, as a transport: so that they are held to what every stream is held to.
-import { connectRaw } from '@weir/testkit';
-import type { AcceptedStream, ListenerEvents, StreamEvents, TcpStream, Transport } from '../../src/tcp/transport.ts';
+import { connectClient } from '@weir/testkit';
+import type {
+  AcceptedStream,
+  StreamEvents,
+  TcpListenSocketEvents,
+  TcpStream,
+  TcpTransport,
+} from '../../src/tcp/transport.ts';
 import { createClientHelloReader } from '../../src/tls/client-hello-reader.ts';
-import { type SecuredStream, secure } from '../../src/tls/tls-stream.ts';
-import { TRUSTING } from '../fixtures/certificates.ts';
-import type { World } from '../tcp/world.ts';
-import { someTerms } from './some-terms.ts';
+import { startTls, type TlsServerStream } from '../../src/tls/tls-stream.ts';
+import { TRUSTING_CLIENT } from '../fixtures/certificates.ts';
+import type { StreamSetup } from '../tcp/world.ts';
+import { testTlsServerOptions } from './some-terms.ts';
 
-export function tlsWorld(name: string, below: Transport): World {
+export function tlsTransport(name: string, below: TcpTransport): StreamSetup {
   return {
     name: `TLS on ${name}`,
     transport: {
-      listen: (at, events) => below.listen(at, forward(events)),
+      listen: (at, events) => below.listen(at, handshakeFirst(events)),
       connect: (to, events) => below.connect(to, events),
     },
-    connect: (options) => connectRaw({ ...options, tls: TRUSTING }),
+    connect: (options) => connectClient({ ...options, tls: TRUSTING_CLIENT }),
   };
 }
 
-function forward(events: ListenerEvents): ListenerEvents {
+function handshakeFirst(events: TcpListenSocketEvents): TcpListenSocketEvents {
   return {
     onListening: () => events.onListening(),
     onFailed: (code) => events.onFailed(code),
     onAcceptError: (code) => events.onAcceptError(code),
-    onConnection: (stream) => void new Hello(stream, (secured) => events.onConnection(secured)),
+    onConnection: (stream) => void new ServerHandshake(stream, (secured) => events.onConnection(secured)),
   };
 }
 
-const TERMS = someTerms();
+const SERVER_OPTIONS = testTlsServerOptions();
 
-class Hello implements StreamEvents {
+class ServerHandshake implements StreamEvents {
   readonly #stream: AcceptedStream;
   readonly #onSecured: (stream: AcceptedStream) => void;
   readonly #reader = createClientHelloReader();
-  #secured: SecuredStream | undefined;
+  #secured: TlsServerStream | undefined;
 
   constructor(stream: AcceptedStream, onSecured: (stream: AcceptedStream) => void) {
     this.#stream = stream;
@@ -45,7 +51,7 @@ class Hello implements StreamEvents {
   onData(stream: TcpStream, bytes: Uint8Array): void {
     if (this.#reader.push(bytes) === 'more') return;
     stream.readStop();
-    this.#secured = secure(this.#stream, { terms: TERMS, unread: this.#reader.bytes }, this);
+    this.#secured = startTls(this.#stream, { tls: SERVER_OPTIONS, unread: this.#reader.bytes }, this);
   }
 
   onConnect(): void {

@@ -1,4 +1,4 @@
-import { bareUdpTransport } from '../../src/udp/bare-udp-transport.ts';
+import { rawUdpTransport } from '../../src/udp/bare-udp-transport.ts';
 import { udpTransportContract } from './transport-contract.ts';
 
-udpTransportContract('bare handles', bareUdpTransport);
+udpTransportContract('bare handles', rawUdpTransport);

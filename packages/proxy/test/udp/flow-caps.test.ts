@@ -1,18 +1,18 @@
 // The caps that always hold.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WorkerLimits } from '../../src/admit/worker-limits.ts';
+import { WorkerAdmission } from '../../src/admit/worker-limits.ts';
 import { ACTIVE, outcomeColumn, RECEIVED } from '../../src/counters/columns.ts';
-import type { Flow } from '../../src/udp/flow.ts';
+import type { UdpFlow } from '../../src/udp/flow.ts';
 import { TenantFlows } from '../../src/udp/tenant-flows.ts';
-import { listening, pass, wheelFor } from './listening.ts';
+import { advanceSeconds, createTimeoutWheel, setUpUdpFlows } from './listening.ts';
 
 const BYTES = new Uint8Array(1);
 
 test('a client that has all the flows it may have gets a new one for its longest silent one', () => {
-  const { listener, open, wheel, row } = listening({ perTenant: 6 });
+  const { listener, open, wheel, row } = setUpUdpFlows({ perTenant: 6 });
   for (const port of [1, 2, 3]) listener.onMessage(BYTES, 'client', port);
-  pass(wheel, 1);
+  advanceSeconds(wheel, 1);
   for (const port of [1, 3]) listener.onMessage(BYTES, 'client', port);
   listener.onMessage(BYTES, 'other', 1);
   listener.onMessage(BYTES, 'client', 4);
@@ -21,11 +21,11 @@ test('a client that has all the flows it may have gets a new one for its longest
 });
 
 test('a tenant that has all the flows it may have keeps those that speak, whoever forges new ones', () => {
-  const { listener, open, wheel, row } = listening({ perTenant: 5 });
+  const { listener, open, wheel, row } = setUpUdpFlows({ perTenant: 5 });
   listener.onMessage(BYTES, 'speaker', 1);
   for (let forged = 0; forged < 1_000; forged += 1) {
     listener.onMessage(BYTES, `forged ${forged}`, 1);
-    pass(wheel, 1);
+    advanceSeconds(wheel, 1);
     listener.onMessage(BYTES, 'speaker', 1);
   }
   assert.equal(open().length, 5);
@@ -34,9 +34,9 @@ test('a tenant that has all the flows it may have keeps those that speak, whoeve
 });
 
 test('what limits refuse is counted, opens no flow, and gets its turn when a flow has ended', () => {
-  const limits = new WorkerLimits();
+  const limits = new WorkerAdmission();
   let free = 1;
-  const { listener, open, wheel, row } = listening({
+  const { listener, open, wheel, row } = setUpUdpFlows({
     perTenant: 100,
     admit(uid) {
       if (free === 0) return 'connection-limit';
@@ -51,24 +51,24 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
   });
   for (const port of [1, 2]) listener.onMessage(BYTES, 'client', port);
   assert.deepEqual([open(), row[outcomeColumn('connection-limit')], row[RECEIVED]], [['client|1'], 1, 1]);
-  pass(wheel, 100);
+  advanceSeconds(wheel, 100);
   assert.deepEqual([open(), free], [[], 1]);
   listener.onMessage(BYTES, 'client', 2);
   assert.deepEqual(open(), ['client|2']);
 });
 
 test('a flow that cannot begin gives its place and its slot back', () => {
-  const limits = new WorkerLimits();
+  const limits = new WorkerAdmission();
   let taken = 0;
   let bugs = 2;
-  const tenants = new TenantFlows<Flow>(100);
+  const tenants = new TenantFlows<UdpFlow>(100);
   const add = tenants.add.bind(tenants);
   const strike = (): void => {
     if (bugs-- > 0) throw new Error('a bug');
   };
-  const { listener, open, row } = listening({
+  const { listener, open, row } = setUpUdpFlows({
     tenants: Object.assign(tenants, {
-      add(flow: Flow) {
+      add(flow: UdpFlow) {
         strike();
         add(flow);
       },
@@ -94,10 +94,10 @@ test('a flow that cannot begin gives its place and its slot back', () => {
 });
 
 test('one tenant at its cap takes nothing from another', () => {
-  const wheel = wheelFor();
-  const tenants = new TenantFlows<Flow>(2);
-  const shop = listening({ perTenant: 2, tenant: 'shop', wheel, tenants });
-  const games = listening({ perTenant: 2, tenant: 'games', wheel, tenants });
+  const wheel = createTimeoutWheel();
+  const tenants = new TenantFlows<UdpFlow>(2);
+  const shop = setUpUdpFlows({ perTenant: 2, tenant: 'shop', wheel, tenants });
+  const games = setUpUdpFlows({ perTenant: 2, tenant: 'games', wheel, tenants });
   games.listener.onMessage(BYTES, 'player', 1);
   for (let buyer = 1; buyer < 50; buyer += 1) shop.listener.onMessage(BYTES, `buyer ${buyer}`, 1);
   assert.deepEqual([shop.open().length, games.open()], [2, ['player|1']]);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { createOwnersMemory, FlowOwners, hashOfFlow, retireOwner } from '../../src/udp/flow-owners.ts';
+import { createFlowOwnersMemory, FlowOwners, hashOfFlow, removeFlowOwner } from '../../src/udp/flow-owners.ts';
 
 describe('the owner of a flow', () => {
   test('is known to the others until it gives the flow up', () => {
-    const memory = createOwnersMemory();
+    const memory = createFlowOwnersMemory();
     const [first, second] = [new FlowOwners(memory, 1), new FlowOwners(memory, 2)];
     const flow = hashOfFlow(7, { address: '192.0.2.1', port: 5_353 });
     assert.equal(second.ownerOf(flow), 0);
@@ -18,18 +18,18 @@ describe('the owner of a flow', () => {
   });
 
   test('is nobody once its worker is gone, also when a later worker has its place', () => {
-    const memory = createOwnersMemory();
+    const memory = createFlowOwnersMemory();
     const flow = 12_345;
     new FlowOwners(memory, 1).claim(flow);
     const other = new FlowOwners(memory, 2);
-    retireOwner(memory, 1);
+    removeFlowOwner(memory, 1);
     assert.equal(other.ownerOf(flow), 0);
     new FlowOwners(memory, 1 + 256);
     assert.equal(other.ownerOf(flow), 0);
   });
 
   test('is another one when two claim it: the later one', () => {
-    const memory = createOwnersMemory();
+    const memory = createFlowOwnersMemory();
     const owners = [1, 2, 3].map((worker) => new FlowOwners(memory, worker));
     for (const each of owners.slice(0, 2)) each.claim(99);
     assert.equal(owners[2]?.ownerOf(99), 2);
@@ -44,7 +44,7 @@ describe('the owner of a flow', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const memory = createOwnersMemory();
+        const memory = createFlowOwnersMemory();
         const workers = [1, 2, 3, 4].map((worker) => new FlowOwners(memory, worker));
         const onlooker = new FlowOwners(memory, 5);
         const retired = new Set<number>();
@@ -58,7 +58,7 @@ describe('the owner of a flow', () => {
             workers[worker - 1]?.release(of);
             if (claims.get(of) === worker) claims.delete(of);
           } else {
-            retireOwner(memory, worker);
+            removeFlowOwner(memory, worker);
             retired.add(worker);
             for (const [each, owner] of claims) if (owner === worker) claims.delete(each);
           }

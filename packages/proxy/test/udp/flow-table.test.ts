@@ -44,11 +44,11 @@ test('the longest silent of a client is the one that was stirred, or added, firs
       for (const each of ports) {
         const flow = flows.get(each);
         if (flow === undefined) continue;
-        if (order.includes(each)) table.stir(flow);
+        if (order.includes(each)) table.touch(flow);
         else table.add(flow);
         order.splice(0, order.length, ...order.filter((other) => other !== each), each);
       }
-      assert.equal(table.longestSilentOf('client')?.port, order[0]);
+      assert.equal(table.leastRecentlyActive('client')?.port, order[0]);
     }),
   );
 });

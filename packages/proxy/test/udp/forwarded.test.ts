@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { WorkerLimits } from '../../src/admit/worker-limits.ts';
-import { createSlab, outcomeColumn, rowOf } from '../../src/counters/columns.ts';
-import { createNeighbourMemory, type ListenerNeighbours, Neighbours } from '../../src/udp/neighbours.ts';
-import { KEY, listening } from './listening.ts';
+import { WorkerAdmission } from '../../src/admit/worker-limits.ts';
+import { counterRow, createCounterBlock, outcomeColumn } from '../../src/counters/columns.ts';
+import { createPeerWorkersMemory, type ListenerPeers, PeerWorkers } from '../../src/udp/neighbours.ts';
+import { KEY, setUpUdpFlows } from './listening.ts';
 
 const BYTES = new Uint8Array(1);
 const CLIENT = { address: '192.0.2.9', port: 1 };
 
 test('a throw in the handling of a forwarded datagram is counted and reported, and the next one is served', async () => {
   using seats = twoSeats();
-  const unrouted = rowOf([createSlab()], 0);
+  const unrouted = counterRow([createCounterBlock()], 0);
   const reported: unknown[] = [];
-  const limits = new WorkerLimits();
+  const limits = new WorkerAdmission();
   let bugs = 1;
-  const { open } = listening({
-    neighbours: seats.owner,
+  const { open } = setUpUdpFlows({
+    peerWorkers: seats.owner,
     unrouted: () => unrouted,
     onInternalError: (thrown) => reported.push(thrown),
     admit(uid) {
@@ -35,7 +35,7 @@ test('a throw in the handling of a forwarded datagram is counted and reported, a
 
 test('a listener that could not be bound takes nothing from other workers', async () => {
   using seats = twoSeats();
-  const { listener, open } = listening({ neighbours: seats.owner, onFailed: () => undefined });
+  const { listener, open } = setUpUdpFlows({ peerWorkers: seats.owner, onFailed: () => undefined });
   listener.onFailed('EADDRINUSE');
   seats.forward();
   await seats.taken();
@@ -43,7 +43,7 @@ test('a listener that could not be bound takes nothing from other workers', asyn
 });
 
 interface Seats extends Disposable {
-  readonly owner: Neighbours;
+  readonly owner: PeerWorkers;
   /** One datagram of a flow that the owner has. */
   forward(): void;
   /** Resolves when the owner has taken whatever was forwarded before. */
@@ -51,12 +51,12 @@ interface Seats extends Disposable {
 }
 
 function twoSeats(): Seats {
-  const memory = createNeighbourMemory();
-  const [owner, other] = [new Neighbours({ ...memory, worker: 1 }), new Neighbours({ ...memory, worker: 2 })];
+  const memory = createPeerWorkersMemory();
+  const [owner, other] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
   const claimed = owner.join(KEY, () => undefined);
   claimed.claim(CLIENT);
   claimed.leave();
-  const forward = (to: ListenerNeighbours): void => assert.equal(to.forward(BYTES, CLIENT), true);
+  const forward = (to: ListenerPeers): void => assert.equal(to.forward(BYTES, CLIENT), true);
   const ofOther = other.join(KEY, () => assert.fail('it owns nothing'));
   return {
     owner,

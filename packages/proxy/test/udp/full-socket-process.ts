@@ -1,6 +1,6 @@
 // Run with --test-udp-no-try-send, under which the kernel seems to have no room at first: each datagram waits in libuv.
 import assert from 'node:assert/strict';
-import { bareUdpTransport } from '../../src/udp/bare-udp-transport.ts';
+import { rawUdpTransport } from '../../src/udp/bare-udp-transport.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { udpClient, udpEndpoint } from '../fixtures/udp-sockets.ts';
@@ -8,7 +8,7 @@ import { udpClient, udpEndpoint } from '../fixtures/udp-sockets.ts';
 const at = { address: loopbackAddress(), port: PORT, reusePort: true };
 const events = { onFailed: assert.fail, onMessage: () => undefined, onThrow: assert.fail };
 const listening = Promise.withResolvers<void>();
-const listener = bareUdpTransport.bind(at, { ...events, onListening: listening.resolve });
+const listener = rawUdpTransport.bind(at, { ...events, onListening: listening.resolve });
 await listening.promise;
 const client = await udpClient({ host: at.address, port: at.port });
 const sent: number[] = [];
@@ -32,7 +32,7 @@ await onSent.promise;
 assert.deepEqual([sent, String(await client.take()), String(await client.take())], [[5, 5], 'first', 'third']);
 
 const endpoint = await udpEndpoint();
-const upstream = bareUdpTransport.connect(endpoint.endpoint, { ...events, onError: assert.fail });
+const upstream = rawUdpTransport.connect(endpoint.endpoint, { ...events, onError: assert.fail });
 assert.ok(upstream !== undefined);
 for (const text of ['first', 'dropped']) assert.equal(upstream.send(Buffer.from(text)), undefined);
 assert.equal(String((await endpoint.next()).bytes), 'first');

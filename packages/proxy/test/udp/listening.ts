@@ -1,14 +1,14 @@
 // A FlowListener on a transport that keeps in memory what it is given.
 import assert from 'node:assert/strict';
-import { createLoad, createMatcher, type Route } from '@weir/model';
-import { WorkerLimits } from '../../src/admit/worker-limits.ts';
-import { createSlab, rowOf } from '../../src/counters/columns.ts';
-import type { Member } from '../../src/relay/member.ts';
-import { Members } from '../../src/relay/members.ts';
+import { createEndpointStats, createMatcher, type Route } from '@weir/model';
+import { WorkerAdmission } from '../../src/admit/worker-limits.ts';
+import { counterRow, createCounterBlock } from '../../src/counters/columns.ts';
+import type { Session } from '../../src/relay/member.ts';
+import { SessionSet } from '../../src/relay/members.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
 import { Shaper } from '../../src/shape/shaper.ts';
-import type { Flow, FlowHome } from '../../src/udp/flow.ts';
-import { FlowListener, type FlowListenerOptions } from '../../src/udp/flow-listener.ts';
+import type { FlowUpstream, UdpFlow } from '../../src/udp/flow.ts';
+import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/udp/flow-listener.ts';
 import { TenantFlows } from '../../src/udp/tenant-flows.ts';
 import type { UdpTransport } from '../../src/udp/transport.ts';
 import { tableFor } from '../fixtures/tables.ts';
@@ -16,43 +16,47 @@ import { tableFor } from '../fixtures/tables.ts';
 const ADDRESS = '127.0.0.1';
 export const KEY: string = `UDP/${ADDRESS}/53`;
 
-export interface ListeningOptions extends Partial<FlowListenerOptions> {
+export interface UdpFlowSetupOptions extends Partial<UdpFlowListenerOptions> {
   /** How many flows a tenant may have; default: enough. */
   readonly perTenant?: number;
   readonly tenant?: string;
 }
 
-export interface Listening {
-  readonly listener: FlowListener;
-  readonly wheel: TimeoutWheel<Member>;
+export interface UdpFlowSetup {
+  readonly listener: UdpFlowListener;
+  readonly wheel: TimeoutWheel<Session>;
   readonly row: Float64Array;
   open(): string[];
 }
 
-export function listening({ perTenant = 1_000, tenant = 'shop', ...given }: ListeningOptions = {}): Listening {
-  const { wheel = wheelFor(), tenants = new TenantFlows<Flow>(perTenant) } = given;
-  const row = rowOf([createSlab()], 0);
-  const members = new Members<Member>();
-  const home = homeFor(tenant, { row, members });
-  const limits = new WorkerLimits();
-  const listener = new FlowListener(
+export function setUpUdpFlows({
+  perTenant = 1_000,
+  tenant = 'shop',
+  ...given
+}: UdpFlowSetupOptions = {}): UdpFlowSetup {
+  const { wheel = createTimeoutWheel(), tenants = new TenantFlows<UdpFlow>(perTenant) } = given;
+  const row = counterRow([createCounterBlock()], 0);
+  const members = new SessionSet<Session>();
+  const home = upstreamFor(tenant, { row, members });
+  const limits = new WorkerAdmission();
+  const listener = new UdpFlowListener(
     { address: ADDRESS, port: 53, reusePort: true, key: KEY },
     {
       transport: memoryTransport,
       wheel,
       shaper: new Shaper(),
       tenants,
-      home: () => home,
+      upstream: () => home,
       admit: (uid) => limits.admit(uid),
       unrouted: () => assert.fail('all of this has a home'),
-      sever: () => undefined,
+      terminate: () => undefined,
       onListening: () => undefined,
       onFailed: (code) => assert.fail(code),
       onInternalError: (thrown) => assert.fail(String(thrown)),
       ...given,
     },
   );
-  return { listener, wheel, row, open: () => [...members].map((flow) => nameOf(flow as Flow)).sort() };
+  return { listener, wheel, row, open: () => [...members].map((flow) => nameOf(flow as UdpFlow)).sort() };
 }
 
 const memoryTransport: UdpTransport = {
@@ -60,15 +64,18 @@ const memoryTransport: UdpTransport = {
   connect: () => ({ send: () => undefined, close: () => undefined }),
 };
 
-function homeFor(tenant: string, { row, members }: { row: Float64Array; members: Members<Member> }): FlowHome {
+function upstreamFor(
+  tenant: string,
+  { row, members: sessions }: { row: Float64Array; members: SessionSet<Session> },
+): FlowUpstream {
   const endpoints = [{ address: '10.0.0.1', port: 53 }];
   const table = tableFor({ a: ADDRESS }, [{ name: 'dns', tenant, port: 53, protocol: 'UDP', endpoints }]);
   const [route] = createMatcher(table, 'a').routes.values() as IteratorObject<Route>;
   assert.ok(route !== undefined);
-  const load = { ...createLoad({ address: '10.0.0.1', port: 53 }), rank: 0 as const };
+  const load = { ...createEndpointStats({ address: '10.0.0.1', port: 53 }), rank: 0 as const };
   return {
     route,
-    members,
+    sessions,
     group: { row, isCutOff: false, service: route.service },
     choose: () => load,
     onConnected: () => undefined,
@@ -76,18 +83,18 @@ function homeFor(tenant: string, { row, members }: { row: Float64Array; members:
   };
 }
 
-export function wheelFor(): TimeoutWheel<Member> {
-  return new TimeoutWheel<Member>(128);
+export function createTimeoutWheel(): TimeoutWheel<Session> {
+  return new TimeoutWheel<Session>(128);
 }
 
 /** So many seconds pass. */
-export function pass(wheel: TimeoutWheel<Member>, seconds: number): void {
+export function advanceSeconds(wheel: TimeoutWheel<Session>, seconds: number): void {
   for (let second = 0; second < seconds; second += 1) {
     wheel.tick();
     for (let member = wheel.takeDue(); member !== undefined; member = wheel.takeDue()) member.onExpired();
   }
 }
 
-function nameOf({ address, port }: Flow): string {
+function nameOf({ address, port }: UdpFlow): string {
   return `${address}|${port}`;
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { CONNECTIONS } from '../../src/counters/columns.ts';
-import { retireOwner } from '../../src/udp/flow-owners.ts';
-import { createNeighbourMemory, Neighbours } from '../../src/udp/neighbours.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
+import { removeFlowOwner } from '../../src/udp/flow-owners.ts';
+import { createPeerWorkersMemory, PeerWorkers } from '../../src/udp/neighbours.ts';
+import { startWorkerInTest } from '../fixtures/lone-worker.ts';
 import { PORT } from '../fixtures/ports.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
@@ -17,31 +17,31 @@ test('flows that the kernel gives to a new worker stay with the one that has the
   await using two = await udpEcho('two');
   const endpoints = [one.endpoint, two.endpoint];
   const voice: TestService = { name: 'voice', protocol: 'UDP', port: PORT, endpoints };
-  const memory = createNeighbourMemory();
-  const seats = [1, 2].map((worker) => new Neighbours({ ...memory, worker }));
+  const memory = createPeerWorkersMemory();
+  const seats = [1, 2].map((worker) => new PeerWorkers({ ...memory, worker }));
   using _seats = { [Symbol.dispose]: () => void seats.map((seat) => seat.close()) };
   const [firstSeat, secondSeat] = seats;
   assert.ok(firstSeat !== undefined && secondSeat !== undefined);
-  using first = await loneWorker(voice, { neighbours: firstSeat });
+  using first = await startWorkerInTest(voice, { peerWorkers: firstSeat });
   const clients = await Promise.all(Array.from({ length: CLIENTS }, () => udpClient(first)));
   await using _clients = { [Symbol.asyncDispose]: async () => void (await Promise.all(clients.map(close))) };
   const ask = (): Promise<string[]> => Promise.all(clients.map((client) => client.ask('')));
   const before = await ask();
-  using second = await loneWorker(voice, { neighbours: secondSeat, host: first.host });
+  using second = await startWorkerInTest(voice, { peerWorkers: secondSeat, host: first.host });
   assert.deepEqual(await ask(), before);
   assert.equal(one.peers.length + two.peers.length, CLIENTS);
   await using newcomers = await newcomersOf(second);
   assert.ok(newcomers.count > 0);
   const known = one.peers.length + two.peers.length;
 
-  first.follow({ kind: 'unlisten', door: first.door });
+  first.apply({ kind: 'unlisten', door: first.listener });
   assert.deepEqual(await ask(), before);
   assert.equal(one.peers.length + two.peers.length, known + CLIENTS);
 });
 
 test('what goes to a worker that does not take it is bounded, and nothing goes to one that is gone', async () => {
-  const memory = createNeighbourMemory();
-  const [owner, other] = [new Neighbours({ ...memory, worker: 1 }), new Neighbours({ ...memory, worker: 2 })];
+  const memory = createPeerWorkersMemory();
+  const [owner, other] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
   using _both = { [Symbol.dispose]: () => void [owner, other].map((each) => each.close()) };
   const taken: number[] = [];
   const client = { address: '192.0.2.9', port: 1 };
@@ -53,7 +53,7 @@ test('what goes to a worker that does not take it is bounded, and nothing goes t
   assert.equal(ofOther.forward(Uint8Array.of(7), client), true);
   await eventually(() => assert.equal(taken.length, 1_025));
   assert.equal(ofOwner.forward(Uint8Array.of(1), client), false);
-  retireOwner(memory.owners, 1);
+  removeFlowOwner(memory.owners, 1);
   assert.equal(ofOther.forward(Uint8Array.of(1), client), false);
 });
 

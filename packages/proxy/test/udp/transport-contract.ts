@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import type { UdpListener, UdpPeer, UdpTransport, UdpUpstream } from '../../src/udp/transport.ts';
+import type { UdpEndpointSocket, UdpListenSocket, UdpRecipient, UdpTransport } from '../../src/udp/transport.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
 import { udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
@@ -183,10 +183,10 @@ const silent = {
 
 interface Heard {
   readonly bytes: Buffer;
-  readonly from: UdpPeer & { sent: number };
+  readonly from: UdpRecipient & { sent: number };
 }
 
-interface BoundListener extends UdpListener, AsyncDisposable {
+interface BoundListener extends UdpListenSocket, AsyncDisposable {
   readonly port: number;
   readonly arrived: number;
   next(): Promise<Heard>;
@@ -230,7 +230,7 @@ async function bound(transport: UdpTransport, at: { address: string; port: numbe
   };
 }
 
-interface ConnectedUpstream extends UdpUpstream, AsyncDisposable {
+interface ConnectedUpstream extends UdpEndpointSocket, AsyncDisposable {
   readonly arrived: number;
   next(): Promise<Buffer>;
   error(): Promise<string>;

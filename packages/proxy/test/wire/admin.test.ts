@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHealth, formatHostPort } from '@weir/runtime';
-import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
+import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { endingOf } from '../fixtures/ending-of.ts';
+import { connectAndAwaitEnd } from '../fixtures/ending-of.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
 
@@ -18,10 +18,10 @@ test('a proxy is ready from its first table on, until it drains', async () => {
   const waiting = await ask(proxy, '/readyz');
   assert.equal(waiting.status, 503);
   assert.match(await waiting.text(), /no routing table yet/);
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   await proxy.ready;
   assert.equal((await ask(proxy, '/readyz')).status, 200);
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
   const closing = proxy.close();
@@ -34,13 +34,16 @@ test('metrics tell of each Service what it used, refused and has', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const dead = { address: '127.0.0.1', port: await freePort() };
-  await fleet.serve(web([endpointOf(backend)]), web([dead], { name: 'down', namespace: 'games', port: 9_090 }));
+  await fleet.serve(
+    webService([endpointOf(backend)]),
+    webService([dead], { name: 'down', namespace: 'games', port: 9_090 }),
+  );
   const proxy = await fleet.proxy(ADMIN);
   await proxy.ready;
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('12345');
   await client.take(5);
-  await endingOf({ host: fleet.addressOf(), port: 9_090 });
+  await connectAndAwaitEnd({ host: fleet.addressOf(), port: 9_090 });
   const revision = proxy.view().applied?.revision;
   await eventually(async () => {
     const lines = (await (await ask(proxy, '/metrics')).text()).split('\n');
@@ -83,11 +86,11 @@ test('an admin port that a foreign program has is waited for: clients are served
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const holder = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const health = createHealth();
   const proxy = await fleet.proxy({ admin: { host: holder.host, port: holder.port }, health });
   await proxy.ready;
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
   // A startup probe on a socket would end a proxy that serves; who asks by HTTP gets no answer anyway.
@@ -110,11 +113,11 @@ test('an address for admin that this host does not have ends the start', async (
 test('a proxy that drains lets a later one have the admin port', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const admin = { host: '127.0.0.1', port: await freePort() };
   const first = await fleet.proxy({ admin });
   await first.ready;
-  await using lasting = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using lasting = await connectClient({ host: fleet.addressOf(), port: PORT });
   await lasting.send('x');
   await lasting.take(1);
   const closing = first.close();

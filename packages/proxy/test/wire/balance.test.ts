@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  arrangePool,
+  buildPool,
   createBalancer,
-  createLoad,
+  createEndpointStats,
   createMatcher,
   EMPTY_POOL,
   endpointKey,
@@ -13,16 +13,16 @@ import {
 } from '@weir/model';
 import { eventually } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
-import { type NamedEndpoint, namedEndpoint, nameFor } from '../fixtures/named-endpoint.ts';
+import { endpointNameFor, type NamedEndpoint, namedEndpoint } from '../fixtures/named-endpoint.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { web } from '../fixtures/serving.ts';
+import { webService } from '../fixtures/serving.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 
 const SOURCES = Array.from({ length: 24 }, (_, i) => `127.0.1.${i + 1}`);
 
 async function namesAt(host: string, sources: readonly string[] = SOURCES): Promise<string[]> {
   const names: string[] = [];
-  for (const source of sources) names.push(await nameFor(source, { host, port: PORT }));
+  for (const source of sources) names.push(await endpointNameFor(source, { host, port: PORT }));
   return names;
 }
 
@@ -38,9 +38,9 @@ function byMaglev(service: TestService, made: readonly NamedEndpoint[]): string[
   assert.ok(route);
   const slots = new Uint16Array(MAGLEV_SLOTS);
   fillMaglevSlots(slots, route.endpoints.map(endpointKey));
-  const loads = route.endpoints.map(createLoad);
-  const pool = arrangePool(EMPTY_POOL, loads, { zone: null, maglev: { slots, loads } });
-  const balancer = createBalancer(route, { random: () => 0, now: () => 0, memory: undefined });
+  const endpoints = route.endpoints.map(createEndpointStats);
+  const pool = buildPool(EMPTY_POOL, endpoints, { zone: null, maglev: { slots, endpoints } });
+  const balancer = createBalancer(route, { random: () => 0, now: () => 0, affinityTable: undefined });
   return SOURCES.map((address) => {
     const chosen = balancer.choose(pool, { address, port: 1 }, []);
     return made.find(({ endpoint }) => endpoint.port === chosen?.endpoint.port)?.name ?? '';
@@ -50,7 +50,7 @@ function byMaglev(service: TestService, made: readonly NamedEndpoint[]): string[
 test('maglev: a client meets the endpoint that the table gives it, in every worker and on every proxy', async () => {
   await using stack = new AsyncDisposableStack();
   const made = await endpoints(stack, 'abcde');
-  const service = web(
+  const service = webService(
     made.map(({ endpoint }) => endpoint),
     { settings: { algorithm: 'maglev' } },
   );
@@ -70,7 +70,7 @@ test('ClientIP: endpoints that are added move no client, whichever worker it mee
   const made = await endpoints(stack, 'abcdef');
   const affinity = { kind: 'client-ip', timeoutMs: 600_000 } as const;
   const webOf = (count: number) =>
-    web(
+    webService(
       made.slice(0, count).map(({ endpoint }) => endpoint),
       { settings: { affinity } },
     );
@@ -84,7 +84,7 @@ test('ClientIP: endpoints that are added move no client, whichever worker it mee
   let newcomer = 1;
   await eventually(async () => {
     newcomer += 1;
-    assert.match(await nameFor(`127.0.2.${newcomer}`, { host: fleet.addressOf(), port: PORT }), /[cdef]/);
+    assert.match(await endpointNameFor(`127.0.2.${newcomer}`, { host: fleet.addressOf(), port: PORT }), /[cdef]/);
   });
   for (let round = 0; round < 3; round += 1) assert.deepEqual(await namesAt(fleet.addressOf()), before);
 });
@@ -94,7 +94,7 @@ test('first: everybody meets the same endpoint, and the next one when that refus
   const [one, other] = await endpoints(stack, 'ab');
   assert.ok(one && other);
   await using fleet = await startFleet();
-  await fleet.serve(web([one.endpoint, other.endpoint], { settings: { algorithm: 'first' } }));
+  await fleet.serve(webService([one.endpoint, other.endpoint], { settings: { algorithm: 'first' } }));
   await (await fleet.proxy({ workers: 2 })).ready;
   const before = new Set(await namesAt(fleet.addressOf()));
   assert.equal(before.size, 1);
@@ -109,7 +109,7 @@ for (const algorithm of ['random', 'round-robin', 'least-connections'] as const)
     const made = await endpoints(stack, 'abc');
     await using fleet = await startFleet();
     await fleet.serve(
-      web(
+      webService(
         made.map(({ endpoint }) => endpoint),
         { settings: { algorithm } },
       ),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
-import { reportOf, startFleet } from '../fixtures/fleet.ts';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
+import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 
 const RESET = { kind: 'error', code: 'ECONNRESET' };
 const GAME_PORT = 9_090;
@@ -12,27 +12,27 @@ test('a cut-off resets the tenant’s connections on both sides, refuses new one
   await using fleet = await startFleet();
   await using shop = await echoServer();
   await using games = await echoServer();
-  const proxy = await serving(
+  const proxy = await startServing(
     fleet,
-    web([endpointOf(shop)]),
-    web([endpointOf(games)], { name: 'game', namespace: 'games', port: GAME_PORT }),
+    webService([endpointOf(shop)]),
+    webService([endpointOf(games)], { name: 'game', namespace: 'games', port: GAME_PORT }),
   );
   const host = fleet.addressOf();
-  const abusers = await Promise.all(Array.from({ length: 450 }, () => connectRaw({ host, port: PORT })));
-  await using other = await connectRaw({ host, port: GAME_PORT });
-  await eventually(() => assert.equal(shop.open, 450));
+  const abusers = await Promise.all(Array.from({ length: 450 }, () => connectClient({ host, port: PORT })));
+  await using other = await connectClient({ host, port: GAME_PORT });
+  await eventually(() => assert.equal(shop.openConnections, 450));
   await fleet.cutOff({ kind: 'tenant', tenant: 'shop' }, 'abuse');
   for (const abuser of abusers) assert.deepEqual(await abuser.ended, RESET);
-  await reportOf(proxy, { bound: true, listening: false, error: null });
-  await assert.rejects(connectRaw({ host, port: PORT }), { code: 'ECONNREFUSED' });
-  await eventually(() => assert.equal(shop.open, 0));
-  assert.deepEqual(outcomesOf(proxy), { 'cut-off': 450 });
+  await waitForListenerReport(proxy, { bound: true, listening: false, error: null });
+  await assert.rejects(connectClient({ host, port: PORT }), { code: 'ECONNREFUSED' });
+  await eventually(() => assert.equal(shop.openConnections, 0));
+  assert.deepEqual(outcomesFor(proxy), { 'cut-off': 450 });
   await other.send('undisturbed');
   assert.equal((await other.take(11)).toString(), 'undisturbed');
 
-  await fleet.store.cutoffs.remove('abuse');
-  await reportOf(proxy, { bound: true, listening: true });
-  await using back = await connectRaw({ host, port: PORT });
+  await fleet.store.suspensions.remove('abuse');
+  await waitForListenerReport(proxy, { bound: true, listening: true });
+  await using back = await connectClient({ host, port: PORT });
   await back.send('back');
   assert.equal((await back.take(4)).toString(), 'back');
 });
@@ -40,8 +40,8 @@ test('a cut-off resets the tenant’s connections on both sides, refuses new one
 test('a connection of a Service that is gone already is still found by a cut-off', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
   await fleet.serve();
@@ -54,11 +54,11 @@ test('a Service that is cut off when the proxy starts is never open', async () =
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.cutOff({ kind: 'namespace', namespace: 'shop' });
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), { code: 'ECONNREFUSED' });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), { code: 'ECONNREFUSED' });
   assert.deepEqual(
     proxy.view().listeners.map(({ bound, listening }) => ({ bound, listening })),
     [{ bound: true, listening: false }],
   );
-  assert.equal(backend.accepted, 0);
+  assert.equal(backend.acceptedConnections, 0);
 });

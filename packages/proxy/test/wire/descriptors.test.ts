@@ -1,24 +1,24 @@
 // A process that runs out of descriptors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually, type RawClient } from '@weir/testkit';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
 import { PORT } from '../fixtures/ports.ts';
-import { separateProxy } from '../fixtures/separate-proxy.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { spawnProxy } from '../fixtures/separate-proxy.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 const LIMIT = 200;
 
 test('at its limit of descriptors a proxy refuses the new, keeps the old, does not spin, and heals by itself', async (t) => {
   await using backend = await echoServer();
-  using proxy = await separateProxy(web([endpointOf(backend)]), {
+  using proxy = await spawnProxy(webService([endpointOf(backend)]), {
     command: ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(LIMIT)],
   });
   const { address } = proxy;
-  const clients: RawClient[] = [];
+  const clients: TestClient[] = [];
   let refused = 0;
   for (let count = 0; count < LIMIT; count += 1) {
     try {
-      const client = await connectRaw({ host: address, port: PORT });
+      const client = await connectClient({ host: address, port: PORT });
       await echo(client);
       clients.push(client);
     } catch {
@@ -37,7 +37,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
 
   for (const client of clients.splice(0, 10)) await client.close();
   await eventually(async () => assert.equal((await proxy.ask()).view.connections, clients.length));
-  await using next = await connectRaw({ host: address, port: PORT });
+  await using next = await connectClient({ host: address, port: PORT });
   await echo(next);
   await next.close();
   for (const client of clients) await client.close();
@@ -47,7 +47,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   await Promise.all(
     Array.from({ length: LIMIT }, async () => {
       try {
-        await using client = await connectRaw({ host: address, port: PORT });
+        await using client = await connectClient({ host: address, port: PORT });
         await echo(client);
         served += 1;
       } catch {}
@@ -62,7 +62,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   );
 });
 
-async function echo(client: RawClient): Promise<void> {
+async function echo(client: TestClient): Promise<void> {
   await client.send('echo');
   await client.take(4);
 }

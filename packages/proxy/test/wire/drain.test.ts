@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, startServing, webService } from '../fixtures/serving.ts';
 
 test('a drain refuses new connections, lets the open ones end, and says all of it to the ledger before it leaves', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('before');
   await client.take(6);
   const closing = proxy.close({ drainMs: 20_000 });
-  await eventually(() => assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), { code: 'ECONNREFUSED' }));
+  await eventually(() =>
+    assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), { code: 'ECONNREFUSED' }),
+  );
   await eventually(async () => {
     const [heartbeat] = await fleet.heartbeats();
     assert.deepEqual(
@@ -33,8 +35,8 @@ test('a drain refuses new connections, lets the open ones end, and says all of i
 test('what is still open at the end of the drain is reset, and a drain can be cut short', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
   const closing = proxy.close({ drainMs: 600_000 });
@@ -42,7 +44,7 @@ test('what is still open at the end of the drain is reset, and a drain can be cu
   await closing;
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
   assert.deepEqual(proxy.view().services[0]?.outcomes, { drained: 1 });
-  await eventually(() => assert.equal(backend.open, 0));
+  await eventually(() => assert.equal(backend.openConnections, 0));
 });
 
 test('a proxy that never saw a table closes at once', async () => {

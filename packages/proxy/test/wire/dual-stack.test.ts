@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
+import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
-import { endpointOf, serving } from '../fixtures/serving.ts';
+import { endpointOf, startServing } from '../fixtures/serving.ts';
 
 /** IPv6 has one loopback address, so a listener there takes a port that nobody has. */
 const CASES = [
@@ -18,8 +18,8 @@ for (const { from, to } of CASES) {
     const port = await freePort(from);
     const sourceRanges = from === '::1' ? ['::1/128'] : ['127.0.0.0/8'];
     const service = { name: 'web', port, endpoints: [endpointOf({ host: to, port: backend.port })] };
-    const proxy = await serving(fleet, { ...service, settings: { sourceRanges } });
-    await using client = await connectRaw({ host: from, port });
+    const proxy = await startServing(fleet, { ...service, settings: { sourceRanges } });
+    await using client = await connectClient({ host: from, port });
     await client.send('hello');
     assert.equal((await client.take(5)).toString(), 'hello');
     await client.end();
@@ -27,7 +27,7 @@ for (const { from, to } of CASES) {
     await eventually(() => assert.deepEqual(proxy.view().services[0]?.outcomes, { completed: 1 }));
     await fleet.serve({ ...service, settings: { sourceRanges: ['2001:db8::/32', '192.0.2.0/24'] } });
     await eventually(async () => {
-      await using stranger = await connectRaw({ host: from, port });
+      await using stranger = await connectClient({ host: from, port });
       assert.deepEqual(await stranger.ended, { kind: 'error', code: 'ECONNRESET' });
     });
   });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually, insideNamespace } from '@weir/testkit';
-import { separateProxy } from '../fixtures/separate-proxy.ts';
-import { web } from '../fixtures/serving.ts';
+import { spawnProxy } from '../fixtures/separate-proxy.ts';
+import { webService } from '../fixtures/serving.ts';
 
 const namespace = insideNamespace({ sysctls: { 'net/ipv4/ip_unprivileged_port_start': 1_024 } });
 const NOBODY = 65_534;
@@ -11,7 +11,7 @@ const NOBODY = 65_534;
 describe('a port that this process may not bind', namespace, () => {
   for (const endpoints of [[], [{ address: '127.0.0.1', port: 1 }]]) {
     test(`is reported with what to do, ${endpoints.length === 0 ? 'held' : 'open'}`, async () => {
-      using proxy = await separateProxy(web(endpoints, { port: 80 }), { uid: NOBODY, gid: NOBODY });
+      using proxy = await spawnProxy(webService(endpoints, { port: 80 }), { uid: NOBODY, gid: NOBODY });
       const [report] = await eventually(async () => {
         const { view } = await proxy.ask();
         assert.notEqual(view.listeners[0]?.error, null);

@@ -6,18 +6,18 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { HealthCheck } from '@weir/model';
 import { eventually, makeCertificate } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
-import { moodyEndpoint } from '../fixtures/moody-endpoint.ts';
-import { serving, web } from '../fixtures/serving.ts';
+import { httpEndpoint } from '../fixtures/moody-endpoint.ts';
+import { startServing, webService } from '../fixtures/serving.ts';
 
 const CERTIFICATE = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
 /** So long that only a limit ends a check. */
-const PATIENT_MS = 60_000;
+const LONG_TIMEOUT_MS = 60_000;
 
 const HTTP: HealthCheck = {
   kind: 'http',
   path: '/',
   intervalMs: 60,
-  timeoutMs: PATIENT_MS,
+  timeoutMs: LONG_TIMEOUT_MS,
   healthyThreshold: 1,
   unhealthyThreshold: 1,
 };
@@ -26,7 +26,7 @@ const HTTPS: HealthCheck = { ...HTTP, overTls: true };
 /** Why the check of the endpoint fails. */
 async function failureAt(server: Server, healthCheck: HealthCheck): Promise<string> {
   await using fleet = await startFleet();
-  await using good = await moodyEndpoint(
+  await using good = await httpEndpoint(
     'good',
     healthCheck.kind === 'http' && healthCheck.overTls ? CERTIFICATE : undefined,
   );
@@ -36,7 +36,7 @@ async function failureAt(server: Server, healthCheck: HealthCheck): Promise<stri
   try {
     const { port } = server.address() as { readonly port: number };
     const at = { address: '127.0.0.1', port };
-    const proxy = await serving(fleet, web([at, good.endpoint], { settings: { healthCheck } }));
+    const proxy = await startServing(fleet, webService([at, good.endpoint], { settings: { healthCheck } }));
     return await eventually(() => {
       const found = proxy.view().unhealthy?.endpoints.find(({ endpoint }) => endpoint.port === port);
       assert.ok(found);

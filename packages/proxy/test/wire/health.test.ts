@@ -4,14 +4,14 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { HealthCheck, UnhealthyEndpoint } from '@weir/model';
-import { connectRaw, eventually } from '@weir/testkit';
+import { connectClient, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { writeLocalProxyHeader } from '../../src/proxy-protocol/write-proxy-header.ts';
-import { endpointDouble } from '../fixtures/endpoint-double.ts';
+import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
-import { type MoodyEndpoint, moodyEndpoint } from '../fixtures/moody-endpoint.ts';
+import { type HttpEndpoint, httpEndpoint } from '../fixtures/moody-endpoint.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
 /** Patient, for a busy machine. */
@@ -19,8 +19,8 @@ const OFTEN = { intervalMs: 60, timeoutMs: 2_000, healthyThreshold: 1, unhealthy
 const TCP: HealthCheck = { kind: 'tcp', ...OFTEN };
 const HTTP: HealthCheck = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
 
-function inTurn(healthCheck: HealthCheck, ...endpoints: MoodyEndpoint[]): TestService {
-  return web(
+function inTurn(healthCheck: HealthCheck, ...endpoints: HttpEndpoint[]): TestService {
+  return webService(
     endpoints.map(({ endpoint }) => endpoint),
     { settings: { algorithm: 'round-robin', healthCheck } },
   );
@@ -47,7 +47,7 @@ async function serving(fleet: Fleet, service: TestService, workers = 1): Promise
   return proxy;
 }
 
-function unhealthyOf(proxy: RunningProxy, { endpoint }: MoodyEndpoint): UnhealthyEndpoint | undefined {
+function unhealthyOf(proxy: RunningProxy, { endpoint }: HttpEndpoint): UnhealthyEndpoint | undefined {
   return proxy.view().unhealthy?.endpoints.find((each) => each.endpoint.port === endpoint.port);
 }
 
@@ -55,8 +55,8 @@ const OFF: HealthCheck = { kind: 'off' };
 
 test('an endpoint that refuses is left out, and no client notices', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn(OFF, a, b), 2);
   await b.stop();
   await eventually(async () => {
@@ -72,8 +72,8 @@ test('an endpoint that refuses is left out, and no client notices', async () => 
 
 test('when all others fail an ejected endpoint is tried after all, and is back when it answers', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn(OFF, a, b));
   await b.stop();
   await eventually(async () => {
@@ -88,8 +88,8 @@ test('when all others fail an ejected endpoint is tried after all, and is back w
 
 test('an endpoint that leaves is forgotten, and serves at once when it returns', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn(OFF, a, b));
   await b.stop();
   await eventually(async () => {
@@ -113,8 +113,8 @@ test('an endpoint that leaves is forgotten, and serves at once when it returns',
 for (const healthCheck of [TCP, HTTP]) {
   test(`a ${healthCheck.kind} check takes out who does not listen, without any client, and brings it back`, async () => {
     await using fleet = await startFleet();
-    await using a = await moodyEndpoint('a');
-    await using b = await moodyEndpoint('b');
+    await using a = await httpEndpoint('a');
+    await using b = await httpEndpoint('b');
     const proxy = await serving(fleet, inTurn(healthCheck, a, b));
     await b.stop();
     await eventually(() => assert.equal(unhealthyOf(proxy, b)?.state, 'failing'));
@@ -128,13 +128,13 @@ for (const healthCheck of [TCP, HTTP]) {
 
 test('status 500 takes an endpoint out and 302 brings it back; it is asked by path and address', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn(HTTP, a, b));
   b.status = 500;
   await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its http check fails: status 500'));
   await eventually(async () => assert.equal(await answersOf(fleet, 4), 'aaaa'));
-  const { host, path } = b.asked.at(-1) ?? {};
+  const { host, path } = b.requests.at(-1) ?? {};
   assert.deepEqual({ host, path }, { host: `127.0.0.1:${b.endpoint.port}`, path: '/ready?deep=1' });
   b.status = 302;
   await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
@@ -142,11 +142,11 @@ test('status 500 takes an endpoint out and 302 brings it back; it is asked by pa
 
 test('open connections to an endpoint that fails its check are reset where the Service asks for it, others are not', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn({ ...HTTP, drainTimeoutMs: 1 }, a, b));
-  await using one = await connectRaw({ host: fleet.addressOf(), port: PORT });
-  await using other = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using one = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await using other = await connectClient({ host: fleet.addressOf(), port: PORT });
   await eventually(() => assert.equal(proxy.view().services[0]?.active, 2));
   b.status = 500;
   assert.deepEqual(await Promise.race([one.ended, other.ended]), { kind: 'error', code: 'ECONNRESET' });
@@ -156,8 +156,8 @@ test('open connections to an endpoint that fails its check are reset where the S
 
 test('when all fail their checks all are used', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn(HTTP, a, b));
   a.status = 503;
   b.status = 503;
@@ -168,8 +168,8 @@ test('when all fail their checks all are used', async () => {
 
 test('an endpoint that takes the question and never answers fails its check, and nothing is left open', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   const proxy = await serving(fleet, inTurn({ ...HTTP, timeoutMs: 50 }, a, b));
   b.isSilent = true;
   await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its http check fails: no answer within 50 ms'));
@@ -179,23 +179,23 @@ test('an endpoint that takes the question and never answers fails its check, and
 
 test('two workers share one check', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
+  await using a = await httpEndpoint('a');
   const slow = { ...HTTP, intervalMs: 200 };
   const proxy = await serving(fleet, inTurn(slow, a), 2);
   const beganAt = performance.now();
-  const before = a.asked.length;
-  await eventually(() => assert.ok(a.asked.length >= before + 6));
+  const before = a.requests.length;
+  await eventually(() => assert.ok(a.requests.length >= before + 6));
   const intervals = (performance.now() - beganAt) / slow.intervalMs;
-  assert.ok(a.asked.length - before <= intervals / 0.9 + 1, 'no more than one by one can be, with jitter');
+  assert.ok(a.requests.length - before <= intervals / 0.9 + 1, 'no more than one by one can be, with jitter');
   assert.equal(proxy.view().workers, 2);
 });
 
 for (const proxyProtocol of ['v1', 'v2'] as const) {
   test(`an endpoint that expects PROXY ${proxyProtocol} gets it from its checks, and no client is named`, async () => {
     await using fleet = await startFleet();
-    await using endpoint = await endpointDouble();
+    await using endpoint = await scriptedEndpoint();
     const settings = { healthCheck: { ...HTTP, intervalMs: 1_000, timeoutMs: 1_000 }, proxyProtocol };
-    await serving(fleet, web([endpointOf(endpoint)], { settings }));
+    await serving(fleet, webService([endpointOf(endpoint)], { settings }));
     const side = await endpoint.next();
     const header = Buffer.from(writeLocalProxyHeader(proxyProtocol));
     const rest = 'GET /ready?deep=1 HTTP/1.1\r\n';
@@ -207,9 +207,9 @@ for (const proxyProtocol of ['v1', 'v2'] as const) {
 
 test('metrics tell how many endpoints are used, left out, and gone with connections open, and what checks found', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
-  await using leaving = await endpointDouble();
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
+  await using leaving = await scriptedEndpoint();
   const before = inTurn(OFF, a, b);
   await fleet.serve({ ...before, endpoints: [...before.endpoints, endpointOf(leaving)] });
   const proxy = await fleet.proxy({ workers: 2, admin: { host: '127.0.0.1', port: 0 } });
@@ -222,7 +222,7 @@ test('metrics tell how many endpoints are used, left out, and gone with connecti
     `weir_service_endpoints{namespace="shop",service="web",state="${state}"} ${count}`;
   await using stack = new AsyncDisposableStack();
   for (let client = 0; client < 6; client += 1) {
-    stack.use(await connectRaw({ host: fleet.addressOf(), port: PORT }));
+    stack.use(await connectClient({ host: fleet.addressOf(), port: PORT }));
   }
   await leaving.next();
   await eventually(async () => assert.ok((await lines()).includes(endpoints('draining', 0))));
@@ -246,8 +246,8 @@ test('metrics tell how many endpoints are used, left out, and gone with connecti
 
 test('what does not work is in the heartbeat', async () => {
   await using fleet = await startFleet();
-  await using a = await moodyEndpoint('a');
-  await using b = await moodyEndpoint('b');
+  await using a = await httpEndpoint('a');
+  await using b = await httpEndpoint('b');
   await serving(fleet, inTurn(HTTP, a, b));
   b.status = 500;
   await eventually(async () => {

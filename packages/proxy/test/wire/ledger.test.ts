@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
-import { type Fate, faultyStore } from '../fixtures/faulty-store.ts';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
+import { faultyStore, type ReportFate } from '../fixtures/faulty-store.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, startServing, webService } from '../fixtures/serving.ts';
 
-const FATES: readonly Fate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
+const FATES: readonly ReportFate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
 
 test('the ledger equals the clients’ own count although reports are lost, repeated and reordered', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   let reports = 0;
   const store = faultyStore(fleet.store, () => FATES[reports++ % FATES.length] ?? 'arrives');
   const proxy = await fleet.proxy({ store, workers: 2 });
@@ -19,7 +19,7 @@ test('the ledger equals the clients’ own count although reports are lost, repe
   let bytes = 0;
   let connections = 0;
   const talk = async (): Promise<void> => {
-    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, expectPattern: 1 });
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT, expectPattern: 1 });
     await client.sendPattern({ bytes: 10_000, seed: 1 });
     await client.end();
     await client.ended;
@@ -35,9 +35,9 @@ test('the ledger equals the clients’ own count although reports are lost, repe
 test('a Service whose only port changes is counted as before', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await fleet.serve(web([endpointOf(backend)], { port: 9_090 }));
-  await using client = await eventually(() => connectRaw({ host: fleet.addressOf(), port: 9_090 }));
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)], { port: 9_090 }));
+  await using client = await eventually(() => connectClient({ host: fleet.addressOf(), port: 9_090 }));
   await client.send('moved');
   await client.take(5);
   // The client may have the bytes before the worker has counted them.

@@ -2,11 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, type TenantLimits } from '@weir/model';
-import { byteSink, type CountingServer, connectRaw, echoServer, eventually, patternServer } from '@weir/testkit';
+import {
+  type ByteCountingServer,
+  connectClient,
+  discardServer,
+  echoServer,
+  eventually,
+  patternServer,
+} from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 
 const RATE = 16_000_000;
 const BYTES_PER_SECOND = RATE / 8;
@@ -18,12 +25,12 @@ const PATIENT = { timeoutMs: 60_000 };
 
 test('what clients send is slowed down to the limit of the tenant over connections and workers, and arrives whole', async () => {
   await using fleet = await startFleet();
-  await using sink = await byteSink();
+  await using sink = await discardServer();
   await serve(fleet, sink, { inBitsPerSecond: RATE });
   const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: 3 }, async () => {
-      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+      await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
       await client.sendPattern({ bytes: TRANSFER / 3 });
       await client.end();
       assert.deepEqual(await client.ended, { kind: 'end' });
@@ -40,7 +47,7 @@ test('what clients get is, too', async () => {
   const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: 2 }, async () => {
-      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, expectPattern: 7, ...PATIENT });
+      await using client = await connectClient({ host: fleet.addressOf(), port: PORT, expectPattern: 7, ...PATIENT });
       assert.deepEqual(await client.ended, { kind: 'end' });
       assert.equal(client.received, TRANSFER / 2);
     }),
@@ -50,18 +57,18 @@ test('what clients get is, too', async () => {
 
 test('the limit of a Service holds where its tenant has none, and other Services are not slowed down', async () => {
   await using fleet = await startFleet();
-  await using sink = await byteSink();
+  await using sink = await discardServer();
   await using echo = await echoServer();
   const limits = { ...DEFAULT_SERVICE_SETTINGS.limits, inBitsPerSecond: RATE };
-  await serving(
+  await startServing(
     fleet,
-    web([endpointOf(sink)], { settings: { limits } }),
-    web([endpointOf(echo)], { name: 'api', port: PORT + 1 }),
+    webService([endpointOf(sink)], { settings: { limits } }),
+    webService([endpointOf(echo)], { name: 'api', port: PORT + 1 }),
   );
   const startedAt = performance.now();
-  await using slow = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+  await using slow = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
   const sending = slow.sendPattern({ bytes: TRANSFER });
-  await using quick = await connectRaw({ host: fleet.addressOf(), port: PORT + 1, ...PATIENT });
+  await using quick = await connectClient({ host: fleet.addressOf(), port: PORT + 1, ...PATIENT });
   for (let round = 0; round < 20; round += 1) {
     await quick.send('ping');
     await quick.take(4);
@@ -76,9 +83,9 @@ test('the limit of a Service holds where its tenant has none, and other Services
 
 test('a limit that is set while a connection is open holds for it, and one that is lifted lets it go', async () => {
   await using fleet = await startFleet();
-  await using sink = await byteSink();
+  await using sink = await discardServer();
   const proxy = await serve(fleet, sink, {});
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
   await client.send('x');
   await eventually(() => assert.equal(sink.received, 1));
   const { revision } = proxy.view().applied ?? assert.fail();
@@ -95,32 +102,32 @@ test('a limit that is set while a connection is open holds for it, and one that 
 
 test('one that is held by a limit is not idle', async () => {
   await using fleet = await startFleet();
-  await using sink = await byteSink();
+  await using sink = await discardServer();
   fleet.limit('shop', { inBitsPerSecond: 6_000 });
-  const proxy = await serving(fleet, web([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+  const proxy = await startServing(fleet, webService([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
   // A first slice of 2 KiB is paid for in almost three seconds, and idle are those that say nothing for two.
   await client.sendPattern({ bytes: 2_500 });
   await eventually(() => assert.equal(sink.received, 2_500));
-  assert.equal(outcomesOf(proxy)?.['idle-timeout'], undefined);
+  assert.equal(outcomesFor(proxy)?.['idle-timeout'], undefined);
 });
 
 test('one that a limit of 0 holds ends by the idle timeout: nobody would ever see that its client has gone', async () => {
   await using fleet = await startFleet();
-  await using sink = await byteSink();
+  await using sink = await discardServer();
   fleet.limit('shop', { inBitsPerSecond: 0 });
-  const proxy = await serving(fleet, web([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, ...PATIENT });
+  const proxy = await startServing(fleet, webService([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
   await client.send('x'.repeat(4_000));
-  await eventually(() => assert.equal(outcomesOf(proxy)?.['idle-timeout'], 1));
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['idle-timeout'], 1));
 });
 
-async function limit(fleet: Fleet, endpoint: CountingServer, limits: TenantLimits): Promise<void> {
+async function limit(fleet: Fleet, endpoint: ByteCountingServer, limits: TenantLimits): Promise<void> {
   fleet.limit('shop', limits);
-  await fleet.serve(web([endpointOf(endpoint)]));
+  await fleet.serve(webService([endpointOf(endpoint)]));
 }
 
-async function serve(fleet: Fleet, endpoint: CountingServer, limits: TenantLimits): Promise<RunningProxy> {
+async function serve(fleet: Fleet, endpoint: ByteCountingServer, limits: TenantLimits): Promise<RunningProxy> {
   await limit(fleet, endpoint, limits);
   const proxy = await fleet.proxy({ workers: 2 });
   await proxy.ready;

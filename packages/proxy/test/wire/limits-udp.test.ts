@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 
 const SIZE = 1_000;
 
@@ -18,9 +18,9 @@ test('datagrams beyond the rate of the tenant are lost, those within it arrive; 
     arrived += 1;
   });
   fleet.limit('shop', { inBitsPerSecond: 80_000 });
-  const proxy = await serving(
+  const proxy = await startServing(
     fleet,
-    web([{ address: '127.0.0.1', port: endpoint.address().port }], { protocol: 'UDP' }),
+    webService([{ address: '127.0.0.1', port: endpoint.address().port }], { protocol: 'UDP' }),
   );
   const client = createSocket('udp4');
   const startedAt = performance.now();
@@ -47,13 +47,13 @@ test('flows take places of the tenant, as connections do', async () => {
   const endpoint = createSocket('udp4').bind(0, '127.0.0.1');
   await once(endpoint, 'listening');
   fleet.limit('shop', { connections: 2 });
-  const proxy = await serving(
+  const proxy = await startServing(
     fleet,
-    web([{ address: '127.0.0.1', port: endpoint.address().port }], { protocol: 'UDP' }),
+    webService([{ address: '127.0.0.1', port: endpoint.address().port }], { protocol: 'UDP' }),
   );
   const clients = [1, 2, 3].map(() => createSocket('udp4'));
   for (const client of clients) client.send('x', PORT, fleet.addressOf());
-  await eventually(() => assert.equal(outcomesOf(proxy)?.['connection-limit'], 1));
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['connection-limit'], 1));
   assert.equal(proxy.view().services[0]?.active, 2);
   for (const client of clients) client.close();
   endpoint.close();

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, type ServiceLimits, type ServiceSettings } from '@weir/model';
-import { connectRaw, echoServer, eventually, type RawClient } from '@weir/testkit';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { FAILING_WORKER, fail } from '../fixtures/failing-worker.ts';
+import { FAILING_WORKER, failWorkers } from '../fixtures/failing-worker.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/serving.ts';
 
 const WORKERS = 2;
 
@@ -14,15 +14,18 @@ test('a tenant has so many connections over all workers and Services, and one th
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('shop', { connections: 3 });
-  await fleet.serve(web([endpointOf(backend)]), web([endpointOf(backend)], { name: 'api', port: PORT + 1 }));
+  await fleet.serve(
+    webService([endpointOf(backend)]),
+    webService([endpointOf(backend)], { name: 'api', port: PORT + 1 }),
+  );
   const proxy = await ready(fleet);
-  const open: RawClient[] = [];
+  const open: TestClient[] = [];
   for (const port of [PORT, PORT + 1, PORT]) open.push(await echoing(fleet, port));
   assert.equal(await isRefused(fleet, PORT), true);
   assert.equal(await isRefused(fleet, PORT + 1), true);
   await open[0]?.close();
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
-  const refused = (name: string): number => outcomesOf(proxy, name)?.['connection-limit'] ?? 0;
+  const refused = (name: string): number => outcomesFor(proxy, name)?.['connection-limit'] ?? 0;
   await eventually(() => assert.ok(refused('web') >= 1));
   assert.equal(refused('api'), 1);
   for (const client of open) await client.close();
@@ -32,8 +35,8 @@ test('a Service has no more than its own limit, while another of the tenant goes
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(
-    web([endpointOf(backend)], { settings: limits({ connections: 1 }) }),
-    web([endpointOf(backend)], { name: 'api', port: PORT + 1 }),
+    webService([endpointOf(backend)], { settings: limits({ connections: 1 }) }),
+    webService([endpointOf(backend)], { name: 'api', port: PORT + 1 }),
   );
   await ready(fleet);
   await using _open = await echoing(fleet, PORT);
@@ -44,13 +47,13 @@ test('a Service has no more than its own limit, while another of the tenant goes
 test('one client has no more than its share of a Service, another has its own', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)], { settings: limits({ connectionsPerClient: 2 }) }));
+  await fleet.serve(webService([endpointOf(backend)], { settings: limits({ connectionsPerClient: 2 }) }));
   const proxy = await ready(fleet);
   await using first = await echoing(fleet, PORT);
   await using _second = await echoing(fleet, PORT);
   assert.equal(await isRefused(fleet, PORT), true);
   assert.equal(await isRefused(fleet, PORT, '127.0.0.77'), false);
-  await eventually(() => assert.equal(outcomesOf(proxy)?.['client-limit'], 1));
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['client-limit'], 1));
   await first.close();
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
 });
@@ -59,14 +62,14 @@ test('a tenant opens so many per second; the next is refused, and is let in when
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('shop', { newConnectionsPerSecond: 4 });
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await ready(fleet);
   const startedAt = performance.now();
   const asked = await Promise.all(Array.from({ length: 40 }, () => isRefused(fleet, PORT)));
   const served = asked.filter((isOver) => !isOver).length;
   const seconds = (performance.now() - startedAt) / 1_000;
   assert.ok(served >= 4 && served <= 4 + Math.ceil(seconds * 4), `${served} in ${seconds} s`);
-  assert.equal(outcomesOf(proxy)?.['rate-limit'], 40 - served);
+  assert.equal(outcomesFor(proxy)?.['rate-limit'], 40 - served);
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
 });
 
@@ -74,13 +77,13 @@ test('what a worker had that died can be had again', async () => {
   await using fleet = await startFleet({ nodes: ['dying'] });
   await using backend = await echoServer();
   fleet.limit('shop', { connections: 1 });
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await fleet.proxy({ node: 'dying', workerEntry: FAILING_WORKER });
   await proxy.ready;
   const at = { addressOf: () => fleet.addressOf('dying') };
   await using open = await echoing(at, PORT);
   assert.equal(await isRefused(at, PORT), true);
-  fail('dying', 'throw');
+  failWorkers('dying', 'throw');
   await open.ended;
   await eventually(async () => assert.equal(await isRefused(at, PORT), false));
 });
@@ -95,8 +98,8 @@ async function ready(fleet: Fleet): Promise<RunningProxy> {
   return proxy;
 }
 
-async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<RawClient> {
-  const client = await connectRaw({ host: fleet.addressOf(), port });
+async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<TestClient> {
+  const client = await connectClient({ host: fleet.addressOf(), port });
   await client.send('x');
   await client.take(1);
   return client;
@@ -105,7 +108,7 @@ async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<R
 /** Connects, and looks whether an answer comes. */
 async function isRefused(fleet: Pick<Fleet, 'addressOf'>, port: number, localAddress?: string): Promise<boolean> {
   try {
-    await using client = await connectRaw({ host: fleet.addressOf(), port, ...(localAddress && { localAddress }) });
+    await using client = await connectClient({ host: fleet.addressOf(), port, ...(localAddress && { localAddress }) });
     await client.send('x');
     await client.take(1);
     return false;

@@ -1,10 +1,10 @@
 // Sockets that come, go and cannot be had.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
-import { reportOf, startFleet } from '../fixtures/fleet.ts';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
+import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 import { uidOf } from '../fixtures/tables.ts';
 
 const REFUSED = { code: 'ECONNREFUSED' };
@@ -12,17 +12,17 @@ const REFUSED = { code: 'ECONNREFUSED' };
 test('a Service without a ready endpoint is bound, but refuses; with the first endpoint it serves', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([]));
-  await reportOf(proxy, { bound: true, listening: false, error: null });
-  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED);
-  await fleet.serve(web([endpointOf(backend)]));
-  await reportOf(proxy, { bound: true, listening: true });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([]));
+  await waitForListenerReport(proxy, { bound: true, listening: false, error: null });
+  await assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), REFUSED);
+  await fleet.serve(webService([endpointOf(backend)]));
+  await waitForListenerReport(proxy, { bound: true, listening: true });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('here');
   await client.take(4);
-  await fleet.serve(web([]));
-  await reportOf(proxy, { bound: true, listening: false });
-  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED);
+  await fleet.serve(webService([]));
+  await waitForListenerReport(proxy, { bound: true, listening: false });
+  await assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), REFUSED);
   await client.send('still here');
   assert.equal((await client.take(10)).toString(), 'still here');
 });
@@ -30,15 +30,15 @@ test('a Service without a ready endpoint is bound, but refuses; with the first e
 test('endpoints that flap leave the port open in the end', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
   for (let round = 0; round < 20; round += 1) {
-    await fleet.serve(web([]));
-    await fleet.serve(web([endpointOf(backend)]));
+    await fleet.serve(webService([]));
+    await fleet.serve(webService([endpointOf(backend)]));
   }
   const last = await fleet.store.table.meta();
   await eventually(() => assert.equal(proxy.view().applied?.revision, last?.revision));
-  await reportOf(proxy, { bound: true, listening: true, error: null });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   assert.equal((await client.take(1)).toString(), 'x');
 });
@@ -47,8 +47,8 @@ test('a port that another process holds is reported with what to do, and taken w
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const foreign = await echoServer({ host: fleet.addressOf(), port: PORT });
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  const { error } = await reportOf(proxy, { bound: false, listening: false });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  const { error } = await waitForListenerReport(proxy, { bound: false, listening: false });
   assert.match(
     String(error),
     new RegExp(`^cannot listen on ${fleet.addressOf()}:${PORT}: the port is in use by another`),
@@ -58,8 +58,8 @@ test('a port that another process holds is reported with what to do, and taken w
     assert.equal((await fleet.heartbeats())[0]?.listeners[0]?.error, error);
   });
   await foreign.close();
-  await reportOf(proxy, { bound: true, listening: true, error: null });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('ours');
   assert.equal((await client.take(4)).toString(), 'ours');
 });
@@ -68,16 +68,16 @@ test('a holder that shares its port by reusePort is found, too', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await using _foreign = await echoServer({ host: fleet.addressOf(), port: PORT, reusePort: true });
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  assert.match(String((await reportOf(proxy, { bound: false })).error), /in use/);
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  assert.match(String((await waitForListenerReport(proxy, { bound: false })).error), /in use/);
 });
 
 test('an address that this host does not have is reported', async () => {
   await using fleet = await startFleet({ addresses: { a: '192.0.2.1' } });
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
   assert.match(
-    String((await reportOf(proxy, { bound: false })).error),
+    String((await waitForListenerReport(proxy, { bound: false })).error),
     /192\.0\.2\.1:8080: this host has no such address/,
   );
   assert.deepEqual(proxy.view().addresses, []);
@@ -87,35 +87,35 @@ test('a change of endpoints keeps open connections, and new ones go to the new e
   await using fleet = await startFleet();
   await using old = await echoServer();
   await using next = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(old)]));
-  await using first = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([endpointOf(old)]));
+  await using first = await connectClient({ host: fleet.addressOf(), port: PORT });
   await first.send('1');
   await first.take(1);
-  await fleet.serve(web([endpointOf(next)]));
+  await fleet.serve(webService([endpointOf(next)]));
   await eventually(async () => {
-    await using probe = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using probe = await connectClient({ host: fleet.addressOf(), port: PORT });
     await probe.send('2');
     await probe.take(1);
-    assert.ok(next.accepted > 0);
+    assert.ok(next.acceptedConnections > 0);
   });
   await first.send('3');
   assert.equal((await first.take(1)).toString(), '3');
-  assert.equal(outcomesOf(proxy)?.['reset-by-endpoint'], undefined);
+  assert.equal(outcomesFor(proxy)?.['reset-by-endpoint'], undefined);
 });
 
 test('a Service that goes takes its listener along and keeps its connections; its figures still reach the ledger', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(
+  const proxy = await startServing(
     fleet,
-    web([endpointOf(backend)]),
-    web([endpointOf(backend)], { name: 'other', port: 9_090 }),
+    webService([endpointOf(backend)]),
+    webService([endpointOf(backend)], { name: 'other', port: 9_090 }),
   );
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('before');
   await client.take(6);
-  await fleet.serve(web([endpointOf(backend)], { name: 'other', port: 9_090 }));
-  await eventually(() => assert.rejects(connectRaw({ host: fleet.addressOf(), port: PORT }), REFUSED));
+  await fleet.serve(webService([endpointOf(backend)], { name: 'other', port: 9_090 }));
+  await eventually(() => assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), REFUSED));
   await client.send('after');
   assert.equal((await client.take(5)).toString(), 'after');
   await client.end();
@@ -134,10 +134,14 @@ test('a Service that goes takes its listener along and keeps its connections; it
 test('a port that changes hands is confirmed for its new Service without being closed', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)]));
-  await fleet.serve(web([endpointOf(backend)], { name: 'successor', namespace: 'games' }));
-  await reportOf(proxy, { bound: true, listening: true, service: uidOf({ name: 'successor', namespace: 'games' }) });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)], { name: 'successor', namespace: 'games' }));
+  await waitForListenerReport(proxy, {
+    bound: true,
+    listening: true,
+    service: uidOf({ name: 'successor', namespace: 'games' }),
+  });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
   const counted = proxy.view().services.find(({ name }) => name === 'successor');

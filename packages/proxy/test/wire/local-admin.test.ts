@@ -4,22 +4,22 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '@weir/runtime';
-import { connectRaw, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
+import { connectClient, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
 import { openLocalAdmin } from '../../src/admin/local-admin.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 test('a CPU profile of a worker is taken while it relays, by nobody but the own user', async () => {
   await using fleet = await startFleet();
   await using state = temporaryDirectory('local-admin');
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await fleet.proxy({ stateDirectory: state.path });
   await proxy.ready;
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   assert.equal(statSync(socketPath).mode & 0o777, 0o600);
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   // A profile is samples: of a worker that hardly ran they may have missed what it did.
   await eventually(async () => {
     const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
@@ -99,7 +99,7 @@ test('the socket is that of the newest proxy, and an older one that ends leaves 
   assert.equal(second.view().draining, true);
 });
 
-async function echo(client: Awaited<ReturnType<typeof connectRaw>>): Promise<false> {
+async function echo(client: Awaited<ReturnType<typeof connectClient>>): Promise<false> {
   await client.send('x');
   await client.take(1);
   return false;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@weir/runtime';
-import { connectRaw, echoServer, eventually, insideNamespace, type RawClient } from '@weir/testkit';
-import { endingOf } from '../fixtures/ending-of.ts';
+import { connectClient, echoServer, eventually, insideNamespace, type TestClient } from '@weir/testkit';
+import { connectAndAwaitEnd } from '../fixtures/ending-of.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/serving.ts';
 
 const PORTS = 10;
 const OTHER = 9_090;
@@ -17,7 +17,10 @@ describe('when local ports are used up', namespace, () => {
     await using fleet = await startFleet();
     await using backend = await echoServer({ port: 30_000 });
     // Two ways to one endpoint: clients, too, have only so many ports towards each.
-    await fleet.serve(web([endpointOf(backend)]), web([endpointOf(backend)], { name: 'other', port: OTHER }));
+    await fleet.serve(
+      webService([endpointOf(backend)]),
+      webService([endpointOf(backend)], { name: 'other', port: OTHER }),
+    );
     const lines: string[] = [];
     const log = createLogger({
       name: 'proxy',
@@ -26,11 +29,11 @@ describe('when local ports are used up', namespace, () => {
     });
     const proxy = await fleet.proxy({ log, admin: { host: '127.0.0.1', port: 30_001 } });
     await proxy.ready;
-    const clients: RawClient[] = [];
+    const clients: TestClient[] = [];
     for (let count = 0; count < PORTS; count += 1) clients.push(await connected(fleet.addressOf(), PORT));
-    const late = await endingOf({ host: fleet.addressOf(), port: OTHER });
+    const late = await connectAndAwaitEnd({ host: fleet.addressOf(), port: OTHER });
     assert.deepEqual(late, { kind: 'error', code: 'ECONNRESET' });
-    assert.equal(outcomesOf(proxy, 'other')?.['connect-failed'], 1);
+    assert.equal(outcomesFor(proxy, 'other')?.['connect-failed'], 1);
     await eventually(() => {
       const told = lines.map((line) => JSON.parse(line)).find(({ code }) => code === 'EADDRNOTAVAIL');
       assert.match(
@@ -52,13 +55,13 @@ describe('when local ports are used up', namespace, () => {
   });
 });
 
-async function connected(host: string, port: number): Promise<RawClient> {
-  const client = await connectRaw({ host, port });
+async function connected(host: string, port: number): Promise<TestClient> {
+  const client = await connectClient({ host, port });
   await echo(client);
   return client;
 }
 
-async function echo(client: RawClient | undefined): Promise<void> {
+async function echo(client: TestClient | undefined): Promise<void> {
   await client?.send('echo');
   await client?.take(4);
 }

@@ -1,28 +1,28 @@
 // Several proxies of several nodes in one process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, startServing, webService } from '../fixtures/serving.ts';
 
 test('each node serves its own part on its own address', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using everywhere = await echoServer();
   await using onlyB = await echoServer();
   await fleet.serve(
-    web([endpointOf(everywhere)]),
-    web([endpointOf(onlyB)], { name: 'b-only', port: 9_090, nodes: ['b'] }),
+    webService([endpointOf(everywhere)]),
+    webService([endpointOf(onlyB)], { name: 'b-only', port: 9_090, nodes: ['b'] }),
   );
   const [a, b] = await Promise.all([fleet.proxy({ node: 'a' }), fleet.proxy({ node: 'b' })]);
   await Promise.all([a.ready, b.ready]);
   for (const node of ['a', 'b']) {
-    await using client = await connectRaw({ host: fleet.addressOf(node), port: PORT });
+    await using client = await connectClient({ host: fleet.addressOf(node), port: PORT });
     await client.send(node);
     assert.equal((await client.take(1)).toString(), node);
   }
-  await assert.rejects(connectRaw({ host: fleet.addressOf('a'), port: 9_090 }), { code: 'ECONNREFUSED' });
-  await using _client = await connectRaw({ host: fleet.addressOf('b'), port: 9_090 });
+  await assert.rejects(connectClient({ host: fleet.addressOf('a'), port: 9_090 }), { code: 'ECONNREFUSED' });
+  await using _client = await connectClient({ host: fleet.addressOf('b'), port: 9_090 });
   assert.equal(a.view().listeners.length, 1);
   assert.equal(b.view().listeners.length, 2);
   assert.deepEqual(a.view().addresses, [fleet.addressOf('a')]);
@@ -37,11 +37,11 @@ test('each node serves its own part on its own address', async () => {
 test('a Service that comes to a node later brings its endpoints along', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using backend = await echoServer();
-  const proxy = await serving(fleet, web([endpointOf(backend)], { nodes: ['b'] }));
+  const proxy = await startServing(fleet, webService([endpointOf(backend)], { nodes: ['b'] }));
   assert.deepEqual(proxy.view().listeners, []);
-  await fleet.serve(web([endpointOf(backend)], { nodes: ['a', 'b'] }));
+  await fleet.serve(webService([endpointOf(backend)], { nodes: ['a', 'b'] }));
   await eventually(async () => {
-    await using client = await connectRaw({ host: fleet.addressOf('a'), port: PORT });
+    await using client = await connectClient({ host: fleet.addressOf('a'), port: PORT });
     await client.send('x');
     await client.take(1);
   });

@@ -1,12 +1,12 @@
 // Every way in which a connection can fail to be relayed, and what its client sees.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually, freePort } from '@weir/testkit';
-import { deafEndpoint } from '../fixtures/deaf-endpoint.ts';
-import { endingOf } from '../fixtures/ending-of.ts';
+import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
+import { unresponsiveEndpoint } from '../fixtures/deaf-endpoint.ts';
+import { connectAndAwaitEnd } from '../fixtures/ending-of.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 
 const RESET = { kind: 'error', code: 'ECONNRESET' };
 
@@ -14,97 +14,97 @@ const RESET = { kind: 'error', code: 'ECONNRESET' };
 export function outcomeTests(workerEntry?: URL): void {
   test('a client whose endpoints all refuse is reset', async () => {
     await using fleet = await startFleet({ workerEntry });
-    const proxy = await serving(fleet, web([{ address: '127.0.0.1', port: await freePort() }]));
-    assert.deepEqual(await endingOf({ host: fleet.addressOf(), port: PORT }), RESET);
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'connect-failed': 1 }));
+    const proxy = await startServing(fleet, webService([{ address: '127.0.0.1', port: await freePort() }]));
+    assert.deepEqual(await connectAndAwaitEnd({ host: fleet.addressOf(), port: PORT }), RESET);
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'connect-failed': 1 }));
   });
 
   test('when an endpoint refuses, the others are tried, and nothing of the client is lost', async () => {
     await using fleet = await startFleet({ workerEntry });
     await using backend = await echoServer();
     const dead = await Promise.all(Array.from({ length: 6 }, () => freePort()));
-    const proxy = await serving(
+    const proxy = await startServing(
       fleet,
-      web([...dead.map((port) => ({ address: '127.0.0.1', port })), endpointOf(backend)]),
+      webService([...dead.map((port) => ({ address: '127.0.0.1', port })), endpointOf(backend)]),
     );
     for (let round = 0; round < 10; round += 1) {
-      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+      await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
       await client.send(`round ${round}`);
       assert.equal((await client.take(7)).toString(), `round ${round}`);
       await client.end();
       await client.ended;
     }
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 10 }));
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 10 }));
   });
 
   test('an endpoint that does not answer is given up after the connect timeout, and another one tried', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using deaf = await deafEndpoint();
+    await using deaf = await unresponsiveEndpoint();
     await using backend = await echoServer();
     const settings = { algorithm: 'round-robin', connectTimeoutMs: 200 } as const;
-    const proxy = await serving(fleet, web([deaf.endpoint, endpointOf(backend)], { settings }));
+    const proxy = await startServing(fleet, webService([deaf.endpoint, endpointOf(backend)], { settings }));
     // In turn: one of the two meets the deaf one first.
     for (let round = 0; round < 2; round += 1) {
-      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+      await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
       await client.send('hello');
       assert.equal((await client.take(5)).toString(), 'hello');
       await client.end();
       await client.ended;
     }
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 2 }));
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 2 }));
   });
 
   test('an endpoint that does not answer is given up as soon as it has left the Service', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using deaf = await deafEndpoint();
+    await using deaf = await unresponsiveEndpoint();
     await using backend = await echoServer();
     const settings = { connectTimeoutMs: 60_000 };
-    const proxy = await serving(fleet, web([deaf.endpoint], { settings }));
-    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    const proxy = await startServing(fleet, webService([deaf.endpoint], { settings }));
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
     await client.send('hello');
     await eventually(() => assert.equal(proxy.view().services[0]?.counters.connections, 1));
-    await fleet.serve(web([endpointOf(backend)], { settings }));
+    await fleet.serve(webService([endpointOf(backend)], { settings }));
     assert.equal((await client.take(5)).toString(), 'hello');
     await client.end();
     await client.ended;
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 1 }));
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 1 }));
   });
 
   test('those who waited for an endpoint that left go to all that there are, each in its turn', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using deaf = await deafEndpoint();
+    await using deaf = await unresponsiveEndpoint();
     await using one = await echoServer();
     await using other = await echoServer();
     const settings = { algorithm: 'round-robin', connectTimeoutMs: 60_000 } as const;
-    const proxy = await serving(fleet, web([deaf.endpoint], { settings }));
+    const proxy = await startServing(fleet, webService([deaf.endpoint], { settings }));
     await using stack = new AsyncDisposableStack();
     const clients = await Promise.all(
-      Array.from({ length: 4 }, () => connectRaw({ host: fleet.addressOf(), port: PORT })),
+      Array.from({ length: 4 }, () => connectClient({ host: fleet.addressOf(), port: PORT })),
     );
     for (const client of clients) {
       stack.use(client);
       await client.send('hello');
     }
     await eventually(() => assert.equal(proxy.view().services[0]?.counters.connections, 4));
-    await fleet.serve(web([endpointOf(one), endpointOf(other)], { settings }));
+    await fleet.serve(webService([endpointOf(one), endpointOf(other)], { settings }));
     for (const client of clients) assert.equal((await client.take(5)).toString(), 'hello');
     assert.deepEqual([one.received, other.received], [10, 10]);
   });
 
   test('a client whose only endpoint does not answer is reset', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using deaf = await deafEndpoint();
-    const proxy = await serving(fleet, web([deaf.endpoint], { settings: { connectTimeoutMs: 200 } }));
-    assert.deepEqual(await endingOf({ host: fleet.addressOf(), port: PORT }), RESET);
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'connect-timeout': 1 }));
+    await using deaf = await unresponsiveEndpoint();
+    const proxy = await startServing(fleet, webService([deaf.endpoint], { settings: { connectTimeoutMs: 200 } }));
+    assert.deepEqual(await connectAndAwaitEnd({ host: fleet.addressOf(), port: PORT }), RESET);
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'connect-timeout': 1 }));
   });
 
   test('a connection on which nothing happens is reset on both sides; one that is used is not', async () => {
     await using fleet = await startFleet({ workerEntry });
     await using backend = await echoServer();
-    const proxy = await serving(fleet, web([endpointOf(backend)], { settings: { idleTimeoutMs: 1_000 } }));
-    await using idle = await connectRaw({ host: fleet.addressOf(), port: PORT });
-    await using busy = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    const proxy = await startServing(fleet, webService([endpointOf(backend)], { settings: { idleTimeoutMs: 1_000 } }));
+    await using idle = await connectClient({ host: fleet.addressOf(), port: PORT });
+    await using busy = await connectClient({ host: fleet.addressOf(), port: PORT });
     const talking = (async (): Promise<void> => {
       for (;;) {
         await busy.send('x');
@@ -115,21 +115,24 @@ export function outcomeTests(workerEntry?: URL): void {
     })();
     assert.deepEqual(await idle.ended, RESET);
     await talking;
-    await eventually(() => assert.equal(backend.open, 1));
-    assert.deepEqual(outcomesOf(proxy), { 'idle-timeout': 1 });
+    await eventually(() => assert.equal(backend.openConnections, 1));
+    assert.deepEqual(outcomesFor(proxy), { 'idle-timeout': 1 });
   });
 
   test('a client outside the source ranges is reset before an endpoint hears of it', async () => {
     await using fleet = await startFleet({ workerEntry });
     await using backend = await echoServer();
-    const proxy = await serving(fleet, web([endpointOf(backend)], { settings: { sourceRanges: ['127.0.0.8/32'] } }));
+    const proxy = await startServing(
+      fleet,
+      webService([endpointOf(backend)], { settings: { sourceRanges: ['127.0.0.8/32'] } }),
+    );
     const stranger = { host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.9' };
-    assert.deepEqual(await endingOf(stranger), RESET);
-    await using friend = await connectRaw({ host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.8' });
+    assert.deepEqual(await connectAndAwaitEnd(stranger), RESET);
+    await using friend = await connectClient({ host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.8' });
     await friend.send('hi');
     assert.equal((await friend.take(2)).toString(), 'hi');
-    assert.equal(backend.accepted, 1);
-    assert.deepEqual(outcomesOf(proxy), { 'source-range': 1 });
+    assert.equal(backend.acceptedConnections, 1);
+    assert.deepEqual(outcomesFor(proxy), { 'source-range': 1 });
     assert.equal(proxy.view().services[0]?.counters.connections, 1);
   });
 }

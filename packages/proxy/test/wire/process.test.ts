@@ -7,7 +7,7 @@ import { monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { openRedisStore, TablePublisher } from '@weir/store';
 import {
-  connectRaw,
+  connectClient,
   echoServer,
   eventually,
   freePort,
@@ -17,10 +17,10 @@ import {
   startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
-import { kernelAdvice } from '../../src/kernel-settings.ts';
+import { kernelWarnings } from '../../src/kernel-settings.ts';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -34,16 +34,16 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     const address = loopbackAddress();
     const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
     await store.usage.seed({ months: [], bases: [] });
-    await store.cutoffs.complete();
+    await store.suspensions.markComplete();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
-    await publisher.publish(tableFor({ n1: address }, [web([endpointOf(backend)])]));
+    await publisher.becomeLeader();
+    await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_STATE: state.path });
     await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
     const [{ sentAt = 0, hostAdvice = undefined } = {}] = await store.heartbeats.list();
     assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat says when it was said');
-    assert.deepEqual(hostAdvice, await kernelAdvice());
-    await using client = await connectRaw({ host: address, port: PORT });
+    assert.deepEqual(hostAdvice, await kernelWarnings());
+    await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);
     proxy.signal('SIGTERM');
@@ -64,13 +64,13 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await using backend = await echoServer();
     const [fleet, address] = [`test-${randomUUID()}`, loopbackAddress()];
     const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
-    await store.cutoffs.complete();
+    await store.suspensions.markComplete();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
-    await publisher.publish(tableFor({ n1: address }, [web([endpointOf(backend)])]));
+    await publisher.becomeLeader();
+    await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_DRAIN: '100ms' });
-    await proxy.shows(/the first table is served/);
-    await using client = await connectRaw({ host: address, port: PORT });
+    await proxy.waitForOutput(/the first table is served/);
+    await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);
     proxy.signal('SIGTERM');
@@ -108,7 +108,7 @@ test('wrong settings are told all at once, with exit code 2', async () => {
 test('while Redis is away it waits; a second SIGTERM ends it at once', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   await using proxy = await spawnProxy({ WEIR_REDIS_URL: url, WEIR_FLEET: `test-${randomUUID()}` });
-  await proxy.shows(/store is away/);
+  await proxy.waitForOutput(/store is away/);
   proxy.signal('SIGTERM');
   proxy.signal('SIGTERM');
   const { code } = await proxy.exited;

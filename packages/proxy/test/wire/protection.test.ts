@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { type CountingServer, connectRaw, echoServer, eventually, patternServer } from '@weir/testkit';
+import { type ByteCountingServer, connectClient, echoServer, eventually, patternServer } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
 const LOUD: Partial<TestService> = { tenant: 'loud', namespace: 'loud' };
@@ -18,13 +18,13 @@ test('a flood of connections that say nothing takes no more than the places of i
   await using backend = await echoServer();
   fleet.limit('loud', { connections: 40 });
   const proxy = await besideQuiet(fleet, backend, { ...LOUD, settings: { idleTimeoutMs: 1 } });
-  await using crowd = new Crowd();
+  await using crowd = new ClientFlood();
   await answersMeanwhile(fleet, async () => {
     await Promise.all(Array.from({ length: 400 }, () => crowd.join(fleet.addressOf())));
-    await eventually(() => assert.equal(outcomesOf(proxy)?.['connection-limit'], 360));
+    await eventually(() => assert.equal(outcomesFor(proxy)?.['connection-limit'], 360));
   });
-  await eventually(() => assert.equal(outcomesOf(proxy)?.['idle-timeout'], 40));
-  await eventually(() => assert.equal(backend.open, 0));
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['idle-timeout'], 40));
+  await eventually(() => assert.equal(backend.openConnections, 0));
 });
 
 test('a flood of new connections is refused beyond the rate, and leaves nothing behind', async () => {
@@ -32,13 +32,13 @@ test('a flood of new connections is refused beyond the rate, and leaves nothing 
   await using backend = await echoServer();
   fleet.limit('loud', { newConnectionsPerSecond: 10 });
   const proxy = await besideQuiet(fleet, backend, LOUD);
-  await using crowd = new Crowd();
+  await using crowd = new ClientFlood();
   const startedAt = performance.now();
   const rounds = await answersMeanwhile(fleet, async () => {
     for (let wave = 0; wave < 10; wave += 1) {
       await Promise.all(Array.from({ length: 100 }, () => crowd.join(fleet.addressOf())));
     }
-    await eventually(() => assert.ok((outcomesOf(proxy)?.['rate-limit'] ?? 0) + crowd.size === 1_000));
+    await eventually(() => assert.ok((outcomesFor(proxy)?.['rate-limit'] ?? 0) + crowd.size === 1_000));
   });
   const seconds = (performance.now() - startedAt) / 1_000;
   assert.ok(crowd.size <= 10 * (seconds + 1), `${crowd.size} in ${seconds} s`);
@@ -58,13 +58,13 @@ test('clients that close one way and endpoints that never answer it hold their p
   await answersMeanwhile(fleet, async () => {
     await Promise.all(
       Array.from({ length: 5 }, async () => {
-        await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+        await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
         await client.end();
         assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
       }),
     );
   });
-  assert.equal(outcomesOf(proxy)?.['idle-timeout'], 5);
+  assert.equal(outcomesFor(proxy)?.['idle-timeout'], 5);
 });
 
 test('clients that drip their ClientHello hold places of their tenant meanwhile, so no more than these', async () => {
@@ -72,12 +72,12 @@ test('clients that drip their ClientHello hold places of their tenant meanwhile,
   await using backend = await echoServer();
   fleet.limit('loud', { connections: 20 });
   const proxy = await besideQuiet(fleet, backend, { ...LOUD, settings: { tlsPassthrough: true } });
-  await using crowd = new Crowd();
+  await using crowd = new ClientFlood();
   await answersMeanwhile(fleet, async () => {
     await Promise.all(Array.from({ length: 60 }, () => crowd.join(fleet.addressOf(), Buffer.of(0x16))));
-    await eventually(() => assert.equal(outcomesOf(proxy)?.['connection-limit'], 40));
+    await eventually(() => assert.equal(outcomesFor(proxy)?.['connection-limit'], 40));
   });
-  await eventually(() => assert.equal(backend.open, 0, 'only the neighbour reaches an endpoint'));
+  await eventually(() => assert.equal(backend.openConnections, 0, 'only the neighbour reaches an endpoint'));
 });
 
 test('clients that never read stop their endpoints, whatever these would send, and cost bounded memory', async () => {
@@ -86,7 +86,7 @@ test('clients that never read stop their endpoints, whatever these would send, a
   await using flood = await patternServer({ bytes: 2 ** 40 });
   await using echo = await echoServer();
   await besideQuiet(fleet, echo, { ...LOUD, endpoints: [endpointOf(flood)] });
-  await using crowd = new Crowd();
+  await using crowd = new ClientFlood();
   await answersMeanwhile(fleet, async () => {
     const before = process.memoryUsage.rss();
     await Promise.all(Array.from({ length: CLIENTS }, () => crowd.join(fleet.addressOf(), 'deaf')));
@@ -94,7 +94,7 @@ test('clients that never read stop their endpoints, whatever these would send, a
     let sent = -1;
     await eventually(
       () => {
-        const stood = sent === flood.sent && flood.open === CLIENTS;
+        const stood = sent === flood.sent && flood.openConnections === CLIENTS;
         sent = flood.sent;
         assert.ok(stood, `${sent} bytes were sent`);
       },
@@ -106,7 +106,7 @@ test('clients that never read stop their endpoints, whatever these would send, a
 });
 
 /** Raw sockets that connect, say at most one thing, and do nothing more; those that are deaf do not even read. */
-class Crowd implements AsyncDisposable {
+class ClientFlood implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
 
   /** Those that were not refused. */
@@ -131,14 +131,14 @@ class Crowd implements AsyncDisposable {
 }
 
 /** A Service of a loud tenant, and beside it an echo of a quiet one, at one worker. */
-async function besideQuiet(fleet: Fleet, echo: CountingServer, loud: Partial<TestService>): Promise<RunningProxy> {
-  const quiet = web([endpointOf(echo)], { name: 'quiet', namespace: 'quiet', port: QUIET_PORT });
-  return serving(fleet, web([endpointOf(echo)], loud), quiet);
+async function besideQuiet(fleet: Fleet, echo: ByteCountingServer, loud: Partial<TestService>): Promise<RunningProxy> {
+  const quiet = webService([endpointOf(echo)], { name: 'quiet', namespace: 'quiet', port: QUIET_PORT });
+  return startServing(fleet, webService([endpointOf(echo)], loud), quiet);
 }
 
 /** How many times the quiet one answered. */
 async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise<number> {
-  await using client = await connectRaw({ host: fleet.addressOf(), port: QUIET_PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: QUIET_PORT });
   let isOver = false;
   let rounds = 0;
   const asking = (async () => {

@@ -9,7 +9,7 @@ import { monthOf } from '@weir/model';
 import { Secret, silentLogger } from '@weir/runtime';
 import { openRedisStore, TablePublisher } from '@weir/store';
 import {
-  connectRaw,
+  connectClient,
   echoServer,
   eventually,
   makeCertificate,
@@ -20,30 +20,34 @@ import {
 } from '@weir/testkit';
 import { loopbackAddress } from '../fixtures/loopback.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 describe('weir-proxy with Redis behind sentinels, by TLS', requireProgram('redis'), () => {
   test('the primary dies: clients notice nothing, every byte is counted once, and changes come by the successor', async () => {
-    const authority = makeCertificate({ name: 'ca', isAuthority: true });
+    const certificateAuthority = makeCertificate({ name: 'ca', isAuthority: true });
     await using files = temporaryDirectory('proxy-redis');
     const ca = join(files.path, 'ca.crt');
-    writeFileSync(ca, authority.certificate);
-    await using group = await startRedisSentinel({ password: 'pw', sentinelPassword: 'pw-sentinel', authority });
+    writeFileSync(ca, certificateAuthority.certificate);
+    await using group = await startRedisSentinel({
+      password: 'pw',
+      sentinelPassword: 'pw-sentinel',
+      certificateAuthority,
+    });
     const [fleet, address] = [`test-${randomUUID()}`, loopbackAddress()];
     const [password, sentinelPassword] = [new Secret('pw'), new Secret('pw-sentinel')];
     const access = { url: group.url, password, sentinelPassword, ca };
     const store = await openRedisStore({ ...access, fleet, log: silentLogger() });
     await using _closing = { [Symbol.asyncDispose]: () => store.close() };
     await store.usage.seed({ months: [], bases: [] });
-    await store.cutoffs.complete();
+    await store.suspensions.markComplete();
     await using first = await echoServer();
     await using second = await echoServer();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
-    await publisher.publish(tableFor({ n1: address }, [web([endpointOf(first)])]));
+    await publisher.becomeLeader();
+    await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(first)])]));
     await using _proxy = await spawnProcess({
       name: 'weir-proxy',
       command: process.execPath,
@@ -61,7 +65,7 @@ describe('weir-proxy with Redis behind sentinels, by TLS', requireProgram('redis
         WEIR_REDIS_CA: ca,
       },
     });
-    await using client = await connectRaw({ host: address, port: PORT });
+    await using client = await connectClient({ host: address, port: PORT });
     const exchange = async (text: string): Promise<void> => {
       await client.send(text);
       await client.take(text.length);
@@ -81,9 +85,9 @@ describe('weir-proxy with Redis behind sentinels, by TLS', requireProgram('redis
     assert.notEqual(await group.primary(), primary);
 
     publisher.recheck();
-    await publisher.publish(tableFor({ n1: address }, [web([endpointOf(second)])]));
+    await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(second)])]));
     await eventually(async () => {
-      await using another = await connectRaw({ host: address, port: PORT });
+      await using another = await connectClient({ host: address, port: PORT });
       await another.send('!');
       await another.take(1);
       assert.ok(second.received > 0);

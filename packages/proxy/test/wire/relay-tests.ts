@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { type CountingServer, connectRaw, echoServer, eventually, patternServer } from '@weir/testkit';
-import { endpointDouble } from '../fixtures/endpoint-double.ts';
+import { type ByteCountingServer, connectClient, echoServer, eventually, patternServer } from '@weir/testkit';
+import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
@@ -15,7 +15,7 @@ export function relayTests(workerEntry?: URL): void {
     await using fleet = await startFleet({ workerEntry });
     await using backend = await echoServer();
     const proxy = await servedBy(fleet, backend);
-    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
     await client.send('hello');
     assert.equal((await client.take(5)).toString(), 'hello');
     await client.end();
@@ -36,7 +36,7 @@ export function relayTests(workerEntry?: URL): void {
     let received = 0;
     const one = async (index: number): Promise<void> => {
       const bytes = 1 + ((index * 7_919) % 40_000);
-      await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, expectPattern: index % 256 });
+      await using client = await connectClient({ host: fleet.addressOf(), port: PORT, expectPattern: index % 256 });
       await client.sendPattern({ bytes, seed: index % 256 });
       await client.end();
       await client.ended;
@@ -55,9 +55,9 @@ export function relayTests(workerEntry?: URL): void {
 
   test('an endpoint may go on sending after the client’s FIN, and the client after the endpoint’s', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using backend = await endpointDouble();
+    await using backend = await scriptedEndpoint();
     await servedBy(fleet, backend);
-    await using first = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using first = await connectClient({ host: fleet.addressOf(), port: PORT });
     const firstAtEndpoint = await backend.next();
     await first.end();
     assert.deepEqual(await firstAtEndpoint.ended, { kind: 'end' });
@@ -66,7 +66,7 @@ export function relayTests(workerEntry?: URL): void {
     await firstAtEndpoint.end();
     assert.deepEqual(await first.ended, { kind: 'end' });
 
-    await using second = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using second = await connectClient({ host: fleet.addressOf(), port: PORT });
     const secondAtEndpoint = await backend.next();
     await secondAtEndpoint.end();
     assert.deepEqual(await second.ended, { kind: 'end' });
@@ -78,9 +78,9 @@ export function relayTests(workerEntry?: URL): void {
 
   test('a reset of either side is a reset for the other, and counted as whose it was', async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using backend = await endpointDouble();
+    await using backend = await scriptedEndpoint();
     const proxy = await servedBy(fleet, backend);
-    await using first = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using first = await connectClient({ host: fleet.addressOf(), port: PORT });
     const firstAtEndpoint = await backend.next();
     // A byte has passed: both sides are connected, and a reset is no failed connect.
     await first.send('1');
@@ -88,7 +88,7 @@ export function relayTests(workerEntry?: URL): void {
     first.reset();
     assert.deepEqual(await firstAtEndpoint.ended, { kind: 'error', code: 'ECONNRESET' });
 
-    await using second = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using second = await connectClient({ host: fleet.addressOf(), port: PORT });
     const secondAtEndpoint = await backend.next();
     await second.send('2');
     await secondAtEndpoint.take(1);
@@ -108,7 +108,7 @@ export function relayTests(workerEntry?: URL): void {
     await proxy.ready;
     const clients = await Promise.all(
       sources.map((_, seed) =>
-        connectRaw({ host: fleet.addressOf(), port: PORT + seed, expectPattern: seed, timeoutMs: 60_000 }),
+        connectClient({ host: fleet.addressOf(), port: PORT + seed, expectPattern: seed, timeoutMs: 60_000 }),
       ),
     );
     for (const client of clients) client.pause();
@@ -121,7 +121,7 @@ export function relayTests(workerEntry?: URL): void {
       clients.slice(1).map(async (client) => {
         for (let wanted = 777_777; wanted < bytes; wanted += 777_777) {
           client.resume();
-          await client.receives(wanted);
+          await client.waitForBytes(wanted);
           client.pause();
           await new Promise((resolve) => setImmediate(resolve));
         }
@@ -142,7 +142,7 @@ export function relayTests(workerEntry?: URL): void {
     await fleet.serve({ name: 'web', port: PORT, endpoints: [{ address: '127.0.0.1', port }] });
     const proxy = await fleet.proxy();
     await proxy.ready;
-    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
     const chunk = Buffer.alloc(1_000_000);
     let isDone = false;
     const sending = (async (): Promise<void> => {
@@ -162,7 +162,7 @@ export function relayTests(workerEntry?: URL): void {
 
 async function servedBy(
   fleet: Fleet,
-  backend: Pick<CountingServer, 'host' | 'port'>,
+  backend: Pick<ByteCountingServer, 'host' | 'port'>,
   options: Parameters<Fleet['proxy']>[0] = {},
 ): ReturnType<Fleet['proxy']> {
   await fleet.serve(serviceOf(backend));
@@ -172,7 +172,7 @@ async function servedBy(
 }
 
 function serviceOf(
-  { host, port }: Pick<CountingServer, 'host' | 'port'>,
+  { host, port }: Pick<ByteCountingServer, 'host' | 'port'>,
   over: Partial<TestService> = {},
 ): TestService {
   return { name: 'web', port: PORT, endpoints: [{ address: host, port }], ...over };

@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { connectRaw, eventually } from '@weir/testkit';
+import { connectClient, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { outcomesOf } from '../fixtures/serving.ts';
+import { outcomesFor } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type TlsEcho, tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
-import { helloOf, serverName } from '../tls/hellos.ts';
+import { clientHelloRecord, serverNameExtension } from '../tls/hellos.ts';
 
 const sharing = (name: string, backend: TlsEcho, hosts: readonly string[]): TestService => ({
   name,
@@ -125,8 +125,8 @@ test('a name that nobody has, or none, is answered by an alert, and counted to n
   const { fleet, proxy, ask } = world;
   for (const name of ['a.eu.shop.example', '']) await refusedWith(ask(name), /UNRECOGNIZED_NAME/);
   const before = await unroutedOf(proxy);
-  const hello = helloOf({ extensions: [serverName('other.example')] });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  const hello = clientHelloRecord({ extensions: [serverNameExtension('other.example')] });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send(hello);
   assert.deepEqual([...(await client.take(7))], [21, 3, 3, 0, 2, 2, 112]);
   await client.end();
@@ -135,7 +135,7 @@ test('a name that nobody has, or none, is answered by an alert, and counted to n
     assert.deepEqual([received - before.received, sent - before.sent], [hello.length, 7]);
   });
   for (const name of ['shop', 'game']) {
-    assert.deepEqual(outcomesOf(proxy, name), {});
+    assert.deepEqual(outcomesFor(proxy, name), {});
     assert.equal(countOf(proxy, name).counters.receivedBytes, 0);
   }
 });
@@ -151,7 +151,7 @@ test('one that is suspended loses what is open, and gets alerts; the others neve
   await refusedWith(ask('game.example'), /ACCESS_DENIED/);
   await echoes(buyer);
   await opened(ask('us.shop.example'));
-  await eventually(() => assert.deepEqual(outcomesOf(proxy, 'game'), { 'cut-off': 2 }));
+  await eventually(() => assert.deepEqual(outcomesFor(proxy, 'game'), { 'cut-off': 2 }));
   const [game, shop] = ['game', 'shop'].map((name) =>
     proxy.view().listeners.find(({ service }) => service === `uid-${name}-${name}`),
   );
@@ -196,7 +196,7 @@ test('limits and source ranges are those of the Service that is asked for', asyn
   await eventually(() => refusedWith(ask('eu.shop.example'), /ACCESS_DENIED/));
   await opened(ask('game.example'));
   await refusedWith(ask('game.example'), /ECONNRESET/);
-  await eventually(() => assert.equal(outcomesOf(proxy, 'game')?.['connection-limit'], 1));
+  await eventually(() => assert.equal(outcomesFor(proxy, 'game')?.['connection-limit'], 1));
 });
 
 test('who had a port alone and shares it from now on keeps its connections', async () => {
@@ -213,7 +213,7 @@ test('who had a port alone and shares it from now on keeps its connections', asy
 test('what says nothing at a shared port is nobody’s, and is ended with the proxy', async () => {
   await using world = await shared();
   const { fleet, proxy } = world;
-  await using silent = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using silent = await connectClient({ host: fleet.addressOf(), port: PORT });
   await silent.send(Buffer.of(0x16, 3));
   await proxy.close({ drainMs: 0 });
   assert.equal((await silent.ended).kind, 'error');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer } from '@weir/testkit';
+import { connectClient, echoServer } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 const CONNECTIONS = 400;
 const AT_ONCE = 50;
@@ -14,13 +14,13 @@ for (const workers of [2, 4]) {
   test(`connections are spread evenly over ${workers} workers, and each worker's count is shown`, async () => {
     await using fleet = await startFleet();
     await using backend = await echoServer();
-    await fleet.serve(web([endpointOf(backend)]));
+    await fleet.serve(webService([endpointOf(backend)]));
     const proxy = await fleet.proxy({ workers });
     await proxy.ready;
     for (let begun = 0; begun < CONNECTIONS; begun += AT_ONCE) {
       await Promise.all(
         Array.from({ length: AT_ONCE }, async () => {
-          await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+          await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
           await client.send('x');
           await client.take(1);
         }),

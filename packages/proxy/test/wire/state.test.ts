@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
-import { reportOf, startFleet } from '../fixtures/fleet.ts';
+import { connectClient, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
+import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 test('a proxy that starts while the store is away serves the last table, and keeps the cut-offs', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
   await fleet.serve(
-    web([endpointOf(backend)]),
-    web([endpointOf(backend)], { name: 'bad', namespace: 'spam', port: 9_090 }),
+    webService([endpointOf(backend)]),
+    webService([endpointOf(backend)], { name: 'bad', namespace: 'spam', port: 9_090 }),
   );
   await fleet.cutOff({ kind: 'namespace', namespace: 'spam' });
   const first = await fleet.proxy({ stateDirectory: directory.path });
@@ -26,15 +26,15 @@ test('a proxy that starts while the store is away serves the last table, and kee
   const second = await fleet.proxy({ stateDirectory: directory.path });
   await second.ready;
   assert.deepEqual(second.view().applied, applied);
-  await assert.rejects(connectRaw({ host: fleet.addressOf(), port: 9_090 }), { code: 'ECONNREFUSED' });
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await assert.rejects(connectClient({ host: fleet.addressOf(), port: 9_090 }), { code: 'ECONNREFUSED' });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('offline');
   assert.equal((await client.take(7)).toString(), 'offline');
   assert.equal(second.view().life, null);
 
   fleet.store.faults.comeBack();
-  await fleet.serve(web([]));
-  await reportOf(second, { bound: true, listening: false });
+  await fleet.serve(webService([]));
+  await waitForListenerReport(second, { bound: true, listening: false });
   await eventually(async () => assert.equal((await fleet.usage()).web?.receivedBytes, 7));
   assert.ok(Number(second.view().life) > Number(first.view().life));
 });
@@ -47,11 +47,11 @@ test('a proxy without a copy waits for the store, and never takes away for empty
   await using backend = await echoServer();
   fleet.store.faults.comeBack();
   assert.equal(proxy.view().applied, null);
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   await proxy.ready;
   fleet.store.faults.wipe();
   await eventually(async () => assert.equal(await fleet.store.table.read(), undefined));
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
 });
@@ -60,11 +60,11 @@ test('what could not be flushed before the end is brought to the ledger by the n
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const first = await fleet.proxy({ stateDirectory: directory.path });
   await first.ready;
   fleet.store.faults.goAway();
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('unflushed');
   await client.take(9);
   await client.end();
@@ -85,13 +85,13 @@ test('a life that was folded away meanwhile is dropped with its journal', async 
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const first = await fleet.proxy({ stateDirectory: directory.path });
   await first.ready;
   await eventually(() => assert.notEqual(first.view().life, null));
   const life = Number(first.view().life);
   fleet.store.faults.goAway();
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('late');
   await client.take(4);
   await first.close({ drainMs: 0 });
@@ -109,13 +109,13 @@ test('a life that was folded away meanwhile is dropped with its journal', async 
 test('a proxy that was folded away while it lived goes on under a new life', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await fleet.proxy();
   await proxy.ready;
   await eventually(() => assert.notEqual(proxy.view().life, null));
   const life = Number(proxy.view().life);
   await fleet.store.usage.fold('a', life);
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('dropped');
   await client.take(7);
   await eventually(() => assert.ok(Number(proxy.view().life) > life));
@@ -128,7 +128,7 @@ test('damaged files are left alone and do not keep it from starting', async () =
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const first = await fleet.proxy({ stateDirectory: directory.path });
   await first.ready;
   await first.close();
@@ -144,11 +144,11 @@ test('damaged files are left alone and do not keep it from starting', async () =
 test('a ledger that was rolled back is told everything again', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  await fleet.serve(web([endpointOf(backend)]));
+  await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await fleet.proxy();
   await proxy.ready;
   const back = fleet.store.faults.checkpoint();
-  await using client = await connectRaw({ host: fleet.addressOf(), port: PORT });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('four');
   await client.take(4);
   await eventually(async () => assert.equal((await fleet.usage()).web?.receivedBytes, 4));

@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, type Logger, Secret } from '@weir/runtime';
-import { connectRaw, type Ending, echoServer, eventually, type RawClient } from '@weir/testkit';
-import { endingTls, FLEET_SECRET, TRUSTING } from '../fixtures/certificates.ts';
-import { endpointDouble } from '../fixtures/endpoint-double.ts';
+import { type ConnectionEnd, connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
+import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
+import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { NET_WORKER } from '../fixtures/net-worker.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { parseProxyHeader } from '../fixtures/proxy-header-of.ts';
-import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+import { receiveProxyHeader } from '../fixtures/proxy-header-of.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/serving.ts';
 import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
-import { helloOfNode } from '../tls/hellos.ts';
+import { captureNodeClientHello } from '../tls/hellos.ts';
 
-const at = (fleet: Fleet, servername = 'web.example', node = 'a'): Promise<RawClient> =>
-  connectRaw({ host: fleet.addressOf(node), port: PORT, tls: { ...TRUSTING, servername } });
+const at = (fleet: Fleet, servername = 'web.example', node = 'a'): Promise<TestClient> =>
+  connectClient({ host: fleet.addressOf(node), port: PORT, tls: { ...TRUSTING_CLIENT, servername } });
 
-async function echoes(client: RawClient): Promise<void> {
+async function echoes(client: TestClient): Promise<void> {
   await client.send('hello');
   assert.equal((await client.take(5)).toString(), 'hello');
 }
@@ -40,9 +40,9 @@ for (const workerEntry of [undefined, NET_WORKER]) {
     await using echo = await echoServer();
     await using passed = await tlsEcho();
     const hosts = ['web.example', '*.web.example'];
-    const here = { ...web([endpointOf(echo)], endingTls({ settings: { hosts } })), shared: true };
+    const here = { ...webService([endpointOf(echo)], terminatingTls({ settings: { hosts } })), shared: true };
     const there = {
-      ...web([passed.endpoint], { name: 'game', settings: { tlsPassthrough: true, hosts: ['game.example'] } }),
+      ...webService([passed.endpoint], { name: 'game', settings: { tlsPassthrough: true, hosts: ['game.example'] } }),
       shared: true,
     };
     await fleet.serve(here, there);
@@ -60,7 +60,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
       bytes += client.received;
     }
     assert.match(await refusal(fleet, 'other.example'), /UNRECOGNIZED_NAME/);
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { completed: 20 }));
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 20 }));
     gamer.destroy();
     await proxy.close();
     const { web: counted } = await fleet.usage();
@@ -71,46 +71,46 @@ for (const workerEntry of [undefined, NET_WORKER]) {
   test(`${on}: a Suspension ends who is being met, and who is served, and a drain waits for neither too long`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using echo = await echoServer();
-    await fleet.serve(web([endpointOf(echo)], endingTls()));
+    await fleet.serve(webService([endpointOf(echo)], terminatingTls()));
     const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
     await proxy.ready;
     await using served = await at(fleet);
     await echoes(served);
-    await using meeting = await connectRaw({ host: fleet.addressOf(), port: PORT });
-    await meeting.send(await helloOfNode(TRUSTING));
+    await using meeting = await connectClient({ host: fleet.addressOf(), port: PORT });
+    await meeting.send(await captureNodeClientHello(TRUSTING_CLIENT));
     await meeting.take(5);
     await fleet.cutOff({ kind: 'tenant', tenant: 'shop' }, 'all');
-    const ends: Ending[] = await Promise.all([served.ended, meeting.ended]);
+    const ends: ConnectionEnd[] = await Promise.all([served.ended, meeting.ended]);
     assert.deepEqual(
       ends.map(({ kind }) => kind),
       ['error', 'error'],
     );
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'cut-off': 2 }));
-    await fleet.store.cutoffs.remove('all');
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'cut-off': 2 }));
+    await fleet.store.suspensions.remove('all');
     await eventually(async () => {
       await using again = await at(fleet);
       await echoes(again);
     });
     await using last = await at(fleet);
     await echoes(last);
-    await using silent = await connectRaw({ host: fleet.addressOf(), port: PORT });
-    await silent.send(await helloOfNode(TRUSTING));
+    await using silent = await connectClient({ host: fleet.addressOf(), port: PORT });
+    await silent.send(await captureNodeClientHello(TRUSTING_CLIENT));
     await silent.take(5);
     await proxy.close({ drainMs: 50 });
     assert.equal((await last.ended).kind, 'error');
     assert.equal((await silent.ended).kind, 'error');
-    assert.equal(outcomesOf(proxy)?.drained, 2);
+    assert.equal(outcomesFor(proxy)?.drained, 2);
   });
 
   test(`${on}: whoever is being met has its place under the limits, and leaves it`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using echo = await echoServer();
     fleet.limit('shop', { connections: 1 });
-    await fleet.serve(web([endpointOf(echo)], endingTls()));
+    await fleet.serve(webService([endpointOf(echo)], terminatingTls()));
     const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
     await proxy.ready;
-    await using meeting = await connectRaw({ host: fleet.addressOf(), port: PORT });
-    await meeting.send(await helloOfNode(TRUSTING));
+    await using meeting = await connectClient({ host: fleet.addressOf(), port: PORT });
+    await meeting.send(await captureNodeClientHello(TRUSTING_CLIENT));
     await meeting.take(5);
     assert.equal(await refusal(fleet), 'ECONNRESET');
     meeting.reset();
@@ -128,15 +128,17 @@ for (const workerEntry of [undefined, NET_WORKER]) {
 
   test(`${on}: the endpoint learns by the PROXY protocol who the client is, and how it came`, async () => {
     await using fleet = await startFleet({ workerEntry });
-    await using backend = await endpointDouble();
-    await fleet.serve(web([endpointOf(backend)], endingTls({ alpn: ['http/1.1'], settings: { proxyProtocol: 'v2' } })));
+    await using backend = await scriptedEndpoint();
+    await fleet.serve(
+      webService([endpointOf(backend)], terminatingTls({ alpn: ['http/1.1'], settings: { proxyProtocol: 'v2' } })),
+    );
     const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
     await proxy.ready;
-    const tls = { ...TRUSTING, ALPNProtocols: ['h2', 'http/1.1'] };
-    await using client = await connectRaw({ host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.9', tls });
-    const header = await parseProxyHeader(await backend.next());
-    assert.equal(header.ends?.source.address, '127.0.0.9');
-    assert.equal(header.ends?.source.port, client.localPort);
+    const tls = { ...TRUSTING_CLIENT, ALPNProtocols: ['h2', 'http/1.1'] };
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT, localAddress: '127.0.0.9', tls });
+    const header = await receiveProxyHeader(await backend.next());
+    assert.equal(header.addresses?.source.address, '127.0.0.9');
+    assert.equal(header.addresses?.source.port, client.localPort);
     const tlvs = new Map(header.tlvs.map(({ type, value }) => [type, Buffer.from(value)]));
     assert.equal(tlvs.get(1)?.toString(), 'http/1.1');
     assert.equal(tlvs.get(2)?.toString(), 'web.example');
@@ -147,7 +149,10 @@ for (const workerEntry of [undefined, NET_WORKER]) {
 test('a proxy that cannot open a key does not confirm the port, and says why; nothing private is said', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using echo = await echoServer();
-  await fleet.serve(web([endpointOf(echo)], endingTls()), web([endpointOf(echo)], { name: 'plain', port: 9_000 }));
+  await fleet.serve(
+    webService([endpointOf(echo)], terminatingTls()),
+    webService([endpointOf(echo)], { name: 'plain', port: 9_000 }),
+  );
   const [none, other] = [logged(), logged()];
   const without = await fleet.proxy({ log: none.log, workers: 2 });
   const another = new Secret('the secret of another fleet, as long');
@@ -156,10 +161,10 @@ test('a proxy that cannot open a key does not confirm the port, and says why; no
   for (let round = 0; round < 10; round += 1) {
     for (const node of ['a', 'b']) assert.match(await refusal(fleet, 'web.example', node), /INTERNAL_ERROR/);
   }
-  await using plain = await connectRaw({ host: fleet.addressOf(), port: 9_000 });
+  await using plain = await connectClient({ host: fleet.addressOf(), port: 9_000 });
   await echoes(plain);
   for (const proxy of [without, stranger]) {
-    await eventually(() => assert.deepEqual(outcomesOf(proxy), { 'no-certificate': 10 }));
+    await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'no-certificate': 10 }));
   }
   const saidBy = (proxy: typeof without) => proxy.view().listeners.map(({ bound, error }) => ({ bound, error }));
   const plainly = { bound: true, error: null };

@@ -5,12 +5,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { FAILING_WORKER, fail } from '../fixtures/failing-worker.ts';
+import { FAILING_WORKER, failWorkers } from '../fixtures/failing-worker.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, serving, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, type UdpEndpoint, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
 
@@ -18,9 +18,9 @@ test('TCP and UDP on one number are two listeners, each with its own account', a
   await using fleet = await startFleet();
   await using tcp = await echoServer();
   await using udp = await udpEcho('re: ');
-  const proxy = await serving(fleet, web([endpointOf(tcp)]), voice([udp]));
+  const proxy = await startServing(fleet, webService([endpointOf(tcp)]), voice([udp]));
   const at = { host: fleet.addressOf(), port: PORT };
-  await using stream = await connectRaw(at);
+  await using stream = await connectClient(at);
   await stream.send('by TCP');
   assert.equal((await stream.take(6)).toString(), 'by TCP');
   await using client = await udpClient(at);
@@ -37,7 +37,7 @@ test('TCP and UDP on one number are two listeners, each with its own account', a
 test('without an endpoint clients are refused by the kernel, the port stays ours, and a new endpoint serves', async () => {
   await using fleet = await startFleet();
   await using echo = await udpEcho();
-  const proxy = await serving(fleet, voice([echo]));
+  const proxy = await startServing(fleet, voice([echo]));
   await using client = await udpClient({ host: fleet.addressOf(), port: PORT });
   await client.ask('x');
   await fleet.serve(voice([]));
@@ -52,15 +52,15 @@ test('without an endpoint clients are refused by the kernel, the port stays ours
 test('a cut-off drops flows and closes the listener, and lifting it serves again', async () => {
   await using fleet = await startFleet();
   await using echo = await udpEcho();
-  const proxy = await serving(fleet, voice([echo]));
+  const proxy = await startServing(fleet, voice([echo]));
   await using client = await udpClient({ host: fleet.addressOf(), port: PORT });
   await client.ask('x');
   await fleet.cutOff({ kind: 'tenant', tenant: 'shop' }, 'abuse');
   await reportOf(proxy, { bound: true, listening: false });
   await client.send('y');
   await assert.rejects(client.take(), { code: 'ECONNREFUSED' });
-  assert.deepEqual(outcomesOf(proxy, 'voice'), { 'cut-off': 1 });
-  await fleet.store.cutoffs.remove('abuse');
+  assert.deepEqual(outcomesFor(proxy, 'voice'), { 'cut-off': 1 });
+  await fleet.store.suspensions.remove('abuse');
   await reportOf(proxy, { bound: true, listening: true });
   assert.equal(await client.ask('z'), 'z');
 });
@@ -70,7 +70,7 @@ test('a port that somebody else has is reported, and taken when it is free', asy
   await using echo = await udpEcho();
   const other = createSocket('udp4').bind(PORT, fleet.addressOf());
   await once(other, 'listening');
-  const proxy = await serving(fleet, voice([echo]));
+  const proxy = await startServing(fleet, voice([echo]));
   const { error } = await reportOf(proxy, { bound: false, listening: false });
   assert.match(error ?? '', /stop that process/);
   await new Promise<void>((done) => other.close(done));
@@ -89,14 +89,14 @@ test('when one of two workers is replaced, the flows of the other keep their end
   const clients = await Promise.all(Array.from({ length: 40 }, () => udpClient(at)));
   await using _closing = { [Symbol.asyncDispose]: async () => void (await Promise.all(clients.map(close))) };
   const before = await Promise.all(clients.map((client) => client.ask('')));
-  fail(node, 'throw', 1);
-  await eventually(() => assert.equal(outcomesOf(proxy, 'voice')?.internal !== undefined, true));
+  failWorkers(node, 'throw', 1);
+  await eventually(() => assert.equal(outcomesFor(proxy, 'voice')?.internal !== undefined, true));
   await eventually(() => assert.equal(proxy.view().workers, 2));
   await reportOf(proxy, { bound: true, listening: true });
   for (let round = 0; round < 3; round += 1) {
     assert.deepEqual(await Promise.all(clients.map((client) => client.ask(''))), before);
   }
-  const lost = outcomesOf(proxy, 'voice')?.internal ?? 0;
+  const lost = outcomesFor(proxy, 'voice')?.internal ?? 0;
   assert.ok(lost > 0 && lost < 40, `${lost} of 40 were of the worker that ended`);
   // Only those have new ports towards their endpoint.
   assert.equal(one.peers.length + two.peers.length, 40 + lost);
@@ -106,7 +106,7 @@ test('a proxy that takes over sends each client to the endpoint that it had', as
   await using fleet = await startFleet();
   await using one = await udpEcho('one');
   await using two = await udpEcho('two');
-  const old = await serving(fleet, voice([one, two]));
+  const old = await startServing(fleet, voice([one, two]));
   const at = { host: fleet.addressOf(), port: PORT };
   const clients = await Promise.all(Array.from({ length: 20 }, () => udpClient(at)));
   await using _closing = { [Symbol.asyncDispose]: async () => void (await Promise.all(clients.map(close))) };

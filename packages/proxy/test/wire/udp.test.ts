@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import type { Endpoint } from '@weir/model';
 import { eventually } from '@weir/testkit';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/counters/columns.ts';
-import { bareUdpTransport } from '../../src/udp/bare-udp-transport.ts';
+import { rawUdpTransport } from '../../src/udp/bare-udp-transport.ts';
 import { dgramTransport } from '../../src/udp/dgram-transport.ts';
-import { type LoneWorker, type LoneWorkerOptions, loneWorker } from '../fixtures/lone-worker.ts';
+import { startWorkerInTest, type WorkerInTest, type WorkerInTestOptions } from '../fixtures/lone-worker.ts';
 import { PORT } from '../fixtures/ports.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpEndpoint, udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
 
-const transports = { 'bare handles': bareUdpTransport, 'public dgram': dgramTransport };
+const transports = { 'bare handles': rawUdpTransport, 'public dgram': dgramTransport };
 const SERVICE = { kind: 'service', namespace: 'shop', service: 'voice' } as const;
 
 for (const [name, udpTransport] of Object.entries(transports)) {
@@ -20,8 +20,8 @@ for (const [name, udpTransport] of Object.entries(transports)) {
       endpoints.map(({ endpoint }) => endpoint),
       over,
     );
-  const serve = (served: TestService, options: LoneWorkerOptions = {}): Promise<LoneWorker> =>
-    loneWorker(served, { udpTransport, ...options });
+  const serve = (served: TestService, options: WorkerInTestOptions = {}): Promise<WorkerInTest> =>
+    startWorkerInTest(served, { udpTransport, ...options });
 
   test(`${name}: each client gets its own answers, from the address that it asked, and all is counted`, async () => {
     await using echo = await udpEcho('re: ');
@@ -163,7 +163,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     using worker = await serve(voice([echo]));
     await using client = await udpClient(worker);
     await client.ask('x');
-    worker.follow({ kind: 'unlisten', door: worker.door });
+    worker.apply({ kind: 'unlisten', door: worker.listener });
     await client.send('y');
     await assert.rejects(client.take(), { code: 'ECONNREFUSED' });
     assert.deepEqual(worker.outcomes(), { 'listener-closed': 1 });
@@ -176,12 +176,12 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await using client = await udpClient(worker);
     await client.send('x');
     const { reply } = await endpoint.next();
-    worker.follow({ kind: 'cutoffs', cutoffs: [cutoff], now: 1 });
+    worker.apply({ kind: 'cutoffs', cutoffs: [cutoff], now: 1 });
     await client.send('y');
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'cut-off': 2 }));
     await reply('late');
     await counted(worker, { received: 1, sent: 0, flows: 1, active: 0 });
-    worker.follow({ kind: 'cutoffs', cutoffs: [], now: 2 });
+    worker.apply({ kind: 'cutoffs', cutoffs: [], now: 2 });
     await client.send('z');
     const again = await endpoint.next();
     assert.equal(again.bytes.toString(), 'z');
@@ -254,7 +254,7 @@ interface Account {
   readonly active: number;
 }
 
-async function counted({ row }: LoneWorker, account: Account): Promise<void> {
+async function counted({ row }: WorkerInTest, account: Account): Promise<void> {
   await eventually(() =>
     assert.deepEqual(
       { received: row[RECEIVED], sent: row[SENT], flows: row[CONNECTIONS], active: row[ACTIVE] },

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually, patternBytes, type RawClient } from '@weir/testkit';
+import { connectClient, echoServer, eventually, patternBytes, type TestClient } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { FAILING_WORKER, type Failure, fail } from '../fixtures/failing-worker.ts';
+import { FAILING_WORKER, type Failure, failWorkers } from '../fixtures/failing-worker.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesOf, web } from '../fixtures/serving.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/serving.ts';
 
 const CLIENTS = 24;
 const FIRST = 20_000;
@@ -18,14 +18,16 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
     const node = randomUUID();
     await using fleet = await startFleet({ nodes: [node] });
     await using backend = await echoServer();
-    await fleet.serve(web([endpointOf(backend)]));
+    await fleet.serve(webService([endpointOf(backend)]));
     const proxy = await fleet.proxy({ node, workers: 2, workerEntry: FAILING_WORKER, workerHeapMb: 128 });
     await proxy.ready;
     const clients = await Promise.all(
-      Array.from({ length: CLIENTS }, () => connectRaw({ host: fleet.addressOf(node), port: PORT, expectPattern: 3 })),
+      Array.from({ length: CLIENTS }, () =>
+        connectClient({ host: fleet.addressOf(node), port: PORT, expectPattern: 3 }),
+      ),
     );
     await Promise.all(clients.map((client) => stream(client, FIRST)));
-    const ended = new Set<RawClient>();
+    const ended = new Set<TestClient>();
     for (const client of clients) void client.ended.then(() => ended.add(client));
     const doomed = proxy.view().threads.map(({ active }) => active);
     assert.equal(
@@ -33,7 +35,7 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
       CLIENTS,
     );
 
-    fail(node, failure, 1);
+    failWorkers(node, failure, 1);
     await eventually(() => assert.deepEqual(endsOf(proxy).toSorted(), [0, 1]));
     const victim = endsOf(proxy).indexOf(1);
     await eventually(() => assert.equal(ended.size, doomed[victim]));
@@ -53,7 +55,7 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
       connections: CLIENTS,
       requests: 0,
     });
-    assert.deepEqual(outcomesOf(proxy), endings({ internal: doomed[victim], completed: survivors.length }));
+    assert.deepEqual(outcomesFor(proxy), endings({ internal: doomed[victim], completed: survivors.length }));
     assert.equal(
       proxy.view().threads.reduce((sum, { connections }) => sum + connections, 0),
       CLIENTS,
@@ -63,9 +65,9 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
 }
 
 /** Bytes of the pattern from where the client is, there and back. */
-async function stream(client: RawClient, bytes: number): Promise<void> {
+async function stream(client: TestClient, bytes: number): Promise<void> {
   await client.send(patternBytes({ seed: 3, offset: client.sent, length: bytes }));
-  await client.receives(client.sent);
+  await client.waitForBytes(client.sent);
 }
 
 function endsOf(proxy: RunningProxy): number[] {

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { ACTIVE, outcomeColumn, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { startWorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
 
 const PASSTHROUGH = { settings: { tlsPassthrough: true, hosts: ['shop.example'] } };
 
 test('a client is led by the name that it asks for, and its endpoint ends the TLS', async () => {
   await using backend = await tlsEcho();
-  using worker = await loneWorker(web([backend.endpoint], PASSTHROUGH));
+  using worker = await startWorkerInTest(webService([backend.endpoint], PASSTHROUGH));
   const client = tlsClient(worker, 'SHOP.example');
   await once(client, 'secureConnect');
   client.write('hello');
@@ -29,7 +29,7 @@ test('a client is led by the name that it asks for, and its endpoint ends the TL
 
 test('a name of somebody else, or none, is answered by an alert that says so; no endpoint hears of it', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)], PASSTHROUGH));
+  using worker = await startWorkerInTest(webService([endpointOf(backend)], PASSTHROUGH));
   for (const name of ['other.example', '']) {
     const client = tlsClient(worker, name);
     const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException];
@@ -38,13 +38,13 @@ test('a name of somebody else, or none, is answered by an alert that says so; no
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'unknown-host': 2 }));
   assert.equal(worker.row[SENT], 14);
   assert.equal(worker.row[ACTIVE], 0);
-  assert.equal(backend.accepted, 0);
+  assert.equal(backend.acceptedConnections, 0);
 });
 
 test('a wildcard leads names of one label more, and without hosts every name and none are led', async () => {
   await using backend = await tlsEcho();
   const wild = { settings: { tlsPassthrough: true, hosts: ['*.shop.example'] } };
-  using worker = await loneWorker(web([backend.endpoint], wild));
+  using worker = await startWorkerInTest(webService([backend.endpoint], wild));
   for (const [name, event] of [
     ['eu.shop.example', 'secureConnect'],
     ['shop.example', 'error'],
@@ -54,7 +54,7 @@ test('a wildcard leads names of one label more, and without hosts every name and
     await once(client, event);
     client.destroy();
   }
-  using open = await loneWorker(web([backend.endpoint], { settings: { tlsPassthrough: true } }));
+  using open = await startWorkerInTest(webService([backend.endpoint], { settings: { tlsPassthrough: true } }));
   for (const name of ['any.example', '']) {
     const client = tlsClient(open, name);
     await once(client, 'secureConnect');
@@ -70,7 +70,7 @@ test('one that is refused after its ClientHello counts as open until all of it i
   const settings = { ...PASSTHROUGH.settings, sourceRanges: ['192.0.2.0/24'] };
   const atReset: unknown[] = [];
   const transport = watchingResets(() => atReset.push([worker.row[ACTIVE], worker.outcomes()]));
-  using worker = await loneWorker(web([backend.endpoint], { settings }), { transport });
+  using worker = await startWorkerInTest(webService([backend.endpoint], { settings }), { transport });
   await once(tlsClient(worker, 'shop.example'), 'error');
   assert.deepEqual(atReset, [[1, { 'source-range': 1 }]]);
   assert.equal(worker.row[ACTIVE], 0);
@@ -78,14 +78,14 @@ test('one that is refused after its ClientHello counts as open until all of it i
 
 test('what is not TLS is reset; TLS that cannot be read gets an alert, and a client that does not close is reset later', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)], PASSTHROUGH));
-  await using plain = await connectRaw(worker);
+  using worker = await startWorkerInTest(webService([endpointOf(backend)], PASSTHROUGH));
+  await using plain = await connectClient(worker);
   await plain.send('GET / HTTP/1.1\r\n\r\n');
   assert.deepEqual(await plain.ended, { kind: 'error', code: 'ECONNRESET' });
-  await using stubborn = await connectRaw(worker);
+  await using stubborn = await connectClient(worker);
   // A handshake record with a ServerHello in it.
   await stubborn.send(Buffer.of(22, 3, 1, 0, 4, 2, 0, 0, 0));
-  await stubborn.receives(7);
+  await stubborn.waitForBytes(7);
   assert.equal(worker.row[ACTIVE], 1);
   worker.tick(5);
   assert.deepEqual(await stubborn.ended, { kind: 'end' });
@@ -95,16 +95,19 @@ test('what is not TLS is reset; TLS that cannot be read gets an alert, and a cli
 
 test('port 80 beside it stays plain', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)], { port: 80, settings: { tlsPassthrough: true } }), {
-    port: 80,
-  });
-  await using client = await connectRaw(worker);
+  using worker = await startWorkerInTest(
+    webService([endpointOf(backend)], { port: 80, settings: { tlsPassthrough: true } }),
+    {
+      port: 80,
+    },
+  );
+  await using client = await connectClient(worker);
   await client.send('GET /');
   assert.equal((await client.take(5)).toString(), 'GET /');
 });
 
 /** Tells before a stream of a client is reset. */
-function watchingResets(onReset: () => void): Transport {
+function watchingResets(onReset: () => void): TcpTransport {
   return {
     connect: netTransport.connect,
     listen: (at, events) =>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLoad, type EndpointLoad } from '@weir/model';
-import type { Member } from '../../src/relay/member.ts';
-import { Departures } from '../../src/worker/departures.ts';
-import { Severing } from '../../src/worker/severing.ts';
+import { createEndpointStats, type EndpointStats } from '@weir/model';
+import type { Session } from '../../src/relay/member.ts';
+import { EndpointDrainer } from '../../src/worker/departures.ts';
+import { SessionTerminator } from '../../src/worker/severing.ts';
 
 test('when many endpoints are due, what is open of their Service is gone through once, and only theirs is ended', () => {
   const departures = departuresOf();
@@ -12,14 +12,14 @@ test('when many endpoints are due, what is open of their Service is gone through
   const ended: string[] = [];
   const open = [staying, ...loads].map((load) => memberAt(load, ended));
   let passes = 0;
-  const members = {
+  const sessions = {
     [Symbol.iterator]() {
       passes += 1;
       return open.values();
     },
   };
   for (const [index, load] of loads.entries())
-    departures.add(load, { service: 'u', members, dueAt: index < 99 ? 10 : 11 });
+    departures.add(load, { service: 'u', sessions, dueAt: index < 99 ? 10 : 11 });
   departures.tick(9);
   assert.deepEqual([passes, ended.length], [0, 0]);
   departures.tick(10);
@@ -32,24 +32,24 @@ test('who goes to an endpoint that left hears of it once, all of them in one pas
   const departures = departuresOf();
   const [a, b, idle, back, staying] = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4', '10.0.0.5'].map(loadAt);
   assert.ok(a && b && idle && back && staying);
-  idle.active = 0;
+  idle.activeConnections = 0;
   const told: string[] = [];
   const { promise: isTold, resolve } = Promise.withResolvers<void>();
   const open = [staying, back, b, a].map((load) => ({
     ...memberAt(load, []),
-    onEndpointLeft() {
+    onEndpointUnavailable() {
       told.push(load.endpoint.address);
       if (load === a) resolve();
     },
   }));
   let passes = 0;
-  const members = {
+  const sessions = {
     [Symbol.iterator]() {
       passes += 1;
       return open.values();
     },
   };
-  for (const load of [a, b, idle, back]) departures.add(load, { service: 'u', members, dueAt: 10 });
+  for (const load of [a, b, idle, back]) departures.add(load, { service: 'u', sessions, dueAt: 10 });
   departures.remove(back);
   await isTold;
   assert.deepEqual([told, passes], [['10.0.0.2', '10.0.0.1'], 1]);
@@ -61,40 +61,40 @@ test('who has gone on to another endpoint by itself before its turn came, or who
   assert.ok(left && back && other);
   const told: number[] = [];
   const { promise: areAllDue, resolve } = Promise.withResolvers<void>();
-  const open: { load: EndpointLoad | undefined }[] = Array.from({ length: 1_000 }, (_, index) => ({
+  const open: { endpointStats: EndpointStats | undefined }[] = Array.from({ length: 1_000 }, (_, index) => ({
     ...memberAt(index < 998 ? left : back, []),
-    onEndpointLeft() {
+    onEndpointUnavailable() {
       told.push(index);
       if (index === 997) resolve();
       if (index > 0) return;
-      for (const member of open.slice(500, 600)) member.load = other;
+      for (const member of open.slice(500, 600)) member.endpointStats = other;
       departures.remove(back);
     },
   }));
-  for (const load of [left, back]) departures.add(load, { service: 'u', members: open as Member[], dueAt: 10 });
+  for (const load of [left, back]) departures.add(load, { service: 'u', sessions: open as Session[], dueAt: 10 });
   await areAllDue;
   await new Promise(setImmediate);
   assert.deepEqual([told.length, told.filter((index) => (index >= 500 && index < 600) || index >= 998)], [898, []]);
 });
 
-function departuresOf(): Departures {
+function departuresOf(): EndpointDrainer {
   const onThrow = (thrown: unknown): void => assert.fail(String(thrown));
-  return new Departures(new Severing(onThrow), onThrow);
+  return new EndpointDrainer(new SessionTerminator(onThrow), onThrow);
 }
 
-function loadAt(address: string): EndpointLoad {
-  return { ...createLoad({ address, port: 80 }), active: 1 };
+function loadAt(address: string): EndpointStats {
+  return { ...createEndpointStats({ address, port: 80 }), activeConnections: 1 };
 }
 
-function memberAt(load: EndpointLoad, ended: string[]): Member {
+function memberAt(endpointStats: EndpointStats, ended: string[]): Session {
   return {
-    load,
+    endpointStats,
     deadline: 0,
     wheelSlot: 0,
-    wheelAt: -1,
-    memberAt: -1,
-    end: () => void ended.push(load.endpoint.address),
+    wheelIndex: -1,
+    sessionIndex: -1,
+    end: () => void ended.push(endpointStats.endpoint.address),
     onExpired: () => undefined,
-    onEndpointLeft: () => undefined,
+    onEndpointUnavailable: () => undefined,
   };
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { DELAY_QUANTILES, watchEventLoopDelay } from '../../src/worker/event-loop-delay.ts';
+import { DELAY_QUANTILES, startEventLoopDelayMonitor } from '../../src/worker/event-loop-delay.ts';
 
 const STALL_MS = 150;
-const longest = DELAY_QUANTILES.indexOf(1);
+const MAX_INDEX = DELAY_QUANTILES.indexOf(1);
 
 test('a stall is told for half a minute, whenever in that time it was, and not for ever', async (context) => {
   for (const before of [0, 28]) {
     const cells = new Float64Array(DELAY_QUANTILES.length);
-    const watch = watchEventLoopDelay(cells);
+    const watch = startEventLoopDelayMonitor(cells);
     context.after(() => watch.close());
-    const told = (): boolean => (cells[longest] as number) >= 0.1;
+    const told = (): boolean => (cells[MAX_INDEX] as number) >= 0.1;
     for (let tick = 0; tick < before; tick += 1) watch.tick();
     await eventually(() => {
       stall();

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Member } from '../../src/relay/member.ts';
+import type { Session } from '../../src/relay/member.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
-import { Expiring } from '../../src/worker/expiring.ts';
+import { SessionExpirer } from '../../src/worker/expiring.ts';
 
 test('of many that are due at once the worker ends some per turn; who speaks or ends meanwhile is left alone', async () => {
-  const wheel = new TimeoutWheel<Member>(8);
-  const expiring = new Expiring(wheel, (thrown) => assert.fail(String(thrown)));
-  const expired = new Set<Member>();
+  const wheel = new TimeoutWheel<Session>(8);
+  const expiring = new SessionExpirer(wheel, (thrown) => assert.fail(String(thrown)));
+  const expired = new Set<Session>();
   const members = Array.from({ length: 1_000 }, () => silent((member) => expired.add(member)));
   for (const member of members) wheel.add(member);
   expiring.tick();
@@ -26,15 +26,15 @@ test('of many that are due at once the worker ends some per turn; who speaks or 
   assert.ok(!expired.has(ends));
 });
 
-function silent(onExpired: (member: Member) => void): Member & { deadline: number } {
+function silent(onExpired: (member: Session) => void): Session & { deadline: number } {
   return {
     deadline: 1,
     wheelSlot: 0,
-    wheelAt: -1,
-    memberAt: -1,
-    load: undefined,
+    wheelIndex: -1,
+    sessionIndex: -1,
+    endpointStats: undefined,
     end: () => undefined,
-    onEndpointLeft: () => undefined,
+    onEndpointUnavailable: () => undefined,
     onExpired() {
       onExpired(this);
     },

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Endpoint, endpointKey, type HealthCheck } from '@weir/model';
-import { type CountingServer, connectRaw, echoServer, type RawClient } from '@weir/testkit';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { type ByteCountingServer, connectClient, echoServer, type TestClient } from '@weir/testkit';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
 const CHECK: HealthCheck = {
@@ -18,24 +18,24 @@ const CHECK: HealthCheck = {
 };
 
 const checked = (endpoints: readonly Endpoint[], healthCheck = CHECK): TestService =>
-  web(endpoints, { settings: { algorithm: 'round-robin', healthCheck, drainTimeoutMs: 60_000 } });
+  webService(endpoints, { settings: { algorithm: 'round-robin', healthCheck, drainTimeoutMs: 60_000 } });
 
 const RESET = { kind: 'error', code: 'ECONNRESET' };
 
-interface Scene extends AsyncDisposable {
-  readonly worker: LoneWorker;
+interface DrainScenario extends AsyncDisposable {
+  readonly worker: WorkerInTest;
   readonly endpoints: readonly Endpoint[];
-  readonly servers: readonly CountingServer[];
+  readonly servers: readonly ByteCountingServer[];
   /** Open to the endpoint of the same place. */
-  readonly clients: readonly RawClient[];
+  readonly clients: readonly TestClient[];
   /** The endpoints of these places fail, and connections to those of the others are let be. */
   fail(...places: readonly number[]): void;
 }
 
-async function twoEndpoints(): Promise<Scene> {
+async function twoEndpoints(): Promise<DrainScenario> {
   const servers = [await echoServer(), await echoServer()];
   const endpoints = servers.map(endpointOf);
-  const worker = await loneWorker(checked(endpoints));
+  const worker = await startWorkerInTest(checked(endpoints));
   const clients = [await clientAt(worker, servers), await clientAt(worker, servers)];
   if (clients[0]?.place === 1) clients.reverse();
   return {
@@ -45,7 +45,7 @@ async function twoEndpoints(): Promise<Scene> {
     clients: clients.map(({ client }) => client),
     fail(...places) {
       const keys = places.map((place) => endpointKey(endpoints[place] as Endpoint));
-      worker.follow({ kind: 'health', listeners: [worker.door.key], unused: keys, failing: keys, drained: keys });
+      worker.apply({ kind: 'health', listeners: [worker.listener.key], excluded: keys, failing: keys, draining: keys });
     },
     async [Symbol.asyncDispose]() {
       for (const { client } of clients) await client[Symbol.asyncDispose]();
@@ -56,16 +56,19 @@ async function twoEndpoints(): Promise<Scene> {
 }
 
 async function clientAt(
-  worker: LoneWorker,
-  servers: readonly CountingServer[],
-): Promise<{ client: RawClient; place: number }> {
-  const before = servers.map(({ accepted }) => accepted);
-  const client = await connectRaw(worker);
+  worker: WorkerInTest,
+  servers: readonly ByteCountingServer[],
+): Promise<{ client: TestClient; place: number }> {
+  const before = servers.map(({ acceptedConnections }) => acceptedConnections);
+  const client = await connectClient(worker);
   await answers(client);
-  return { client, place: servers.findIndex(({ accepted }, index) => accepted > (before[index] ?? 0)) };
+  return {
+    client,
+    place: servers.findIndex(({ acceptedConnections }, index) => acceptedConnections > (before[index] ?? 0)),
+  };
 }
 
-async function answers(client: RawClient | undefined): Promise<void> {
+async function answers(client: TestClient | undefined): Promise<void> {
   await client?.send('a');
   assert.equal((await client?.take(1))?.toString(), 'a');
 }
@@ -137,16 +140,16 @@ test('one that is chosen again only because all fail has its whole share at once
   await using scene = await twoEndpoints();
   const { worker, endpoints, servers } = scene;
   const [first = '', second = ''] = endpoints.map(endpointKey);
-  const order = { kind: 'health', listeners: [worker.door.key], drained: [] } as const;
-  worker.follow({ ...order, unused: [first], failing: [first] });
-  worker.follow({ ...order, unused: [], failing: [first, second] });
-  const before = servers.map(({ accepted }) => accepted);
+  const order = { kind: 'health', listeners: [worker.listener.key], draining: [] } as const;
+  worker.apply({ ...order, excluded: [first], failing: [first] });
+  worker.apply({ ...order, excluded: [], failing: [first, second] });
+  const before = servers.map(({ acceptedConnections }) => acceptedConnections);
   for (let count = 0; count < 4; count += 1) {
-    await using client = await connectRaw(worker);
+    await using client = await connectClient(worker);
     await answers(client);
   }
   assert.deepEqual(
-    servers.map(({ accepted }, index) => accepted - (before[index] ?? 0)),
+    servers.map(({ acceptedConnections }, index) => acceptedConnections - (before[index] ?? 0)),
     [2, 2],
   );
 });

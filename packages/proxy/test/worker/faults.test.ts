@@ -2,27 +2,27 @@
 // was relayed is counted exactly, and nothing is left open.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connectRaw, eventually, type RawClient } from '@weir/testkit';
+import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import type { Outcome } from '../../src/counters/outcome.ts';
-import { type EndpointDouble, type EndpointSide, endpointDouble } from '../fixtures/endpoint-double.ts';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { type EndpointConnection, type ScriptedEndpoint, scriptedEndpoint } from '../fixtures/endpoint-double.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 
 const RESET = { kind: 'error', code: 'ECONNRESET' } as const;
 const END = { kind: 'end' } as const;
 
-interface Scene {
-  readonly worker: LoneWorker;
-  readonly endpoint: EndpointDouble;
-  readonly client: RawClient;
-  readonly side: EndpointSide;
+interface FaultScenario {
+  readonly worker: WorkerInTest;
+  readonly endpoint: ScriptedEndpoint;
+  readonly client: TestClient;
+  readonly side: EndpointConnection;
 }
 
 interface Case {
   readonly name: string;
-  play(scene: Scene): Promise<void>;
+  play(scene: FaultScenario): Promise<void>;
   readonly outcome: Outcome;
   /** Nothing is read from the side that resets: what does not notice that ends it by the idle timeout. */
   readonly isUnread?: boolean;
@@ -145,9 +145,9 @@ for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
       const isLate = isUnread && !noticesResetsUnread;
       const outcome = isLate ? 'idle-timeout' : expected.outcome;
       test(what, async () => {
-        await using endpoint = await endpointDouble();
-        using worker = await loneWorker(web([endpointOf(endpoint)]), { transport });
-        await using client = await connectRaw(worker);
+        await using endpoint = await scriptedEndpoint();
+        using worker = await startWorkerInTest(webService([endpointOf(endpoint)]), { transport });
+        await using client = await connectClient(worker);
         await play({ worker, endpoint, client, side: await endpoint.next() });
         if (isLate) worker.tick(605);
         await eventually(() => assert.deepEqual(worker.outcomes(), { [outcome]: 1 }));
@@ -157,9 +157,9 @@ for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
     }
 
     test('an endpoint that floods a client which does not read is held up; the reset of the client ends it', async () => {
-      await using endpoint = await endpointDouble();
-      using worker = await loneWorker(web([endpointOf(endpoint)]), { transport });
-      await using client = await connectRaw(worker);
+      await using endpoint = await scriptedEndpoint();
+      using worker = await startWorkerInTest(webService([endpointOf(endpoint)]), { transport });
+      await using client = await connectClient(worker);
       client.pause();
       const side = await endpoint.next();
       let written = 0;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer } from '@weir/testkit';
-import { LimitBook } from '../../src/admit/limit-book.ts';
+import { connectClient, echoServer } from '@weir/testkit';
+import { LimiterRegistry } from '../../src/admit/limit-book.ts';
 import { ACTIVE } from '../../src/counters/columns.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { startWorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { uidOf } from '../fixtures/tables.ts';
 
 const NONE = Number.POSITIVE_INFINITY;
@@ -12,14 +12,14 @@ const UNLIMITED = { connections: NONE, newConnectionsPerSecond: NONE, inBitsPerS
 
 test('one whose turn does not come for ten idle timeouts ends: nobody would see that its client has gone', async () => {
   await using backend = await echoServer();
-  const book = new LimitBook(1);
-  const rows = [book.row('service'), book.row('tenant')] as const;
-  book.limit(rows[0], { ...UNLIMITED, inBitsPerSecond: 8 });
-  book.limit(rows[1], UNLIMITED);
-  const service = web([endpointOf(backend)], { settings: { idleTimeoutMs: 1_000 } });
-  using worker = await loneWorker(service, { limits: book.seat(1) });
-  worker.follow({ kind: 'table', changes: [], slots: [], limits: [[uidOf(service), ...rows]] });
-  await using client = await connectRaw(worker);
+  const book = new LimiterRegistry(1);
+  const rows = [book.allocateRow('service'), book.allocateRow('tenant')] as const;
+  book.configure(rows[0], { ...UNLIMITED, inBitsPerSecond: 8 });
+  book.configure(rows[1], UNLIMITED);
+  const service = webService([endpointOf(backend)], { settings: { idleTimeoutMs: 1_000 } });
+  using worker = await startWorkerInTest(service, { limits: book.addWorker(1) });
+  worker.apply({ kind: 'table', changes: [], slots: [], limits: [[uidOf(service), ...rows]] });
+  await using client = await connectClient(worker);
   // Paid for in half an hour.
   await client.send('x'.repeat(2_000));
   await client.take(2_000);

@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer } from '@weir/testkit';
+import { connectClient, echoServer } from '@weir/testkit';
 import { ACTIVE } from '../../src/counters/columns.ts';
 import type { Outcome } from '../../src/counters/outcome.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 test('a throw in the handling of a connection ends that connection, and no other', async () => {
   await using backend = await echoServer();
   let bugs = 0;
-  using worker = await loneWorker(web([endpointOf(backend)]), { transport: withBug('write', () => bugs-- > 0) });
-  await using healthy = await connectRaw(worker);
+  using worker = await startWorkerInTest(webService([endpointOf(backend)]), {
+    transport: transportThrowingOn('write', () => bugs-- > 0),
+  });
+  await using healthy = await connectClient(worker);
   await healthy.send('a');
   await healthy.take(1);
   bugs = 1;
-  await using unlucky = await connectRaw(worker);
+  await using unlucky = await connectClient(worker);
   await unlucky.send('b');
   assert.deepEqual(await unlucky.ended, { kind: 'error', code: 'ECONNRESET' });
   await healthy.send('c');
@@ -26,8 +28,8 @@ test('a throw in the handling of a connection ends that connection, and no other
   assert.match(String(worker.reported), /a bug/);
 });
 
-const ENDS: readonly { readonly name: string; end(worker: LoneWorker): void; readonly outcome: Outcome }[] = [
-  { name: 'severed', end: (worker) => worker.follow({ kind: 'sever', outcome: 'drained' }), outcome: 'drained' },
+const ENDS: readonly { readonly name: string; end(worker: WorkerInTest): void; readonly outcome: Outcome }[] = [
+  { name: 'severed', end: (worker) => worker.apply({ kind: 'sever', outcome: 'drained' }), outcome: 'drained' },
   { name: 'past their deadline', end: (worker) => worker.tick(605), outcome: 'idle-timeout' },
 ];
 
@@ -35,10 +37,10 @@ for (const { name, end, outcome } of ENDS) {
   test(`of connections that are ${name} one that throws does not keep the others from being ended`, async () => {
     await using backend = await echoServer();
     let bugs = 1;
-    const transport = withBug('reset', () => bugs-- > 0);
-    using worker = await loneWorker(web([endpointOf(backend)]), { transport });
-    await using one = await connectRaw(worker);
-    await using other = await connectRaw(worker);
+    const transport = transportThrowingOn('reset', () => bugs-- > 0);
+    using worker = await startWorkerInTest(webService([endpointOf(backend)]), { transport });
+    await using one = await connectClient(worker);
+    await using other = await connectClient(worker);
     for (const client of [one, other]) {
       await client.send('a');
       await client.take(1);
@@ -58,10 +60,10 @@ for (const { name, options } of [
   test(`a client that cannot be taken over when it is to be ${name} leaves its place and its slot free`, async () => {
     await using backend = await echoServer();
     let bugs = 1;
-    const transport = withDeafClients(() => bugs-- > 0);
-    using worker = await loneWorker(web([endpointOf(backend)]), { transport, ...options });
+    const transport = transportWithFailingAccept(() => bugs-- > 0);
+    using worker = await startWorkerInTest(webService([endpointOf(backend)]), { transport, ...options });
     // The reset may come before the client knows that it is connected.
-    const ended = await connectRaw(worker).then(
+    const ended = await connectClient(worker).then(
       (client) => client.ended,
       ({ code }) => ({ kind: 'error', code }),
     );
@@ -74,7 +76,7 @@ for (const { name, options } of [
 }
 
 /** A transport whose accepted streams throw when somebody takes them over, as often as it is asked for. */
-function withDeafClients(strikes: () => boolean): Transport {
+function transportWithFailingAccept(strikes: () => boolean): TcpTransport {
   return {
     connect: netTransport.connect,
     listen: (at, events) =>
@@ -95,7 +97,7 @@ function withDeafClients(strikes: () => boolean): Transport {
 }
 
 /** A transport whose streams to endpoints throw when this is called, as often as it is asked for. */
-function withBug(where: 'write' | 'reset', strikes: () => boolean): Transport {
+function transportThrowingOn(where: 'write' | 'reset', strikes: () => boolean): TcpTransport {
   return {
     listen: netTransport.listen,
     connect(to, events) {

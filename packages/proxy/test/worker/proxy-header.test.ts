@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw, echoServer, eventually } from '@weir/testkit';
+import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/counters/columns.ts';
 import { createProxyHeaderReader } from '../../src/proxy-protocol/proxy-header-reader.ts';
 import { netTransport } from '../../src/tcp/net-transport.ts';
-import type { Transport } from '../../src/tcp/transport.ts';
-import { endingOf } from '../fixtures/ending-of.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import type { TcpTransport } from '../../src/tcp/transport.ts';
+import { connectAndAwaitEnd } from '../fixtures/ending-of.ts';
+import { startWorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 const TRUSTED = { trustProxyProtocol: ['127.0.0.0/8'] };
 const HEADER = 'PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n';
@@ -15,9 +15,9 @@ const RESET = { kind: 'error', code: 'ECONNRESET' } as const;
 
 test('the header of a trusted load balancer is taken off and not counted, and its client is the client', async () => {
   await using backend = await echoServer();
-  const service = web([endpointOf(backend)], { settings: { sourceRanges: ['192.0.2.0/24'] } });
-  using worker = await loneWorker(service, TRUSTED);
-  await using client = await connectRaw(worker);
+  const service = webService([endpointOf(backend)], { settings: { sourceRanges: ['192.0.2.0/24'] } });
+  using worker = await startWorkerInTest(service, TRUSTED);
+  await using client = await connectClient(worker);
   for (const byte of HEADER) await client.send(byte);
   await client.send('hello');
   assert.equal((await client.take(5)).toString(), 'hello');
@@ -29,12 +29,12 @@ test('the header of a trusted load balancer is taken off and not counted, and it
 
 test('what follows the header in its segment is sent on, and a client that source ranges do not let in is refused', async () => {
   await using backend = await echoServer();
-  const service = web([endpointOf(backend)], { settings: { sourceRanges: ['192.0.2.0/24'] } });
-  using worker = await loneWorker(service, TRUSTED);
-  await using client = await connectRaw(worker);
+  const service = webService([endpointOf(backend)], { settings: { sourceRanges: ['192.0.2.0/24'] } });
+  using worker = await startWorkerInTest(service, TRUSTED);
+  await using client = await connectClient(worker);
   await client.send(`${HEADER}hello`);
   assert.equal((await client.take(5)).toString(), 'hello');
-  await using stranger = await connectRaw(worker);
+  await using stranger = await connectClient(worker);
   await stranger.send('PROXY TCP4 203.0.113.1 198.51.100.1 4711 443\r\n');
   assert.deepEqual(await stranger.ended, RESET);
   assert.deepEqual(worker.outcomes(), { 'source-range': 1 });
@@ -42,30 +42,30 @@ test('what follows the header in its segment is sent on, and a client that sourc
 
 test('a trusted peer that sends no header, a bad one, or not all of it in time is refused; nobody is kept in memory', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)]), TRUSTED);
+  using worker = await startWorkerInTest(webService([endpointOf(backend)]), TRUSTED);
   for (const first of ['GET / HTTP/1.1\r\n', 'PROXY TCP4 300.0.0.1 1.1.1.1 1 2\r\n']) {
-    await using client = await connectRaw(worker);
+    await using client = await connectClient(worker);
     await client.send(first);
     assert.deepEqual(await client.ended, RESET);
   }
-  await using slow = await connectRaw(worker);
+  await using slow = await connectClient(worker);
   await slow.send('PROXY');
   await eventually(() => assert.equal(worker.row[ACTIVE], 1));
   worker.tick(20);
   assert.deepEqual(await slow.ended, RESET);
-  const looking = await connectRaw(worker);
+  const looking = await connectClient(worker);
   await looking.close();
   await eventually(() => {
     assert.deepEqual(worker.outcomes(), { 'bad-proxy-header': 2, 'prelude-timeout': 1, 'prelude-incomplete': 1 });
   });
   assert.equal(worker.row[ACTIVE], 0);
-  assert.equal(backend.accepted, 0);
+  assert.equal(backend.acceptedConnections, 0);
 });
 
 test('from others a header is bytes like any other', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)]), { trustProxyProtocol: ['192.0.2.0/24'] });
-  await using client = await connectRaw(worker);
+  using worker = await startWorkerInTest(webService([endpointOf(backend)]), { trustProxyProtocol: ['192.0.2.0/24'] });
+  await using client = await connectClient(worker);
   await client.send(HEADER);
   assert.equal((await client.take(HEADER.length)).toString(), HEADER);
 });
@@ -73,13 +73,13 @@ test('from others a header is bytes like any other', async () => {
 for (const version of ['v1', 'v2'] as const) {
   test(`the endpoint is told the client and the listener by ${version}, before the first byte, and nobody pays for it`, async () => {
     await using backend = await echoServer();
-    using worker = await loneWorker(web([endpointOf(backend)], { settings: { proxyProtocol: version } }));
-    await using client = await connectRaw({ ...worker, localAddress: '127.0.0.77' });
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], { settings: { proxyProtocol: version } }));
+    await using client = await connectClient({ ...worker, localAddress: '127.0.0.77' });
     await client.send('x');
     await client.take(/x$/).then((bytes) => {
       const found = createProxyHeaderReader().push(bytes);
       assert.ok(found !== 'more' && found.kind === 'header');
-      assert.deepEqual(found.header.ends, {
+      assert.deepEqual(found.header.addresses, {
         source: { address: '127.0.0.77', port: client.localPort },
         destination: { address: worker.host, port: worker.port },
       });
@@ -92,14 +92,17 @@ for (const version of ['v1', 'v2'] as const) {
 
 test('a header that was taken is told on', async () => {
   await using backend = await echoServer();
-  using worker = await loneWorker(web([endpointOf(backend)], { settings: { proxyProtocol: 'v1' } }), TRUSTED);
-  await using client = await connectRaw(worker);
+  using worker = await startWorkerInTest(
+    webService([endpointOf(backend)], { settings: { proxyProtocol: 'v1' } }),
+    TRUSTED,
+  );
+  await using client = await connectClient(worker);
   await client.send(`${HEADER}!`);
   assert.equal((await client.take(/!$/)).toString(), `${HEADER}!`);
 });
 
 /** Every client has reset before its connection is taken: then the kernel no longer tells who it was. */
-const CLIENTS_ARE_GONE: Transport = {
+const CLIENTS_ARE_GONE: TcpTransport = {
   connect: netTransport.connect,
   listen: (at, events) =>
     netTransport.listen(at, {
@@ -116,12 +119,12 @@ for (const [what, settings, trust] of [
 ] as const) {
   test(`a client that has gone already is not relayed: ${what}`, async () => {
     await using backend = await echoServer();
-    using worker = await loneWorker(web([endpointOf(backend)], { settings }), {
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], { settings }), {
       ...trust,
       transport: CLIENTS_ARE_GONE,
     });
-    assert.deepEqual(await endingOf(worker), RESET);
+    assert.deepEqual(await connectAndAwaitEnd(worker), RESET);
     assert.deepEqual(worker.outcomes(), { 'client-gone': 1 });
-    assert.deepEqual([worker.row[RECEIVED], backend.accepted], [0, 0]);
+    assert.deepEqual([worker.row[RECEIVED], backend.acceptedConnections], [0, 0]);
   });
 }

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { diff } from '@weir/model';
 import { eventually } from '@weir/testkit';
 import { ACTIVE } from '../../src/counters/columns.ts';
-import { loneWorker } from '../fixtures/lone-worker.ts';
-import { web } from '../fixtures/serving.ts';
+import { startWorkerInTest } from '../fixtures/lone-worker.ts';
+import { webService } from '../fixtures/serving.ts';
 import { type TestService, tableFor } from '../fixtures/tables.ts';
 import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
 
@@ -13,13 +13,13 @@ for (const first of ['alone', 'shared'] as const) {
   test(`a Service that has its listener ${first}, and then otherwise, keeps what is open however long it goes on`, async () => {
     await using backend = await tlsEcho();
     const settings = { tlsPassthrough: true, hosts: ['shop.example'], drainTimeoutMs: 1_000 };
-    const was = web([backend.endpoint], { settings, shared: first === 'shared' });
+    const was = webService([backend.endpoint], { settings, shared: first === 'shared' });
     const is: TestService = { ...was, shared: first === 'alone' };
-    using worker = await loneWorker(was);
+    using worker = await startWorkerInTest(was);
     const client = tlsClient(worker, 'shop.example');
     await once(client, 'secureConnect');
     const nodes = { a: worker.host };
-    worker.follow({ kind: 'table', changes: diff(tableFor(nodes, [was]), tableFor(nodes, [is])), slots: [] });
+    worker.apply({ kind: 'table', changes: diff(tableFor(nodes, [was]), tableFor(nodes, [is])), slots: [] });
     worker.tick(10);
     client.write('hello');
     const [echoed] = (await once(client, 'data')) as [Buffer];

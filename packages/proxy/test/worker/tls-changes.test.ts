@@ -7,24 +7,24 @@ import { test } from 'node:test';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { echoServer, eventually, makeCertificate } from '@weir/testkit';
 import { ACTIVE } from '../../src/counters/columns.ts';
-import { AUTHORITY, endingTls, TRUSTING } from '../fixtures/certificates.ts';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { AUTHORITY, TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/lone-worker.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 
 const CLIENTS = makeCertificate({ name: 'Clients', isAuthority: true });
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   test(`${version}: what changes while a client is met holds for it: another client CA, TLS that ends no more, a renewed certificate`, async () => {
     await using backend = await echoServer();
-    const service = web([endpointOf(backend)], endingTls());
+    const service = webService([endpointOf(backend)], terminatingTls());
     const renewed = makeCertificate({ name: 'web.example', names: ['web.example'], issuer: AUTHORITY });
     for (const [then, outcome] of [
-      [web([endpointOf(backend)], endingTls({ authority: CLIENTS })), 'tls-handshake-failed'],
-      [web([endpointOf(backend)]), 'no-listener'],
-      [web([endpointOf(backend)], endingTls({ certificate: renewed })), undefined],
+      [webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })), 'tls-handshake-failed'],
+      [webService([endpointOf(backend)]), 'no-listener'],
+      [webService([endpointOf(backend)], terminatingTls({ certificate: renewed })), undefined],
     ] as const) {
-      using worker = await loneWorker(service);
-      const accepted = backend.accepted;
+      using worker = await startWorkerInTest(service);
+      const accepted = backend.acceptedConnections;
       const meeting = await meetingAt(worker, version);
       worker.serve(then);
       meeting.goOn();
@@ -34,7 +34,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
         assert.equal(echoed.toString(), 'hello');
       } else {
         await eventually(() => assert.deepEqual(worker.outcomes(), { [outcome]: 1 }));
-        assert.equal(backend.accepted, accepted, 'no endpoint hears of it');
+        assert.equal(backend.acceptedConnections, accepted, 'no endpoint hears of it');
       }
       meeting.socket.destroy();
       await eventually(() => assert.equal(worker.row[ACTIVE], 0));
@@ -44,7 +44,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
 
 /** A client that has said hello and was answered; the rest of its handshake is held back until `goOn`. */
 async function meetingAt(
-  { host, port }: LoneWorker,
+  { host, port }: WorkerInTest,
   version: SecureVersion,
 ): Promise<{ socket: TLSSocket; goOn(): void }> {
   const [near, far] = duplexPair();
@@ -65,7 +65,7 @@ async function meetingAt(
     answered.resolve();
   });
   wire.on('error', () => {}); // It is the outcome that is looked at.
-  const socket = connect({ socket: near, ...TRUSTING, minVersion: version, maxVersion: version });
+  const socket = connect({ socket: near, ...TRUSTING_CLIENT, minVersion: version, maxVersion: version });
   socket.on('error', () => {});
   socket.on('close', () => wire.destroy());
   await Promise.all([answered.promise, replied.promise]);

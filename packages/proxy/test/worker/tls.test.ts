@@ -2,26 +2,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
-import { byteSink, connectRaw, echoServer, eventually, patternServer, type RawClient } from '@weir/testkit';
+import { connectClient, discardServer, echoServer, eventually, patternServer, type TestClient } from '@weir/testkit';
 import { ACTIVE, RECEIVED, SENT } from '../../src/counters/columns.ts';
-import { endingTls, TRUSTING } from '../fixtures/certificates.ts';
-import { endpointDouble } from '../fixtures/endpoint-double.ts';
-import { type LoneWorker, loneWorker } from '../fixtures/lone-worker.ts';
+import { TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
+import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/lone-worker.ts';
 import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, web } from '../fixtures/serving.ts';
+import { endpointOf, webService } from '../fixtures/serving.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
-import { helloOf, helloOfNode, serverName } from '../tls/hellos.ts';
+import { captureNodeClientHello, clientHelloRecord, serverNameExtension } from '../tls/hellos.ts';
 
 const MEGABYTE = 1_048_576;
 
-const secured = (worker: LoneWorker, tls: ConnectionOptions = {}, more: object = {}): Promise<RawClient> =>
-  connectRaw({ host: worker.host, port: worker.port, tls: { ...TRUSTING, ...tls }, ...more });
+const secured = (worker: WorkerInTest, tls: ConnectionOptions = {}, more: object = {}): Promise<TestClient> =>
+  connectClient({ host: worker.host, port: worker.port, tls: { ...TRUSTING_CLIENT, ...tls }, ...more });
 
 for (const { name, transport } of TRANSPORTS) {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(`${name}: ${version} ends here, and the plaintext is what the endpoint gets and what is counted`, async () => {
       await using backend = await echoServer();
-      using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+      using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
       await using client = await secured(worker, { minVersion: version, maxVersion: version });
       await client.send('hello');
       assert.equal((await client.take(5)).toString(), 'hello');
@@ -33,33 +33,33 @@ for (const { name, transport } of TRANSPORTS) {
     });
 
     test(`${name}: ${version}: a FIN without close_notify is no end: the endpoint is reset`, async () => {
-      await using backend = await endpointDouble();
-      using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+      await using backend = await scriptedEndpoint();
+      using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
       await using client = await secured(worker, { minVersion: version, maxVersion: version });
       const endpoint = await backend.next();
       await client.send('half of it');
       assert.equal((await endpoint.take(10)).toString(), 'half of it');
-      client.cut();
+      client.sendBareFin();
       assert.deepEqual(await endpoint.ended, { kind: 'error', code: 'ECONNRESET' });
       await eventually(() => assert.deepEqual(worker.outcomes(), { 'reset-by-client': 1 }));
       assert.equal(worker.row[ACTIVE], 0);
     });
 
     test(`${name}: ${version}: whoever has been told the end may answer it by a FIN alone`, async () => {
-      await using backend = await endpointDouble();
-      using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+      await using backend = await scriptedEndpoint();
+      using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
       await using client = await secured(worker, { minVersion: version, maxVersion: version });
       const endpoint = await backend.next();
       await endpoint.end();
       assert.deepEqual(await client.ended, { kind: 'end' });
-      client.cut();
+      client.sendBareFin();
       assert.deepEqual(await endpoint.ended, { kind: 'end' });
       await eventually(() => assert.deepEqual(worker.outcomes(), { completed: 1 }));
     });
 
     test(`${name}: ${version}: either side may go on after the end of the other`, async () => {
-      await using backend = await endpointDouble();
-      using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+      await using backend = await scriptedEndpoint();
+      using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
       await using first = await secured(worker, { minVersion: version, maxVersion: version });
       const one = await backend.next();
       await first.send('question');
@@ -82,8 +82,8 @@ for (const { name, transport } of TRANSPORTS) {
   }
 
   test(`${name}: an endpoint that resets resets its client`, async () => {
-    await using backend = await endpointDouble();
-    using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+    await using backend = await scriptedEndpoint();
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
     await using client = await secured(worker);
     const endpoint = await backend.next();
     await endpoint.send('half of it');
@@ -94,8 +94,8 @@ for (const { name, transport } of TRANSPORTS) {
   });
 
   test(`${name}: a client that resets resets its endpoint`, async () => {
-    await using backend = await endpointDouble();
-    using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
+    await using backend = await scriptedEndpoint();
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
     await using client = await secured(worker);
     const endpoint = await backend.next();
     await client.send('x');
@@ -107,15 +107,15 @@ for (const { name, transport } of TRANSPORTS) {
 
   test(`${name}: a mebibyte each way, with readers that stop and go, is whole, and counted to the byte`, async () => {
     await using source = await patternServer({ bytes: MEGABYTE, seed: 5 });
-    await using sink = await byteSink();
-    using down = await loneWorker(web([endpointOf(source)], endingTls()), { transport });
-    using up = await loneWorker(web([endpointOf(sink)], endingTls()), { transport });
+    await using sink = await discardServer();
+    using down = await startWorkerInTest(webService([endpointOf(source)], terminatingTls()), { transport });
+    using up = await startWorkerInTest(webService([endpointOf(sink)], terminatingTls()), { transport });
     await using reader = await secured(down, {}, { expectPattern: 5 });
     for (let wanted = 100_000; wanted < MEGABYTE; wanted += 100_000) {
       reader.pause();
       await new Promise((resolve) => setImmediate(resolve));
       reader.resume();
-      await reader.receives(wanted);
+      await reader.waitForBytes(wanted);
     }
     assert.deepEqual(await reader.ended, { kind: 'end' });
     assert.equal(reader.received, MEGABYTE);
@@ -131,22 +131,22 @@ for (const { name, transport } of TRANSPORTS) {
 
   test(`${name}: garbage behind a hello, nothing behind it, and a client that leaves, are failed handshakes`, async () => {
     await using backend = await echoServer();
-    using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
-    const hello = helloOf({ extensions: [serverName('web.example')] });
-    await using noisy = await connectRaw({ host: worker.host, port: worker.port });
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
+    const hello = clientHelloRecord({ extensions: [serverNameExtension('web.example')] });
+    await using noisy = await connectClient({ host: worker.host, port: worker.port });
     await noisy.send(Buffer.concat([hello, Buffer.alloc(1_000, 'x')]));
     await noisy.ended;
-    await using leaving = await connectRaw({ host: worker.host, port: worker.port });
+    await using leaving = await connectClient({ host: worker.host, port: worker.port });
     await leaving.send(realHello);
     await leaving.take(5);
     leaving.reset();
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 2 }));
-    await using closing = await connectRaw({ host: worker.host, port: worker.port });
+    await using closing = await connectClient({ host: worker.host, port: worker.port });
     await closing.send(realHello);
     await closing.take(5);
     await closing.end();
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 3 }));
-    await using slow = await connectRaw({ host: worker.host, port: worker.port });
+    await using slow = await connectClient({ host: worker.host, port: worker.port });
     await slow.send(realHello);
     await slow.take(5);
     assert.equal(worker.row[ACTIVE], 1);
@@ -154,13 +154,13 @@ for (const { name, transport } of TRANSPORTS) {
     assert.equal((await slow.ended).kind, 'error');
     assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 3, 'prelude-timeout': 1 });
     assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], worker.row[ACTIVE]], [0, 0, 0]);
-    assert.deepEqual([backend.accepted, worker.reported], [0, []]);
+    assert.deepEqual([backend.acceptedConnections, worker.reported], [0, []]);
   });
 
   test(`${name}: a hello in pieces of one byte, and one with what follows it in the same segment`, async () => {
     await using backend = await echoServer();
-    using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
-    await using client = await connectRaw({ host: worker.host, port: worker.port });
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
+    await using client = await connectClient({ host: worker.host, port: worker.port });
     for (const byte of realHello) await client.send(Uint8Array.of(byte));
     // ServerHello of TLS 1.3.
     assert.deepEqual([...(await client.take(3))], [22, 3, 3]);
@@ -168,9 +168,9 @@ for (const { name, transport } of TRANSPORTS) {
 
   test(`${name}: without a version in common nobody is served`, async () => {
     await using backend = await echoServer();
-    using worker = await loneWorker(web([endpointOf(backend)], endingTls()), { transport });
-    await using client = await connectRaw({ host: worker.host, port: worker.port });
-    await client.send(helloOf({ version: 0x0302, extensions: [serverName('web.example')] }));
+    using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
+    await using client = await connectClient({ host: worker.host, port: worker.port });
+    await client.send(clientHelloRecord({ version: 0x0302, extensions: [serverNameExtension('web.example')] }));
     assert.deepEqual([...(await client.take(7))].slice(-2), [2, 70]);
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 1 }));
   });
@@ -178,17 +178,19 @@ for (const { name, transport } of TRANSPORTS) {
 
 test('while the CAs of its clients have not come nobody is let in, for then nobody would be asked', async () => {
   await using backend = await echoServer();
-  const ending = endingTls();
+  const ending = terminatingTls();
   const tls = { secret: 'web', ports: [{ port: PORT, alpn: [] }], clientCaSecret: 'clients' };
-  using worker = await loneWorker(web([endpointOf(backend)], { ...ending, settings: { ...ending.settings, tls } }));
-  await using client = await connectRaw({ host: worker.host, port: worker.port });
+  using worker = await startWorkerInTest(
+    webService([endpointOf(backend)], { ...ending, settings: { ...ending.settings, tls } }),
+  );
+  await using client = await connectClient({ host: worker.host, port: worker.port });
   await client.send(realHello);
   // The alert `internal_error`.
   assert.deepEqual([...(await client.take(7))].slice(-2), [2, 80]);
   await client.end();
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 1 }));
-  assert.equal(backend.accepted, 0);
+  assert.equal(backend.acceptedConnections, 0);
 });
 
 /** Of a client that can do all that is asked for. */
-const realHello = await helloOfNode(TRUSTING);
+const realHello = await captureNodeClientHello(TRUSTING_CLIENT);

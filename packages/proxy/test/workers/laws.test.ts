@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger, ManualClock } from '@weir/runtime';
 import fc from 'fast-check';
-import { createDescriptorWatch } from '../../src/descriptor-watch.ts';
-import { forConnections, limitIn } from '../../src/open-descriptors.ts';
-import { DescriptorRoom } from '../../src/worker/descriptor-room.ts';
+import { createDescriptorMonitor } from '../../src/descriptor-watch.ts';
+import { descriptorsForConnections, parseDescriptorLimit } from '../../src/open-descriptors.ts';
+import { DescriptorLimiter } from '../../src/worker/descriptor-room.ts';
 import { heapLimitMb } from '../../src/workers/heap-limit.ts';
 import { LocalFailureLog } from '../../src/workers/local-failure-log.ts';
-import { Seats } from '../../src/workers/seats.ts';
+import { WorkerSlots } from '../../src/workers/seats.ts';
 
 const GIB = 2 ** 30;
 
@@ -28,8 +28,8 @@ describe('descriptors', () => {
   test('the limit is read from what the kernel prints', () => {
     const text =
       'Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files\n';
-    assert.equal(limitIn(text), 1_024);
-    assert.equal(limitIn('nothing'), undefined);
+    assert.equal(parseDescriptorLimit(text), 1_024);
+    assert.equal(parseDescriptorLimit('nothing'), undefined);
   });
 
   test('however workers take turns, connections never use more than is for them', () => {
@@ -38,11 +38,11 @@ describe('descriptors', () => {
         let open = 40;
         const rooms = Array.from(
           { length: 4 },
-          () => new DescriptorRoom({ limit, workers: 4, open: () => open, now: () => 0 }),
+          () => new DescriptorLimiter({ limit, workers: 4, countOpen: () => open, now: () => 0 }),
         );
         for (const turn of turns) if (rooms[turn]?.admits() === true) open += 2;
         // Each worker may have been promised one more while it looked.
-        assert.ok(open <= Math.max(40, forConnections(limit) + 2 * 4), `${open} of ${limit}`);
+        assert.ok(open <= Math.max(40, descriptorsForConnections(limit) + 2 * 4), `${open} of ${limit}`);
       }),
     );
   });
@@ -51,11 +51,11 @@ describe('descriptors', () => {
     let open = 1_000;
     let looks = 0;
     let now = 0;
-    const room = new DescriptorRoom({
+    const room = new DescriptorLimiter({
       limit: 1_000,
       workers: 1,
       now: () => now,
-      open: () => {
+      countOpen: () => {
         looks += 1;
         return open;
       },
@@ -75,7 +75,7 @@ describe('descriptors', () => {
       destination: { write: (line: string) => lines.push(line) },
     });
     let open = 0;
-    const watch = createDescriptorWatch({ log, limit: 1_000, open: () => open });
+    const watch = createDescriptorMonitor({ log, limit: 1_000, open: () => open });
     for (const [now, told] of [
       [500, 0],
       [600, 1],
@@ -96,14 +96,14 @@ test('what this host could not connect is counted always and told now and then',
   const log = createLogger({ name: 'test', level: 'warn', destination: { write: (line: string) => lines.push(line) } });
   const clock = new ManualClock();
   const failures = new LocalFailureLog({ log, clock });
-  failures.take({ EADDRNOTAVAIL: 3 });
-  failures.take({ EADDRNOTAVAIL: 4, EMFILE: 1 });
+  failures.add({ EADDRNOTAVAIL: 3 });
+  failures.add({ EADDRNOTAVAIL: 4, EMFILE: 1 });
   assert.equal(lines.length, 2);
-  clock.jump(3_600_000);
-  failures.take({ EADDRNOTAVAIL: 1 });
+  clock.jumpWallClock(3_600_000);
+  failures.add({ EADDRNOTAVAIL: 1 });
   assert.equal(lines.length, 2);
   await clock.advance(10_000);
-  failures.take({ EADDRNOTAVAIL: 1 });
+  failures.add({ EADDRNOTAVAIL: 1 });
   assert.equal(lines.length, 3);
   assert.deepEqual(failures.totals, { EADDRNOTAVAIL: 9, EMFILE: 1 });
 });
@@ -113,12 +113,12 @@ test('counters of a seat never go back, whoever sits there', () => {
   const worker = (id: number, connections: number, cpuSeconds: number) => ({
     id,
     counts: { connections, active: 1 },
-    vitals: { ...vitals, cpuSeconds },
+    stats: { ...vitals, cpuSeconds },
   });
-  const seats = new Seats(2);
-  seats.take(worker(1, 10, 1.5));
-  seats.take(worker(2, 20, 2));
-  seats.leave(1);
+  const seats = new WorkerSlots(2);
+  seats.occupy(worker(1, 10, 1.5));
+  seats.occupy(worker(2, 20, 2));
+  seats.vacate(1);
   assert.deepEqual(
     seats
       .view()
@@ -128,8 +128,8 @@ test('counters of a seat never go back, whoever sits there', () => {
       [1, 20, 1, 2, 0],
     ],
   );
-  seats.take(worker(3, 5, 0.5));
-  assert.equal(seats.at(0), 3);
+  seats.occupy(worker(3, 5, 0.5));
+  assert.equal(seats.workerIdAt(0), 3);
   assert.equal(seats.view()[0]?.connections, 15);
   assert.equal(seats.view()[0]?.cpuSeconds, 2);
 });

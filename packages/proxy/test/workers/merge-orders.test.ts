@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Change, serviceId, stepsFor } from '@weir/model';
+import { atomicGroupsFor, type Change, serviceId } from '@weir/model';
 import fc from 'fast-check';
-import type { Order } from '../../src/worker/messages.ts';
-import { mergeOrders } from '../../src/workers/merge-orders.ts';
-import { OrderQueue } from '../../src/workers/order-queue.ts';
+import type { WorkerCommand } from '../../src/worker/messages.ts';
+import { mergeCommands } from '../../src/workers/merge-orders.ts';
+import { CommandQueue } from '../../src/workers/order-queue.ts';
 
 const slab = new SharedArrayBuffer(8);
 const id = fc.constantFrom('a', 'b', 'c');
@@ -12,22 +12,22 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant('delete' as const), id }),
   fc.record({ kind: fc.constant('put' as const), id, value: fc.nat(3) }),
 );
-const order: fc.Arbitrary<Order> = fc.oneof(
+const order: fc.Arbitrary<WorkerCommand> = fc.oneof(
   fc
     .record({ changes: fc.array(change, { maxLength: 3 }), slots: fc.array(fc.tuple(id, fc.nat(3)), { maxLength: 2 }) })
     .map(tableOf),
-  fc.nat(9).map((sequence): Order => ({ kind: 'mark', sequence })),
-  fc.nat(9).map((now): Order => ({ kind: 'cutoffs', cutoffs: [], now })),
-  fc.constant<Order>({ kind: 'grow', slab }),
-  fc.constant<Order>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
+  fc.nat(9).map((sequence): WorkerCommand => ({ kind: 'mark', sequence })),
+  fc.nat(9).map((now): WorkerCommand => ({ kind: 'cutoffs', cutoffs: [], now })),
+  fc.constant<WorkerCommand>({ kind: 'grow', slab }),
+  fc.constant<WorkerCommand>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
   fc
     .record({
       listeners: fc.subarray(['TCP/x/1', 'TCP/x/2'], { minLength: 1 }),
-      unused: fc.subarray(['a', 'b']),
+      excluded: fc.subarray(['a', 'b']),
       failing: fc.subarray(['a', 'b']),
-      drained: fc.subarray(['a']),
+      draining: fc.subarray(['a']),
     })
-    .map((health): Order => ({ kind: 'health', ...health })),
+    .map((health): WorkerCommand => ({ kind: 'health', ...health })),
 );
 
 describe('orders that wait', () => {
@@ -35,16 +35,16 @@ describe('orders that wait', () => {
     fc.assert(
       fc.property(fc.array(order, { maxLength: 20 }), fc.array(fc.nat(5), { maxLength: 6 }), (plain, doors) => {
         const orders = [...plain, ...doorOrders(doors)];
-        assert.deepEqual(followed(mergeOrders(orders)), followed(orders));
+        assert.deepEqual(followed(mergeCommands(orders)), followed(orders));
       }),
     );
   });
 
   test('a maglev table meets just the endpoints that it was computed for', () => {
-    const put = (value: number): Order => tableOf({ changes: [{ kind: 'put', id: 'a', value }], slots: [] });
-    const maglev: Order = { kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined };
+    const put = (value: number): WorkerCommand => tableOf({ changes: [{ kind: 'put', id: 'a', value }], slots: [] });
+    const maglev: WorkerCommand = { kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined };
     assert.deepEqual(
-      mergeOrders([put(1), put(2), maglev, put(3), put(4)]).map(({ kind }) => kind),
+      mergeCommands([put(1), put(2), maglev, put(3), put(4)]).map(({ kind }) => kind),
       ['table', 'maglev', 'table'],
     );
   });
@@ -52,13 +52,13 @@ describe('orders that wait', () => {
   test('Services that must be changed together still are, however many share what goes from hand to hand', () => {
     const give = ['a', 'b', 'c'].map((uid): Change => ({ kind: 'delete', id: serviceId(uid) }));
     const holders = ['a', 'b', 'c'].map((uid) => ['name/443/x.example', uid] as const);
-    const [merged, ...others] = mergeOrders([
+    const [merged, ...others] = mergeCommands([
       { kind: 'table', changes: give.slice(0, 2), slots: [], holders: holders.slice(0, 2) },
       { kind: 'table', changes: give.slice(2), slots: [], holders: holders.slice(1) },
     ]);
     assert.ok(merged?.kind === 'table' && others.length === 0);
     assert.deepEqual(
-      stepsFor(merged.changes, merged.holders ?? []).map(({ services }) => services),
+      atomicGroupsFor(merged.changes, merged.holders ?? []).map(({ services }) => services),
       [['a', 'b', 'c']],
     );
   });
@@ -70,18 +70,18 @@ describe('orders that wait', () => {
       tableOf({ changes: [], slots: [['b', 1_024]] }),
     ];
     assert.deepEqual(
-      mergeOrders(orders as Order[]).map(({ kind }) => kind),
+      mergeCommands(orders as WorkerCommand[]).map(({ kind }) => kind),
       ['table', 'grow', 'table'],
     );
   });
 
   test('stay few however long the worker lags, and all arrive', () => {
-    const sent: Order[] = [];
-    const queue = new OrderQueue((each) => sent.push(each));
-    const all: Order[] = [];
+    const sent: WorkerCommand[] = [];
+    const queue = new CommandQueue((each) => sent.push(each));
+    const all: WorkerCommand[] = [];
     for (let round = 1; round <= 50_000; round += 1) {
       const door = { id: round, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
-      const orders: Order[] = [
+      const orders: WorkerCommand[] = [
         tableOf({ changes: [{ kind: 'put', id: `${round % 100}`, value: round }], slots: [] }),
         { kind: 'listen', door },
         { kind: 'unlisten', door },
@@ -92,13 +92,13 @@ describe('orders that wait', () => {
     }
     assert.ok(queue.length <= 256, `${queue.length} wait`);
     assert.ok(sent.length < 50);
-    while (sent.at(-1)?.kind === 'mark' && queue.length > 0) queue.answered();
+    while (sent.at(-1)?.kind === 'mark' && queue.length > 0) queue.onMarkAnswered();
     assert.deepEqual(followed(sent), followed(all));
   });
 });
 
 /** What a worker makes of them: the state it ends in. */
-function followed(orders: readonly Order[]): unknown {
+function followed(orders: readonly WorkerCommand[]): unknown {
   const entries = new Map<string, Change>();
   const slots = new Map<string, number>();
   const doors = new Set<number>();
@@ -110,7 +110,7 @@ function followed(orders: readonly Order[]): unknown {
       for (const [uid, slot] of each.slots) slots.set(uid, slot);
       for (const one of each.changes) entries.set(one.kind === 'put' ? one.entry.id : one.id, one);
     } else if (each.kind === 'cutoffs') cutoffs = each.now;
-    else if (each.kind === 'health') for (const key of each.listeners) unused.set(key, each.unused);
+    else if (each.kind === 'health') for (const key of each.listeners) unused.set(key, each.excluded);
     else if (each.kind === 'mark') mark = each.sequence;
     else if (each.kind === 'listen') doors.add(each.door.id);
     else if (each.kind === 'unlisten') doors.delete(each.door.id);
@@ -118,8 +118,8 @@ function followed(orders: readonly Order[]): unknown {
   return { entries, slots, doors, unused, cutoffs, mark };
 }
 
-function doorOrders(ids: readonly number[]): Order[] {
-  return ids.flatMap((each, index): Order[] => {
+function doorOrders(ids: readonly number[]): WorkerCommand[] {
+  return ids.flatMap((each, index): WorkerCommand[] => {
     const door = { id: index, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
     return each > 2
       ? [
@@ -136,7 +136,7 @@ interface Plain {
 }
 
 /** Only ids matter to merging. */
-function tableOf({ changes, slots }: Plain): Order {
+function tableOf({ changes, slots }: Plain): WorkerCommand {
   return {
     kind: 'table',
     slots,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Change, RoutingTable } from '@weir/model';
-import type { BudgetRows } from '../../src/admit/worker-limits.ts';
-import type { PiecesOrder, SentOrder, TableOrder } from '../../src/worker/messages.ts';
-import { mergeOrders } from '../../src/workers/merge-orders.ts';
-import { OrderQueue } from '../../src/workers/order-queue.ts';
-import { inPieces } from '../../src/workers/table-pieces.ts';
+import type { LimiterRows } from '../../src/admit/worker-limits.ts';
+import type { PackedTableCommand, SentCommand, TableCommand } from '../../src/worker/messages.ts';
+import { mergeCommands } from '../../src/workers/merge-orders.ts';
+import { CommandQueue } from '../../src/workers/order-queue.ts';
+import { packTable } from '../../src/workers/table-pieces.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
 
 const services = Array.from(
@@ -20,7 +20,7 @@ const services = Array.from(
 describe('a large table on its way to the workers', () => {
   test('is all there, each Service whole and with what counts and limits it', () => {
     const order = orderOf(tableFor({ a: '192.0.2.1' }, services));
-    const pieces = piecesOf(inPieces(order));
+    const pieces = piecesOf(packTable(order));
     assert.ok(pieces.length > 5);
     const byId = (one: Change, other: Change): number => (idOf(one) < idOf(other) ? -1 : 1);
     assert.deepEqual(pieces.flatMap(({ changes }) => changes).sort(byId), [...order.changes].sort(byId));
@@ -38,18 +38,18 @@ describe('a large table on its way to the workers', () => {
 
   test('keeps slots and limits of Services that do not change', () => {
     const { changes } = orderOf(tableFor({ a: '192.0.2.1' }, services));
-    const [first] = piecesOf(inPieces({ kind: 'table', changes, slots: [['other', 9]], limits: [['other', 1, 2]] }));
+    const [first] = piecesOf(packTable({ kind: 'table', changes, slots: [['other', 9]], limits: [['other', 1, 2]] }));
     assert.deepEqual([first?.slots, first?.limits], [[['other', 9]], [['other', 1, 2]]]);
   });
 
   test('is made once for all workers', () => {
     const order = orderOf(tableFor({ a: '192.0.2.1' }, services));
-    assert.equal(inPieces(order), inPieces(order));
+    assert.equal(packTable(order), packTable(order));
   });
 
   test('holds Services together between which a listener changes hands while the orders wait', () => {
     const whole = orderOf(tableFor({ a: '192.0.2.1' }, services));
-    const moved = (from: string, to: string): TableOrder => {
+    const moved = (from: string, to: string): TableCommand => {
       const change = whole.changes.find(
         ({ kind, ...each }) => kind === 'put' && 'entry' in each && isFirst(each.entry.id),
       );
@@ -59,9 +59,9 @@ describe('a large table on its way to the workers', () => {
     };
     const rest = { ...whole, changes: whole.changes.filter((change) => !isFirst(idOf(change))) };
     const [s0 = '', s1 = '', s50 = ''] = [0, 1, 50].map((index) => uidOf(services[index] as TestService));
-    const [merged] = mergeOrders([moved(s0, s1), moved(s1, s50), rest]);
+    const [merged] = mergeCommands([moved(s0, s1), moved(s1, s50), rest]);
     assert.ok(merged?.kind === 'table');
-    const piece = piecesOf(inPieces(merged)).find(({ changes }) => changes.some((each) => isFirst(idOf(each))));
+    const piece = piecesOf(packTable(merged)).find(({ changes }) => changes.some((each) => isFirst(idOf(each))));
     for (const uid of [s0, s50])
       assert.ok(
         piece?.changes.some((change) => idOf(change) === `service/${uid}`),
@@ -75,7 +75,7 @@ describe('a large table on its way to the workers', () => {
       ...service,
       certificate: { chain: pem, keyDigest: 'digest', sealedKey: 'sealed', notAfter: 0, clientAuthorities: pem },
     }));
-    const pieces = piecesOf(inPieces(orderOf(tableFor({ a: '192.0.2.1' }, secured))));
+    const pieces = piecesOf(packTable(orderOf(tableFor({ a: '192.0.2.1' }, secured))));
     const certificates = pieces.map(
       ({ changes }) => changes.filter((each) => each.kind === 'put' && each.entry.kind === 'certificate').length,
     );
@@ -88,7 +88,7 @@ describe('a large table on its way to the workers', () => {
   test('has few Services in one piece where they have long lists of source ranges', () => {
     const sourceRanges = Array.from({ length: 10_000 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
     const ranged = services.slice(0, 4).map((service) => ({ ...service, settings: { sourceRanges } }));
-    const pieces = piecesOf(inPieces(orderOf(tableFor({ a: '192.0.2.1' }, ranged))));
+    const pieces = piecesOf(packTable(orderOf(tableFor({ a: '192.0.2.1' }, ranged))));
     const counts = pieces.map(({ changes }) => changes.filter((change) => idOf(change).startsWith('service/')).length);
     assert.deepEqual(
       counts.filter((count) => count > 0),
@@ -98,13 +98,13 @@ describe('a large table on its way to the workers', () => {
 
   test('a small one goes as it is', () => {
     const order = orderOf(tableFor({ a: '192.0.2.1' }, services.slice(0, 2)));
-    assert.equal(inPieces(order), order);
+    assert.equal(packTable(order), order);
   });
 });
 
 test('cut-offs do not wait behind a table that a worker is still following', () => {
-  const sent: SentOrder[] = [];
-  const queue = new OrderQueue((order) => sent.push(order));
+  const sent: SentCommand[] = [];
+  const queue = new CommandQueue((order) => sent.push(order));
   for (let sequence = 1; sequence <= 8; sequence += 1) queue.post({ kind: 'mark', sequence });
   queue.post({ kind: 'table', changes: [], slots: [] });
   queue.post({ kind: 'cutoffs', cutoffs: [], now: 5 });
@@ -122,19 +122,19 @@ function isOf(change: Change, uid: string): boolean {
 
 const idOf = (change: Change): string => (change.kind === 'put' ? change.entry.id : change.id);
 
-function orderOf(table: RoutingTable): TableOrder {
+function orderOf(table: RoutingTable): TableCommand {
   return {
     kind: 'table',
     changes: [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry })),
     slots: services.map((service, index) => [uidOf(service), index] as const),
-    limits: services.map((service, index): BudgetRows => [uidOf(service), index, 0]),
+    limits: services.map((service, index): LimiterRows => [uidOf(service), index, 0]),
   };
 }
 
-function piecesOf(sent: SentOrder): TableOrder[] {
+function piecesOf(sent: SentCommand): TableCommand[] {
   assert.equal(sent.kind, 'pieces');
-  const { bytes, ends } = sent as PiecesOrder;
+  const { bytes, ends } = sent as PackedTableCommand;
   return [...ends].map(
-    (end, index) => JSON.parse(Buffer.from(bytes).toString('utf8', ends[index - 1] ?? 0, end)) as TableOrder,
+    (end, index) => JSON.parse(Buffer.from(bytes).toString('utf8', ends[index - 1] ?? 0, end)) as TableCommand,
   );
 }

@@ -9,13 +9,13 @@ import { type Logger, silentLogger } from '../log.ts';
 import type { Part } from '../process/start-parts.ts';
 import type { Secret } from '../secret.ts';
 import type { AdminContent, AdminMetrics, AdminRoute } from './answer.ts';
-import { boundConnections } from './bound-connections.ts';
-import { closeServer, socketsOf } from './close-server.ts';
+import { limitConnections } from './bound-connections.ts';
+import { closeServer, trackSockets } from './close-server.ts';
 import { createHttpServer, createHttpsServer } from './create-http-server.ts';
-import { exposureOf } from './exposure.ts';
-import { KeyPair } from './key-pair.ts';
-import { respond } from './respond.ts';
-import { tokenCheck } from './token-check.ts';
+import { exposureWarningFor } from './exposure.ts';
+import { CertificateReloader } from './key-pair.ts';
+import { handleAdminRequest } from './respond.ts';
+import { createTokenCheck } from './token-check.ts';
 
 export interface AdminServerOptions extends HostPort {
   readonly health: Health;
@@ -37,23 +37,23 @@ export interface AdminServer extends Part {
   address(): HostPort;
 }
 
-const LIMITS = {
+const HTTP_SERVER_OPTIONS = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16_384,
 };
-const HANDSHAKE_MS = 5_000;
+const TLS_HANDSHAKE_TIMEOUT_MS = 5_000;
 
 /** Read-only HTTP for probes, Prometheus and people: /healthz, /readyz, /metrics and the given routes as JSON. */
 export function createAdminServer(options: AdminServerOptions): AdminServer {
   const { health, metrics, routes = {}, token, tls, log = silentLogger(), clock = systemClock } = options;
   const content: AdminContent = { health, metrics, log, routes };
-  const isTrusted = tokenCheck(token);
+  const isTrusted = createTokenCheck(token);
   const answer: RequestListener = (request, response) =>
-    void respond(request, response, { content, isTrusted: isTrusted(request.headers.authorization) });
-  const pair = tls === undefined ? undefined : new KeyPair(tls, log);
+    void handleAdminRequest(request, response, { content, isTrusted: isTrusted(request.headers.authorization) });
+  const pair = tls === undefined ? undefined : new CertificateReloader(tls, log);
   let server: Server | undefined;
   let sockets: ReadonlySet<Socket> = new Set();
   let isWarned = false;
@@ -64,12 +64,12 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   return {
     name: 'admin',
     async start() {
-      const next = pair === undefined ? createHttpServer(LIMITS, answer) : secureServer(pair, answer);
-      boundConnections(next, clock);
-      const exposure = exposureOf(options);
-      if (exposure !== undefined && !isWarned) log.warn({ advice: exposure.advice }, exposure.what);
+      const next = pair === undefined ? createHttpServer(HTTP_SERVER_OPTIONS, answer) : createTlsServer(pair, answer);
+      limitConnections(next, clock);
+      const exposure = exposureWarningFor(options);
+      if (exposure !== undefined && !isWarned) log.warn({ advice: exposure.advice }, exposure.message);
       isWarned = true;
-      sockets = socketsOf(next);
+      sockets = trackSockets(next);
       await listen(next, options);
       server = next;
     },
@@ -85,11 +85,11 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   };
 }
 
-function secureServer(pair: KeyPair, answer: RequestListener): Server {
-  const server = createHttpsServer({ ...LIMITS, handshakeTimeout: HANDSHAKE_MS }, answer);
-  pair.equip(server);
+function createTlsServer(pair: CertificateReloader, answer: RequestListener): Server {
+  const server = createHttpsServer({ ...HTTP_SERVER_OPTIONS, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS }, answer);
+  pair.applyTo(server);
   // Before the server's own listener, which begins the handshake.
-  server.prependListener('connection', () => pair.renew(server));
+  server.prependListener('connection', () => pair.reloadIfChanged(server));
   return server;
 }
 

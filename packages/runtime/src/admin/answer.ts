@@ -18,7 +18,7 @@ export interface AdminContent {
   readonly routes: Readonly<Record<string, AdminRoute>>;
 }
 
-export interface Answer {
+export interface AdminResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
@@ -27,41 +27,47 @@ export interface Answer {
 /** What the asker may be told: of `probes` only whether the process is live and ready, as reasons may name tenants. */
 export type AdminAccess = 'all' | 'probes';
 
-const PROBES = ['/healthz', '/readyz'];
-const METRICS = '/metrics';
+const PROBE_PATHS = ['/healthz', '/readyz'];
+const METRICS_PATH = '/metrics';
 
 /** The answer to a GET of `target` (origin form: path and query). Never throws. */
-export async function answerFor(target: string, content: AdminContent, access: AdminAccess): Promise<Answer> {
-  if (!target.startsWith('/')) return json(400, { error: 'the request target is not a path' });
+export async function responseFor(target: string, content: AdminContent, access: AdminAccess): Promise<AdminResponse> {
+  if (!target.startsWith('/')) return jsonResponse(400, { error: 'the request target is not a path' });
   const { pathname, searchParams } = new URL(`http://admin${target}`);
-  if (access === 'probes' && !PROBES.includes(pathname))
-    return json(401, { error: 'send the token of admin: Authorization: Bearer TOKEN' });
+  if (access === 'probes' && !PROBE_PATHS.includes(pathname))
+    return jsonResponse(401, { error: 'send the token of admin: Authorization: Bearer TOKEN' });
   try {
-    return PROBES.includes(pathname)
-      ? probeAnswer(pathname, content.health.report(), access)
-      : await answerPath(pathname, searchParams, content);
+    return PROBE_PATHS.includes(pathname)
+      ? probeResponse(pathname, content.health.report(), access)
+      : await responseForPath(pathname, searchParams, content);
   } catch (error) {
     content.log.error({ path: pathname, err: error }, 'admin request failed');
-    return json(500, { error: errorMessage(error) });
+    return jsonResponse(500, { error: errorMessage(error) });
   }
 }
 
-function probeAnswer(path: string, { live, ready, reasons: all }: HealthReport, access: AdminAccess): Answer {
+function probeResponse(path: string, { live, ready, reasons: all }: HealthReport, access: AdminAccess): AdminResponse {
   const reasons = access === 'all' ? all : all.map(({ check, affects }) => ({ check, affects }));
-  return path === '/healthz' ? json(live ? 200 : 503, { live, reasons }) : json(ready ? 200 : 503, { ready, reasons });
+  return path === '/healthz'
+    ? jsonResponse(live ? 200 : 503, { live, reasons })
+    : jsonResponse(ready ? 200 : 503, { ready, reasons });
 }
 
-async function answerPath(path: string, query: URLSearchParams, { metrics, routes }: AdminContent): Promise<Answer> {
-  if (path === METRICS && metrics !== undefined) {
+async function responseForPath(
+  path: string,
+  query: URLSearchParams,
+  { metrics, routes }: AdminContent,
+): Promise<AdminResponse> {
+  if (path === METRICS_PATH && metrics !== undefined) {
     const there = typeof metrics === 'function' ? await metrics() : metrics;
     return { status: 200, contentType: there.contentType, body: await there.render() };
   }
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  if (route !== undefined) return json(200, await route(query));
-  const paths = [...PROBES, ...(metrics === undefined ? [] : [METRICS]), ...Object.keys(routes)];
-  return json(404, { error: `nothing at ${path}`, paths });
+  if (route !== undefined) return jsonResponse(200, await route(query));
+  const paths = [...PROBE_PATHS, ...(metrics === undefined ? [] : [METRICS_PATH]), ...Object.keys(routes)];
+  return jsonResponse(404, { error: `nothing at ${path}`, paths });
 }
 
-export function json(status: number, value: unknown): Answer {
+export function jsonResponse(status: number, value: unknown): AdminResponse {
   return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(value ?? null)}\n` };
 }

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
 
 /** How long an answer under way may take when the server closes. */
-const LAST_ANSWERS_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /** The connections of this server, those in their TLS handshake included, of which the server itself knows nothing yet. */
-export function socketsOf(server: Server): ReadonlySet<Socket> {
+export function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -23,7 +23,7 @@ export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, 
   server.closeIdleConnections();
   const deadline = clock.setTimeout(() => {
     for (const socket of sockets) socket.destroy();
-  }, LAST_ANSWERS_MS);
+  }, CLOSE_TIMEOUT_MS);
   await closed;
   deadline.cancel();
 }

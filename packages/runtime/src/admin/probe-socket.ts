@@ -4,8 +4,8 @@ import type { Part } from '../process/start-parts.ts';
 import { UsageError } from '../weir-error.ts';
 import type { AdminContent } from './answer.ts';
 import { createHttpServer } from './create-http-server.ts';
-import { respond } from './respond.ts';
-import { openSocketFile, type SocketFile } from './socket-file.ts';
+import { handleAdminRequest } from './respond.ts';
+import { listenOnUnixSocket, type UnixSocket } from './socket-file.ts';
 
 export interface ProbeSocketOptions {
   readonly path: string;
@@ -19,14 +19,14 @@ export interface ProbeSocketOptions {
  */
 export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Part {
   const content: AdminContent = { health, log, metrics: undefined, routes: {} };
-  let file: SocketFile | undefined;
+  let file: UnixSocket | undefined;
   return {
     name: 'probe-socket',
     async start() {
       const server = createHttpServer(
-        (request, response) => void respond(request, response, { content, isTrusted: true }),
+        (request, response) => void handleAdminRequest(request, response, { content, isTrusted: true }),
       );
-      file = await openSocketFile(server, path).catch((cause) => {
+      file = await listenOnUnixSocket(server, path).catch((cause) => {
         throw new UsageError('the socket for probes cannot be opened', { cause });
       });
       server.on('error', (error) => log.warn({ err: error }, 'the socket for probes failed'));

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AdminContent, type Answer, answerFor, json } from './answer.ts';
+import { type AdminContent, type AdminResponse, jsonResponse, responseFor } from './answer.ts';
 
 /** Answers one request. `isTrusted`: it may be told all; else whether the process is live and ready, and no more. */
-export async function respond(
+export async function handleAdminRequest(
   request: IncomingMessage,
   response: ServerResponse,
   { content, isTrusted }: { readonly content: AdminContent; readonly isTrusted: boolean },
 ): Promise<void> {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const answer: Answer = isRead
-    ? await answerFor(request.url ?? '', content, isTrusted ? 'all' : 'probes')
-    : json(405, { error: 'only GET is answered here' });
+  const answer: AdminResponse = isRead
+    ? await responseFor(request.url ?? '', content, isTrusted ? 'all' : 'probes')
+    : jsonResponse(405, { error: 'only GET is answered here' });
   response.writeHead(answer.status, {
     'content-type': answer.contentType,
     'content-length': Buffer.byteLength(answer.body),

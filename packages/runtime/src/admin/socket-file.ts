@@ -9,16 +9,16 @@ import { fileError } from '../file-error.ts';
 import { WeirError } from '../weir-error.ts';
 
 /** The kernel takes 107 bytes (`sun_path`), of the draft's name too. */
-const LONGEST_PATH = 90;
+const MAX_PATH_BYTES = 90;
 
-export interface SocketFile {
+export interface UnixSocket {
   close(): Promise<void>;
 }
 
 /** Only this user and root may open it. Throws when it cannot listen there. */
-export async function openSocketFile(server: Server, path: string): Promise<SocketFile> {
-  if (Buffer.byteLength(path) > LONGEST_PATH)
-    throw new WeirError('LISTEN_FAILED', `cannot listen on ${path}: use a path of at most ${LONGEST_PATH} bytes`);
+export async function listenOnUnixSocket(server: Server, path: string): Promise<UnixSocket> {
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES)
+    throw new WeirError('LISTEN_FAILED', `cannot listen on ${path}: use a path of at most ${MAX_PATH_BYTES} bytes`);
   // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
   const draft = join(dirname(path), `.${randomUUID().slice(0, 8)}.sock`);
   try {
@@ -27,7 +27,7 @@ export async function openSocketFile(server: Server, path: string): Promise<Sock
     await chmod(draft, 0o600);
     const { ino } = await stat(draft);
     await rename(draft, path);
-    return { close: () => close(server, path, ino) };
+    return { close: () => closeUnixSocket(server, path, ino) };
   } catch (error) {
     server.close();
     await rm(draft, { force: true }).catch(() => undefined); // The reason is the first error.
@@ -36,7 +36,7 @@ export async function openSocketFile(server: Server, path: string): Promise<Sock
 }
 
 /** A successor's socket at the same path stays. */
-async function close(server: Server, path: string, ino: number): Promise<void> {
+async function closeUnixSocket(server: Server, path: string, ino: number): Promise<void> {
   const now = await stat(path).catch(() => undefined);
   if (now?.ino === ino) await rm(path, { force: true });
   server.closeAllConnections();

@@ -1,21 +1,21 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Format } from '../config/setting.ts';
+import type { SettingFormat } from '../config/setting.ts';
 import { Secret } from '../secret.ts';
 
-const LEAST = 16;
+const MIN_TOKEN_CHARACTERS = 16;
 
 /** RFC 6750, section 2.1: what a bearer token may consist of. */
-export const ADMIN_TOKEN: Format<Secret> = {
-  allowed: `at least ${LEAST} letters, digits and - . _ ~ + / =`,
+export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
+  allowed: `at least ${MIN_TOKEN_CHARACTERS} letters, digits and - . _ ~ + / =`,
   parse(raw) {
     const token = raw.trim();
-    return token.length >= LEAST && /^[\w.~+/-]+=*$/.test(token) ? new Secret(token) : undefined;
+    return token.length >= MIN_TOKEN_CHARACTERS && /^[\w.~+/-]+=*$/.test(token) ? new Secret(token) : undefined;
   },
-  show: () => '[redacted]',
+  redact: () => '[redacted]',
 };
 
 /** Whether this Authorization header shows the token; where there is none to show, everybody does. */
-export function tokenCheck(token: Secret | undefined): (authorization: string | undefined) => boolean {
+export function createTokenCheck(token: Secret | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
   const wanted = digestOf(token.reveal());
   return (authorization) => {

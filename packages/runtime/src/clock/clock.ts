@@ -13,7 +13,7 @@ export interface Timer {
 }
 
 /** Node silently turns a longer delay into 1 ms. */
-const LONGEST_TIMER_MS = 2_147_483_647;
+const MAX_NODE_TIMER_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -25,7 +25,7 @@ function startTimer(fn: () => void, dueAt: number): Timer {
   let handle: NodeJS.Timeout;
   const arm = (): void => {
     const left = dueAt - performance.now();
-    handle = left > LONGEST_TIMER_MS ? setTimeout(arm, LONGEST_TIMER_MS) : setTimeout(fn, Math.max(0, left));
+    handle = left > MAX_NODE_TIMER_MS ? setTimeout(arm, MAX_NODE_TIMER_MS) : setTimeout(fn, Math.max(0, left));
   };
   arm();
   return { cancel: () => clearTimeout(handle) };

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock, Timer } from './clock.ts';
 
-interface Pending {
+interface PendingTimer {
   readonly dueAt: number;
   readonly order: number;
   readonly fn: () => void;
@@ -12,7 +12,7 @@ export class ManualClock implements Clock {
   #now: number;
   #monotonic = 0;
   #order = 0;
-  readonly #pending = new Set<Pending>();
+  readonly #timers = new Set<PendingTimer>();
 
   constructor(startMs = 1_700_000_000_000) {
     this.#now = startMs;
@@ -27,14 +27,14 @@ export class ManualClock implements Clock {
   }
 
   setTimeout(fn: () => void, ms: number): Timer {
-    const pending: Pending = { dueAt: this.#monotonic + Math.max(0, ms), order: this.#order++, fn };
-    this.#pending.add(pending);
-    return { cancel: () => void this.#pending.delete(pending) };
+    const pending: PendingTimer = { dueAt: this.#monotonic + Math.max(0, ms), order: this.#order++, fn };
+    this.#timers.add(pending);
+    return { cancel: () => void this.#timers.delete(pending) };
   }
 
   /** How many timers wait: 0 after everything was closed. */
-  get timers(): number {
-    return this.#pending.size;
+  get pendingTimers(): number {
+    return this.#timers.size;
   }
 
   /**
@@ -45,7 +45,7 @@ export class ManualClock implements Clock {
     const end = this.#monotonic + ms;
     await nextTurn();
     for (let next = this.#nextUntil(end); next !== undefined; next = this.#nextUntil(end)) {
-      this.#pending.delete(next);
+      this.#timers.delete(next);
       this.#moveTo(next.dueAt);
       next.fn();
       await nextTurn();
@@ -54,13 +54,13 @@ export class ManualClock implements Clock {
   }
 
   /** Sets the wall clock forward or back, as an operator or NTP does; `monotonic` and the timers do not notice. */
-  jump(ms: number): void {
+  jumpWallClock(ms: number): void {
     this.#now += ms;
   }
 
-  #nextUntil(end: number): Pending | undefined {
-    let first: Pending | undefined;
-    for (const pending of this.#pending) {
+  #nextUntil(end: number): PendingTimer | undefined {
+    let first: PendingTimer | undefined;
+    for (const pending of this.#timers) {
       if (pending.dueAt > end) continue;
       if (
         first === undefined ||

@@ -5,7 +5,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-const HOST_NAME = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
+const HOST_NAME_PATTERN = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
 
 /**
  * Reads `127.0.0.1:8687`, `[::1]:8687` or `name:8687`; port 0 (any free one) is allowed. Undefined for anything else. Brackets may be
@@ -17,7 +17,7 @@ export function parseHostPort(text: string): HostPort | undefined {
   const [, bracketed, plain, digits] = match;
   const port = Number(digits);
   const host = bracketed ?? plain ?? '';
-  const isHost = bracketed === undefined ? isName(host) : isIP(host) !== 0;
+  const isHost = bracketed === undefined ? isHostName(host) : isIP(host) !== 0;
   return isHost && port <= 65_535 ? Object.freeze({ host, port }) : undefined;
 }
 
@@ -27,6 +27,6 @@ export function formatHostPort({ host, port }: HostPort): string {
 }
 
 /** A name whose last label is a number is a mistyped address (RFC 3696, section 2), and would only fail later, in DNS. */
-function isName(host: string): boolean {
-  return isIPv4(host) || (host.length <= 253 && HOST_NAME.test(host) && !/(?:^|\.)\d+$/.test(host));
+function isHostName(host: string): boolean {
+  return isIPv4(host) || (host.length <= 253 && HOST_NAME_PATTERN.test(host) && !/(?:^|\.)\d+$/.test(host));
 }

@@ -8,7 +8,7 @@ export class ConfigError extends WeirError<'CONFIG_INVALID'> {
   readonly mistakes: readonly ConfigMistake[];
 
   constructor(mistakes: readonly ConfigMistake[]) {
-    super('CONFIG_INVALID', mistakes.map(sentenceFor).join('\n'));
+    super('CONFIG_INVALID', mistakes.map(describeMistake).join('\n'));
     this.mistakes = mistakes;
   }
 }
@@ -32,6 +32,8 @@ export function parseConfig<Spec extends Readonly<Record<string, Setting<unknown
   return Object.freeze(Object.fromEntries(values)) as ConfigOf<Spec>;
 }
 
-function sentenceFor({ variable, shown, allowed }: ConfigMistake): string {
-  return shown === undefined ? `${variable} is not set; use ${allowed}` : `${variable} is ${shown}; use ${allowed}`;
+function describeMistake({ variable, redactedValue, allowed }: ConfigMistake): string {
+  return redactedValue === undefined
+    ? `${variable} is not set; use ${allowed}`
+    : `${variable} is ${redactedValue}; use ${allowed}`;
 }

@@ -1,4 +1,4 @@
-import { type Format, type Setting, type SettingOptions, setting } from './setting.ts';
+import { type Setting, type SettingFormat, type SettingOptions, setting } from './setting.ts';
 
 export interface TextOptions extends SettingOptions<string> {
   readonly pattern?: RegExp;
@@ -15,12 +15,12 @@ export function text(variable: string, options: TextOptions = {}): Setting<strin
   return setting(variable, { allowed, parse }, options);
 }
 
-export interface RangeOptions extends SettingOptions<number> {
+export interface IntegerOptions extends SettingOptions<number> {
   readonly min: number;
   readonly max: number;
 }
 
-export function integer(variable: string, options: RangeOptions): Setting<number> {
+export function integer(variable: string, options: IntegerOptions): Setting<number> {
   const { min, max } = options;
   const parse = (raw: string): number | undefined => {
     const value = /^[+-]?\d{1,16}$/.test(raw.trim()) ? Number(raw) : Number.NaN;
@@ -29,12 +29,12 @@ export function integer(variable: string, options: RangeOptions): Setting<number
   return setting(variable, { allowed: `an integer from ${min} to ${max}`, parse }, options);
 }
 
-const TRUTH: Readonly<Record<string, boolean>> = { true: true, '1': true, false: false, '0': false };
+const BOOLEAN_WORDS: Readonly<Record<string, boolean>> = { true: true, '1': true, false: false, '0': false };
 
 export function boolean(variable: string, options: SettingOptions<boolean> = {}): Setting<boolean> {
   const parse = (raw: string): boolean | undefined => {
     const word = raw.trim().toLowerCase();
-    return Object.hasOwn(TRUTH, word) ? TRUTH[word] : undefined;
+    return Object.hasOwn(BOOLEAN_WORDS, word) ? BOOLEAN_WORDS[word] : undefined;
   };
   return setting(variable, { allowed: 'true or false', parse }, options);
 }
@@ -51,7 +51,7 @@ export function oneOf<const Choice extends string>(
 /** A comma-separated list; blanks around the items and empty items are left out, one wrong item makes the whole wrong. */
 export function list<T = string>(
   variable: string,
-  item: Format<T>,
+  item: SettingFormat<T>,
   options: SettingOptions<readonly T[]> = {},
 ): Setting<readonly T[]> {
   const parse = (raw: string): readonly T[] | undefined => {
@@ -63,7 +63,7 @@ export function list<T = string>(
 }
 
 /** Items of a `list` that are texts. */
-export const anyText: Format<string> = { allowed: 'a text', parse: (raw) => raw };
+export const anyText: SettingFormat<string> = { allowed: 'a text', parse: (raw) => raw };
 
 /** A file or directory. `~` is refused: no shell expands it here, and a directory called `~` would appear instead. */
 export function path(variable: string, options: SettingOptions<string> = {}): Setting<string> {

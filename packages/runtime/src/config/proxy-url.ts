@@ -1,5 +1,5 @@
 /** What `isProxyUrl` takes, for messages. */
-export const PROXY_URL_FORM = 'http://, https:// or socks5://[USER:PASSWORD@]HOST[:PORT]';
+export const PROXY_URL_FORMAT = 'http://, https:// or socks5://[USER:PASSWORD@]HOST[:PORT]';
 
 /** Whether it is a proxy that requests can be sent through. */
 export function isProxyUrl(text: string): boolean {

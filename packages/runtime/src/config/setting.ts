@@ -1,26 +1,26 @@
 /** One variable of a configuration: where it stands, and how its text becomes a value. */
 export interface Setting<T> {
   readonly variable: string;
-  read(text: string | undefined): Reading<T>;
+  read(text: string | undefined): SettingResult<T>;
 }
 
-export type Reading<T> =
+export type SettingResult<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'mistake'; readonly mistake: ConfigMistake };
 
 export interface ConfigMistake {
   readonly variable: string;
   /** What stood there, as far as it may be shown; undefined: nothing stood there. */
-  readonly shown: string | undefined;
+  readonly redactedValue: string | undefined;
   readonly allowed: string;
 }
 
 /** How one kind of value is written. `parse` answers undefined for what is not allowed. */
-export interface Format<T> {
+export interface SettingFormat<T> {
   readonly allowed: string;
   parse(text: string): T | undefined;
   /** What of a wrong text may be printed; absent: all of it. */
-  show?(text: string): string;
+  redact?(text: string): string;
 }
 
 export interface SettingOptions<T> {
@@ -29,10 +29,10 @@ export interface SettingOptions<T> {
 }
 
 /** Makes a setting of its own kind. Empty counts as unset, because charts write `value: ""` for what nobody chose. */
-export function setting<T>(variable: string, format: Format<T>, options: SettingOptions<T> = {}): Setting<T> {
-  const mistake = (shown: string | undefined): Reading<T> => ({
+export function setting<T>(variable: string, format: SettingFormat<T>, options: SettingOptions<T> = {}): Setting<T> {
+  const mistake = (redactedValue: string | undefined): SettingResult<T> => ({
     kind: 'mistake',
-    mistake: { variable, shown, allowed: format.allowed },
+    mistake: { variable, redactedValue, allowed: format.allowed },
   });
   return {
     variable,
@@ -41,7 +41,7 @@ export function setting<T>(variable: string, format: Format<T>, options: Setting
         return options.default === undefined ? mistake(undefined) : { kind: 'value', value: options.default };
       const value = format.parse(text);
       if (value !== undefined) return { kind: 'value', value };
-      return mistake(format.show === undefined ? JSON.stringify(text) : format.show(text));
+      return mistake(format.redact === undefined ? JSON.stringify(text) : format.redact(text));
     },
   };
 }

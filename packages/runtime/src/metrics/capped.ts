@@ -2,28 +2,28 @@ import type { Labels, MetricOptions } from './contract.ts';
 import { SeriesCap } from './series-cap.ts';
 
 /** What of prom-client's metrics is the same for all kinds. */
-interface Underlying {
+interface RemovableMetric {
   remove(labels: Labels<string>): void;
 }
 
 export type DropReason = 'cap' | 'error';
 
-export interface Capped<Metric extends Underlying> {
+export interface CappedMetric<Metric extends RemovableMetric> {
   /** Lets `apply` touch the metric, unless that would open one series too many. */
   update(labels: Labels<string>, apply: (metric: Metric) => void): void;
   remove(labels: Labels<string>): void;
 }
 
-export interface CapOptions {
+export interface SeriesCapOptions {
   readonly maxSeries: number;
   drop(metric: string, reason: DropReason): void;
 }
 
-export function capped<Metric extends Underlying>(
+export function withSeriesCap<Metric extends RemovableMetric>(
   metric: Metric,
   { name, labels: names = [] }: MetricOptions<string>,
-  { maxSeries, drop }: CapOptions,
-): Capped<Metric> {
+  { maxSeries, drop }: SeriesCapOptions,
+): CappedMetric<Metric> {
   const cap = new SeriesCap(maxSeries);
   const valuesOf = (labels: Labels<string>): string[] => names.map((label) => labels[label] ?? '');
   return {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
-import { type CapOptions, capped } from './capped.ts';
-import { type CollectedMetric, textOf } from './collected.ts';
+import { type SeriesCapOptions, withSeriesCap } from './capped.ts';
+import { type CollectedMetric, renderCollected } from './collected.ts';
 import type { MetricOptions, Metrics } from './contract.ts';
 
 export interface MetricsOptions {
@@ -17,14 +17,14 @@ export interface MetricsOptions {
 }
 
 /** So long a scrape keeps the thread to itself at a time: whoever is asked may have thousands of series, and work to do. */
-const TURN_MS = 5;
+const RENDER_QUANTUM_MS = 5;
 
 /** A registry of its own for each process, and for each of several that run in one. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { maxSeries = 20_000, processMetrics = 'off', openDescriptors, log } = options;
   const registry = new Registry();
-  const dropped = droppedIn(registry);
-  const cap: CapOptions = { maxSeries, drop: (metric, reason) => dropped.inc({ metric, reason }) };
+  const dropped = createDroppedCounter(registry);
+  const cap: SeriesCapOptions = { maxSeries, drop: (metric, reason) => dropped.inc({ metric, reason }) };
   const collected = new Map<string, CollectedMetric>();
   let rendering: Promise<string> | undefined;
   if (processMetrics === 'on') collectDefaultMetrics({ register: registry });
@@ -33,16 +33,16 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   return {
     contentType: registry.contentType,
     counter(options) {
-      const { update, remove } = capped(new Counter(configFor(options)), options, cap);
+      const { update, remove } = withSeriesCap(new Counter(configFor(options)), options, cap);
       return { add: (labels, amount = 1) => update(labels, (metric) => metric.inc(labels, amount)), remove };
     },
     gauge(options) {
-      const { update, remove } = capped(new Gauge(configFor(options)), options, cap);
+      const { update, remove } = withSeriesCap(new Gauge(configFor(options)), options, cap);
       return { set: (labels, value) => update(labels, (metric) => metric.set(labels, value)), remove };
     },
     histogram(options) {
       const config = { ...configFor(options), buckets: [...options.buckets] };
-      const { update, remove } = capped(new Histogram(config), options, cap);
+      const { update, remove } = withSeriesCap(new Histogram(config), options, cap);
       return { observe: (labels, value) => update(labels, (metric) => metric.observe(labels, value)), remove };
     },
     collectCounter(options) {
@@ -78,13 +78,13 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   /** The registry last, so that what is dropped now is told in the same scrape. */
   async function renderAll(): Promise<string> {
     const pieces: string[] = [];
-    let turnEndsAt = performance.now() + TURN_MS;
+    let turnEndsAt = performance.now() + RENDER_QUANTUM_MS;
     for (const metric of collected.values()) {
-      for (const piece of textOf(metric, { cap, log })) {
+      for (const piece of renderCollected(metric, { cap, log })) {
         pieces.push(piece);
         if (performance.now() < turnEndsAt) continue;
         await nextTurn();
-        turnEndsAt = performance.now() + TURN_MS;
+        turnEndsAt = performance.now() + RENDER_QUANTUM_MS;
       }
     }
     return pieces.join('') + (await registry.metrics());
@@ -104,7 +104,7 @@ function replaceOpenDescriptors(registry: Registry, count: () => number): void {
   });
 }
 
-function droppedIn(registry: Registry): Counter<'metric' | 'reason'> {
+function createDroppedCounter(registry: Registry): Counter<'metric' | 'reason'> {
   return new Counter({
     name: 'weir_metrics_dropped_total',
     help: 'Updates of metrics lost because the metric had its full number of series (cap) or its source failed (error).',

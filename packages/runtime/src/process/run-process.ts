@@ -3,14 +3,14 @@ import { type Clock, systemClock, type Timer } from '../clock/clock.ts';
 import { isAbort } from '../is-abort.ts';
 import type { Logger } from '../log.ts';
 import { UsageError } from '../weir-error.ts';
-import { exitFor } from './exit-for.ts';
+import { exitStatusFor } from './exit-for.ts';
 import { type Part, startParts } from './start-parts.ts';
 
 export interface ProcessPlan {
   readonly log: Logger;
   readonly parts: readonly Part[];
   /** How long closing may take before the process ends anyway (exit code 1); default 35 s: a drain of 30 s, and some air. */
-  readonly closeWithinMs?: number;
+  readonly closeTimeoutMs?: number;
 }
 
 /** What a plan can hand to its parts. */
@@ -32,10 +32,10 @@ export interface ProcessHost {
   writeError(text: string): void;
 }
 
-type Ending = { readonly kind: 'asked' } | { readonly kind: 'failed'; readonly error: unknown };
+type StopReason = { readonly kind: 'asked' } | { readonly kind: 'failed'; readonly error: unknown };
 
-const CLOSE_WITHIN_MS = 35_000;
-const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+const DEFAULT_CLOSE_TIMEOUT_MS = 35_000;
+const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const thisProcess: ProcessHost = {
   events: process,
@@ -54,116 +54,116 @@ export async function runProcess(
   plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>,
   host: ProcessHost = thisProcess,
 ): Promise<void> {
-  const life = new ProcessLife(name, host);
+  const life = new ProcessLifecycle(name, host);
   try {
-    await life.live(plan);
+    await life.run(plan);
   } finally {
-    life.forget();
+    life.removeListeners();
   }
 }
 
-class ProcessLife {
+class ProcessLifecycle {
   readonly #name: string;
   readonly #host: ProcessHost;
   readonly #stopping = new AbortController();
-  readonly #ending = Promise.withResolvers<Ending>();
+  readonly #stopReason = Promise.withResolvers<StopReason>();
   readonly #listeners: (readonly [event: string, listener: (value: unknown) => void])[];
-  #ended = false;
+  #hasExited = false;
   #log: Logger | undefined;
   #deadline: Timer | undefined;
-  #closeWithinMs = CLOSE_WITHIN_MS;
+  #closeTimeoutMs = DEFAULT_CLOSE_TIMEOUT_MS;
 
   constructor(name: string, host: ProcessHost) {
     this.#name = name;
     this.#host = host;
     this.#listeners = [
-      ['SIGTERM', () => this.#signalled('SIGTERM')],
-      ['SIGINT', () => this.#signalled('SIGINT')],
+      ['SIGTERM', () => this.#handleSignal('SIGTERM')],
+      ['SIGINT', () => this.#handleSignal('SIGINT')],
       ['uncaughtException', (error) => this.#crash(error)],
       ['unhandledRejection', (error) => this.#crash(error)],
     ];
     for (const [event, listener] of this.#listeners) host.events.on(event, listener);
   }
 
-  async live(plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>): Promise<void> {
+  async run(plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>): Promise<void> {
     try {
-      refuseArguments(this.#host.args ?? []);
+      rejectArguments(this.#host.args ?? []);
       const {
         log,
         parts,
-        closeWithinMs = CLOSE_WITHIN_MS,
+        closeTimeoutMs = DEFAULT_CLOSE_TIMEOUT_MS,
       } = await plan({
-        stop: () => this.#end({ kind: 'asked' }),
-        fail: (error) => this.#end({ kind: 'failed', error }),
+        stop: () => this.#beginStop({ kind: 'asked' }),
+        fail: (error) => this.#beginStop({ kind: 'failed', error }),
       });
       this.#log = log;
-      this.#closeWithinMs = closeWithinMs;
+      this.#closeTimeoutMs = closeTimeoutMs;
       const running = await startParts(parts, { log, signal: this.#stopping.signal });
       log.info('started');
-      const ending = await this.#ending.promise;
+      const ending = await this.#stopReason.promise;
       await running.close();
       if (ending.kind === 'failed') throw ending.error;
       log.info('closed');
       this.#exit(0);
     } catch (error) {
-      await this.#endWith(error);
+      await this.#exitAfterError(error);
     }
   }
 
-  forget(): void {
+  removeListeners(): void {
     this.#deadline?.cancel();
     for (const [event, listener] of this.#listeners) this.#host.events.off(event, listener);
   }
 
-  #signalled(signal: keyof typeof SIGNALS): void {
+  #handleSignal(signal: keyof typeof SIGNAL_EXIT_CODES): void {
     if (this.#stopping.signal.aborted) {
-      this.#exit(SIGNALS[signal]);
+      this.#exit(SIGNAL_EXIT_CODES[signal]);
     } else {
       this.#log?.info({ signal }, 'closing');
-      this.#end({ kind: 'asked' });
+      this.#beginStop({ kind: 'asked' });
     }
   }
 
-  #end(ending: Ending): void {
+  #beginStop(ending: StopReason): void {
     if (this.#stopping.signal.aborted) return;
-    this.#ending.resolve(ending);
+    this.#stopReason.resolve(ending);
     this.#stopping.abort();
     this.#deadline = this.#host.clock.setTimeout(() => {
-      this.#say(`still closing after ${this.#closeWithinMs} ms, ending anyway`);
+      this.#printError(`still closing after ${this.#closeTimeoutMs} ms, ending anyway`);
       this.#exit(1);
-    }, this.#closeWithinMs);
+    }, this.#closeTimeoutMs);
   }
 
   /** Starting or closing threw. When it threw because the process was asked to end, that is no failure. */
-  async #endWith(error: unknown): Promise<void> {
+  async #exitAfterError(error: unknown): Promise<void> {
     const isStopped = this.#stopping.signal.aborted;
-    const ending = isStopped ? await this.#ending.promise : undefined;
+    const ending = isStopped ? await this.#stopReason.promise : undefined;
     if (ending?.kind === 'asked' && isAbort(error, this.#stopping.signal)) return this.#exit(0);
-    const { code, message } = exitFor(ending?.kind === 'failed' ? ending.error : error);
-    this.#say(message);
+    const { code, message } = exitStatusFor(ending?.kind === 'failed' ? ending.error : error);
+    this.#printError(message);
     this.#exit(code);
   }
 
   /** A bug: what the process believes may be wrong, so nothing is closed in good order. */
   #crash(error: unknown): void {
     if (this.#log !== undefined) this.#log.fatal({ err: error }, 'uncaught error');
-    else this.#say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    else this.#printError(error instanceof Error ? (error.stack ?? error.message) : String(error));
     this.#exit(1);
   }
 
-  #say(message: string): void {
+  #printError(message: string): void {
     this.#host.writeError(`${this.#name}: ${message}\n`);
   }
 
   #exit(code: number): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#hasExited) return;
+    this.#hasExited = true;
     this.#host.exit(code);
   }
 }
 
 /** A mistyped flag that is passed over would leave somebody believing that it works. */
-function refuseArguments(args: readonly string[]): void {
+function rejectArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   throw new UsageError(
     `${args.join(' ')}: arguments are not taken; the settings are environment variables, which docs/operating.md lists`,

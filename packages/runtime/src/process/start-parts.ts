@@ -1,7 +1,7 @@
 import { errorMessage } from '../error-message.ts';
 import type { Logger } from '../log.ts';
 import { WeirError } from '../weir-error.ts';
-import { isUsage } from './exit-for.ts';
+import { isUsageError } from './exit-for.ts';
 
 /** What a process is made of: a connection, a server, a loop. `main.ts` lists them in one array. */
 export interface Part {
@@ -34,7 +34,7 @@ export async function startParts(
       log.debug({ part: part.name }, 'part started');
     } catch (error) {
       await closeAll(started, log).catch(() => {}); // Each failure is logged; the reason of the start counts.
-      throw signal.aborted || isUsage(error) ? error : startFailed(part, error);
+      throw signal.aborted || isUsageError(error) ? error : startFailed(part, error);
     }
   }
   let closing: Promise<void> | undefined;

@@ -1,21 +1,21 @@
-import type { Cutoff } from '@weir/model/data-plane';
+import type { Suspension } from '@weir/model/data-plane';
 import { type Clock, systemClock, type Timer } from '@weir/runtime';
-import type { CutoffState, CutoffStore } from '../contract.ts';
+import type { SuspensionState, SuspensionStore } from '../contract.ts';
 import type { StoreError } from '../error.ts';
-import { keepFollowing } from './keep-following.ts';
-import { mergeCutoffs } from './merge-cutoffs.ts';
+import { retryUntilAborted } from './keep-following.ts';
+import { mergeSuspensions } from './merge-cutoffs.ts';
 
-export interface KnownCutoffs {
-  readonly cutoffs: readonly Cutoff[];
+export interface KnownSuspensions {
+  readonly cutoffs: readonly Suspension[];
   readonly sequence: number;
 }
 
-export interface FollowCutoffsOptions {
+export interface FollowSuspensionsOptions {
   readonly signal: AbortSignal;
   /** Those of the copy on the disk. */
-  readonly from?: KnownCutoffs | undefined;
+  readonly from?: KnownSuspensions | undefined;
   /** All that are in force now, by uid; called at first, after each change, and when the `until` of one passes. */
-  readonly onCutoffs: (cutoffs: readonly Cutoff[], sequence: number) => void;
+  readonly onSuspensions: (cutoffs: readonly Suspension[], sequence: number) => void;
   /** The store is away: told once, until it is back. The cut-offs stay. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
@@ -24,22 +24,22 @@ export interface FollowCutoffsOptions {
 }
 
 /** Tells of the cut-offs in force until the signal aborts; then it resolves. Rejects only with what a listener throws. */
-export async function followCutoffs(store: CutoffStore, options: FollowCutoffsOptions): Promise<void> {
-  const { onCutoffs, onAway, onBack, clock = systemClock, random = Math.random } = options;
+export async function followSuspensions(store: SuspensionStore, options: FollowSuspensionsOptions): Promise<void> {
+  const { onSuspensions, onAway, onBack, clock = systemClock, random = Math.random } = options;
   const ended = new AbortController();
   const signal = AbortSignal.any([options.signal, ended.signal]);
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  let known: KnownCutoffs = options.from ?? { cutoffs: [], sequence: -1 };
+  let known: KnownSuspensions = options.from ?? { cutoffs: [], sequence: -1 };
   let nextEnd: Timer | undefined;
 
-  const tell = (cutoffs: readonly Cutoff[], sequence: number): void => {
+  const tell = (cutoffs: readonly Suspension[], sequence: number): void => {
     const isSame =
       sequence === known.sequence &&
       cutoffs.length === known.cutoffs.length &&
       cutoffs.every((cutoff, index) => cutoff === known.cutoffs[index]);
     known = { cutoffs, sequence };
     wakeAtNextEnd();
-    if (!isSame) onCutoffs(cutoffs, sequence);
+    if (!isSame) onSuspensions(cutoffs, sequence);
   };
   const wakeAtNextEnd = (): void => {
     nextEnd?.cancel();
@@ -47,7 +47,7 @@ export async function followCutoffs(store: CutoffStore, options: FollowCutoffsOp
     if (!Number.isFinite(at)) return;
     nextEnd = clock.setTimeout(() => {
       try {
-        tell(mergeCutoffs(known.cutoffs, NOTHING_NEW, clock.now()), known.sequence);
+        tell(mergeSuspensions(known.cutoffs, UNCHANGED_STATE, clock.now()), known.sequence);
       } catch (error) {
         fail(error);
       }
@@ -55,10 +55,10 @@ export async function followCutoffs(store: CutoffStore, options: FollowCutoffsOp
   };
 
   wakeAtNextEnd();
-  const following = keepFollowing({ signal, clock, random, onAway, onBack }, async (alive) => {
+  const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (alive) => {
     for await (const state of store.watch(signal)) {
       alive();
-      tell(mergeCutoffs(known.cutoffs, state, clock.now()), state.sequence);
+      tell(mergeSuspensions(known.cutoffs, state, clock.now()), state.sequence);
     }
   });
   try {
@@ -69,4 +69,4 @@ export async function followCutoffs(store: CutoffStore, options: FollowCutoffsOp
   }
 }
 
-const NOTHING_NEW: CutoffState = { sequence: 0, complete: false, cutoffs: [], removed: [] };
+const UNCHANGED_STATE: SuspensionState = { sequence: 0, complete: false, suspensions: [], removed: [] };

@@ -1,37 +1,37 @@
-import type { Change, Position, RoutingTable } from '@weir/model/data-plane';
+import type { Change, RoutingTable, TablePosition } from '@weir/model/data-plane';
 import { type Clock, systemClock } from '@weir/runtime';
 import type { TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
-import { keepFollowing } from './keep-following.ts';
+import { retryUntilAborted } from './keep-following.ts';
 import {
-  breakChain,
-  type ChainStep,
-  chainFrom,
-  type PlacedTable,
-  type TableChain,
-  takeCopy,
-  takeRevision,
+  applyRevision,
+  applySnapshot,
+  type FollowerState,
+  type FollowerStep,
+  initialState,
+  type PositionedTable,
+  requireSnapshot,
 } from './table-chain.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;
   /** The last table that is known, from the disk: followed on from there. */
-  readonly from?: PlacedTable | undefined;
+  readonly from?: PositionedTable | undefined;
   /** The first table. Not called when there is `from`. */
-  readonly onTable: (table: RoutingTable, position: Position) => void;
+  readonly onTable: (table: RoutingTable, position: TablePosition) => void;
   /** `table` is the one told before with `changes` applied. No changes: only the position is another. */
-  readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: TakenRevision) => void;
+  readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: AppliedRevision) => void;
   /** The store is away, or holds no whole table: told once, until it is back. The last table stays. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
   /** Entries that cannot be read (`TableCopy`); those known before by these ids stay. */
-  readonly onUnreadable?: (ids: readonly string[], position: Position) => void;
+  readonly onUnreadable?: (ids: readonly string[], position: TablePosition) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-export interface TakenRevision {
-  readonly position: Position;
+export interface AppliedRevision {
+  readonly position: TablePosition;
   /** Since when the world has been so, milliseconds since the epoch; absent: not known, or several changes were read at once. */
   readonly changedAt?: number;
 }
@@ -43,44 +43,44 @@ export interface TakenRevision {
 export async function followTable(store: TableStore, options: FollowTableOptions): Promise<void> {
   const { signal, onTable, onChanges, onAway, onBack, onUnreadable } = options;
   const { clock = systemClock, random = Math.random } = options;
-  let chain: TableChain = chainFrom(options.from);
+  let chain: FollowerState = initialState(options.from);
 
-  const take = (step: ChainStep): void => {
-    chain = step.chain;
-    const { delivery } = step;
-    if (delivery?.kind === 'table') onTable(delivery.table, delivery.position);
-    if (delivery?.kind === 'changes') onChanges(delivery.changes, delivery.table, delivery);
+  const take = (step: FollowerStep): void => {
+    chain = step.state;
+    const { update } = step;
+    if (update?.kind === 'table') onTable(update.table, update.position);
+    if (update?.kind === 'changes') onChanges(update.changes, update.table, update);
   };
-  const report = (ids: readonly string[], position: Position): void => {
+  const report = (ids: readonly string[], position: TablePosition): void => {
     if (ids.length > 0) onUnreadable?.(ids, position);
   };
 
-  await keepFollowing({ signal, clock, random, onAway, onBack }, async (alive) => {
+  await retryUntilAborted({ signal, clock, random, onAway, onBack }, async (alive) => {
     try {
-      if (chain.link === undefined) {
+      if (chain.cursor === undefined) {
         const copy = await store.read();
         if (signal.aborted) return;
         if (copy === undefined)
           throw new StoreError('AWAY', 'the store holds no whole table; its leader will publish one');
         alive();
         report(copy.unreadable, copy.position);
-        take(takeCopy(chain, copy));
+        take(applySnapshot(chain, copy));
       } else {
         // so that `onBack` does not wait for the next change
         await store.meta();
         alive();
       }
-      while (chain.link !== undefined) {
-        for await (const revision of store.revisions({ after: chain.link.position, signal })) {
+      while (chain.cursor !== undefined) {
+        for await (const revision of store.revisions({ after: chain.cursor.position, signal })) {
           report(revision.unreadable, revision.position);
-          take(takeRevision(chain, revision));
-          if (chain.link === undefined) break;
+          take(applyRevision(chain, revision));
+          if (chain.cursor === undefined) break;
         }
         if (signal.aborted) return;
       }
       throw new StoreError('GAP', 'the store gave a revision that is not the next one');
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'GAP') chain = breakChain(chain);
+      if (error instanceof StoreError && error.code === 'GAP') chain = requireSnapshot(chain);
       throw error;
     }
   });

@@ -1,7 +1,7 @@
 import { backoffMs, type Clock, wait } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 
-export interface KeepFollowingOptions {
+export interface RetryOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** From [0, 1). */
@@ -11,16 +11,16 @@ export interface KeepFollowingOptions {
   readonly onBack?: (() => void) | undefined;
 }
 
-const RETRY_MS = { minMs: 50, maxMs: 1_000 };
+const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 /** A gap is answered at once, but not the next one after it: a store that is all gaps must not be hammered. */
-const GAP_PAUSE_MS = 1_000;
+const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
  * Runs `attempt` again and again until the signal aborts, with pauses that grow while the store is away. An attempt calls
  * `alive` when the store has answered. What is thrown that is not a `StoreError` ends it.
  */
-export async function keepFollowing(
-  { signal, clock, random, onAway, onBack }: KeepFollowingOptions,
+export async function retryUntilAborted(
+  { signal, clock, random, onAway, onBack }: RetryOptions,
   attempt: (alive: () => void) => Promise<void>,
 ): Promise<void> {
   let failures = 0;
@@ -39,7 +39,7 @@ export async function keepFollowing(
       if (!(error instanceof StoreError)) throw error;
       failures += 1;
       if (error.code === 'GAP') {
-        const isFirst = clock.monotonic() - lastGapAt >= GAP_PAUSE_MS;
+        const isFirst = clock.monotonic() - lastGapAt >= MIN_GAP_INTERVAL_MS;
         lastGapAt = clock.monotonic();
         if (isFirst) continue;
       } else if (!isAway) {
@@ -47,6 +47,6 @@ export async function keepFollowing(
         onAway?.(error);
       }
     }
-    await wait(clock, backoffMs(failures, { ...RETRY_MS, random }), signal).catch(() => undefined);
+    await wait(clock, backoffMs(failures, { ...RETRY_BACKOFF, random }), signal).catch(() => undefined);
   }
 }

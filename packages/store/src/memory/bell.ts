@@ -1,23 +1,23 @@
 /** Wakes everybody who waits. It carries nothing: who is woken looks at the state. */
-export class Bell {
-  readonly #sleepers = new Set<() => void>();
+export class ChangeNotifier {
+  readonly #waiters = new Set<() => void>();
 
-  ring(): void {
-    const sleepers = [...this.#sleepers];
-    this.#sleepers.clear();
+  notify(): void {
+    const sleepers = [...this.#waiters];
+    this.#waiters.clear();
     for (const wake of sleepers) wake();
   }
 
   /** Resolves at the next ring, or when the signal aborts. */
-  rung(signal: AbortSignal): Promise<void> {
+  wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const wake = (): void => {
-        this.#sleepers.delete(wake);
+        this.#waiters.delete(wake);
         signal.removeEventListener('abort', wake);
         resolve();
       };
-      this.#sleepers.add(wake);
+      this.#waiters.add(wake);
       signal.addEventListener('abort', wake, { once: true });
     });
   }

@@ -2,20 +2,20 @@
 import { type Clock, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import type { StoreError } from '../error.ts';
-import { Gate } from './gate.ts';
+import { MemoryConnection } from './gate.ts';
 import { emptyLedger } from './ledger.ts';
-import { emptyCutoffContent, MemoryCutoffs } from './memory-cutoffs.ts';
+import { emptySuspensionContent, MemorySuspensions } from './memory-cutoffs.ts';
 import { emptyHeartbeatContent, MemoryHeartbeats } from './memory-heartbeats.ts';
 import { emptyTableContent, MemoryTable } from './memory-table.ts';
 import { MemoryUsage } from './memory-usage.ts';
 
-export type StorePart = 'table' | 'lives' | 'ledger' | 'cutoffs';
+export type StateSection = 'table' | 'lives' | 'ledger' | 'cutoffs';
 
 export interface MemoryStoreOptions {
   /** Rules the life of heartbeats and how long usage is kept. Default: the system's. */
   readonly clock?: Clock;
   /** Told after each change of a part that a state directory keeps; the calls that may wait for it do. */
-  readonly onChange?: (part: StorePart) => Promise<void> | void;
+  readonly onChange?: (part: StateSection) => Promise<void> | void;
   /** Runs at the end of `close`. */
   readonly onClose?: () => Promise<void>;
   /** Revisions that are kept for followers; fewer in tests. */
@@ -26,42 +26,42 @@ export class MemoryStore implements Store {
   readonly table: MemoryTable;
   readonly heartbeats: MemoryHeartbeats;
   readonly usage: MemoryUsage;
-  readonly cutoffs: MemoryCutoffs;
+  readonly suspensions: MemorySuspensions;
   /** What can happen to a real store, for tests. */
   readonly faults: MemoryFaults;
-  readonly #gate = new Gate();
+  readonly #connection = new MemoryConnection();
   readonly #onClose: () => Promise<void>;
 
   constructor({ clock = systemClock, onChange, onClose, keptRevisions }: MemoryStoreOptions = {}) {
-    const gate = this.#gate;
-    const told = (part: StorePart) => async (): Promise<void> => onChange?.(part);
+    const connection = this.#connection;
+    const told = (part: StateSection) => async (): Promise<void> => onChange?.(part);
     this.table = new MemoryTable({
-      gate,
+      connection,
       onChange: told('table'),
       ...(keptRevisions === undefined ? {} : { keptRevisions }),
     });
-    this.heartbeats = new MemoryHeartbeats({ gate, clock, onChange: told('lives') });
-    this.usage = new MemoryUsage({ gate, clock, onChange: told('ledger') });
-    this.cutoffs = new MemoryCutoffs({ gate, onChange: told('cutoffs') });
-    this.faults = faultsOf(this, gate);
+    this.heartbeats = new MemoryHeartbeats({ connection, clock, onChange: told('lives') });
+    this.usage = new MemoryUsage({ connection, clock, onChange: told('ledger') });
+    this.suspensions = new MemorySuspensions({ gate: connection, onChange: told('cutoffs') });
+    this.faults = faultsOf(this, connection);
     this.#onClose = async () => onClose?.();
   }
 
   get connection(): ConnectionState {
-    return this.#gate.status.state;
+    return this.#connection.status.state;
   }
 
-  get problem(): StoreError | undefined {
-    return this.#gate.status.problem;
+  get connectionError(): StoreError | undefined {
+    return this.#connection.status.error;
   }
 
-  onConnection(listener: (state: ConnectionState) => void): () => void {
-    return this.#gate.status.listen(listener);
+  onConnectionChange(listener: (state: ConnectionState) => void): () => void {
+    return this.#connection.status.onChange(listener);
   }
 
   async close(): Promise<void> {
     if (this.connection === 'closed') return;
-    this.#gate.move('closed');
+    this.#connection.setState('closed');
     await this.#onClose();
   }
 }
@@ -76,23 +76,23 @@ export interface MemoryFaults {
   checkpoint(): () => void;
 }
 
-function faultsOf(store: MemoryStore, gate: Gate): MemoryFaults {
+function faultsOf(store: MemoryStore, gate: MemoryConnection): MemoryFaults {
   const replace = (content: ReturnType<typeof contentOf>): void => {
     store.table.content = content.table;
     store.heartbeats.content = content.heartbeats;
     store.usage.content = content.usage;
-    store.cutoffs.content = content.cutoffs;
-    gate.bell.ring();
+    store.suspensions.content = content.cutoffs;
+    gate.changes.notify();
   };
   return {
-    goAway: () => gate.move('away'),
-    comeBack: () => gate.move('ready'),
+    goAway: () => gate.setState('away'),
+    comeBack: () => gate.setState('ready'),
     wipe: () =>
       replace({
         table: emptyTableContent(),
         heartbeats: emptyHeartbeatContent(),
         usage: emptyLedger(),
-        cutoffs: emptyCutoffContent(),
+        cutoffs: emptySuspensionContent(),
       }),
     checkpoint() {
       const saved = structuredClone(contentOf(store));
@@ -106,7 +106,7 @@ function contentOf(store: MemoryStore) {
     table: store.table.content,
     heartbeats: store.heartbeats.content,
     usage: store.usage.content,
-    cutoffs: store.cutoffs.content,
+    cutoffs: store.suspensions.content,
   };
 }
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import type { Change, Entry, Position, RoutingTable } from '@weir/model/data-plane';
-import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import type { Change, Entry, RoutingTable, TablePosition } from '@weir/model/data-plane';
+import type { PublishRequest, PublishResult, Revision, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
-import { KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
+import { DEFAULT_KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
-import type { Gate } from './gate.ts';
+import type { MemoryConnection } from './gate.ts';
 
 /** What is lost in a wipe, and kept in a state directory (but for the revisions, which followers do without). */
 export interface TableContent {
   /** The last token given out; 0: none. */
   leader: number;
-  position: Position | undefined;
+  position: TablePosition | undefined;
   complete: boolean;
   entries: Map<string, Entry>;
   revisions: Revision[];
@@ -21,28 +21,28 @@ export function emptyTableContent(): TableContent {
 }
 
 export interface MemoryTableOptions {
-  readonly gate: Gate;
+  readonly connection: MemoryConnection;
   readonly onChange: () => void;
   readonly keptRevisions?: number;
 }
 
 export class MemoryTable implements TableStore {
   content: TableContent = emptyTableContent();
-  readonly #gate: Gate;
+  readonly #connection: MemoryConnection;
   readonly #onChange: () => void;
   readonly #keptRevisions: number;
   /** Counters go on after a wipe, as far as this process knows them. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor({ gate, onChange, keptRevisions = KEPT_REVISIONS }: MemoryTableOptions) {
-    this.#gate = gate;
+  constructor({ connection, onChange, keptRevisions = DEFAULT_KEPT_REVISIONS }: MemoryTableOptions) {
+    this.#connection = connection;
     this.#onChange = onChange;
     this.#keptRevisions = keptRevisions;
   }
 
   async claimLeader(): Promise<number> {
-    this.#gate.pass();
+    this.#connection.assertReady();
     this.#highestLeader = Math.max(this.#highestLeader, this.content.leader) + 1;
     this.content.leader = this.#highestLeader;
     this.#onChange();
@@ -50,12 +50,12 @@ export class MemoryTable implements TableStore {
   }
 
   async meta(): Promise<TableMeta | undefined> {
-    this.#gate.pass();
+    this.#connection.assertReady();
     return this.#meta();
   }
 
   async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
-    this.#gate.pass();
+    this.#connection.assertReady();
     const { content } = this;
     if (leader !== content.leader) return { kind: 'not-leader', leader: content.leader };
     this.#highestEpoch = Math.max(this.#highestEpoch, content.position?.epoch ?? 0) + 1;
@@ -66,9 +66,9 @@ export class MemoryTable implements TableStore {
     return this.#published(content.position);
   }
 
-  async publish({ leader, predecessor, id, changes, complete, changedAt }: Publication): Promise<PublishResult> {
+  async publish({ leader, predecessor, id, changes, complete, changedAt }: PublishRequest): Promise<PublishResult> {
     assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
-    this.#gate.pass();
+    this.#connection.assertReady();
     const { content } = this;
     if (leader !== content.leader) return { kind: 'not-leader', leader: content.leader };
     const before = content.position;
@@ -85,27 +85,27 @@ export class MemoryTable implements TableStore {
     return this.#published(position);
   }
 
-  async read(): Promise<TableCopy | undefined> {
-    this.#gate.pass();
+  async read(): Promise<TableSnapshot | undefined> {
+    this.#connection.assertReady();
     const { position, complete, entries } = this.content;
     if (position === undefined || !complete) return undefined;
     const table: RoutingTable = { entries: new Map(entries) };
     return { table, position, unreadable: [] };
   }
 
-  async remains(): Promise<RoutingTable | undefined> {
-    this.#gate.pass();
+  async readPartial(): Promise<RoutingTable | undefined> {
+    this.#connection.assertReady();
     const { entries } = this.content;
     return entries.size === 0 ? undefined : { entries: new Map(entries) };
   }
 
-  async *revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncGenerator<Revision> {
+  async *revisions({ after, signal }: { after: TablePosition; signal: AbortSignal }): AsyncGenerator<Revision> {
     let last = after;
     while (!signal.aborted) {
-      this.#gate.pass();
+      this.#connection.assertReady();
       const next = this.#after(last);
       if (next === undefined) {
-        await this.#gate.bell.rung(signal);
+        await this.#connection.changes.wait(signal);
         continue;
       }
       last = next.position;
@@ -113,7 +113,7 @@ export class MemoryTable implements TableStore {
     }
   }
 
-  #after(last: Position): Revision | undefined {
+  #after(last: TablePosition): Revision | undefined {
     const { position, revisions } = this.content;
     if (isSamePosition(last, position)) return undefined;
     const next = revisions[last.revision + 1 - (revisions[0]?.position.revision ?? 0)];
@@ -126,9 +126,9 @@ export class MemoryTable implements TableStore {
     return position === undefined ? undefined : { ...position, complete, leader };
   }
 
-  #published(position: Position): PublishResult {
+  #published(position: TablePosition): PublishResult {
     this.#onChange();
-    this.#gate.bell.ring();
+    this.#connection.changes.notify();
     return { kind: 'published', position };
   }
 }

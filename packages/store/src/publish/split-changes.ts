@@ -2,7 +2,7 @@ import { type Change, encodeEntry } from '@weir/model/data-plane';
 import { MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 
 /** The changes in their order, in as few revisions as the limits allow; at least one, which may be empty. */
-export function splitChanges(
+export function splitIntoRevisions(
   changes: readonly Change[],
   maxChanges: number = MAX_CHANGES_PER_REVISION,
 ): readonly (readonly Change[])[] {

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Change, diff, type Position, type RoutingTable } from '@weir/model/data-plane';
-import type { PublishResult, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import { type Change, diff, type RoutingTable, type TablePosition } from '@weir/model/data-plane';
+import type { PublishResult, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isSamePosition } from '../position.ts';
-import { splitChanges } from './split-changes.ts';
-import { changesForWhole } from './whole-table.ts';
+import { splitIntoRevisions } from './split-changes.ts';
+import { changesForCompleteTable } from './whole-table.ts';
 
 export type PublishOutcome =
   | {
       readonly kind: 'published';
-      readonly position: Position;
+      readonly position: TablePosition;
       /** The table was published whole, because the store did not hold what this leader wrote. */
       readonly newEpoch: boolean;
     }
   /** The store holds just this already. */
-  | { readonly kind: 'unchanged'; readonly position: Position }
+  | { readonly kind: 'unchanged'; readonly position: TablePosition }
   /** Another leads: nothing more is written until `lead` is called again, after the election is won again. */
   | { readonly kind: 'not-leader'; readonly leader: number };
 
@@ -27,15 +27,15 @@ export interface TablePublisherOptions {
   readonly maxChangesPerRevision?: number;
 }
 
-interface Write {
+interface TableWrite {
   readonly to: RoutingTable;
   readonly changes: readonly Change[];
   readonly changedAt?: number | undefined;
 }
 
 /** A position that was written or may have been, and the table there; undefined: only part of one. */
-interface Written {
-  readonly position: Position;
+interface WrittenVersion {
+  readonly position: TablePosition;
   readonly table: RoutingTable | undefined;
 }
 
@@ -47,27 +47,27 @@ interface Written {
 export class TablePublisher {
   readonly #store: TableStore;
   readonly #newId: () => string;
-  readonly #maxChanges: number | undefined;
+  readonly #maxChangesPerRevision: number | undefined;
   #leader: number | undefined;
   /** What the store holds, as far as we know; the last one for sure unless `#inDoubt`. */
-  #written: readonly Written[] = [];
-  #inDoubt = false;
+  #writtenVersions: readonly WrittenVersion[] = [];
+  #isPositionUncertain = false;
 
   constructor({ store, newId = randomUUID, maxChangesPerRevision }: TablePublisherOptions) {
     this.#store = store;
-    this.#maxChanges = maxChangesPerRevision;
+    this.#maxChangesPerRevision = maxChangesPerRevision;
     this.#newId = newId;
   }
 
   /** False before `lead`, and after an outcome `not-leader`. */
-  get leads(): boolean {
+  get isLeader(): boolean {
     return this.#leader !== undefined;
   }
 
   /** What `publish` last left in the store; undefined before, and while that is not known. */
-  get published(): { readonly table: RoutingTable; readonly position: Position } | undefined {
-    const last = this.#written.at(-1);
-    if (this.#inDoubt || last?.table === undefined) return undefined;
+  get published(): { readonly table: RoutingTable; readonly position: TablePosition } | undefined {
+    const last = this.#writtenVersions.at(-1);
+    if (this.#isPositionUncertain || last?.table === undefined) return undefined;
     return { table: last.table, position: last.position };
   }
 
@@ -75,19 +75,19 @@ export class TablePublisher {
    * Claims the lead, after the election is won, and takes over the table in the store: what is whole there is not published
    * again. Returns it (a new leader decides on top of what the last one gave out); undefined: there is none.
    */
-  async lead(): Promise<TableCopy | undefined> {
+  async becomeLeader(): Promise<TableSnapshot | undefined> {
     this.#leader = undefined;
     const leader = await this.#store.claimLeader();
     const copy = await this.#store.read();
     this.#leader = leader;
-    this.#written = copy === undefined || copy.unreadable.length > 0 ? [] : [copy];
-    this.#inDoubt = false;
+    this.#writtenVersions = copy === undefined || copy.unreadable.length > 0 ? [] : [copy];
+    this.#isPositionUncertain = false;
     return copy;
   }
 
   /** The store may not hold any more what we wrote (the connection was lost): the next `publish` looks, even for no change. */
   recheck(): void {
-    this.#inDoubt = true;
+    this.#isPositionUncertain = true;
   }
 
   /**
@@ -97,10 +97,10 @@ export class TablePublisher {
   async publish(to: RoutingTable, changedAt?: number): Promise<PublishOutcome> {
     const leader = this.#leader;
     assert(leader !== undefined, 'lead() comes before publish()');
-    if (this.#inDoubt) {
-      this.#forgetBetween(to);
-      const meta = await this.#look();
-      if (meta !== undefined && meta.leader !== leader) return this.#step(meta.leader);
+    if (this.#isPositionUncertain) {
+      this.#releaseVersionsBetween(to);
+      const meta = await this.#resolvePosition();
+      if (meta !== undefined && meta.leader !== leader) return this.#stepDown(meta.leader);
     }
     const from = this.published;
     if (from !== undefined) {
@@ -108,61 +108,61 @@ export class TablePublisher {
       if (changes.length === 0) return { kind: 'unchanged', position: from.position };
       const result = await this.#write(leader, from.position, { to, changes, changedAt });
       if (result.kind === 'published') return { ...result, newEpoch: false };
-      if (result.kind === 'not-leader') return this.#step(result.leader);
+      if (result.kind === 'not-leader') return this.#stepDown(result.leader);
     }
-    return this.#publishWhole(leader, to);
+    return this.#publishComplete(leader, to);
   }
 
-  async #publishWhole(leader: number, to: RoutingTable): Promise<PublishOutcome> {
-    this.#written = [];
+  async #publishComplete(leader: number, to: RoutingTable): Promise<PublishOutcome> {
+    this.#writtenVersions = [];
     const opened = await this.#store.openEpoch({ leader, id: this.#newId() });
-    if (opened.kind === 'not-leader') return this.#step(opened.leader);
+    if (opened.kind === 'not-leader') return this.#stepDown(opened.leader);
     if (opened.kind === 'published') {
       // without the time of a change: whoever follows reads the whole
-      const result = await this.#write(leader, opened.position, { to, changes: changesForWhole(to) });
+      const result = await this.#write(leader, opened.position, { to, changes: changesForCompleteTable(to) });
       if (result.kind === 'published') return { ...result, newEpoch: true };
-      if (result.kind === 'not-leader') return this.#step(result.leader);
+      if (result.kind === 'not-leader') return this.#stepDown(result.leader);
     }
-    this.#inDoubt = true;
+    this.#isPositionUncertain = true;
     throw new StoreError(
       'AWAY',
       'the store was wiped or rolled back while the table was published; it is published again',
     );
   }
 
-  async #write(leader: number, from: Position, { to, changes, changedAt }: Write): Promise<PublishResult> {
-    const parts = splitChanges(changes, this.#maxChanges);
+  async #write(leader: number, from: TablePosition, { to, changes, changedAt }: TableWrite): Promise<PublishResult> {
+    const parts = splitIntoRevisions(changes, this.#maxChangesPerRevision);
     let predecessor = from;
     for (const [index, part] of parts.entries()) {
       const complete = index === parts.length - 1;
       const id = this.#newId();
       const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
       // noted before it is sent: when no answer comes it may have been written or not, and `#look` finds out
-      this.#written = [...this.#written.slice(-1), { position, table: complete ? to : undefined }];
-      this.#inDoubt = true;
+      this.#writtenVersions = [...this.#writtenVersions.slice(-1), { position, table: complete ? to : undefined }];
+      this.#isPositionUncertain = true;
       const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete, changedAt });
       if (result.kind !== 'published') return result;
-      this.#written = this.#written.slice(-1);
-      this.#inDoubt = false;
+      this.#writtenVersions = this.#writtenVersions.slice(-1);
+      this.#isPositionUncertain = false;
       predecessor = position;
     }
     return { kind: 'published', position: predecessor };
   }
 
   /** Ends the doubt: keeps that of what we wrote which the store is at, if any. */
-  async #look(): Promise<TableMeta | undefined> {
+  async #resolvePosition(): Promise<TableMeta | undefined> {
     const meta = await this.#store.meta();
-    this.#written = this.#written.filter(({ position }) => isSamePosition(position, meta));
-    this.#inDoubt = false;
+    this.#writtenVersions = this.#writtenVersions.filter(({ position }) => isSamePosition(position, meta));
+    this.#isPositionUncertain = false;
     return meta;
   }
 
   /** A version that is kept keeps all that come after it until the two are compared: in an outage there is one each second. */
-  #forgetBetween(to: RoutingTable): void {
-    for (const { table } of this.#written) if (table !== undefined) diff(table, to);
+  #releaseVersionsBetween(to: RoutingTable): void {
+    for (const { table } of this.#writtenVersions) if (table !== undefined) diff(table, to);
   }
 
-  #step(leader: number): PublishOutcome {
+  #stepDown(leader: number): PublishOutcome {
     this.#leader = undefined;
     return { kind: 'not-leader', leader };
   }

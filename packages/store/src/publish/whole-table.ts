@@ -12,17 +12,17 @@ import {
  * that ended on the way goes by what lies there: so it knows at least for a part of the Services where they are and what they
  * serve by, where by the order of ids it would know nothing until nearly all was written.
  */
-export function changesForWhole(table: RoutingTable): readonly Change[] {
+export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
   const holders = new Map<string, Change[]>();
   const others: Change[] = [];
   const changes = diff(EMPTY_TABLE, table);
   for (const change of changes) {
     const entry = entryOf(change);
-    if (holdsSomething(entry)) holders.set(entry.uid, [change]);
+    if (hasSettings(entry)) holders.set(entry.uid, [change]);
   }
   for (const change of changes) {
     const entry = entryOf(change);
-    if (holdsSomething(entry)) continue;
+    if (hasSettings(entry)) continue;
     const isHeld = entry?.kind === 'listener' || entry?.kind === 'certificate';
     const holder = isHeld ? holders.get(entry.service) : undefined;
     (holder ?? others).push(change);
@@ -30,7 +30,7 @@ export function changesForWhole(table: RoutingTable): readonly Change[] {
   return [...[...holders.values()].flat(), ...others];
 }
 
-function holdsSomething(entry: Entry | undefined): entry is ServiceEntry {
+function hasSettings(entry: Entry | undefined): entry is ServiceEntry {
   return entry?.kind === 'service' && entry.settings !== null;
 }
 

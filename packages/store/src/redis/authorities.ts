@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { errorMessage } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
  * The certificates of authorities in a PEM file, as text. Throws REFUSED when there is no file or no certificate in it, or one that cannot be
@@ -24,7 +24,7 @@ export async function readAuthorities(path: string): Promise<readonly string[]> 
   } catch (cause) {
     throw refused(`cannot be read (${errorMessage(cause)})`, cause);
   }
-  const certificates = text.match(CERTIFICATE) ?? [];
+  const certificates = text.match(PEM_CERTIFICATE) ?? [];
   if (certificates.length === 0) throw refused('is missing: no certificate is in the file');
   for (const certificate of certificates) {
     try {

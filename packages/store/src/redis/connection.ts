@@ -2,12 +2,12 @@ import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, typ
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../connection-status.ts';
 import { StoreError } from '../error.ts';
-import { isOwnMistake, isReplaced, storeErrorFor } from './fault.ts';
-import { serverFinder } from './find-server.ts';
+import { isProgrammingError, isServerReplaced, storeErrorFor } from './fault.ts';
+import { createServerFinder } from './find-server.ts';
 import { checkRequirements } from './requirements.ts';
 import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 import type { RedisTarget } from './target.ts';
-import { optionsFor } from './target-options.ts';
+import { redisOptionsFor } from './target-options.ts';
 
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
@@ -20,7 +20,7 @@ export interface RedisConnectionOptions {
   readonly timeoutMs: number;
 }
 
-const RECONNECT_MS = { minMs: 50, maxMs: 2_000 };
+const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
 
 /**
  * One connection for calls, which comes back by itself, and dedicated ones for what blocks. Nothing is queued while it is
@@ -34,36 +34,36 @@ export class RedisConnection {
   readonly #redis: Redis;
   readonly #closed = new AbortController();
   /** The server that was found last. */
-  #at: HostPort | undefined;
+  #server: HostPort | undefined;
   #failures = 0;
   #lastError: unknown;
-  #dropped: Redis['stream'] | undefined;
+  #droppedStream: Redis['stream'] | undefined;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
     const { random, target, key, timeoutMs } = options;
-    const find = serverFinder(target, { key, timeoutMs, signal: this.#closed.signal });
+    const find = createServerFinder(target, { key, timeoutMs, signal: this.#closed.signal });
     this.#redis = new Redis({
       ...this.#redisOptions(async () => {
-        this.#at = undefined;
-        this.#at = await find();
-        return this.#at;
+        this.#server = undefined;
+        this.#server = await find();
+        return this.#server;
       }),
-      retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_MS, random }),
+      retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_BACKOFF, random }),
     });
     defineScripts(this.#redis);
     this.#redis.on('error', (error) => {
       this.#lastError = error;
     });
-    this.#redis.on('ready', () => void this.#greet());
-    this.#redis.on('close', () => this.#lost(this.#lastError ?? new Error('Connection is closed')));
+    this.#redis.on('ready', () => void this.#verifyServer());
+    this.#redis.on('close', () => this.#markAway(this.#lastError ?? new Error('Connection is closed')));
   }
 
   /** Begins, and resolves with the first verdict: `status` is `ready` or `away`. */
   async open(): Promise<void> {
     if (this.status.state !== 'connecting') return;
     await new Promise<void>((resolve) => {
-      const stop = this.status.listen(() => {
+      const stop = this.status.onChange(() => {
         stop();
         resolve();
       });
@@ -73,11 +73,11 @@ export class RedisConnection {
 
   /** Sends and waits for the answer; rejects with a `StoreError` when there is none in time, and with a bug of ours as it is. */
   async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
-    this.#mustBeReady();
+    this.#assertReady();
     try {
-      return await this.#inTime(send(this.#redis));
+      return await this.#withTimeout(send(this.#redis));
     } catch (thrown) {
-      if (isOwnMistake(thrown)) throw thrown;
+      if (isProgrammingError(thrown)) throw thrown;
       const error = this.#errorFor(thrown);
       if (error.code === 'AWAY') this.#drop(error);
       throw error;
@@ -93,10 +93,10 @@ export class RedisConnection {
    * Gives `use` a connection of its own, for commands that block, until it ends, the signal aborts or the store closes.
    * It does not reconnect: its loss rejects with AWAY.
    */
-  async *dedicated<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
+  async *withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
     if (signal.aborted) return;
-    this.#mustBeReady();
-    const at = this.#at;
+    this.#assertReady();
+    const at = this.#server;
     if (at === undefined) throw this.#errorFor(new Error('Connection is closed.'));
     const redis = new Redis({ ...this.#redisOptions(async () => at), retryStrategy: () => null });
     const ending = AbortSignal.any([signal, this.#closed.signal]);
@@ -107,14 +107,14 @@ export class RedisConnection {
     });
     ending.addEventListener('abort', end);
     try {
-      await this.#inTime(redis.connect());
+      await this.#withTimeout(redis.connect());
       yield* use(redis);
     } catch (thrown) {
       if (signal.aborted) return;
-      if (thrown instanceof StoreError || isOwnMistake(thrown)) throw thrown;
+      if (thrown instanceof StoreError || isProgrammingError(thrown)) throw thrown;
       const error = this.#errorFor(lastError ?? thrown);
       // the calls may only read, and would never be told
-      if (isReplaced(thrown) && error.code === 'AWAY') this.#drop(error);
+      if (isServerReplaced(thrown) && error.code === 'AWAY') this.#drop(error);
       throw error;
     } finally {
       ending.removeEventListener('abort', end);
@@ -123,19 +123,19 @@ export class RedisConnection {
   }
 
   close(): void {
-    this.status.move('closed', undefined);
+    this.status.set('closed', undefined);
     this.#closed.abort();
     this.#redis.disconnect();
   }
 
   /** Connected, and let in: it may be used if it is one that we can rely on. */
-  async #greet(): Promise<void> {
+  async #verifyServer(): Promise<void> {
     const { log, target, key } = this.#options;
     try {
       // ioredis has asked for it too, but goes on with the first database when this one does not exist
-      if (target.db !== 0) await this.#inTime(this.#redis.select(target.db));
-      checkRequirements(await this.#inTime(this.#redis.info()), this.#where, target.place.kind);
-      if (target.place.kind === 'cluster') await this.#inTime(this.#redis.exists(key));
+      if (target.db !== 0) await this.#withTimeout(this.#redis.select(target.db));
+      checkRequirements(await this.#withTimeout(this.#redis.info()), this.#serverName, target.topology.kind);
+      if (target.topology.kind === 'cluster') await this.#withTimeout(this.#redis.exists(key));
     } catch (thrown) {
       this.#drop(this.#errorFor(thrown));
       return;
@@ -143,40 +143,40 @@ export class RedisConnection {
     this.#failures = 0;
     this.#lastError = undefined;
     if (this.status.state === 'closed') return;
-    log.info({ redis: this.#where }, 'Redis is ready');
-    this.status.move('ready', undefined);
+    log.info({ redis: this.#serverName }, 'Redis is ready');
+    this.status.set('ready', undefined);
   }
 
-  #mustBeReady(): void {
-    const { state, problem } = this.status;
+  #assertReady(): void {
+    const { state, error } = this.status;
     if (state === 'ready') return;
     if (state === 'closed') throw new StoreError('AWAY', 'the store is closed');
-    throw problem ?? new StoreError('AWAY', `Redis at ${this.#where} is not connected yet`);
+    throw error ?? new StoreError('AWAY', `Redis at ${this.#serverName} is not connected yet`);
   }
 
   /** Ends the connection, and what waits on it; another one is tried. */
   #drop(error: StoreError): void {
     this.#lastError = error;
-    this.#lost(error);
+    this.#markAway(error);
     // once for each connection, however many calls have failed on it
-    if (this.#dropped === this.#redis.stream) return;
-    this.#dropped = this.#redis.stream;
+    if (this.#droppedStream === this.#redis.stream) return;
+    this.#droppedStream = this.#redis.stream;
     if (this.#redis.status === 'ready' || this.#redis.status === 'connect') this.#redis.disconnect(true);
   }
 
-  #lost(thrown: unknown): void {
-    const { state, problem } = this.status;
+  #markAway(thrown: unknown): void {
+    const { state, error: problem } = this.status;
     const error = this.#errorFor(thrown);
     // a refusal at the start is thrown to whoever opens the store
     const isTold = state === 'connecting' ? error.code === 'REFUSED' : problem?.code === error.code;
     if (state !== 'closed' && !isTold) this.#options.log.warn({ err: error }, 'Redis is away');
-    this.status.move('away', error);
+    this.status.set('away', error);
   }
 
   #errorFor(thrown: unknown): StoreError {
-    const where = this.#where;
-    const isFound = this.#options.target.place.kind !== 'single';
-    if (isFound && isReplaced(thrown)) {
+    const where = this.#serverName;
+    const isFound = this.#options.target.topology.kind !== 'single';
+    if (isFound && isServerReplaced(thrown)) {
       const message = `Redis at ${where} serves us no longer (${errorMessage(thrown)}); another is looked for`;
       return new StoreError('AWAY', message, { cause: thrown });
     }
@@ -184,15 +184,17 @@ export class RedisConnection {
   }
 
   /** For people. */
-  get #where(): string {
-    const { place, shown } = this.#options.target;
-    return place.kind === 'single' || this.#at === undefined ? shown : `${formatHostPort(this.#at)} (${shown})`;
+  get #serverName(): string {
+    const { topology, displayName } = this.#options.target;
+    return topology.kind === 'single' || this.#server === undefined
+      ? displayName
+      : `${formatHostPort(this.#server)} (${displayName})`;
   }
 
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
+  async #withTimeout<T>(answer: Promise<T>): Promise<T> {
     const { clock, timeoutMs } = this.#options;
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const message = `Redis at ${this.#where} has not answered within ${timeoutMs / 1000} s`;
+    const message = `Redis at ${this.#serverName} has not answered within ${timeoutMs / 1000} s`;
     const timer = clock.setTimeout(() => reject(new StoreError('AWAY', message)), timeoutMs);
     answer.catch(() => undefined);
     try {
@@ -202,9 +204,12 @@ export class RedisConnection {
     }
   }
 
-  #redisOptions(find: () => Promise<HostPort>) {
+  #redisOptions(findServer: () => Promise<HostPort>) {
     const { target, timeoutMs } = this.#options;
     // The handshake has a limit of its own; calls have theirs, a little shorter.
-    return { ...optionsFor({ ...target, credentials: target, find }, timeoutMs), commandTimeout: timeoutMs + 100 };
+    return {
+      ...redisOptionsFor({ ...target, credentials: target, findServer }, timeoutMs),
+      commandTimeout: timeoutMs + 100,
+    };
   }
 }

@@ -5,7 +5,7 @@ import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { readAuthorities } from './authorities.ts';
 import type { RedisTarget } from './target.ts';
 
-export type Encryption = Pick<RedisTarget, 'tls' | 'ca'>;
+export type RedisTlsOptions = Pick<RedisTarget, 'tls' | 'ca'>;
 
 /**
  * How ioredis gets to the server, each time anew: to where it is then, with the authorities as their file has them then. Its own ways
@@ -14,7 +14,7 @@ export type Encryption = Pick<RedisTarget, 'tls' | 'ca'>;
  */
 export function connectorFor(
   find: () => Promise<HostPort>,
-  encryption: Encryption,
+  encryption: RedisTlsOptions,
 ): NonNullable<RedisOptions['Connector']> {
   return class extends AbstractConnector {
     constructor(options: unknown) {
@@ -24,7 +24,7 @@ export function connectorFor(
     async connect(): Promise<Socket> {
       this.connecting = true;
       delete this.firstError;
-      const stream = await streamTo(find, encryption).catch((thrown: Error) => {
+      const stream = await openSocket(find, encryption).catch((thrown: Error) => {
         // a connector that rejects is given up; a stream that has failed is followed by another one
         this.firstError = thrown;
         return new Socket().destroy();
@@ -42,7 +42,7 @@ export function connectorFor(
   };
 }
 
-async function streamTo(find: () => Promise<HostPort>, { tls, ca }: Encryption): Promise<Socket> {
+async function openSocket(find: () => Promise<HostPort>, { tls, ca }: RedisTlsOptions): Promise<Socket> {
   const at: HostPort & NetConnectOpts = await find();
   if (!tls) return createConnection(at);
   return connect({

@@ -14,7 +14,7 @@ export function storeErrorFor(thrown: unknown, where: string, who: 'Redis' | 'Se
     case 'WRONGPASS':
       return error('REFUSED', 'refuses the user name or password; check them in its settings');
     case 'NOAUTH':
-      return error('REFUSED', `asks for a password; put it into its settings (${PASSWORDS[who]})`);
+      return error('REFUSED', `asks for a password; put it into its settings (${PASSWORD_SETTINGS[who]})`);
     case 'NOPERM':
       return error('REFUSED', `does not permit what Weir does (${said}); extend the ACL of the user`);
     case 'OOM':
@@ -46,7 +46,7 @@ export function storeErrorFor(thrown: unknown, where: string, who: 'Redis' | 'Se
   }
   if (/DB index is out of range/.test(said))
     return error('REFUSED', 'has no such database; check the end of the Redis URL');
-  if (/Unknown RESP type|Protocol error/.test(said) || CHOKED.test(said)) {
+  if (/Unknown RESP type|Protocol error/.test(said) || CLIENT_PARSE_FAILURE.test(said)) {
     return error('REFUSED', 'does not speak the Redis protocol; check host, port and TLS in the Redis URL');
   }
   if (/certificate|self.signed|altnames/i.test(said)) {
@@ -57,38 +57,38 @@ export function storeErrorFor(thrown: unknown, where: string, who: 'Redis' | 'Se
   }
   if (/Command timed out/.test(said)) return error('AWAY', 'has not answered in time');
   // what Redis itself says begins with a word in capitals; most of it will be the same when asked again
-  const isRefused = /^[A-Z]+$/.test(first) && !PASSING.has(first);
+  const isRefused = /^[A-Z]+$/.test(first) && !TRANSIENT_ERRORS.has(first);
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${said}`);
 }
 
-const PASSWORDS = {
+const PASSWORD_SETTINGS = {
   Redis: 'WEIR_REDIS_PASSWORD, or redis://:PASSWORD@HOST:PORT',
   Sentinel: 'WEIR_REDIS_SENTINEL_PASSWORD',
 } as const;
 
 /** Whether it says that another server has what is ours, or takes our writes: also to whoever was waiting there. */
-export function isReplaced(thrown: unknown): boolean {
+export function isServerReplaced(thrown: unknown): boolean {
   return /^(?:MOVED|ASK|READONLY|UNBLOCKED) /.test(errorMessage(thrown));
 }
 
 /** Whether an ACL was in the way of a plain command. */
-export function isNotPermitted(thrown: unknown): boolean {
+export function isPermissionDenied(thrown: unknown): boolean {
   return errorMessage(thrown).startsWith('NOPERM');
 }
 
 /** What the client adds to whatever it throws while it reads an answer. */
-const CHOKED = /Please report this\.$/;
+const CLIENT_PARSE_FAILURE = /Please report this\.$/;
 
 /** A bug of ours says nothing about Redis: taken for an outage it would be retried for ever, and hidden. */
-export function isOwnMistake(thrown: unknown): boolean {
-  const isMistake = MISTAKES.some((Mistake) => thrown instanceof Mistake);
-  return isMistake && !CHOKED.test(errorMessage(thrown));
+export function isProgrammingError(thrown: unknown): boolean {
+  const isMistake = PROGRAMMING_ERRORS.some((Mistake) => thrown instanceof Mistake);
+  return isMistake && !CLIENT_PARSE_FAILURE.test(errorMessage(thrown));
 }
 
-const MISTAKES = [RangeError, TypeError, ReferenceError, SyntaxError, AssertionError] as const;
+const PROGRAMMING_ERRORS = [RangeError, TypeError, ReferenceError, SyntaxError, AssertionError] as const;
 
 /** Redis is in a state that ends by itself. */
-const PASSING: ReadonlySet<string> = new Set([
+const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   'BUSY',
   'CLUSTERDOWN',
   'MASTERDOWN',

@@ -1,22 +1,25 @@
 import type { HostPort } from '@weir/runtime';
 import { Redis } from 'ioredis';
-import { type AskAt, locate } from './locate.ts';
-import type { Credentials, RedisTarget } from './target.ts';
-import { optionsFor } from './target-options.ts';
+import { type CommandSender, findServer } from './locate.ts';
+import type { RedisCredentials, RedisTarget } from './target.ts';
+import { redisOptionsFor } from './target-options.ts';
 
-export interface FindOptions extends AskingOptions {
+export interface ServerFinderOptions extends CommandSenderOptions {
   /** A key of ours: all are in one slot, and so in one server of a cluster. */
   readonly key: string;
 }
 
 /** Answers with the server that serves us now; rejects with `StoreError`. */
-export function serverFinder(target: RedisTarget, { key, ...options }: FindOptions): () => Promise<HostPort> {
-  const askRedis = asking(target, target, options);
-  const askSentinel = asking(target, target.sentinel, options);
-  return () => locate(target.place, { key, askRedis, askSentinel });
+export function createServerFinder(
+  target: RedisTarget,
+  { key, ...options }: ServerFinderOptions,
+): () => Promise<HostPort> {
+  const sendToRedis = createCommandSender(target, target, options);
+  const sendToSentinel = createCommandSender(target, target.sentinel, options);
+  return () => findServer(target.topology, { key, sendToRedis, sendToSentinel });
 }
 
-interface AskingOptions {
+interface CommandSenderOptions {
   /** The longest that one answer may take, the way to it included. */
   readonly timeoutMs: number;
   /** Aborted: nobody waits for the answers any more. */
@@ -24,11 +27,15 @@ interface AskingOptions {
 }
 
 /** A connection for each question: what is asked so is asked seldom, and of servers that may be gone for good. */
-function asking({ tls, ca }: RedisTarget, credentials: Credentials, { timeoutMs, signal }: AskingOptions): AskAt {
+function createCommandSender(
+  { tls, ca }: RedisTarget,
+  credentials: RedisCredentials,
+  { timeoutMs, signal }: CommandSenderOptions,
+): CommandSender {
   return async (at: HostPort, [command = '', ...args]) => {
     const find = async (): Promise<HostPort> => at;
-    const way = { credentials, db: 0, tls, ca, find };
-    const redis = new Redis({ ...optionsFor(way, timeoutMs), retryStrategy: () => null });
+    const way = { credentials, db: 0, tls, ca, findServer: find };
+    const redis = new Redis({ ...redisOptionsFor(way, timeoutMs), retryStrategy: () => null });
     const end = (): void => redis.disconnect();
     const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     let lastError: unknown;

@@ -4,10 +4,10 @@ import { Redis } from 'ioredis';
 import { StoreError } from '../error.ts';
 import type { RedisAccess } from './access.ts';
 import { storeErrorFor } from './fault.ts';
-import { serverFinder } from './find-server.ts';
+import { createServerFinder } from './find-server.ts';
 import { keysFor } from './keys.ts';
 import { targetFor } from './target.ts';
-import { optionsFor } from './target-options.ts';
+import { redisOptionsFor } from './target-options.ts';
 
 export interface RedisInspection {
   /** Host and port of the server that serves the fleet. */
@@ -31,21 +31,25 @@ export interface InspectionOptions extends RedisAccess {
   readonly fleet: string;
 }
 
-const TIMEOUT_MS = 5_000;
+const INSPECTION_TIMEOUT_MS = 5_000;
 
 /** Connects once, asks, and is gone. Rejects with `StoreError`: AWAY when nobody answers in time, else REFUSED. */
 export async function inspectRedis({ fleet, ...access }: InspectionOptions): Promise<RedisInspection> {
   const target = targetFor(access);
   const ended = new AbortController();
-  let where = target.shown;
-  const finder = serverFinder(target, { key: keysFor(fleet).meta, timeoutMs: TIMEOUT_MS, signal: ended.signal });
+  let where = target.displayName;
+  const finder = createServerFinder(target, {
+    key: keysFor(fleet).meta,
+    timeoutMs: INSPECTION_TIMEOUT_MS,
+    signal: ended.signal,
+  });
   const find = async (): Promise<HostPort> => {
     const at = await finder();
     where = formatHostPort(at);
     return at;
   };
-  const way = { ...target, credentials: target, find };
-  const redis = new Redis({ ...optionsFor(way, TIMEOUT_MS), retryStrategy: () => null });
+  const way = { ...target, credentials: target, findServer: find };
+  const redis = new Redis({ ...redisOptionsFor(way, INSPECTION_TIMEOUT_MS), retryStrategy: () => null });
   let lastError: unknown;
   redis.on('error', (error) => {
     lastError = error;
@@ -55,7 +59,7 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
     const info = await redis.info();
     const save = await redis.config('GET', 'save').catch(() => undefined);
     const [seconds, micros] = await redis.time();
-    return { ...readInfo(info), where, snapshots: readSave(save), now: millisecondsOf(seconds, micros) };
+    return { ...parseInfo(info), where, snapshots: parseSave(save), now: millisecondsOf(seconds, micros) };
   } catch (thrown) {
     throw thrown instanceof StoreError ? thrown : storeErrorFor(lastError ?? thrown, where);
   } finally {
@@ -64,7 +68,7 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
   }
 }
 
-function readInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 'now'> {
+function parseInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 'now'> {
   const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
   const isBad = (name: string): boolean => (field(name) ?? 'ok') !== 'ok';
   return {
@@ -78,7 +82,7 @@ function readInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | '
 }
 
 /** The answer of CONFIG GET: name, value. */
-function readSave(answer: unknown): boolean | undefined {
+function parseSave(answer: unknown): boolean | undefined {
   return Array.isArray(answer) && answer.length === 2 ? answer[1] !== '' : undefined;
 }
 

@@ -2,20 +2,20 @@ import { type CertificateEntry, decodeEntry } from '@weir/model/data-plane';
 import type { Logger } from '@weir/runtime';
 import type { Redis } from 'ioredis';
 import { StoreError } from '../error.ts';
-import { type Joined, withKey } from './certificate-keys.ts';
-import { isNotPermitted } from './fault.ts';
+import { type JoinedCertificate, withPrivateKey } from './certificate-keys.ts';
+import { isPermissionDenied } from './fault.ts';
 import type { Keys } from './keys.ts';
-import { atOnce } from './transaction.ts';
+import { runTransaction } from './transaction.ts';
 
 /** None: the certificates are wanted without their keys, which are not asked for. */
-export type KeyAccess = 'read' | 'none';
+export type PrivateKeyAccess = 'read' | 'none';
 
 /** How a connection is asked: each has its own way of failing. */
-export type Ask = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
+export type RedisCaller = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
 
-export interface KeyReaderOptions {
+export interface PrivateKeyReaderOptions {
   readonly keys: Keys;
-  readonly access: KeyAccess;
+  readonly access: PrivateKeyAccess;
   readonly log: Logger;
   /** Host and port of the Redis, for people. */
   readonly where: string;
@@ -24,17 +24,17 @@ export interface KeyReaderOptions {
 /** A chain and a key weigh some kilobytes. */
 const KEYS_PER_READ = 500;
 
-type Field = string | null | undefined;
+type HashField = string | null | undefined;
 
 /**
  * Puts the keys to the certificates. A Redis that does not let us read them costs the certificates, which then count as unreadable, and
  * nothing else: it is said once.
  */
-export class KeyReader {
-  readonly #options: KeyReaderOptions;
+export class PrivateKeyReader {
+  readonly #options: PrivateKeyReaderOptions;
   #isRefused = false;
 
-  constructor(options: KeyReaderOptions) {
+  constructor(options: PrivateKeyReaderOptions) {
     this.#options = options;
   }
 
@@ -44,20 +44,22 @@ export class KeyReader {
   }
 
   /** Each certificate with its key or why not, in their order. Only later than the position that they are of. */
-  async join(ask: Ask, certificates: readonly CertificateEntry[]): Promise<readonly Joined[]> {
+  async join(ask: RedisCaller, certificates: readonly CertificateEntry[]): Promise<readonly JoinedCertificate[]> {
     if (certificates.length === 0 || this.#options.access === 'none') return certificates;
     const { keys: hash, table } = this.#options.keys;
     const found = await this.#read(ask, certificates, async (redis, ids) => redis.hmget(hash, ...ids));
-    const joined = certificates.map((certificate, index) => withKey(certificate, found[index]) ?? 'unreadable');
+    const joined = certificates.map((certificate, index) => withPrivateKey(certificate, found[index]) ?? 'unreadable');
     const doubtful = certificates.filter((_, index) => joined[index] === 'unreadable');
     if (doubtful.length === 0 || this.#isRefused) return joined;
     // Now at one moment with the entries: a key that does not fit the entry beside it is lost, any other is of a later revision.
     const present = await this.#read(ask, doubtful, async (redis, ids) => {
-      const [texts, keys] = await atOnce(redis, (all) => all.hmget(table, ...ids).hmget(hash, ...ids));
-      return ids.map((_, index): Present => ({ entry: (texts as Field[])[index], key: (keys as Field[])[index] }));
+      const [texts, keys] = await runTransaction(redis, (all) => all.hmget(table, ...ids).hmget(hash, ...ids));
+      return ids.map(
+        (_, index): StoredCertificate => ({ entry: (texts as HashField[])[index], key: (keys as HashField[])[index] }),
+      );
     });
     const outcomes = new Map(
-      doubtful.map((certificate, index) => [certificate, outcomeOf(certificate, present[index])]),
+      doubtful.map((certificate, index) => [certificate, joinStored(certificate, present[index])]),
     );
     return joined.map((each, index) => {
       const certificate = certificates[index];
@@ -66,13 +68,13 @@ export class KeyReader {
   }
 
   /** Asks for a key that is not there: after it `isRefused` is of now. */
-  async probe(ask: Ask): Promise<void> {
+  async probe(ask: RedisCaller): Promise<void> {
     await this.#unlessRefused(ask, (redis) => redis.hmget(this.#options.keys.keys, ''));
   }
 
   /** What `send` reads of each certificate; nothing where Redis does not let us. */
   async #read<T>(
-    ask: Ask,
+    ask: RedisCaller,
     certificates: readonly CertificateEntry[],
     send: (redis: Redis, ids: string[]) => Promise<readonly T[]>,
   ): Promise<readonly T[]> {
@@ -86,13 +88,13 @@ export class KeyReader {
     return read;
   }
 
-  async #unlessRefused<T>(ask: Ask, send: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+  async #unlessRefused<T>(ask: RedisCaller, send: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     const { keys, log, where } = this.#options;
     const answer = await ask(async (redis): Promise<{ readonly value: T } | { readonly refusal: unknown }> => {
       try {
         return { value: await send(redis) };
       } catch (thrown) {
-        if (!isNotPermitted(thrown)) throw thrown;
+        if (!isPermissionDenied(thrown)) throw thrown;
         return { refusal: thrown };
       }
     });
@@ -112,16 +114,16 @@ export class KeyReader {
 }
 
 /** As much of it as reading the table uses. */
-export type KeyJoiner = Pick<KeyReader, 'isRefused' | 'join' | 'probe'>;
+export type PrivateKeyJoiner = Pick<PrivateKeyReader, 'isRefused' | 'join' | 'probe'>;
 
 /** Of one certificate at one moment. */
-interface Present {
-  readonly entry: Field;
-  readonly key: Field;
+interface StoredCertificate {
+  readonly entry: HashField;
+  readonly key: HashField;
 }
 
-function outcomeOf(certificate: CertificateEntry, present: Present | undefined): Joined {
-  const joined = withKey(certificate, present?.key);
+function joinStored(certificate: CertificateEntry, present: StoredCertificate | undefined): JoinedCertificate {
+  const joined = withPrivateKey(certificate, present?.key);
   if (joined !== undefined || present === undefined) return joined ?? 'unreadable';
   const now = decodeEntry(present.entry ?? '');
   const isStill = now?.kind === 'certificate' && now.keyDigest === certificate.keyDigest;

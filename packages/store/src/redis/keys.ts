@@ -1,5 +1,5 @@
 // Every key of a fleet. One hash tag, so that all are in one slot of a Redis Cluster and a script may touch several.
-import type { Period } from '@weir/model/data-plane';
+import type { UsagePeriod } from '@weir/model/data-plane';
 
 export interface Keys {
   /** Hash: entry id → encoded entry, of a certificate without its private key. */
@@ -44,7 +44,7 @@ export interface UsageKeys {
   /** Hash: `<life>/<service>/<tenant>:<counter>` → last seen cumulative value. */
   bases(node: string): string;
   /** Hash: `<service>:<counter>` → what was used in the period. */
-  sum(tenant: string, period: Period): string;
+  sum(tenant: string, period: UsagePeriod): string;
 }
 
 export function keysFor(fleet: string): Keys {

@@ -4,43 +4,48 @@ import { createHash } from 'node:crypto';
 import { hashText, type ListenerReport } from '@weir/model/data-plane';
 
 export interface ListenerChunks {
-  readonly of: readonly ListenerReport[];
-  readonly chunks: readonly Chunk[];
+  readonly listeners: readonly ListenerReport[];
+  readonly chunks: readonly ListenerChunk[];
   /** Digest of the digests. */
   readonly root: string;
 }
 
-export interface Chunk {
+export interface ListenerChunk {
   readonly reports: readonly ListenerReport[];
   readonly text: string;
   readonly digest: string;
 }
 
-const WANTED_SIZE = 100;
+const TARGET_CHUNK_SIZE = 100;
 /** Another number of chunks is another chunk for everybody: so it stays while they are anything like the wanted size. */
-const LARGEST_MEAN = 200;
-const SMALLEST_MEAN = 25;
+const MAX_MEAN_CHUNK_SIZE = 200;
+const MIN_MEAN_CHUNK_SIZE = 25;
 
 /** `before`: the last ones, of which those that say the same are taken over. */
-export function chunksOf(listeners: readonly ListenerReport[], before: ListenerChunks | undefined): ListenerChunks {
-  if (before?.of === listeners) return before;
-  const count = countFor(listeners.length, before?.chunks.length);
+export function chunkListeners(
+  listeners: readonly ListenerReport[],
+  before: ListenerChunks | undefined,
+): ListenerChunks {
+  if (before?.listeners === listeners) return before;
+  const count = chunkCountFor(listeners.length, before?.chunks.length);
   const groups = Array.from({ length: count }, (): ListenerReport[] => []);
   for (const report of listeners) groups[hashText(report.id, 0) % count]?.push(report);
   const chunks = groups.map((reports, index) => {
     const old = before?.chunks.length === count ? before.chunks[index] : undefined;
     return old !== undefined && isSame(old.reports, reports) ? old : chunkOf(reports);
   });
-  return { of: listeners, chunks, root: digestOf(chunks.map(({ digest }) => digest).join(' ')) };
+  return { listeners: listeners, chunks, root: digestOf(chunks.map(({ digest }) => digest).join(' ')) };
 }
 
-function countFor(listeners: number, before: number | undefined): number {
+function chunkCountFor(listeners: number, before: number | undefined): number {
   const isFine =
-    before !== undefined && listeners <= LARGEST_MEAN * before && (before === 1 || listeners >= SMALLEST_MEAN * before);
-  return isFine ? before : 2 ** Math.max(0, Math.ceil(Math.log2(listeners / WANTED_SIZE)));
+    before !== undefined &&
+    listeners <= MAX_MEAN_CHUNK_SIZE * before &&
+    (before === 1 || listeners >= MIN_MEAN_CHUNK_SIZE * before);
+  return isFine ? before : 2 ** Math.max(0, Math.ceil(Math.log2(listeners / TARGET_CHUNK_SIZE)));
 }
 
-function chunkOf(reports: readonly ListenerReport[]): Chunk {
+function chunkOf(reports: readonly ListenerReport[]): ListenerChunk {
   const text = JSON.stringify(reports);
   return { reports, text, digest: digestOf(text) };
 }

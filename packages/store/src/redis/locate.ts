@@ -2,31 +2,34 @@
 import { errorMessage, formatHostPort, type HostPort, parseHostPort } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 import { storeErrorFor } from './fault.ts';
-import type { RedisPlace } from './redis-url.ts';
+import type { RedisTopology } from './redis-url.ts';
 
 /** Sends one command to one server, and gives its answer or rejects with what was thrown. */
-export type AskAt = (at: HostPort, command: readonly string[]) => Promise<unknown>;
+export type CommandSender = (at: HostPort, command: readonly string[]) => Promise<unknown>;
 
-export interface LocateOptions {
+export interface FindServerOptions {
   /** A key of ours: all are in one slot, and so in one server of a cluster. */
   readonly key: string;
-  readonly askRedis: AskAt;
-  readonly askSentinel: AskAt;
+  readonly sendToRedis: CommandSender;
+  readonly sendToSentinel: CommandSender;
 }
 
 /** Rejects with `StoreError`: REFUSED when nobody lets us ask, else AWAY. */
-export async function locate(place: RedisPlace, { key, askRedis, askSentinel }: LocateOptions): Promise<HostPort> {
+export async function findServer(
+  place: RedisTopology,
+  { key, sendToRedis, sendToSentinel }: FindServerOptions,
+): Promise<HostPort> {
   switch (place.kind) {
     case 'single':
       return place.at;
     case 'sentinel':
-      return primaryBy(place.sentinels, place.primary, askSentinel);
+      return findSentinelPrimary(place.sentinels, place.primary, sendToSentinel);
     case 'cluster':
-      return ownerOf(key, place.seeds, askRedis);
+      return findSlotOwner(key, place.seeds, sendToRedis);
   }
 }
 
-type Answer =
+type SentinelReply =
   | { readonly kind: 'named'; readonly at: HostPort }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'failed'; readonly error: StoreError };
@@ -35,11 +38,11 @@ type Answer =
  * What more than half of the sentinels say. One alone may be cut off from the others, together with a primary that has been replaced: whoever
  * believes it writes where all is thrown away later.
  */
-function primaryBy(sentinels: readonly HostPort[], primary: string, ask: AskAt): Promise<HostPort> {
+function findSentinelPrimary(sentinels: readonly HostPort[], primary: string, ask: CommandSender): Promise<HostPort> {
   const { promise, resolve, reject } = Promise.withResolvers<HostPort>();
   const votes = new Map<string, number>();
-  const answers = sentinels.map(async (at): Promise<Answer> => {
-    const answer = await nameFrom(at, primary, ask);
+  const answers = sentinels.map(async (at): Promise<SentinelReply> => {
+    const answer = await queryPrimary(at, primary, ask);
     if (answer.kind === 'named') {
       const name = formatHostPort(answer.at);
       const count = (votes.get(name) ?? 0) + 1;
@@ -48,11 +51,11 @@ function primaryBy(sentinels: readonly HostPort[], primary: string, ask: AskAt):
     }
     return answer;
   });
-  void Promise.all(answers).then((all) => reject(disagreement(sentinels, primary, all)));
+  void Promise.all(answers).then((all) => reject(sentinelErrorFor(sentinels, primary, all)));
   return promise;
 }
 
-async function nameFrom(at: HostPort, primary: string, ask: AskAt): Promise<Answer> {
+async function queryPrimary(at: HostPort, primary: string, ask: CommandSender): Promise<SentinelReply> {
   try {
     const answer = await ask(at, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primary]);
     if (!Array.isArray(answer)) return { kind: 'unknown' };
@@ -62,7 +65,11 @@ async function nameFrom(at: HostPort, primary: string, ask: AskAt): Promise<Answ
   }
 }
 
-function disagreement(sentinels: readonly HostPort[], primary: string, answers: readonly Answer[]): StoreError {
+function sentinelErrorFor(
+  sentinels: readonly HostPort[],
+  primary: string,
+  answers: readonly SentinelReply[],
+): StoreError {
   const failures = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.error] : []));
   const [failure] = failures;
   if (failure !== undefined && failures.length === answers.length && failures.every(isRefusal)) return failure;
@@ -83,14 +90,14 @@ function disagreement(sentinels: readonly HostPort[], primary: string, answers: 
 }
 
 /** The server of the cluster that answers for the key, as the first one that answers knows it. It is asked again once connected. */
-async function ownerOf(key: string, seeds: readonly HostPort[], ask: AskAt): Promise<HostPort> {
+async function findSlotOwner(key: string, seeds: readonly HostPort[], ask: CommandSender): Promise<HostPort> {
   const errors: StoreError[] = [];
   const asked = seeds.map(async (at) => {
     try {
       await ask(at, ['EXISTS', key]);
       return at;
     } catch (thrown) {
-      const moved = movedTo(thrown, at);
+      const moved = parseMoved(thrown, at);
       if (moved !== undefined) return moved;
       const error = storeErrorFor(thrown, formatHostPort(at));
       errors.push(error);
@@ -106,7 +113,7 @@ async function ownerOf(key: string, seeds: readonly HostPort[], ask: AskAt): Pro
 }
 
 /** `MOVED 3999 10.0.0.2:6379`; without a host it is that of whoever says so. */
-function movedTo(thrown: unknown, from: HostPort): HostPort | undefined {
+function parseMoved(thrown: unknown, from: HostPort): HostPort | undefined {
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(errorMessage(thrown)) ?? [];
   if (host === undefined || port === undefined) return undefined;
   const name = host === '' ? from.host : host;

@@ -1,13 +1,13 @@
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import { StoreError } from '../error.ts';
-import { FLEET_NAME } from '../fleet-name.ts';
-import { KEPT_BYTES, KEPT_REVISIONS } from '../limits.ts';
+import { FLEET_NAME_FORMAT } from '../fleet-name.ts';
+import { DEFAULT_KEPT_BYTES, DEFAULT_KEPT_REVISIONS } from '../limits.ts';
 import type { RedisAccess } from './access.ts';
 import { RedisConnection } from './connection.ts';
-import { type KeyAccess, KeyReader } from './key-reader.ts';
+import { type PrivateKeyAccess, PrivateKeyReader } from './key-reader.ts';
 import { keysFor } from './keys.ts';
-import { RedisCutoffs } from './redis-cutoffs.ts';
+import { RedisSuspensions } from './redis-cutoffs.ts';
 import { RedisHeartbeats } from './redis-heartbeats.ts';
 import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
@@ -18,7 +18,7 @@ export interface RedisStoreOptions extends RedisAccess {
   readonly fleet: string;
   readonly log: Logger;
   /** Default `read`; `none`: certificates come without their private keys, of whose Redis this user needs to be let see nothing. */
-  readonly keys?: KeyAccess;
+  readonly privateKeyAccess?: PrivateKeyAccess;
   readonly clock?: Clock;
   readonly random?: () => number;
   /** The longest that a call may take; default 2 s. */
@@ -37,41 +37,41 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const {
     fleet,
     log,
-    keys: access = 'read',
+    privateKeyAccess: access = 'read',
     clock = systemClock,
     random = Math.random,
     timeoutMs = 2_000,
-    keptRevisions = KEPT_REVISIONS,
-    keptBytes = KEPT_BYTES,
+    keptRevisions = DEFAULT_KEPT_REVISIONS,
+    keptBytes = DEFAULT_KEPT_BYTES,
   } = options;
-  if (!FLEET_NAME.pattern.test(fleet)) {
-    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME.allowed}`);
+  if (!FLEET_NAME_FORMAT.pattern.test(fleet)) {
+    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME_FORMAT.allowed}`);
   }
   const target = targetFor(options);
   const keys = keysFor(fleet);
   const connection = new RedisConnection({ target, key: keys.meta, log, clock, random, timeoutMs });
   await connection.open();
-  const { problem } = connection.status;
-  if (problem?.code === 'REFUSED') {
+  const { error } = connection.status;
+  if (error?.code === 'REFUSED') {
     await connection.close();
-    throw problem;
+    throw error;
   }
   return {
     table: new RedisTable(connection, {
       keys,
-      keyReader: new KeyReader({ keys, access, log, where: target.shown }),
-      kept: { revisions: keptRevisions, bytes: keptBytes },
+      keyReader: new PrivateKeyReader({ keys, access, log, where: target.displayName }),
+      retention: { revisions: keptRevisions, bytes: keptBytes },
     }),
     heartbeats: new RedisHeartbeats(connection, keys),
     usage: new RedisUsage(connection, keys, clock),
-    cutoffs: new RedisCutoffs(connection, keys),
+    suspensions: new RedisSuspensions(connection, keys),
     get connection(): ConnectionState {
       return connection.status.state;
     },
-    get problem(): StoreError | undefined {
-      return connection.status.problem;
+    get connectionError(): StoreError | undefined {
+      return connection.status.error;
     },
-    onConnection: (listener) => connection.status.listen(listener),
+    onConnectionChange: (listener) => connection.status.onChange(listener),
     close: async () => connection.close(),
   };
 }

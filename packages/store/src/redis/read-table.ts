@@ -2,55 +2,55 @@ import {
   type CertificateEntry,
   decodeEntry,
   type Entry,
-  type Position,
   type RoutingTable,
+  type TablePosition,
 } from '@weir/model/data-plane';
-import type { TableCopy } from '../contract.ts';
+import type { TableSnapshot } from '../contract.ts';
 import { StoreError } from '../error.ts';
 import { isNext, isSamePosition } from '../position.ts';
 import type { RedisConnection } from './connection.ts';
-import type { KeyJoiner } from './key-reader.ts';
+import type { PrivateKeyJoiner } from './key-reader.ts';
 import type { Keys } from './keys.ts';
 import { decodeMeta, decodeRevision, META_FIELDS, type StreamEntry } from './table-codec.ts';
-import { atOnce } from './transaction.ts';
+import { runTransaction } from './transaction.ts';
 
-const ATTEMPTS = 5;
+const MAX_READ_ATTEMPTS = 5;
 /** How often the keys are run after while they are replaced: then what is not at hand counts as unreadable, until its revision comes. */
-const KEY_ROUNDS = 5;
+const MAX_KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
 
 export interface TableSource {
   readonly connection: RedisConnection;
   readonly keys: Keys;
-  readonly keyReader: KeyJoiner;
+  readonly keyReader: PrivateKeyJoiner;
 }
 
 /**
  * The whole table at one position, while it may be published on: what HSCAN saw is each entry at some revision since the one
  * read before it, and the changes since then, applied in order, make all of them the last. Undefined: none is whole.
  */
-export async function readTable(source: TableSource): Promise<TableCopy | undefined> {
+export async function readTable(source: TableSource): Promise<TableSnapshot | undefined> {
   const { connection, keys } = source;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+  for (let attempt = 0; attempt < MAX_READ_ATTEMPTS; attempt += 1) {
     const meta = decodeMeta(await connection.call((redis) => redis.hmget(keys.meta, ...META_FIELDS)));
     if (meta === undefined || !meta.complete) return undefined;
-    const found = await scan(source);
-    const outcome = await copyFrom(source, meta, found);
+    const found = await scanEntries(source);
+    const outcome = await snapshotFrom(source, meta, found);
     if (outcome !== 'again') return outcome;
   }
   throw new StoreError('AWAY', 'the table was begun anew each time that it was read; it is read again');
 }
 
 /** What lies there, whole or not. */
-export async function readRemains(source: TableSource): Promise<RoutingTable | undefined> {
-  const found = await scan(source);
-  for (const { id } of await joinKeys(source, found)) found.set(id, 'unreadable');
-  const { entries } = readableOf(found);
+export async function readPartialTable(source: TableSource): Promise<RoutingTable | undefined> {
+  const found = await scanEntries(source);
+  for (const { id } of await joinPrivateKeys(source, found)) found.set(id, 'unreadable');
+  const { entries } = splitReadable(found);
   return entries.size === 0 ? undefined : { entries };
 }
 
-async function scan({ connection, keys }: TableSource): Promise<Map<string, Found>> {
-  const found = new Map<string, Found>();
+async function scanEntries({ connection, keys }: TableSource): Promise<Map<string, ScannedEntry>> {
+  const found = new Map<string, ScannedEntry>();
   const scanFrom = (cursor: string): Promise<ScanAnswer> =>
     connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
   for (let scanning: Promise<ScanAnswer> | undefined = scanFrom('0'); scanning !== undefined; ) {
@@ -65,23 +65,23 @@ async function scan({ connection, keys }: TableSource): Promise<Map<string, Foun
 }
 
 type ScanAnswer = [next: string, fields: string[]];
-type Found = Entry | 'unreadable';
+type ScannedEntry = Entry | 'unreadable';
 
 /** Keys are read after the position, and so may be of a later one: then the table is taken there, too. */
-async function copyFrom(
+async function snapshotFrom(
   source: TableSource,
-  from: Position,
-  found: Map<string, Found>,
-): Promise<TableCopy | undefined | 'again'> {
+  from: TablePosition,
+  found: Map<string, ScannedEntry>,
+): Promise<TableSnapshot | undefined | 'again'> {
   let position = from;
   for (let round = 1; ; round += 1) {
     const now = await catchUp(source, { from: position, found });
     if (now === undefined || now === 'again') return now;
     position = now;
-    const superseded = await joinKeys(source, found);
-    if (superseded.length > 0 && round < KEY_ROUNDS) continue;
+    const superseded = await joinPrivateKeys(source, found);
+    if (superseded.length > 0 && round < MAX_KEY_ROUNDS) continue;
     for (const { id } of superseded) found.set(id, 'unreadable');
-    const { entries, unreadable } = readableOf(found);
+    const { entries, unreadable } = splitReadable(found);
     return { table: { entries }, position, unreadable };
   }
 }
@@ -89,12 +89,14 @@ async function copyFrom(
 /** Brings `found` to where the table is now. `again`: what was scanned is not of the history that `from` is in. */
 async function catchUp(
   { connection, keys }: TableSource,
-  { from, found }: { readonly from: Position; readonly found: Map<string, Found> },
-): Promise<Position | undefined | 'again'> {
+  { from, found }: { readonly from: TablePosition; readonly found: Map<string, ScannedEntry> },
+): Promise<TablePosition | undefined | 'again'> {
   const [metaNow, stream] = await connection.call((redis) =>
-    atOnce(redis, (all) => all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${from.revision}-0`, '+')),
+    runTransaction(redis, (all) =>
+      all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${from.revision}-0`, '+'),
+    ),
   );
-  let { epoch, revision, id }: Position = from;
+  let { epoch, revision, id }: TablePosition = from;
   for (const streamEntry of stream as StreamEntry[]) {
     const next = decodeRevision(streamEntry);
     if (!isNext({ epoch, revision, id }, next)) return 'again';
@@ -112,9 +114,9 @@ async function catchUp(
 }
 
 /** Puts the keys to those certificates that have none yet; returns those that a later revision has replaced. */
-async function joinKeys(
+async function joinPrivateKeys(
   { connection, keyReader }: TableSource,
-  found: Map<string, Found>,
+  found: Map<string, ScannedEntry>,
 ): Promise<readonly CertificateEntry[]> {
   const certificates: CertificateEntry[] = [];
   for (const entry of found.values()) {
@@ -129,7 +131,10 @@ async function joinKeys(
   });
 }
 
-function readableOf(found: ReadonlyMap<string, Found>): { entries: Map<string, Entry>; unreadable: string[] } {
+function splitReadable(found: ReadonlyMap<string, ScannedEntry>): {
+  entries: Map<string, Entry>;
+  unreadable: string[];
+} {
   const entries = new Map<string, Entry>();
   const unreadable: string[] = [];
   for (const [id, entry] of found) {

@@ -2,25 +2,25 @@
 import {
   ConfigError,
   type ConfigMistake,
-  type Format,
   optional,
   parseConfig,
   path,
   redactUrl,
   Secret,
   type Setting,
+  type SettingFormat,
   secret,
   setting,
   text,
 } from '@weir/runtime';
 import type { RedisAccess } from './access.ts';
-import { REDIS_URL_FORM } from './redis-url.ts';
-import { readTarget } from './target.ts';
+import { REDIS_URL_FORMAT } from './redis-url.ts';
+import { parseTarget } from './target.ts';
 
-const REDIS_URL: Format<Secret> = {
-  allowed: REDIS_URL_FORM,
+const REDIS_URL_SETTING_FORMAT: SettingFormat<Secret> = {
+  allowed: REDIS_URL_FORMAT,
   parse: (raw) => (/^rediss?(?:-sentinel|-cluster)?:\/\/./.test(raw.trim()) ? new Secret(raw.trim()) : undefined),
-  show: (raw) => JSON.stringify(redactUrl(raw.trim())),
+  redact: (raw) => JSON.stringify(redactUrl(raw.trim())),
 };
 
 interface RedisConfig {
@@ -33,7 +33,7 @@ interface RedisConfig {
 }
 
 export const REDIS_SETTINGS: { readonly [Name in keyof RedisConfig]: Setting<RedisConfig[Name]> } = {
-  redisUrl: setting('WEIR_REDIS_URL', REDIS_URL),
+  redisUrl: setting('WEIR_REDIS_URL', REDIS_URL_SETTING_FORMAT),
   redisUsername: optional(text('WEIR_REDIS_USERNAME')),
   redisPassword: optional(secret('WEIR_REDIS_PASSWORD')),
   redisSentinelUsername: optional(text('WEIR_REDIS_SENTINEL_USERNAME')),
@@ -56,13 +56,13 @@ export function withRedisAccess<Config extends RedisConfig>(
 ): Omit<Config, keyof RedisConfig> & { readonly redis: RedisAccess } {
   const { redisUrl, redisUsername, redisPassword, redisSentinelUsername, redisSentinelPassword, redisCa, ...others } =
     config;
-  const redis = accessOf(config);
-  const reading = readTarget(redis);
+  const redis = accessFor(config);
+  const reading = parseTarget(redis);
   if (reading.kind === 'target') return { ...others, redis };
-  const { of, shown, why, allowed } = reading.mistake;
+  const { field, redactedValue, reason, allowed } = reading.mistake;
   const mistake: ConfigMistake = {
-    variable: VARIABLES[of],
-    shown: shown === undefined ? undefined : `${shown}, which ${why}`,
+    variable: VARIABLES[field],
+    redactedValue: redactedValue === undefined ? undefined : `${redactedValue}, which ${reason}`,
     allowed,
   };
   throw new ConfigError([mistake]);
@@ -79,10 +79,10 @@ export function redisAccessFrom(
   const { redisUrl: _redisUrl, ...others } = REDIS_SETTINGS;
   const named = url ?? env[REDIS_SETTINGS.redisUrl.variable];
   if (named === undefined || named === '') return undefined;
-  return accessOf({ ...parseConfig(others, env), redisUrl: new Secret(named) });
+  return accessFor({ ...parseConfig(others, env), redisUrl: new Secret(named) });
 }
 
-function accessOf(config: RedisConfig): RedisAccess {
+function accessFor(config: RedisConfig): RedisAccess {
   return {
     url: config.redisUrl,
     username: config.redisUsername,

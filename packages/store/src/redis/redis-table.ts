@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import type { Position, RoutingTable } from '@weir/model/data-plane';
-import type { Publication, PublishResult, Revision, TableCopy, TableMeta, TableStore } from '../contract.ts';
+import type { RoutingTable, TablePosition } from '@weir/model/data-plane';
+import type { PublishRequest, PublishResult, Revision, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import type { RedisConnection } from './connection.ts';
-import type { KeyJoiner } from './key-reader.ts';
+import type { PrivateKeyJoiner } from './key-reader.ts';
 import type { Keys } from './keys.ts';
-import { readRemains, readTable, type TableSource } from './read-table.ts';
-import { revisionsOf } from './redis-revisions.ts';
+import { readPartialTable, readTable, type TableSource } from './read-table.ts';
+import { readRevisions } from './redis-revisions.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
 /** What of the changes is kept for followers that are behind. */
-export interface KeptChanges {
+export interface ChangeRetention {
   readonly revisions: number;
   /** At least; at most twice as many. */
   readonly bytes: number;
@@ -18,24 +18,24 @@ export interface KeptChanges {
 
 export interface RedisTableOptions {
   readonly keys: Keys;
-  readonly keyReader: KeyJoiner;
-  readonly kept: KeptChanges;
+  readonly keyReader: PrivateKeyJoiner;
+  readonly retention: ChangeRetention;
 }
 
 export class RedisTable implements TableStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
-  readonly #keyReader: KeyJoiner;
-  readonly #kept: KeptChanges;
+  readonly #keyReader: PrivateKeyJoiner;
+  readonly #retention: ChangeRetention;
   /** Counters go on after a wipe, as far as this process knows them. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor(connection: RedisConnection, { keys, keyReader, kept }: RedisTableOptions) {
+  constructor(connection: RedisConnection, { keys, keyReader, retention }: RedisTableOptions) {
     this.#connection = connection;
     this.#keys = keys;
     this.#keyReader = keyReader;
-    this.#kept = kept;
+    this.#retention = retention;
   }
 
   async claimLeader(): Promise<number> {
@@ -45,28 +45,30 @@ export class RedisTable implements TableStore {
   }
 
   async meta(): Promise<TableMeta | undefined> {
-    return this.#seen(decodeMeta(await this.#connection.call((redis) => redis.hmget(this.#keys.meta, ...META_FIELDS))));
+    return this.#recordMeta(
+      decodeMeta(await this.#connection.call((redis) => redis.hmget(this.#keys.meta, ...META_FIELDS))),
+    );
   }
 
   async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
-    const answer = await this.#connection.run('open-epoch', this.#written, [leader, id, this.#highestEpoch]);
+    const answer = await this.#connection.run('open-epoch', this.#scriptKeys, [leader, id, this.#highestEpoch]);
     const [kind, value] = answer as ['published' | 'not-leader', string];
     if (kind === 'not-leader') return this.#notLeader(value);
     this.#highestEpoch = Number(value);
     return { kind, position: { epoch: Number(value), revision: 0, id } };
   }
 
-  async publish({ leader, predecessor, id, changes, complete, changedAt }: Publication): Promise<PublishResult> {
+  async publish({ leader, predecessor, id, changes, complete, changedAt }: PublishRequest): Promise<PublishResult> {
     assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
-    const answer = await this.#connection.run('publish-table', this.#written, [
+    const answer = await this.#connection.run('publish-table', this.#scriptKeys, [
       leader,
       predecessor.epoch,
       predecessor.revision,
       predecessor.id,
       id,
       complete ? 1 : 0,
-      this.#kept.revisions,
-      this.#kept.bytes,
+      this.#retention.revisions,
+      this.#retention.bytes,
       changedAt ?? '',
       ...encodeChanges(changes),
     ]);
@@ -77,20 +79,20 @@ export class RedisTable implements TableStore {
       case 'not-leader':
         return this.#notLeader(rest[0]);
       case 'wrong-predecessor':
-        return { kind, meta: this.#seen(decodeMeta(rest)) };
+        return { kind, meta: this.#recordMeta(decodeMeta(rest)) };
     }
   }
 
-  read(): Promise<TableCopy | undefined> {
+  read(): Promise<TableSnapshot | undefined> {
     return readTable(this.#source);
   }
 
-  remains(): Promise<RoutingTable | undefined> {
-    return readRemains(this.#source);
+  readPartial(): Promise<RoutingTable | undefined> {
+    return readPartialTable(this.#source);
   }
 
-  revisions({ after, signal }: { after: Position; signal: AbortSignal }): AsyncIterable<Revision> {
-    return this.#connection.dedicated(signal, (redis) => revisionsOf(redis, this.#source, after));
+  revisions({ after, signal }: { after: TablePosition; signal: AbortSignal }): AsyncIterable<Revision> {
+    return this.#connection.withDedicatedConnection(signal, (redis) => readRevisions(redis, this.#source, after));
   }
 
   get #source(): TableSource {
@@ -98,7 +100,7 @@ export class RedisTable implements TableStore {
   }
 
   /** As the scripts take them. */
-  get #written(): readonly string[] {
+  get #scriptKeys(): readonly string[] {
     const { meta, table, changes, keys } = this.#keys;
     return [meta, table, changes, keys];
   }
@@ -109,7 +111,7 @@ export class RedisTable implements TableStore {
     return { kind: 'not-leader', leader };
   }
 
-  #seen(meta: TableMeta | undefined): TableMeta | undefined {
+  #recordMeta(meta: TableMeta | undefined): TableMeta | undefined {
     this.#highestEpoch = Math.max(this.#highestEpoch, meta?.epoch ?? 0);
     this.#highestLeader = Math.max(this.#highestLeader, meta?.leader ?? 0);
     return meta;

@@ -2,60 +2,64 @@
 import { type HostPort, parseHostPort } from '@weir/runtime';
 
 /** How the server that serves us is found. */
-export type RedisPlace =
+export type RedisTopology =
   | { readonly kind: 'single'; readonly at: HostPort }
   | { readonly kind: 'sentinel'; readonly sentinels: readonly HostPort[]; readonly primary: string }
   | { readonly kind: 'cluster'; readonly seeds: readonly HostPort[] };
 
 export interface RedisUrl {
-  readonly place: RedisPlace;
+  readonly topology: RedisTopology;
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly db: number;
   readonly tls: boolean;
 }
 
-export type RedisUrlReading =
+export type RedisUrlResult =
   | { readonly kind: 'url'; readonly url: RedisUrl }
   /** `why` ends a sentence that begins with the URL. */
   | { readonly kind: 'wrong'; readonly why: string };
 
-export const REDIS_URL_FORM: string =
+export const REDIS_URL_FORMAT: string =
   'redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-sentinel://[USER:PASSWORD@]HOST[:PORT],…[/DB]#PRIMARY or ' +
   'redis-cluster://[USER:PASSWORD@]HOST[:PORT],…; with rediss for TLS (percent-encode special characters)';
 
-const SCHEME = /^redis(s?)(-sentinel|-cluster)?:\/\//;
-const REST = /^(?:([^/?#@]*)@)?([^/?#@]*)(?:\/(\d*))?(?:#([\w.-]+))?$/;
+const SCHEME_PATTERN = /^redis(s?)(-sentinel|-cluster)?:\/\//;
+const URL_REST_PATTERN = /^(?:([^/?#@]*)@)?([^/?#@]*)(?:\/(\d*))?(?:#([\w.-]+))?$/;
 
-export function readRedisUrl(text: string): RedisUrlReading {
-  const wrong = (why: string): RedisUrlReading => ({ kind: 'wrong', why });
-  const scheme = SCHEME.exec(text);
+export function parseRedisUrl(text: string): RedisUrlResult {
+  const wrong = (why: string): RedisUrlResult => ({ kind: 'wrong', why });
+  const scheme = SCHEME_PATTERN.exec(text);
   if (scheme === null) return wrong(URL.canParse(text) ? 'does not begin with redis://' : 'is not a URL');
   const [begin, s, suffix] = scheme;
-  const rest = REST.exec(text.slice(begin.length));
-  if (rest === null) return wrong(whyNot(text.slice(begin.length)));
+  const rest = URL_REST_PATTERN.exec(text.slice(begin.length));
+  if (rest === null) return wrong(explainBadUrl(text.slice(begin.length)));
   const [, user, list = '', db, fragment] = rest;
   if (list === '') return wrong('names no host');
-  const places = list.split(',').map((place) => placeOf(place, suffix === '-sentinel' ? 26_379 : 6_379));
+  const places = list.split(',').map((place) => parseHost(place, suffix === '-sentinel' ? 26_379 : 6_379));
   // not quoted: it may be a password that lost its place
   if (places.includes(undefined)) return wrong('names something as a host that is none');
   const known = places as HostPort[];
-  const place = choose(suffix, known, { db, fragment });
-  if (typeof place === 'string') return wrong(place);
+  const topology = topologyFor(suffix, known, { db, fragment });
+  if (typeof topology === 'string') return wrong(topology);
   const [, name = '', password] = /^([^:]*)(?::(.*))?$/s.exec(user ?? '') ?? [];
   return {
     kind: 'url',
-    url: { place, username: decode(name), password: decode(password ?? ''), db: Number(db ?? 0), tls: s === 's' },
+    url: { topology, username: decode(name), password: decode(password ?? ''), db: Number(db ?? 0), tls: s === 's' },
   };
 }
 
-interface Tail {
+interface UrlSuffix {
   readonly db: string | undefined;
   readonly fragment: string | undefined;
 }
 
 /** The place, or why there is none. */
-function choose(suffix: string | undefined, places: readonly HostPort[], { db, fragment }: Tail): RedisPlace | string {
+function topologyFor(
+  suffix: string | undefined,
+  places: readonly HostPort[],
+  { db, fragment }: UrlSuffix,
+): RedisTopology | string {
   const texts = places.map(({ host, port }) => `${host} ${port}`);
   const twice = places.find((_, nth) => texts.indexOf(texts[nth] ?? '') !== nth);
   if (twice !== undefined) return `names ${twice.host}:${twice.port} twice`;
@@ -75,7 +79,7 @@ function choose(suffix: string | undefined, places: readonly HostPort[], { db, f
   return { kind: 'single', at };
 }
 
-function placeOf(text: string, port: number): HostPort | undefined {
+function parseHost(text: string, port: number): HostPort | undefined {
   const whole = /^\[[^\]]*\]$|^[^:[\]]+$/.test(text) ? `${text}:${port}` : text;
   // no host has "_" in its name, but the containers of a developer have
   const place = parseHostPort(whole.replaceAll('_', '-'));
@@ -83,7 +87,7 @@ function placeOf(text: string, port: number): HostPort | undefined {
   return { host: whole.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''), port: place.port };
 }
 
-function whyNot(rest: string): string {
+function explainBadUrl(rest: string): string {
   if (/[?#]/.test(rest)) return 'has a query or a fragment that means nothing here';
   if (/[/@].*@/.test(rest)) return 'has a "/" or "@" in its user or password that is not percent-encoded';
   return 'has a path that is not the number of a database';

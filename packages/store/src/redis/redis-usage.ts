@@ -1,15 +1,15 @@
-import type { Counters, Period, UsageReport, UsageRow } from '@weir/model/data-plane';
+import type { Counters, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
 import { type PeriodLength, periodsKeptAt } from '../retention.ts';
-import { byLifeAndSlot, byServiceAndTenant } from '../usage-order.ts';
+import { compareUsageBases, compareUsageRows } from '../usage-order.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Keys } from './keys.ts';
-import { atOnce, together } from './transaction.ts';
+import { runPipeline, runTransaction } from './transaction.ts';
 import { flushCalls, seedCall } from './usage-arguments.ts';
 import { decodeBases, decodeFolded, decodeSums } from './usage-codec.ts';
 
-const COPY_ATTEMPTS = 5;
+const MAX_EXPORT_ATTEMPTS = 5;
 
 /** As much of a connection as the ledger uses. */
 export type UsageConnection = Pick<RedisConnection, 'call' | 'run'>;
@@ -34,22 +34,22 @@ export class RedisUsage implements UsageStore {
     return { kind: 'accepted' };
   }
 
-  async rows(period: Period, tenant?: string): Promise<readonly UsageRow[]> {
+  async rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]> {
     const { usage } = this.#keys;
     const tenants =
       tenant === undefined ? await this.#connection.call((redis) => redis.smembers(usage.tenants)) : [tenant];
     if (tenants.length === 0) return [];
     const sums = await this.#connection.call((redis) =>
-      together(redis, (all) => tenants.reduce((each, name) => each.hgetall(usage.sum(name, period)), all)),
+      runPipeline(redis, (all) => tenants.reduce((each, name) => each.hgetall(usage.sum(name, period)), all)),
     );
     const found = tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
     const services = [...new Set(found.flatMap((each) => [...each.sums.keys()]))];
     if (services.length === 0) return [];
     const names = await this.#connection.call((redis) => redis.hmget(usage.names, ...services));
-    return rowsOf(found, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
+    return usageRowsFor(found, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
   }
 
-  async periods(tenant: string, length: PeriodLength): Promise<readonly Period[]> {
+  async periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]> {
     const { usage } = this.#keys;
     const candidates =
       length === 'month'
@@ -57,20 +57,20 @@ export class RedisUsage implements UsageStore {
         : periodsKeptAt(this.#clock.now(), length);
     if (candidates.length === 0) return [];
     const exists = await this.#connection.call((redis) =>
-      together(redis, (all) => candidates.reduce((each, period) => each.exists(usage.sum(tenant, period)), all)),
+      runPipeline(redis, (all) => candidates.reduce((each, period) => each.exists(usage.sum(tenant, period)), all)),
     );
     return candidates.filter((_, index) => exists[index] === 1);
   }
 
-  async copy(months: readonly Period[]): Promise<UsageSeed> {
+  async exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed> {
     const { usage } = this.#keys;
-    for (let attempt = 0; attempt < COPY_ATTEMPTS; attempt += 1) {
+    for (let attempt = 0; attempt < MAX_EXPORT_ATTEMPTS; attempt += 1) {
       const [tenants, nodes] = await this.#connection.call(async (redis) => {
-        const answers = await atOnce(redis, (all) => all.smembers(usage.tenants).smembers(usage.nodes));
+        const answers = await runTransaction(redis, (all) => all.smembers(usage.tenants).smembers(usage.nodes));
         return answers as [string[], string[]];
       });
       const answers = await this.#connection.call((redis) =>
-        atOnce(redis, (all) => {
+        runTransaction(redis, (all) => {
           all.scard(usage.tenants).scard(usage.nodes).hgetall(usage.names).hgetall(usage.folded);
           for (const month of months) for (const tenant of tenants) all.hgetall(usage.sum(tenant, month));
           for (const node of nodes) all.hgetall(usage.bases(node));
@@ -81,12 +81,12 @@ export class RedisUsage implements UsageStore {
       // somebody's first report came between: what is there of it was not asked for
       if (tenantsNow !== tenants.length || nodesNow !== nodes.length) continue;
       const known = new Map(Object.entries(names as Record<string, string>));
-      const sumsAt = (month: number): Sums[] =>
+      const sumsAt = (month: number): TenantSums[] =>
         tenants.map((tenant, index) => ({ tenant, sums: decodeSums(hashes[month * tenants.length + index]) }));
       const bases = hashes.slice(months.length * tenants.length);
       return {
-        months: months.map((month, index) => ({ month, rows: rowsOf(sumsAt(index), known) })),
-        bases: nodes.flatMap((node, index) => decodeBases(node, bases[index])).sort(byLifeAndSlot),
+        months: months.map((month, index) => ({ month, rows: usageRowsFor(sumsAt(index), known) })),
+        bases: nodes.flatMap((node, index) => decodeBases(node, bases[index])).sort(compareUsageBases),
         folded: decodeFolded(folded),
       };
     }
@@ -108,17 +108,17 @@ export class RedisUsage implements UsageStore {
   }
 }
 
-interface Sums {
+interface TenantSums {
   readonly tenant: string;
   readonly sums: ReadonlyMap<string, Counters>;
 }
 
-function rowsOf(found: readonly Sums[], names: ReadonlyMap<string, string>): UsageRow[] {
+function usageRowsFor(found: readonly TenantSums[], names: ReadonlyMap<string, string>): UsageRow[] {
   const rows = found.flatMap(({ tenant, sums }) =>
     [...sums].map(([service, counters]) => {
       const [namespace = '', name = ''] = (names.get(service) ?? '/').split('/', 2);
       return { service, tenant, namespace, name, counters };
     }),
   );
-  return rows.sort(byServiceAndTenant);
+  return rows.sort(compareUsageRows);
 }

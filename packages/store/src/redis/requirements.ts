@@ -1,17 +1,17 @@
 import { StoreError } from '../error.ts';
-import type { RedisPlace } from './redis-url.ts';
+import type { RedisTopology } from './redis-url.ts';
 
-const OLDEST = 7;
+const MIN_REDIS_MAJOR_VERSION = 7;
 
 /** Throws REFUSED or AWAY unless what `INFO` says is a Redis that Weir can trust its data to. `found`: how we came there. */
-export function checkRequirements(info: string, where: string, found: RedisPlace['kind']): void {
+export function checkRequirements(info: string, where: string, found: RedisTopology['kind']): void {
   const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
   if (field('loading') === '1') throw new StoreError('AWAY', `Redis at ${where} is still loading its data`);
   const version = field('redis_version');
-  if (version === undefined || Number.parseInt(version, 10) < OLDEST) {
+  if (version === undefined || Number.parseInt(version, 10) < MIN_REDIS_MAJOR_VERSION) {
     throw new StoreError(
       'REFUSED',
-      `Redis at ${where} is version ${version ?? 'unknown'}; Weir needs ${OLDEST}.0 or newer`,
+      `Redis at ${where} is version ${version ?? 'unknown'}; Weir needs ${MIN_REDIS_MAJOR_VERSION}.0 or newer`,
     );
   }
   const policy = field('maxmemory_policy');

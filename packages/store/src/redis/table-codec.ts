@@ -1,7 +1,7 @@
 // The table as it lies in Redis: `meta`, and the entries of the stream `changes`.
-import { type Change, decodeEntry, encodeEntry, idOf } from '@weir/model/data-plane';
+import { type Change, decodeEntry, encodeEntry, entryIdOf } from '@weir/model/data-plane';
 import type { Revision, TableMeta } from '../contract.ts';
-import { keyTextFor, withoutKey } from './certificate-keys.ts';
+import { privateKeyTextFor, withoutPrivateKey } from './certificate-keys.ts';
 
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
 
@@ -23,10 +23,10 @@ export function encodeChanges(changes: readonly Change[]): (string | number)[] {
   const keys: string[] = [];
   const entries: string[] = [];
   for (const change of changes) {
-    const id = idOf(change);
-    const keyText = keyTextFor(change);
+    const id = entryIdOf(change);
+    const keyText = privateKeyTextFor(change);
     if (keyText !== undefined) keys.push(id, keyText);
-    entries.push(id, change.kind === 'put' ? encodeEntry(withoutKey(change.entry)) : '');
+    entries.push(id, change.kind === 'put' ? encodeEntry(withoutPrivateKey(change.entry)) : '');
   }
   return [keys.length / 2, ...keys, ...entries];
 }

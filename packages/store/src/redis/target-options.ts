@@ -1,23 +1,23 @@
 import type { HostPort } from '@weir/runtime';
 import type { RedisOptions } from 'ioredis';
-import { connectorFor, type Encryption } from './connector.ts';
-import type { Credentials } from './target.ts';
+import { connectorFor, type RedisTlsOptions } from './connector.ts';
+import type { RedisCredentials } from './target.ts';
 
-export interface Way extends Encryption {
-  readonly credentials: Credentials;
+export interface ClientOptions extends RedisTlsOptions {
+  readonly credentials: RedisCredentials;
   readonly db: number;
   /** Asked for each connection. */
-  readonly find: () => Promise<HostPort>;
+  readonly findServer: () => Promise<HostPort>;
 }
 
 /**
  * How ioredis is to talk to a Redis, for whatever: nothing is queued, nothing is sent twice, and every wait ends after
  * `timeoutMs` (milliseconds).
  */
-export function optionsFor(way: Way, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
+export function redisOptionsFor(way: ClientOptions, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
   const { username, password } = way.credentials;
   return {
-    Connector: connectorFor(way.find, way),
+    Connector: connectorFor(way.findServer, way),
     db: way.db,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),

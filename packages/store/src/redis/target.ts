@@ -1,72 +1,77 @@
 import { formatHostPort, redactUrl } from '@weir/runtime';
 import { StoreError } from '../error.ts';
 import type { RedisAccess } from './access.ts';
-import { REDIS_URL_FORM, type RedisPlace, readRedisUrl } from './redis-url.ts';
+import { parseRedisUrl, REDIS_URL_FORMAT, type RedisTopology } from './redis-url.ts';
 
-export interface Credentials {
+export interface RedisCredentials {
   readonly username: string | undefined;
   readonly password: string | undefined;
 }
 
 /** Where a Redis is, and who we are there. */
-export interface RedisTarget extends Credentials {
-  readonly place: RedisPlace;
-  readonly sentinel: Credentials;
+export interface RedisTarget extends RedisCredentials {
+  readonly topology: RedisTopology;
+  readonly sentinel: RedisCredentials;
   readonly db: number;
   readonly tls: boolean;
   /** Path of the authorities that are trusted; undefined: those that Node.js trusts. */
   readonly ca: string | undefined;
   /** For people: without the password. */
-  readonly shown: string;
+  readonly displayName: string;
 }
 
 /** What of an access is wrong; `why` ends a sentence that begins with it. */
-export interface AccessMistake {
-  readonly of: keyof RedisAccess;
+export interface RedisAccessMistake {
+  readonly field: keyof RedisAccess;
   /** What stands there, as far as it may be shown; undefined: nothing. */
-  readonly shown: string | undefined;
-  readonly why: string;
+  readonly redactedValue: string | undefined;
+  readonly reason: string;
   readonly allowed: string;
 }
 
-export type TargetReading =
+export type RedisTargetResult =
   | { readonly kind: 'target'; readonly target: RedisTarget }
-  | { readonly kind: 'mistake'; readonly mistake: AccessMistake };
+  | { readonly kind: 'mistake'; readonly mistake: RedisAccessMistake };
 
 /** Puts the parts of an access together. Pure. */
-export function readTarget(access: RedisAccess): TargetReading {
+export function parseTarget(access: RedisAccess): RedisTargetResult {
   const text = (typeof access.url === 'string' ? access.url : access.url.reveal()).trim();
-  const reading = readRedisUrl(text);
+  const reading = parseRedisUrl(text);
   if (reading.kind === 'wrong') {
-    const mistake = { of: 'url', shown: JSON.stringify(redactUrl(text)), why: reading.why, allowed: REDIS_URL_FORM };
-    return { kind: 'mistake', mistake: mistake as AccessMistake };
+    const mistake = {
+      field: 'url',
+      redactedValue: JSON.stringify(redactUrl(text)),
+      reason: reading.why,
+      allowed: REDIS_URL_FORMAT,
+    };
+    return { kind: 'mistake', mistake: mistake as RedisAccessMistake };
   }
-  const { place, db, tls, ...inUrl } = reading.url;
+  const { topology, db, tls, ...inUrl } = reading.url;
   const { username = inUrl.username, password, sentinelUsername, sentinelPassword, ca } = access;
   const target: RedisTarget = {
-    place,
+    topology,
     username,
     password: password?.reveal() ?? inUrl.password,
     sentinel: { username: sentinelUsername, password: sentinelPassword?.reveal() },
     db,
     tls,
     ca,
-    shown: shownAs(place),
+    displayName: displayNameFor(topology),
   };
-  const mistake = contradiction(access, target, inUrl);
+  const mistake = findContradiction(access, target, inUrl);
   return mistake === undefined ? { kind: 'target', target } : { kind: 'mistake', mistake };
 }
 
 /** As `readTarget`; a mistake throws REFUSED, with the password redacted. */
 export function targetFor(access: RedisAccess): RedisTarget {
-  const reading = readTarget(access);
+  const reading = parseTarget(access);
   if (reading.kind === 'target') return reading.target;
-  const { of, shown, why, allowed } = reading.mistake;
-  const what = shown === undefined ? NAMES[of] : `${NAMES[of]} ${shown}`;
-  throw new StoreError('REFUSED', `the Redis ${what} ${why}; use ${allowed}`);
+  const { field, redactedValue, reason, allowed } = reading.mistake;
+  const what = redactedValue === undefined ? FIELD_NAMES[field] : `${FIELD_NAMES[field]} ${redactedValue}`;
+  throw new StoreError('REFUSED', `the Redis ${what} ${reason}; use ${allowed}`);
 }
 
-const NAMES: Readonly<Record<keyof RedisAccess, string>> = {
+const FIELD_NAMES: Readonly<Record<keyof RedisAccess, string>> = {
   url: 'URL',
   username: 'user',
   password: 'password',
@@ -76,52 +81,61 @@ const NAMES: Readonly<Record<keyof RedisAccess, string>> = {
 };
 
 /** What does not go together. */
-function contradiction(access: RedisAccess, target: RedisTarget, inUrl: Credentials): AccessMistake | undefined {
+function findContradiction(
+  access: RedisAccess,
+  target: RedisTarget,
+  inUrl: RedisCredentials,
+): RedisAccessMistake | undefined {
   const { username, password, sentinelUsername, sentinelPassword, ca } = access;
   const ONE = 'one of the two places';
-  if (isOther(username, inUrl.username)) {
+  if (isDifferent(username, inUrl.username)) {
     // a name that stands alone may be a password that lost its colon
     const named = inUrl.password === undefined ? 'user' : `user "${inUrl.username}"`;
-    const why = `is not the ${named} of the Redis URL`;
-    return { of: 'username', shown: JSON.stringify(username), why, allowed: ONE };
+    const reason = `is not the ${named} of the Redis URL`;
+    return { field: 'username', redactedValue: JSON.stringify(username), reason, allowed: ONE };
   }
-  if (isOther(password?.reveal(), inUrl.password)) {
-    return { of: 'password', shown: '[redacted]', why: 'is not the password in the Redis URL', allowed: ONE };
+  if (isDifferent(password?.reveal(), inUrl.password)) {
+    return {
+      field: 'password',
+      redactedValue: '[redacted]',
+      reason: 'is not the password in the Redis URL',
+      allowed: ONE,
+    };
   }
-  const unset = { shown: undefined, why: 'is not set' };
+  const unset = { redactedValue: undefined, reason: 'is not set' };
   if (username !== undefined && target.password === undefined) {
-    return { of: 'password', ...unset, allowed: `the password of the user ${username}` };
+    return { field: 'password', ...unset, allowed: `the password of the user ${username}` };
   }
   if (inUrl.username !== undefined && target.password === undefined) {
     const allowed = 'the password of the user in the Redis URL, or write ":" before what is the password there';
-    return { of: 'password', ...unset, allowed };
+    return { field: 'password', ...unset, allowed };
   }
   if (ca !== undefined && !target.tls) {
-    const why = 'is of no use with a Redis URL that is not rediss://';
-    return { of: 'ca', shown: JSON.stringify(ca), why, allowed: 'it with TLS only' };
+    const reason = 'is of no use with a Redis URL that is not rediss://';
+    return { field: 'ca', redactedValue: JSON.stringify(ca), reason, allowed: 'it with TLS only' };
   }
   const nowhere = {
-    why: 'is of no use with a Redis URL that is not redis-sentinel://',
+    reason: 'is of no use with a Redis URL that is not redis-sentinel://',
     allowed: 'it with sentinels only',
   };
   if (sentinelUsername !== undefined) {
-    const shown = JSON.stringify(sentinelUsername);
-    if (target.place.kind !== 'sentinel') return { of: 'sentinelUsername', shown, ...nowhere };
+    const redactedValue = JSON.stringify(sentinelUsername);
+    if (target.topology.kind !== 'sentinel') return { field: 'sentinelUsername', redactedValue, ...nowhere };
     if (sentinelPassword === undefined) {
-      return { of: 'sentinelPassword', ...unset, allowed: `the password of the user ${sentinelUsername}` };
+      return { field: 'sentinelPassword', ...unset, allowed: `the password of the user ${sentinelUsername}` };
     }
   }
-  if (sentinelPassword !== undefined && target.place.kind !== 'sentinel') {
-    return { of: 'sentinelPassword', shown: '[redacted]', ...nowhere };
+  if (sentinelPassword !== undefined && target.topology.kind !== 'sentinel') {
+    return { field: 'sentinelPassword', redactedValue: '[redacted]', ...nowhere };
   }
   return undefined;
 }
 
-function isOther(given: string | undefined, inUrl: string | undefined): boolean {
+function isDifferent(given: string | undefined, inUrl: string | undefined): boolean {
   return given !== undefined && inUrl !== undefined && given !== inUrl;
 }
 
-function shownAs(place: RedisPlace): string {
+function displayNameFor(place: RedisTopology): string {
   switch (place.kind) {
     case 'single':
       return formatHostPort(place.at);

@@ -8,24 +8,24 @@ import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import {
   certificate,
   contentOf,
-  entriesAsContent,
+  contentOfEntries,
   entry,
-  leadIn,
   newId,
+  openEpochAsLeader,
   publish,
   put,
   putCertificate,
   removeCertificate,
 } from './sample.ts';
-import type { Subject } from './subject.ts';
+import type { StoreUnderTest } from './subject.ts';
 
 /** Wherever their keys lie, certificates cross the store with them, and in step with all else. */
-export function certificatesContract(subject: Subject): void {
+export function certificatesContract(subject: StoreUnderTest): void {
   describe(`certificates in ${subject.name}`, () => {
     test('are read with their keys, and again when they were renewed or deleted', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const first = await publish(store, {
         leader,
         predecessor: opened,
@@ -41,7 +41,7 @@ export function certificatesContract(subject: Subject): void {
     test('are followed with their keys: put, renewed with another key and with the same, deleted and back', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const sameKey = { ...certificate('u1', 1), chain: 'chain of the same key', clientAuthorities: 'some' };
       const steps: readonly (readonly Change[])[] = [
         [putCertificate('u1'), put('a')],
@@ -64,7 +64,7 @@ export function certificatesContract(subject: Subject): void {
       await using world = await subject.open();
       const store = await world.connect();
       const publisher = new TablePublisher({ store: store.table });
-      await publisher.lead();
+      await publisher.becomeLeader();
       await publisher.publish(tableOf([certificate('u1')]));
       const again = { ...certificate('u1'), sealedKey: '1.sealed-under-another-secret' };
       assert.equal((await publisher.publish(tableOf([again]))).kind, 'published');
@@ -74,15 +74,18 @@ export function certificatesContract(subject: Subject): void {
     test('many in a whole table of several revisions are there when it is whole, and what a dead leader left has keys, too', async () => {
       await using world = await subject.open();
       const [leading, next] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const part = Array.from({ length: 40 }, (_, index) => putCertificate(`u${index}`));
       await publish(leading, { leader, predecessor: opened, changes: part, complete: false });
       assert.equal(await next.table.read(), undefined);
-      assert.deepEqual(contentOf(await next.table.remains()), entriesAsContent(...part.map((change) => change.entry)));
+      assert.deepEqual(
+        contentOf(await next.table.readPartial()),
+        contentOfEntries(...part.map((change) => change.entry)),
+      );
 
       const table = tableOf(Array.from({ length: 1_200 }, (_, index) => certificate(`u${index}`, 1)));
       const publisher = new TablePublisher({ store: next.table });
-      assert.equal(await publisher.lead(), undefined);
+      assert.equal(await publisher.becomeLeader(), undefined);
       const outcome = await publisher.publish(table);
       assert.ok(outcome.kind === 'published' && outcome.newEpoch && outcome.position.revision > 1);
       await assertReads(leading, ...table.entries.values());
@@ -93,20 +96,20 @@ export function certificatesContract(subject: Subject): void {
       const [first, second] = [await world.connect(), await world.connect()];
       const table = tableOf([certificate('u1'), entry('a')]);
       const before = new TablePublisher({ store: first.table });
-      await before.lead();
+      await before.becomeLeader();
       await before.publish(table);
       const after = new TablePublisher({ store: second.table });
-      assert.deepEqual(contentOf((await after.lead())?.table), contentOf(table));
+      assert.deepEqual(contentOf((await after.becomeLeader())?.table), contentOf(table));
       assert.equal((await after.publish(table)).kind, 'unchanged');
     });
 
     test('a new epoch forgets them', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       await publish(store, { leader, predecessor: opened, changes: [putCertificate('u1')] });
       const next = await store.table.openEpoch({ leader, id: newId() });
-      assert.equal(await store.table.remains(), undefined);
+      assert.equal(await store.table.readPartial(), undefined);
       assert.ok(next.kind === 'published');
       await publish(store, { leader, predecessor: next.position, changes: [put('a')] });
       await assertReads(store, entry('a'));
@@ -116,26 +119,28 @@ export function certificatesContract(subject: Subject): void {
       await using world = await subject.open({ keptRevisions: 2 });
       const [leading, reading] = [await world.connect(), await world.connect()];
       const publisher = new TablePublisher({ store: leading.table });
-      await publisher.lead();
+      await publisher.becomeLeader();
       await publisher.publish(tableOf([certificate('u1'), certificate('u2')]));
       const told = followed(t, reading, world.clock);
-      await world.after(5_000, async () => assert.equal(told()?.entries.size, 2));
+      await world.eventually(5_000, async () => assert.equal(told()?.entries.size, 2));
       await world.goAway();
       await world.comeBack();
       for (let version = 1; version < 6; version += 1) await publisher.publish(tableOf([certificate('u1', version)]));
-      await world.after(5_000, async () => assert.deepEqual(contentOf(told()), entriesAsContent(certificate('u1', 5))));
+      await world.eventually(5_000, async () =>
+        assert.deepEqual(contentOf(told()), contentOfEntries(certificate('u1', 5))),
+      );
       await world.wipe();
-      await publisher.lead();
+      await publisher.becomeLeader();
       await publisher.publish(tableOf([certificate('u1', 6), certificate('u3')]));
-      await world.after(5_000, async () =>
-        assert.deepEqual(contentOf(told()), entriesAsContent(certificate('u1', 6), certificate('u3'))),
+      await world.eventually(5_000, async () =>
+        assert.deepEqual(contentOf(told()), contentOfEntries(certificate('u1', 6), certificate('u3'))),
       );
     });
 
     test('are whole in themselves however fast they are renewed while the table is read, and none stays behind', async () => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const services = Array.from({ length: 60 }, (_, index) => `u${index}`);
       // At each revision all are of its number, or one of those that are gone.
       const changesAt = (revision: number) =>
@@ -158,7 +163,7 @@ export function certificatesContract(subject: Subject): void {
         assert.ok(copy !== undefined);
         const left = new Set(copy.unreadable);
         const expected = expectedAt(copy.position.revision).filter(({ id }) => !left.has(id));
-        assert.deepEqual(contentOf(copy.table), entriesAsContent(...expected));
+        assert.deepEqual(contentOf(copy.table), contentOfEntries(...expected));
       } while (!isDone);
       await done;
       await assertReads(reading, ...expectedAt(120));
@@ -168,7 +173,7 @@ export function certificatesContract(subject: Subject): void {
 
 async function assertReads(store: Store, ...entries: Entry[]): Promise<void> {
   const copy = await store.table.read();
-  assert.deepEqual(contentOf(copy?.table), entriesAsContent(...entries));
+  assert.deepEqual(contentOf(copy?.table), contentOfEntries(...entries));
   assert.deepEqual(copy?.unreadable, []);
 }
 

@@ -3,17 +3,17 @@ import { describe, test } from 'node:test';
 import type { ConnectionState, Store } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
 import { cutoff, heartbeat, report } from './sample.ts';
-import type { Subject } from './subject.ts';
+import type { StoreUnderTest } from './subject.ts';
 
-const LONGEST_MS = 2_500;
+const MAX_REJECTION_MS = 2_500;
 
-export function connectionContract(subject: Subject): void {
+export function connectionContract(subject: StoreUnderTest): void {
   describe(`the connection of ${subject.name}`, () => {
     test('is ready, away and ready again, and each change is told until one stops listening', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const told: ConnectionState[] = [];
-      const stop = store.onConnection((state) => told.push(state));
+      const stop = store.onConnectionChange((state) => told.push(state));
       assert.equal(store.connection, 'ready');
       assert.equal(problemOf(store), undefined);
       await world.goAway();
@@ -39,7 +39,7 @@ export function connectionContract(subject: Subject): void {
       await world.goAway();
       const started = performance.now();
       await Promise.all(Object.entries(callsOf(store)).map(([name, call]) => rejectsAsAway(name, call)));
-      assert.ok(performance.now() - started < LONGEST_MS);
+      assert.ok(performance.now() - started < MAX_REJECTION_MS);
       await world.comeBack();
       for (const call of Object.values(callsOf(store))) await call();
     });
@@ -48,7 +48,7 @@ export function connectionContract(subject: Subject): void {
       await using world = await subject.open();
       const store = await world.connect();
       const { signal } = new AbortController();
-      const states = store.cutoffs.watch(signal)[Symbol.asyncIterator]();
+      const states = store.suspensions.watch(signal)[Symbol.asyncIterator]();
       await states.next();
       const ending = states.next().then(
         ({ done }) => assert.equal(done, true),
@@ -64,10 +64,10 @@ export function connectionContract(subject: Subject): void {
 }
 
 function problemOf(store: Store): string | undefined {
-  return store.problem?.code;
+  return store.connectionError?.code;
 }
 
-function callsOf({ table, heartbeats, usage, cutoffs }: Store): Record<string, () => Promise<unknown>> {
+function callsOf({ table, heartbeats, usage, suspensions }: Store): Record<string, () => Promise<unknown>> {
   const position = { epoch: 1, revision: 0, id: 'x' };
   return {
     claimLeader: () => table.claimLeader(),
@@ -75,21 +75,21 @@ function callsOf({ table, heartbeats, usage, cutoffs }: Store): Record<string, (
     openEpoch: () => table.openEpoch({ leader: 1, id: 'x' }),
     publish: () => table.publish({ leader: 1, predecessor: position, id: 'y', changes: [], complete: true }),
     readTable: () => table.read(),
-    beginLife: () => heartbeats.beginLife('n1', 1),
-    beat: () => heartbeats.beat(heartbeat('n1', 1)),
-    leave: () => heartbeats.leave('n1', 1),
+    beginLife: () => heartbeats.beginIncarnation('n1', 1),
+    beat: () => heartbeats.record(heartbeat('n1', 1)),
+    leave: () => heartbeats.remove('n1', 1),
     listHeartbeats: () => heartbeats.list(),
     flush: () => usage.flush(report([[1, 1]])),
     rows: () => usage.rows('2026-01'),
     periods: () => usage.periods('shop', 'day'),
-    copy: () => usage.copy(['2026-01']),
+    copy: () => usage.exportSeed(['2026-01']),
     isSeeded: () => usage.isSeeded(),
     seed: () => usage.seed({ months: [], bases: [] }),
     fold: () => usage.fold('n1', 1),
-    put: () => cutoffs.put(cutoff('a')),
-    remove: () => cutoffs.remove('a'),
-    complete: () => cutoffs.complete(),
-    readCutoffs: () => cutoffs.read(),
+    put: () => suspensions.put(cutoff('a')),
+    remove: () => suspensions.remove('a'),
+    complete: () => suspensions.markComplete(),
+    readCutoffs: () => suspensions.read(),
   };
 }
 
@@ -100,7 +100,7 @@ async function rejectsAsAway(name: string, call: () => Promise<unknown>): Promis
 async function isAway(store: Store): Promise<void> {
   if (store.connection === 'away') return;
   await new Promise<void>((resolve) => {
-    const stop = store.onConnection((state) => {
+    const stop = store.onConnectionChange((state) => {
       if (state !== 'away') return;
       stop();
       resolve();

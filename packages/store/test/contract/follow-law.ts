@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { apply, type Position, type RoutingTable } from '@weir/model';
+import { apply, type RoutingTable, type TablePosition } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import fc from 'fast-check';
 import type { Store } from '../../src/contract.ts';
@@ -8,18 +8,18 @@ import { followTable } from '../../src/follow/follow-table.ts';
 import { isSamePosition } from '../../src/position.ts';
 import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import { contentOf } from './sample.ts';
-import type { Subject, World } from './subject.ts';
-import { isWhole, wholeTable } from './whole-table.ts';
+import type { StoreFixture, StoreUnderTest } from './subject.ts';
+import { completeTable, isComplete } from './whole-table.ts';
 
 /** A follower ends at the published table through any wipes, roll backs, outages and changes of leader, and applies only whole ones. */
-export function followLaw(subject: Subject, { numRuns }: { readonly numRuns: number }): void {
+export function followProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`the law of following ${subject.name}`, () => {
     test('a follower ends at the published table, and was never told one that is not whole', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(event(), { maxLength: 50, size: 'max' }), async (events) => {
           await using world = await subject.open({ keptRevisions: 5 });
           const follower = follow(await world.connect(), world.clock);
-          const fleet = await leadersIn(world);
+          const fleet = await startLeaders(world);
           for (const each of events) await fleet.happen(each, follower);
           await fleet.settle(follower);
           await follower.stop();
@@ -32,24 +32,24 @@ export function followLaw(subject: Subject, { numRuns }: { readonly numRuns: num
 
 interface Follower {
   readonly table: RoutingTable | undefined;
-  readonly position: Position | undefined;
+  readonly position: TablePosition | undefined;
   stop(): Promise<void>;
 }
 
 function follow(store: Store, clock: Clock): Follower {
   const stopped = new AbortController();
   let table: RoutingTable | undefined;
-  let position: Position | undefined;
+  let position: TablePosition | undefined;
   const following = followTable(store.table, {
     signal: stopped.signal,
     clock,
     onTable(whole, at) {
       assert.equal(table, undefined);
-      assert.ok(isWhole(whole));
+      assert.ok(isComplete(whole));
       [table, position] = [whole, at];
     },
     onChanges(changes, whole, { position: at }) {
-      assert.ok(table !== undefined && isWhole(whole));
+      assert.ok(table !== undefined && isComplete(whole));
       assert.deepEqual(contentOf(apply(table, changes)), contentOf(whole));
       [table, position] = [whole, at];
     },
@@ -70,7 +70,7 @@ function follow(store: Store, clock: Clock): Follower {
 
 type Event = ReturnType<typeof event> extends fc.Arbitrary<infer E> ? E : never;
 
-async function leadersIn(world: World) {
+async function startLeaders(world: StoreFixture) {
   const leaders = [await world.connect(), await world.connect()].map(
     ({ table }) => new TablePublisher({ store: table, maxChangesPerRevision: 3 }),
   );
@@ -81,8 +81,8 @@ async function leadersIn(world: World) {
 
   const publisher = (): TablePublisher => leaders[leading] ?? assert.fail('there are two');
   const publish = async (): Promise<void> => {
-    if (!publisher().leads) await publisher().lead();
-    const outcome = await publisher().publish(wholeTable(version));
+    if (!publisher().isLeader) await publisher().becomeLeader();
+    const outcome = await publisher().publish(completeTable(version));
     if (outcome.kind === 'not-leader') await publish();
   };
   const up = async (): Promise<void> => {
@@ -129,12 +129,12 @@ async function leadersIn(world: World) {
         await up();
         return rollBack();
       case 'time':
-        return world.after(700, async () => undefined);
+        return world.eventually(700, async () => undefined);
       case 'catch up':
         await up();
         publisher().recheck();
-        await world.after(5_000, publish);
-        return world.after(5_000, async () =>
+        await world.eventually(5_000, publish);
+        return world.eventually(5_000, async () =>
           assert.ok(isSamePosition(follower.position, publisher().published?.position)),
         );
     }
@@ -143,9 +143,9 @@ async function leadersIn(world: World) {
   async function settle(follower: Follower): Promise<void> {
     await up();
     publisher().recheck();
-    await world.after(5_000, publish);
-    await world.after(5_000, async () => {
-      assert.deepEqual(contentOf(follower.table), contentOf(wholeTable(version)));
+    await world.eventually(5_000, publish);
+    await world.eventually(5_000, async () => {
+      assert.deepEqual(contentOf(follower.table), contentOf(completeTable(version)));
       assert.deepEqual(follower.position, publisher().published?.position);
     });
   }

@@ -3,45 +3,45 @@ import { describe, test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
 import { HEARTBEAT_TTL_MS } from '../../src/limits.ts';
 import { heartbeat } from './sample.ts';
-import type { Subject } from './subject.ts';
+import type { StoreUnderTest } from './subject.ts';
 
-export function heartbeatsContract(subject: Subject): void {
+export function heartbeatsContract(subject: StoreUnderTest): void {
   describe(`the heartbeats of ${subject.name}`, () => {
     test('each life of a node has a greater number, whoever asks, and at least the one asked for', async () => {
       await using world = await subject.open();
       const [a, b] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
-      const first = await a.beginLife('n1', 1);
-      assert.equal(await b.beginLife('n1', 1), first + 1);
-      assert.equal(await a.beginLife('n1', first + 100), first + 100);
-      assert.equal(await b.beginLife('n1', 5), first + 101);
+      const first = await a.beginIncarnation('n1', 1);
+      assert.equal(await b.beginIncarnation('n1', 1), first + 1);
+      assert.equal(await a.beginIncarnation('n1', first + 100), first + 100);
+      assert.equal(await b.beginIncarnation('n1', 5), first + 101);
     });
 
     test('a store that was wiped does not give out a life a second time', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
-      const before = await heartbeats.beginLife('n1', 1);
+      const before = await heartbeats.beginIncarnation('n1', 1);
       await world.wipe();
       // the state directory is lost as well; the clock is what is left, and a life takes longer than a second
-      assert.ok((await heartbeats.beginLife('n1', 1)) >= before);
+      assert.ok((await heartbeats.beginIncarnation('n1', 1)) >= before);
       assert.ok(before > 1_600_000_000);
     });
 
     test('tell which nodes ever had a proxy, also when it is gone', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
-      assert.deepEqual(await heartbeats.nodes(), new Set());
-      const life = await heartbeats.beginLife('n1', 1);
-      await heartbeats.beginLife('n2', 1);
-      await heartbeats.beat(heartbeat('n1', life));
-      await heartbeats.leave('n1', life);
-      assert.deepEqual(await heartbeats.nodes(), new Set(['n1', 'n2']));
+      assert.deepEqual(await heartbeats.knownNodes(), new Set());
+      const life = await heartbeats.beginIncarnation('n1', 1);
+      await heartbeats.beginIncarnation('n2', 1);
+      await heartbeats.record(heartbeat('n1', life));
+      await heartbeats.remove('n1', life);
+      assert.deepEqual(await heartbeats.knownNodes(), new Set(['n1', 'n2']));
     });
 
     test('are listed by node and life, each as it was last said', async () => {
       await using world = await subject.open();
       const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
       const beats = [heartbeat('a', 2), heartbeat('a', 10), heartbeat('b', 1, { applied: null, listeners: [] })];
-      for (const beat of beats.toReversed()) await proxy.beat(beat);
+      for (const beat of beats.toReversed()) await proxy.record(beat);
       assert.deepEqual(await controller.list(), beats);
       const [, second] = beats;
       assert.ok(second !== undefined);
@@ -61,8 +61,8 @@ export function heartbeatsContract(subject: Subject): void {
         ],
       };
       const changed = { ...second, draining: true, connections: 0, listeners, unhealthy };
-      await proxy.beat({ ...second, connections: 6 });
-      await proxy.beat(changed);
+      await proxy.record({ ...second, connections: 6 });
+      await proxy.record(changed);
       assert.deepEqual(await controller.list(), [beats[0], changed, beats[2]]);
     });
 
@@ -70,9 +70,9 @@ export function heartbeatsContract(subject: Subject): void {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       const beat = heartbeat('n1', 1);
-      await heartbeats.beat(beat);
-      await world.after(HEARTBEAT_TTL_MS, async () => assert.deepEqual(await heartbeats.list(), []));
-      await heartbeats.beat(beat);
+      await heartbeats.record(beat);
+      await world.eventually(HEARTBEAT_TTL_MS, async () => assert.deepEqual(await heartbeats.list(), []));
+      await heartbeats.record(beat);
       assert.deepEqual(await heartbeats.list(), [beat]);
     });
 
@@ -80,21 +80,21 @@ export function heartbeatsContract(subject: Subject): void {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       const beat = heartbeat('n1', 1);
-      await heartbeats.beat(beat);
+      await heartbeats.record(beat);
       await world.wipe();
       assert.deepEqual(await heartbeats.list(), []);
-      await heartbeats.beat(beat);
+      await heartbeats.record(beat);
       assert.deepEqual(await heartbeats.list(), [beat]);
     });
 
     test('one that leaves is gone at once, and the other life of its node stays', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
-      await heartbeats.beat(heartbeat('n1', 1));
-      await heartbeats.beat(heartbeat('n1', 2));
-      await heartbeats.leave('n1', 1);
+      await heartbeats.record(heartbeat('n1', 1));
+      await heartbeats.record(heartbeat('n1', 2));
+      await heartbeats.remove('n1', 1);
       assert.deepEqual(await heartbeats.list(), [heartbeat('n1', 2)]);
-      await heartbeats.leave('n1', 1);
+      await heartbeats.remove('n1', 1);
     });
 
     test('of many listeners those that come, change and go are heard, by who listens always and by who listens now', async () => {
@@ -118,7 +118,7 @@ export function heartbeatsContract(subject: Subject): void {
       ];
       for (const [index, step] of steps.entries()) {
         step();
-        await proxy.beat(heartbeat('n1', 1, { listeners: [...reports.values()] }));
+        await proxy.record(heartbeat('n1', 1, { listeners: [...reports.values()] }));
         const now = index % 2 === 0 ? (await world.connect()).heartbeats : always;
         for (const heartbeats of new Set([always, now])) {
           const listeners = (await heartbeats.list())[0]?.listeners ?? [];
@@ -135,10 +135,10 @@ export function heartbeatsContract(subject: Subject): void {
       const beats = ['a', 'b'].map((node) =>
         heartbeat(node, 1, { listeners: [{ id: node, service: 'u', bound: true, listening: true, error: null }] }),
       );
-      for (const beat of [...beats, ...beats]) await proxies.beat(beat);
+      for (const beat of [...beats, ...beats]) await proxies.record(beat);
       const first = await controller.list();
       assert.deepEqual(first, beats);
-      for (const beat of beats) await proxies.beat({ ...beat, connections: 7 });
+      for (const beat of beats) await proxies.record({ ...beat, connections: 7 });
       const second = await controller.list();
       assert.deepEqual(
         second.map(({ connections }) => connections),

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { Position } from '@weir/model';
+import type { TablePosition } from '@weir/model';
 import type { Revision, Store } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
-import { leadIn, publish, put, remove } from './sample.ts';
-import type { Subject } from './subject.ts';
+import { openEpochAsLeader, publish, put, remove } from './sample.ts';
+import type { StoreUnderTest } from './subject.ts';
 
-export function revisionsContract(subject: Subject): void {
+export function revisionsContract(subject: StoreUnderTest): void {
   describe(`the revisions of ${subject.name}`, () => {
     test('come in order: those that are there, then each as it is published, to every follower', async (t) => {
       await using world = await subject.open();
       const [leading, a, b] = [await world.connect(), await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const first = await publish(leading, { leader, predecessor: opened, changes: [put('a')], complete: false });
       const second = await publish(leading, { leader, predecessor: first, changes: [put('b'), remove('a')] });
       const followers = [follow(t, a, opened), follow(t, b, first)] as const;
@@ -38,7 +38,7 @@ export function revisionsContract(subject: Subject): void {
     test('tell since when the world has been so, where the leader knew', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const changedAt = 1_700_000_000_123;
       const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt });
       await publish(store, { leader, predecessor: first, changes: [] });
@@ -52,7 +52,7 @@ export function revisionsContract(subject: Subject): void {
     test('end when the signal aborts, while waiting and before the start', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { position } = await leadIn(store);
+      const { position } = await openEpochAsLeader(store);
       const follower = follow(t, store, position);
       const next = follower.next();
       follower.stop();
@@ -64,7 +64,7 @@ export function revisionsContract(subject: Subject): void {
     test('have a gap after another id, another epoch, or a revision that is not there yet', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
       for (const after of [
         { ...position, id: 'another' },
@@ -85,7 +85,7 @@ export function revisionsContract(subject: Subject): void {
     test('have a gap when more were published since than are kept', async (t) => {
       await using world = await subject.open({ keptRevisions: 3 });
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const positions = [opened];
       for (let version = 0; version < 5; version++) {
         const predecessor = positions.at(-1) ?? opened;
@@ -99,7 +99,7 @@ export function revisionsContract(subject: Subject): void {
     test('have a gap when a new epoch is opened, published or not', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
       // Looked at from the start: the gap may be noticed before the epoch is known to be open here.
       const gap = assertGap(follow(t, reading, position).next());
@@ -110,7 +110,7 @@ export function revisionsContract(subject: Subject): void {
     test('have a gap when the store was rolled back, and when another history has grown past ours since', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const kept = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
       const rollBack = await world.checkpoint();
       const lost = await publish(leading, { leader, predecessor: kept, changes: [put('a', 1)] });
@@ -126,7 +126,7 @@ export function revisionsContract(subject: Subject): void {
     test('fail as away while the store is, and go on from the same position after it', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
       const next = follow(t, reading, position).next();
       const failing = assert.rejects(next, (error) => error instanceof StoreError && error.code === 'AWAY');
@@ -146,7 +146,7 @@ interface Follower {
   stop(): void;
 }
 
-function follow(t: TestContext, store: Store, after: Position): Follower {
+function follow(t: TestContext, store: Store, after: TablePosition): Follower {
   const stopped = new AbortController();
   t.after(() => stopped.abort());
   const revisions = store.table.revisions({ after, signal: stopped.signal })[Symbol.asyncIterator]();

@@ -1,15 +1,15 @@
 import {
   type CertificateEntry,
   type Change,
-  type Cutoff,
   certificateId,
   type Entry,
   type Heartbeat,
-  type Position,
+  type Suspension,
+  type TablePosition,
   type UsageReport,
 } from '@weir/model';
-import type { Publication, Store } from '../../src/contract.ts';
-import type { PlacedTable } from '../../src/follow/table-chain.ts';
+import type { PublishRequest, Store } from '../../src/contract.ts';
+import type { PositionedTable } from '../../src/follow/table-chain.ts';
 
 let ids = 0;
 export const newId = (): string => `id-${++ids}`;
@@ -59,16 +59,16 @@ export function removeCertificate(service: string): Change {
 }
 
 /** What a table holds, to compare with. */
-export function contentOf(table: PlacedTable['table'] | undefined): Record<string, Entry> {
+export function contentOf(table: PositionedTable['table'] | undefined): Record<string, Entry> {
   return Object.fromEntries([...(table?.entries ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function entriesAsContent(...entries: Entry[]): Record<string, Entry> {
+export function contentOfEntries(...entries: Entry[]): Record<string, Entry> {
   return Object.fromEntries(entries.sort((a, b) => (a.id < b.id ? -1 : 1)).map((each) => [each.id, each]));
 }
 
 /** A leader with an open epoch. */
-export async function leadIn(store: Store): Promise<{ leader: number; position: Position }> {
+export async function openEpochAsLeader(store: Store): Promise<{ leader: number; position: TablePosition }> {
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: newId() });
   if (opened.kind !== 'published') throw new Error(`openEpoch said ${opened.kind}`);
@@ -78,8 +78,10 @@ export async function leadIn(store: Store): Promise<{ leader: number; position: 
 /** Publishes and returns the new position. */
 export async function publish(
   store: Store,
-  publication: Pick<Publication, 'leader' | 'predecessor' | 'changes' | 'changedAt'> & { readonly complete?: boolean },
-): Promise<Position> {
+  publication: Pick<PublishRequest, 'leader' | 'predecessor' | 'changes' | 'changedAt'> & {
+    readonly complete?: boolean;
+  },
+): Promise<TablePosition> {
   const result = await store.table.publish({ id: newId(), complete: true, ...publication });
   if (result.kind !== 'published') throw new Error(`publish said ${result.kind}`);
   return result.position;
@@ -102,7 +104,7 @@ export function heartbeat(node: string, life: number, over: Partial<Heartbeat> =
   };
 }
 
-export function cutoff(uid: string, over: Partial<Cutoff> = {}): Cutoff {
+export function cutoff(uid: string, over: Partial<Suspension> = {}): Suspension {
   return {
     uid,
     name: `stop-${uid}`,

@@ -2,17 +2,17 @@ import type { Clock } from '@weir/runtime';
 import type { Store } from '../../src/contract.ts';
 
 /** A kind of store that keeps the contract, and what can be done to it from outside. */
-export interface Subject {
+export interface StoreUnderTest {
   readonly name: string;
-  open(options?: WorldOptions): Promise<World>;
+  open(options?: StoreFixtureOptions): Promise<StoreFixture>;
 }
 
-export interface WorldOptions {
+export interface StoreFixtureOptions {
   readonly keptRevisions?: number;
 }
 
 /** One empty store, as the processes of a fleet see it. */
-export interface World extends AsyncDisposable {
+export interface StoreFixture extends AsyncDisposable {
   /** Of what runs in the processes. */
   readonly clock: Clock;
   /** A handle as a process of its own would have it. Closed with the world. */
@@ -26,5 +26,5 @@ export interface World extends AsyncDisposable {
   /** Remembers the present content; what it returns brings it back, as a failover that lost what came after. */
   checkpoint(): Promise<() => Promise<void>>;
   /** Lets time pass until the assertion holds. */
-  after(ms: number, assertion: () => Promise<void>): Promise<void>;
+  eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
 }

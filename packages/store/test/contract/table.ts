@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_CHANGES_PER_REVISION } from '../../src/limits.ts';
-import { contentOf, entriesAsContent, entry, leadIn, newId, publish, put, remove } from './sample.ts';
-import type { Subject } from './subject.ts';
+import { contentOf, contentOfEntries, entry, newId, openEpochAsLeader, publish, put, remove } from './sample.ts';
+import type { StoreUnderTest } from './subject.ts';
 
-export function tableContract(subject: Subject): void {
+export function tableContract(subject: StoreUnderTest): void {
   describe(`the table of ${subject.name}`, () => {
     test('was never written: no meta, nothing to read', async () => {
       await using world = await subject.open();
@@ -46,7 +46,7 @@ export function tableContract(subject: Subject): void {
     test('is read whole at the revision that completes it', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const first = await publish(store, {
         leader,
         predecessor: opened,
@@ -58,14 +58,14 @@ export function tableContract(subject: Subject): void {
       const copy = await store.table.read();
       assert.deepEqual(copy?.position, second);
       assert.deepEqual(copy?.unreadable, []);
-      assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('b'), entry('c')));
+      assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('b'), entry('c')));
       assert.deepEqual(await store.table.meta(), { ...second, complete: true, leader });
     });
 
     test('an empty table can be whole', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: predecessor } = await leadIn(store);
+      const { leader, position: predecessor } = await openEpochAsLeader(store);
       const position = await publish(store, { leader, predecessor, changes: [] });
       const copy = await store.table.read();
       assert.deepEqual(copy?.position, position);
@@ -75,30 +75,30 @@ export function tableContract(subject: Subject): void {
     test('cannot be read between the parts of a later change', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const whole = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
       const part = await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
       assert.equal((await store.table.meta())?.complete, false);
       assert.equal(await store.table.read(), undefined);
       await publish(store, { leader, predecessor: part, changes: [put('b', 1)] });
-      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry('a', 1), entry('b', 1)));
+      assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('a', 1), entry('b', 1)));
     });
 
     test('tells what there is of one that is not whole, to whoever leads next', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      assert.equal(await store.table.remains(), undefined);
-      const { leader, position: opened } = await leadIn(store);
-      assert.equal(await store.table.remains(), undefined);
+      assert.equal(await store.table.readPartial(), undefined);
+      const { leader, position: opened } = await openEpochAsLeader(store);
+      assert.equal(await store.table.readPartial(), undefined);
       const whole = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
       await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
-      assert.deepEqual(contentOf(await store.table.remains()), entriesAsContent(entry('a', 1), entry('b')));
+      assert.deepEqual(contentOf(await store.table.readPartial()), contentOfEntries(entry('a', 1), entry('b')));
     });
 
     test('an older leader can neither publish nor open an epoch, and hears who leads', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader: old, position } = await leadIn(store);
+      const { leader: old, position } = await openEpochAsLeader(store);
       const leader = await store.table.claimLeader();
       const publication = { leader: old, predecessor: position, id: newId(), changes: [put('a')], complete: true };
       assert.deepEqual(await store.table.publish(publication), { kind: 'not-leader', leader });
@@ -109,7 +109,7 @@ export function tableContract(subject: Subject): void {
     test('a leader from before a wipe can no longer write', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position } = await leadIn(store);
+      const { leader, position } = await openEpochAsLeader(store);
       await world.wipe();
       const publication = { leader, predecessor: position, id: newId(), changes: [put('a')], complete: true };
       assert.deepEqual(await store.table.publish(publication), { kind: 'not-leader', leader: 0 });
@@ -120,7 +120,7 @@ export function tableContract(subject: Subject): void {
     test('is published only on top of its very predecessor: epoch, revision and id', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
       const meta = { ...position, complete: true, leader };
       for (const predecessor of [
@@ -132,7 +132,7 @@ export function tableContract(subject: Subject): void {
         const publication = { leader, predecessor, id: newId(), changes: [put('b')], complete: true };
         assert.deepEqual(await store.table.publish(publication), { kind: 'wrong-predecessor', meta });
       }
-      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry('a')));
+      assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('a')));
     });
 
     test('with the right token but no epoch nothing can be published', async () => {
@@ -147,21 +147,21 @@ export function tableContract(subject: Subject): void {
     test('a new epoch forgets the table and has a higher number, also after a wipe that this process has seen through', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: opened } = await leadIn(store);
+      const { leader, position: opened } = await openEpochAsLeader(store);
       await publish(store, { leader, predecessor: opened, changes: [put('a')] });
       const next = await store.table.openEpoch({ leader, id: newId() });
       assert.ok(next.kind === 'published' && next.position.epoch > opened.epoch);
       assert.equal(await store.table.read(), undefined);
       await publish(store, { leader, predecessor: next.position, changes: [put('b')] });
-      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry('b')));
+      assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('b')));
       await world.wipe();
-      assert.ok((await leadIn(store)).position.epoch > next.position.epoch);
+      assert.ok((await openEpochAsLeader(store)).position.epoch > next.position.epoch);
     });
 
     test(`takes ${MAX_CHANGES_PER_REVISION} changes at once, and more is a mistake of the caller`, async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const { leader, position: predecessor } = await leadIn(store);
+      const { leader, position: predecessor } = await openEpochAsLeader(store);
       const changes = Array.from({ length: MAX_CHANGES_PER_REVISION + 1 }, (_, index) => put(`n${index}`));
       await assert.rejects(publish(store, { leader, predecessor, changes }), { code: 'ERR_ASSERTION' });
       await publish(store, { leader, predecessor, changes: changes.slice(1) });
@@ -171,7 +171,7 @@ export function tableContract(subject: Subject): void {
     test('is whole at one revision however fast it is published while it is read', async () => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
       // at each revision all entries have its number, or are one of the ten that are gone
       const changesAt = (revision: number) =>
@@ -191,7 +191,7 @@ export function tableContract(subject: Subject): void {
         const copy = await reading.table.read();
         assert.ok(copy !== undefined);
         const expected = changesAt(copy.position.revision).filter((change) => change.kind === 'put');
-        assert.deepEqual(contentOf(copy.table), entriesAsContent(...expected.map((change) => change.entry)));
+        assert.deepEqual(contentOf(copy.table), contentOfEntries(...expected.map((change) => change.entry)));
         reads += 1;
       } while (!isDone);
       await done;

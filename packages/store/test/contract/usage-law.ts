@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { add, type Counters, minuteOf, periodsOf, type SlotReport, type UsageReport, ZERO } from '@weir/model';
+import {
+  addCounters,
+  type Counters,
+  minuteOf,
+  periodsOf,
+  type SlotReport,
+  type UsageReport,
+  ZERO_COUNTERS,
+} from '@weir/model';
 import fc from 'fast-check';
 import type { Store } from '../../src/contract.ts';
-import type { Subject } from './subject.ts';
+import type { StoreUnderTest } from './subject.ts';
 
 const START = minuteOf(Date.now()) - 60;
 const SLOTS = ['u1/shop', 'u2/shop', 'u2/game'] as const;
@@ -13,7 +21,7 @@ const NODES = ['n1', 'n2'] as const;
  * The ledger equals the bytes relayed, with any report lost, repeated or reordered, with restarts of proxies, with folds of
  * lives that are over, and with a store that is wiped and seeded from an old copy or rolled back.
  */
-export function usageLaw(subject: Subject, { numRuns }: { readonly numRuns: number }): void {
+export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`the law of the ledger of ${subject.name}`, () => {
     test('it equals what was relayed', async () => {
       await fc.assert(
@@ -22,7 +30,7 @@ export function usageLaw(subject: Subject, { numRuns }: { readonly numRuns: numb
           const store = await world.connect();
           const fleet = new Fleet(store);
           await store.usage.seed({ months: [], bases: [] });
-          let copied = await store.usage.copy(fleet.months());
+          let copied = await store.usage.exportSeed(fleet.months());
           let rollBack = await world.checkpoint();
           let wasLost = false;
           for (const each of events) {
@@ -34,7 +42,7 @@ export function usageLaw(subject: Subject, { numRuns }: { readonly numRuns: numb
             if (each.kind === 'late') await fleet.deliverLate(each.size);
             if (each.kind === 'restart') fleet.restart(proxy);
             if (each.kind === 'fold') await fleet.fold(proxy);
-            if (each.kind === 'copy') copied = await store.usage.copy(fleet.months());
+            if (each.kind === 'copy') copied = await store.usage.exportSeed(fleet.months());
             if (each.kind === 'checkpoint') rollBack = await world.checkpoint();
             if (each.kind === 'wipe') {
               await world.wipe();
@@ -47,7 +55,7 @@ export function usageLaw(subject: Subject, { numRuns }: { readonly numRuns: numb
               wasLost = true;
               // what was folded since is said again, as the controller does that still knows of it
               await fleet.foldAgain();
-              copied = await store.usage.copy(fleet.months());
+              copied = await store.usage.exportSeed(fleet.months());
               rollBack = await world.checkpoint();
             }
           }
@@ -94,11 +102,11 @@ class Fleet {
 
   relay({ current }: Proxy, { slot, size }: { slot: string; size: number }): void {
     const more = { receivedBytes: size, sentBytes: 3 * size, connections: 1, requests: size % 2 };
-    const old = current.slots.get(slot) ?? { counters: ZERO, points: [] };
-    const counters = add(old.counters, more);
+    const old = current.slots.get(slot) ?? { counters: ZERO_COUNTERS, points: [] };
+    const counters = addCounters(old.counters, more);
     const points = [...old.points.filter((point) => point.minute !== this.minute), { minute: this.minute, counters }];
     current.slots.set(slot, { counters, points });
-    this.relayed[slot] = add(this.relayed[slot] ?? ZERO, more);
+    this.relayed[slot] = addCounters(this.relayed[slot] ?? ZERO_COUNTERS, more);
   }
 
   async flush({ current }: Proxy, fate: Fate): Promise<void> {
@@ -160,7 +168,7 @@ class Fleet {
       for (const period of await this.#store.usage.periods(tenant, length)) {
         for (const row of await this.#store.usage.rows(period, tenant)) {
           const slot = `${row.service}/${row.tenant}`;
-          found[slot] = add(found[slot] ?? ZERO, row.counters);
+          found[slot] = addCounters(found[slot] ?? ZERO_COUNTERS, row.counters);
         }
       }
     }

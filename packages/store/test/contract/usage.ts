@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { minuteOf, type UsageRow } from '@weir/model';
 import type { Store, UsageSeed } from '../../src/contract.ts';
 import { report } from './sample.ts';
-import type { Subject } from './subject.ts';
+import type { StoreUnderTest } from './subject.ts';
 
 const NOW = minuteOf(Date.now());
 
-export function usageContract(subject: Subject): void {
+export function usageContract(subject: StoreUnderTest): void {
   describe(`the ledger of ${subject.name}`, () => {
     test('says that it is seeding until it is seeded, once, by whoever comes first', async () => {
       await using world = await subject.open();
@@ -154,7 +154,7 @@ export function usageContract(subject: Subject): void {
       const [row] = await usage.rows(textOf(NOW));
       assert.deepEqual(row?.counters, { receivedBytes: bytes, sentBytes: bytes * 2, connections: 1, requests: 0 });
       assert.equal(row?.counters.sentBytes, 9_007_199_254_740_990);
-      const copy = await usage.copy([]);
+      const copy = await usage.exportSeed([]);
       assert.equal(copy.bases[0]?.counters.sentBytes, 9_007_199_254_740_990);
     });
 
@@ -165,7 +165,7 @@ export function usageContract(subject: Subject): void {
       await usage.flush(report([[NOW, 10]], { node: 'n2', life: 6 }));
       await usage.fold('n1', 7);
       await usage.fold('n1', 3);
-      const lives = (await usage.copy([])).bases.map(({ node, life }) => `${node}/${life}`);
+      const lives = (await usage.exportSeed([])).bases.map(({ node, life }) => `${node}/${life}`);
       assert.deepEqual(lives.sort(), ['n1/8', 'n2/6']);
       assert.deepEqual(await usage.flush(report([[NOW, 11]], { life: 7 })), { kind: 'folded' });
       assert.deepEqual(await usage.flush(report([[NOW, 11]], { life: 5 })), { kind: 'folded' });
@@ -181,14 +181,14 @@ export function usageContract(subject: Subject): void {
       await usage.flush(report([[NOW, 100]]));
       await usage.flush(report([[NOW, 50]], { node: 'n2' }));
       const month = textOf(NOW).slice(0, 7);
-      const copied = await usage.copy([month]);
+      const copied = await usage.exportSeed([month]);
       assert.deepEqual(copied.months, [{ month, rows: await usage.rows(month) }]);
       await usage.flush(report([[NOW, 120]]));
       await world.wipe();
       assert.equal(await usage.isSeeded(), false);
       assert.deepEqual(await usage.flush(report([[NOW, 130]])), { kind: 'seeding' });
       assert.equal(await usage.seed(copied), 'seeded');
-      assert.deepEqual(await usage.copy([month]), copied);
+      assert.deepEqual(await usage.exportSeed([month]), copied);
       await usage.flush(report([[NOW, 130]]));
       await usage.flush(report([[NOW, 50]], { node: 'n2' }));
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 180);
@@ -202,7 +202,7 @@ export function usageContract(subject: Subject): void {
       await usage.flush(report([[NOW, 10]], { life: 8 }));
       await usage.fold('n1', 7);
       const month = textOf(NOW).slice(0, 7);
-      const copied = await usage.copy([month]);
+      const copied = await usage.exportSeed([month]);
       assert.deepEqual(copied.folded, [{ node: 'n1', life: 7 }]);
       await world.wipe();
       await usage.seed(copied);
@@ -213,7 +213,7 @@ export function usageContract(subject: Subject): void {
     test('a copy of months that hold nothing is empty, and seeds', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
-      assert.deepEqual(await usage.copy(['2020-01']), {
+      assert.deepEqual(await usage.exportSeed(['2020-01']), {
         months: [{ month: '2020-01', rows: [] }],
         bases: [],
         folded: [],

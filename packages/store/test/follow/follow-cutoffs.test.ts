@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { type Cutoff, isInForce } from '@weir/model';
+import { isInForce, type Suspension } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import fc from 'fast-check';
-import type { CutoffState } from '../../src/contract.ts';
-import { type FollowCutoffsOptions, followCutoffs } from '../../src/follow/follow-cutoffs.ts';
-import { mergeCutoffs } from '../../src/follow/merge-cutoffs.ts';
+import type { SuspensionState } from '../../src/contract.ts';
+import { type FollowSuspensionsOptions, followSuspensions } from '../../src/follow/follow-cutoffs.ts';
+import { mergeSuspensions } from '../../src/follow/merge-cutoffs.ts';
 import { createMemoryStore, type MemoryStore } from '../../src/memory/memory-store.ts';
 import { cutoff } from '../contract/sample.ts';
 
 describe('following the cut-offs', () => {
   test('tells those in force at first, and after each change', async (t) => {
     const store = createMemoryStore();
-    await store.cutoffs.put(cutoff('a'));
+    await store.suspensions.put(cutoff('a'));
     const follower = follow(t, store);
     await follower.settled();
-    await store.cutoffs.put(cutoff('b'));
+    await store.suspensions.put(cutoff('b'));
     await follower.settled();
-    await store.cutoffs.remove('a');
+    await store.suspensions.remove('a');
     await follower.settled();
     assert.deepEqual(follower.told, [['a'], ['a', 'b'], ['b']]);
   });
@@ -30,10 +30,10 @@ describe('following the cut-offs', () => {
 
   test('they stay through an outage and a wipe, until the store is complete again', async (t) => {
     const store = createMemoryStore();
-    await store.cutoffs.put(cutoff('a'));
-    await store.cutoffs.put(cutoff('b'));
-    await store.cutoffs.put(cutoff('c'));
-    await store.cutoffs.complete();
+    await store.suspensions.put(cutoff('a'));
+    await store.suspensions.put(cutoff('b'));
+    await store.suspensions.put(cutoff('c'));
+    await store.suspensions.markComplete();
     const follower = follow(t, store);
     await follower.settled();
     store.faults.goAway();
@@ -42,12 +42,12 @@ describe('following the cut-offs', () => {
     store.faults.comeBack();
     await follower.clock.advance(2_000);
     assert.deepEqual(follower.last(), ['a', 'b', 'c']);
-    await store.cutoffs.put(cutoff('d'));
-    await store.cutoffs.remove('b');
+    await store.suspensions.put(cutoff('d'));
+    await store.suspensions.remove('b');
     await follower.settled();
     assert.deepEqual(follower.last(), ['a', 'c', 'd']);
-    await store.cutoffs.put(cutoff('c'));
-    await store.cutoffs.complete();
+    await store.suspensions.put(cutoff('c'));
+    await store.suspensions.markComplete();
     await follower.settled();
     assert.deepEqual(follower.last(), ['c', 'd']);
     assert.deepEqual(follower.away, ['away', 'back']);
@@ -57,9 +57,9 @@ describe('following the cut-offs', () => {
     const store = createMemoryStore();
     const follower = follow(t, store);
     const now = follower.clock.now();
-    await store.cutoffs.put(cutoff('a', { until: now + 5_000 }));
-    await store.cutoffs.put(cutoff('b', { until: now + 9_000 }));
-    await store.cutoffs.put(cutoff('past', { until: now }));
+    await store.suspensions.put(cutoff('a', { until: now + 5_000 }));
+    await store.suspensions.put(cutoff('b', { until: now + 9_000 }));
+    await store.suspensions.put(cutoff('past', { until: now }));
     await follower.settled();
     await follower.clock.advance(4_999);
     assert.deepEqual(follower.last(), ['a', 'b']);
@@ -83,7 +83,7 @@ describe('following the cut-offs', () => {
     store.faults.comeBack();
     await clock.advance(2_000);
     assert.deepEqual(follower.last(), ['a']);
-    await store.cutoffs.complete();
+    await store.suspensions.markComplete();
     await follower.settled();
     assert.deepEqual(follower.last(), []);
   });
@@ -91,26 +91,26 @@ describe('following the cut-offs', () => {
   test('ends when the signal aborts, and leaves no timer', async (t) => {
     const store = createMemoryStore();
     const follower = follow(t, store);
-    await store.cutoffs.put(cutoff('a', { until: follower.clock.now() + 5_000 }));
+    await store.suspensions.put(cutoff('a', { until: follower.clock.now() + 5_000 }));
     await follower.settled();
     await follower.stop();
-    assert.equal(follower.clock.timers, 0);
+    assert.equal(follower.clock.pendingTimers, 0);
   });
 
   test('rejects with what a listener throws, also at an end of time', async () => {
     const clock = new ManualClock();
     const store = createMemoryStore({ clock });
-    await store.cutoffs.put(cutoff('a', { until: clock.now() + 5_000 }));
+    await store.suspensions.put(cutoff('a', { until: clock.now() + 5_000 }));
     const { signal } = new AbortController();
-    const following = followCutoffs(store.cutoffs, {
+    const following = followSuspensions(store.suspensions, {
       signal,
       clock,
-      onCutoffs: (cutoffs) => assert.notEqual(cutoffs.length, 0, 'broken listener'),
+      onSuspensions: (cutoffs) => assert.notEqual(cutoffs.length, 0, 'broken listener'),
     });
     const rejected = assert.rejects(following, /broken listener/);
     await clock.advance(5_000);
     await rejected;
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pendingTimers, 0);
   });
 });
 
@@ -120,10 +120,10 @@ describe('merging cut-offs', () => {
     fc.assert(
       fc.property(uids, uids, uids, fc.boolean(), fc.nat(10), (before, listed, gone, complete, now) => {
         const until = (uid: string): number | null => (uid === 'a' ? null : uid.charCodeAt(0) - 94);
-        const of = (list: string[]): Cutoff[] => list.map((uid) => cutoff(uid, { until: until(uid) }));
+        const of = (list: string[]): Suspension[] => list.map((uid) => cutoff(uid, { until: until(uid) }));
         const removed = complete ? [] : gone.filter((uid) => !listed.includes(uid));
-        const state: CutoffState = { sequence: 1, complete, cutoffs: of(listed), removed };
-        const merged = mergeCutoffs(of(before), state, now).map(({ uid }) => uid);
+        const state: SuspensionState = { sequence: 1, complete, suspensions: of(listed), removed };
+        const merged = mergeSuspensions(of(before), state, now).map(({ uid }) => uid);
         const expected = [...'abcde'].filter((uid) => {
           const isMeant = listed.includes(uid) || (!complete && before.includes(uid) && !removed.includes(uid));
           return isMeant && isInForce(cutoff(uid, { until: until(uid) }), now);
@@ -134,15 +134,15 @@ describe('merging cut-offs', () => {
   });
 });
 
-function follow(t: TestContext, store: MemoryStore, options: Partial<FollowCutoffsOptions> = {}) {
+function follow(t: TestContext, store: MemoryStore, options: Partial<FollowSuspensionsOptions> = {}) {
   const clock = new ManualClock();
   const stopped = new AbortController();
   const told: string[][] = [];
   const away: string[] = [];
-  const done = followCutoffs(store.cutoffs, {
+  const done = followSuspensions(store.suspensions, {
     signal: stopped.signal,
     clock,
-    onCutoffs: (cutoffs) => void told.push(cutoffs.map(({ uid }) => uid)),
+    onSuspensions: (cutoffs) => void told.push(cutoffs.map(({ uid }) => uid)),
     onAway: () => void away.push('away'),
     onBack: () => void away.push('back'),
     ...options,

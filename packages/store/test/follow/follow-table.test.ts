@@ -1,31 +1,40 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { apply, type Change, type Position, type RoutingTable } from '@weir/model';
+import { apply, type Change, type RoutingTable, type TablePosition } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import type { Revision, TableStore } from '../../src/contract.ts';
 import type { StoreError } from '../../src/error.ts';
 import { type FollowTableOptions, followTable } from '../../src/follow/follow-table.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
-import { contentOf, entriesAsContent, entry, leadIn, newId, publish, put, remove } from '../contract/sample.ts';
+import {
+  contentOf,
+  contentOfEntries,
+  entry,
+  newId,
+  openEpochAsLeader,
+  publish,
+  put,
+  remove,
+} from '../contract/sample.ts';
 
 describe('following the table', () => {
   test('tells the whole table first, then each change with the table that it makes', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const first = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
     await follower.settled();
     const second = await publish(store, { leader, predecessor: first, changes: [put('b'), remove('a')] });
     await follower.settled();
     assert.deepEqual(follower.told, [
-      { kind: 'table', content: entriesAsContent(entry('a')), position: first },
-      { kind: 'changes', changes: [put('b'), remove('a')], content: entriesAsContent(entry('b')), position: second },
+      { kind: 'table', content: contentOfEntries(entry('a')), position: first },
+      { kind: 'changes', changes: [put('b'), remove('a')], content: contentOfEntries(entry('b')), position: second },
     ]);
   });
 
   test('tells the parts of one change together, once they are whole', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const whole = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
     await follower.settled();
@@ -37,14 +46,14 @@ describe('following the table', () => {
     assert.deepEqual(follower.told.at(-1), {
       kind: 'changes',
       changes: [put('a', 1), put('b', 1)],
-      content: entriesAsContent(entry('a', 1), entry('b', 1)),
+      content: contentOfEntries(entry('a', 1), entry('b', 1)),
       position: last,
     });
   });
 
   test('tells with a change since when the world has been so; a table that was read whole has no such time', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 1 });
     const follower = follow(t, store.table);
     await follower.settled();
@@ -67,7 +76,7 @@ describe('following the table', () => {
     const follower = follow(t, store.table);
     await follower.settled();
     assert.deepEqual(follower.told, ['away']);
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     await follower.clock.advance(2_000);
     assert.deepEqual(
@@ -78,14 +87,14 @@ describe('following the table', () => {
 
   test('keeps its table through a wipe, and is told only what differs when the store has one again', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b'), put('c')] });
     const follower = follow(t, store.table);
     await follower.settled();
     store.faults.wipe();
     await follower.clock.advance(60_000);
     assert.deepEqual(follower.told.slice(1), ['away']);
-    const again = await leadIn(store);
+    const again = await openEpochAsLeader(store);
     const part = await publish(store, {
       leader: again.leader,
       predecessor: again.position,
@@ -106,7 +115,7 @@ describe('following the table', () => {
       {
         kind: 'changes',
         changes: [put('c', 1), put('d')],
-        content: entriesAsContent(entry('a'), entry('b'), entry('c', 1), entry('d')),
+        content: contentOfEntries(entry('a'), entry('b'), entry('c', 1), entry('d')),
         position,
       },
     ]);
@@ -114,7 +123,7 @@ describe('following the table', () => {
 
   test('the same table at another position is told as no change', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
     await follower.settled();
@@ -123,13 +132,13 @@ describe('following the table', () => {
     const position = await publish(store, { leader, predecessor: next.position, changes: [put('a')] });
     await follower.clock.advance(2_000);
     assert.deepEqual(follower.told.slice(1), [
-      { kind: 'changes', changes: [], content: entriesAsContent(entry('a')), position },
+      { kind: 'changes', changes: [], content: contentOfEntries(entry('a')), position },
     ]);
   });
 
   test('goes on from the copy on its disk without reading, when the store has what came after', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const next = await publish(store, { leader, predecessor: position, changes: [put('b')] });
     const table: RoutingTable = { entries: new Map([['node/a', entry('a')]]) };
@@ -141,13 +150,13 @@ describe('following the table', () => {
     const follower = follow(t, withoutRead, { from: { table, position } });
     await follower.settled();
     assert.deepEqual(follower.told, [
-      { kind: 'changes', changes: [put('b')], content: entriesAsContent(entry('a'), entry('b')), position: next },
+      { kind: 'changes', changes: [put('b')], content: contentOfEntries(entry('a'), entry('b')), position: next },
     ]);
   });
 
   test('starts from the copy on its disk while the store is away, and catches up when it is back', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('b')] });
     store.faults.goAway();
     const table: RoutingTable = { entries: new Map([['node/a', entry('a')]]) };
@@ -159,13 +168,13 @@ describe('following the table', () => {
     assert.deepEqual(follower.told, [
       'away',
       'back',
-      { kind: 'changes', changes: [remove('a'), put('b')], content: entriesAsContent(entry('b')), position },
+      { kind: 'changes', changes: [remove('a'), put('b')], content: contentOfEntries(entry('b')), position },
     ]);
   });
 
   test('keeps the entry that it knew where a newer version has written what it cannot read', async (t) => {
     const store = createMemoryStore();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
     const unreadable: string[] = [];
     const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
@@ -196,9 +205,9 @@ describe('following the table', () => {
     await follower.settled();
     breakOff();
     assert.deepEqual(follower.contents(), [
-      entriesAsContent(entry('a'), entry('b')),
-      entriesAsContent(entry('a'), entry('b', 1)),
-      entriesAsContent(entry('a'), entry('b', 2)),
+      contentOfEntries(entry('a'), entry('b')),
+      contentOfEntries(entry('a'), entry('b', 1)),
+      contentOfEntries(entry('a'), entry('b', 2)),
     ]);
     assert.deepEqual(unreadable, ['node/a', 'node/a', 'node/a']);
   });
@@ -210,7 +219,7 @@ describe('following the table', () => {
       async () => store.faults.goAway(),
       async () => {
         store.faults.comeBack();
-        const { leader, position: predecessor } = await leadIn(store);
+        const { leader, position: predecessor } = await openEpochAsLeader(store);
         await publish(store, { leader, predecessor, changes: [] });
       },
     ]) {
@@ -218,13 +227,13 @@ describe('following the table', () => {
       const follower = follow(t, store.table);
       await follower.settled();
       await follower.stop();
-      assert.equal(follower.clock.timers, 0);
+      assert.equal(follower.clock.pendingTimers, 0);
     }
   });
 
   test('rejects with what a listener throws', async () => {
     const store = createMemoryStore();
-    const { leader, position: predecessor } = await leadIn(store);
+    const { leader, position: predecessor } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor, changes: [] });
     const { signal } = new AbortController();
     const onTable = (): never => assert.fail('broken listener');
@@ -235,8 +244,8 @@ describe('following the table', () => {
 type Told =
   | 'away'
   | 'back'
-  | { kind: 'table'; content: object; position: Position }
-  | { kind: 'changes'; changes: readonly Change[]; content: object; position: Position; changedAt?: number };
+  | { kind: 'table'; content: object; position: TablePosition }
+  | { kind: 'changes'; changes: readonly Change[]; content: object; position: TablePosition; changedAt?: number };
 
 interface Follower {
   readonly told: Told[];

@@ -3,9 +3,15 @@ import { describe, test } from 'node:test';
 import { apply, type RoutingTable } from '@weir/model';
 import fc from 'fast-check';
 import type { Revision } from '../../src/contract.ts';
-import { breakChain, type ChainStep, chainFrom, takeCopy, takeRevision } from '../../src/follow/table-chain.ts';
+import {
+  applyRevision,
+  applySnapshot,
+  type FollowerStep,
+  initialState,
+  requireSnapshot,
+} from '../../src/follow/table-chain.ts';
 import { contentOf } from '../contract/sample.ts';
-import { wholeTable } from '../contract/whole-table.ts';
+import { completeTable } from '../contract/whole-table.ts';
 
 describe('the law of the chain', () => {
   test('it never makes a table that is not whole, whatever is dropped, repeated or out of order', () => {
@@ -14,31 +20,31 @@ describe('the law of the chain', () => {
         history(),
         fc.array(delivery(), { maxLength: 60, size: 'max' }),
         ({ revisions, tables }, deliveries) => {
-          let chain = chainFrom(undefined);
+          let chain = initialState(undefined);
           let table: RoutingTable | undefined;
-          const take = (step: ChainStep): void => {
-            chain = step.chain;
-            if (step.delivery === undefined) return;
-            if (step.delivery.kind === 'changes') {
+          const take = (step: FollowerStep): void => {
+            chain = step.state;
+            if (step.update === undefined) return;
+            if (step.update.kind === 'changes') {
               assert.ok(table !== undefined);
-              assert.deepEqual(contentOf(apply(table, step.delivery.changes)), contentOf(step.delivery.table));
+              assert.deepEqual(contentOf(apply(table, step.update.changes)), contentOf(step.update.table));
             }
-            table = step.delivery.table;
-            assert.deepEqual(contentOf(table), contentOf(tables.get(step.delivery.position.id)));
+            table = step.update.table;
+            assert.deepEqual(contentOf(table), contentOf(tables.get(step.update.position.id)));
           };
           for (const { kind, at } of deliveries) {
             const revision = revisions[at % revisions.length];
             assert.ok(revision !== undefined);
-            if (kind === 'gap') chain = breakChain(chain);
+            if (kind === 'gap') chain = requireSnapshot(chain);
             else if (kind === 'copy') {
               const copied = tables.get(revision.position.id);
               if (copied !== undefined)
-                take(takeCopy(chain, { table: copied, position: revision.position, unreadable: [] }));
-            } else if (chain.link !== undefined) {
+                take(applySnapshot(chain, { table: copied, position: revision.position, unreadable: [] }));
+            } else if (chain.cursor !== undefined) {
               // `next` is what a store in good order would give; `any` is whatever came
-              const next = revisions.find(({ predecessor }) => predecessor === chain.link?.position.id);
+              const next = revisions.find(({ predecessor }) => predecessor === chain.cursor?.position.id);
               const given = kind === 'next' ? next : revision;
-              if (given !== undefined) take(takeRevision(chain, given));
+              if (given !== undefined) take(applyRevision(chain, given));
             }
           }
         },
@@ -75,5 +81,7 @@ function history() {
 }
 
 function changesOf(version: number) {
-  return [...wholeTable(version).entries.values()].slice(version % 3).map((entry) => ({ kind: 'put', entry }) as const);
+  return [...completeTable(version).entries.values()]
+    .slice(version % 3)
+    .map((entry) => ({ kind: 'put', entry }) as const);
 }

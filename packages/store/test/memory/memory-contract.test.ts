@@ -1,16 +1,16 @@
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
-import { followLaw } from '../contract/follow-law.ts';
+import { followProperties } from '../contract/follow-law.ts';
 import { storeContract } from '../contract/store-contract.ts';
-import type { World, WorldOptions } from '../contract/subject.ts';
-import { usageLaw } from '../contract/usage-law.ts';
+import type { StoreFixture, StoreFixtureOptions } from '../contract/subject.ts';
+import { usageProperties } from '../contract/usage-law.ts';
 
-const memory = { name: 'memory', open: async (options: WorldOptions = {}) => memoryWorld(options) };
+const memory = { name: 'memory', open: async (options: StoreFixtureOptions = {}) => memoryFixture(options) };
 storeContract(memory);
-usageLaw(memory, { numRuns: 200 });
-followLaw(memory, { numRuns: 200 });
+usageProperties(memory, { numRuns: 200 });
+followProperties(memory, { numRuns: 200 });
 
-function memoryWorld(options: WorldOptions): World {
+function memoryFixture(options: StoreFixtureOptions): StoreFixture {
   const clock = new ManualClock(Date.now());
   const store = createMemoryStore({ clock, ...options });
   return {
@@ -23,7 +23,7 @@ function memoryWorld(options: WorldOptions): World {
       const rollBack = store.faults.checkpoint();
       return async () => rollBack();
     },
-    after: async (ms, assertion) => {
+    eventually: async (ms, assertion) => {
       await clock.advance(ms);
       await assertion();
     },

@@ -11,10 +11,10 @@ import { openMemoryStore } from '../../src/memory/open-memory-store.ts';
 import {
   certificate,
   contentOf,
+  contentOfEntries,
   cutoff,
-  entriesAsContent,
   entry,
-  leadIn,
+  openEpochAsLeader,
   publish,
   put,
   putCertificate,
@@ -27,13 +27,13 @@ describe('a memory store with a state directory', () => {
   test('holds after a restart all that must not be lost', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);
-    const { leader, position: predecessor } = await leadIn(before);
+    const { leader, position: predecessor } = await openEpochAsLeader(before);
     const position = await publish(before, {
       leader,
       predecessor,
       changes: [put('a'), put('b', 3), putCertificate('u1')],
     });
-    const life = await before.heartbeats.beginLife('n1', 1);
+    const life = await before.heartbeats.beginIncarnation('n1', 1);
     await before.usage.seed({ months: [], bases: [] });
     await before.usage.flush(
       report(
@@ -46,7 +46,7 @@ describe('a memory store with a state directory', () => {
     );
     await before.usage.flush(report([[NOW, 2 ** 52 + 1]], { node: 'n2', tenant: 'a/b' }));
     await before.usage.fold('n0', 4);
-    await before.cutoffs.put(cutoff('a'));
+    await before.suspensions.put(cutoff('a'));
     const { month } = periodsOf(NOW);
     const rows = await before.usage.rows(month);
     await before.close();
@@ -54,18 +54,18 @@ describe('a memory store with a state directory', () => {
     const after = await open(directory);
     const copy = await after.table.read();
     assert.deepEqual(copy?.position, position);
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('b', 3), certificate('u1')));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a'), entry('b', 3), certificate('u1')));
     assert.deepEqual(await after.table.meta(), { ...position, complete: true, leader });
     assert.ok((await after.table.claimLeader()) > leader);
-    assert.equal(await after.heartbeats.beginLife('n1', 1), life + 1);
+    assert.equal(await after.heartbeats.beginIncarnation('n1', 1), life + 1);
     assert.equal(await after.usage.isSeeded(), true);
     assert.deepEqual(await after.usage.rows(month), rows);
     assert.deepEqual(await after.usage.flush(report([[NOW, 1]], { node: 'n0', life: 4 })), { kind: 'folded' });
     await after.usage.flush(report([[NOW, 26]], { life }));
     const [shop] = await after.usage.rows(periodsOf(NOW).minute, 'shop');
     assert.equal(shop?.counters.receivedBytes, 16);
-    const state = await after.cutoffs.read();
-    assert.deepEqual(state.cutoffs, [cutoff('a')]);
+    const state = await after.suspensions.read();
+    assert.deepEqual(state.suspensions, [cutoff('a')]);
     assert.equal(state.complete, false);
     await after.close();
   });
@@ -73,7 +73,7 @@ describe('a memory store with a state directory', () => {
   test('a follower goes on after a restart from where it was', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);
-    const { leader, position: predecessor } = await leadIn(before);
+    const { leader, position: predecessor } = await openEpochAsLeader(before);
     const position = await publish(before, { leader, predecessor, changes: [put('a')] });
     await before.close();
     const after = await open(directory);
@@ -90,8 +90,8 @@ describe('a memory store with a state directory', () => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const store = await open(directory, clock);
-    await store.cutoffs.put(cutoff('a'));
-    await store.heartbeats.beginLife('n1', 5);
+    await store.suspensions.put(cutoff('a'));
+    await store.heartbeats.beginIncarnation('n1', 5);
     assert.deepEqual(readdirSync(directory).sort(), ['store-cutoffs.json', 'store-lives.json']);
     await store.usage.seed({ months: [], bases: [] });
     await store.table.claimLeader();
@@ -106,7 +106,7 @@ describe('a memory store with a state directory', () => {
         'store-table.json',
       ]),
     );
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pendingTimers, 0);
     await store.close();
   });
 
@@ -114,18 +114,18 @@ describe('a memory store with a state directory', () => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const before = await open(directory, clock);
-    await before.cutoffs.put(cutoff('file', { origin: { kind: 'file', path: 'x.yaml' } }));
-    await before.cutoffs.put(cutoff('past', { until: clock.now() + 1_000 }));
-    await before.cutoffs.put(cutoff('later', { until: clock.now() + 9_000 }));
-    await before.cutoffs.put(cutoff('gone'));
-    await before.cutoffs.remove('gone');
-    const { sequence } = await before.cutoffs.read();
+    await before.suspensions.put(cutoff('file', { origin: { kind: 'file', path: 'x.yaml' } }));
+    await before.suspensions.put(cutoff('past', { until: clock.now() + 1_000 }));
+    await before.suspensions.put(cutoff('later', { until: clock.now() + 9_000 }));
+    await before.suspensions.put(cutoff('gone'));
+    await before.suspensions.remove('gone');
+    const { sequence } = await before.suspensions.read();
     await before.close();
     await clock.advance(1_000);
     const after = await open(directory, clock);
-    const state = await after.cutoffs.read();
+    const state = await after.suspensions.read();
     assert.deepEqual(
-      state.cutoffs.map(({ uid }) => uid),
+      state.suspensions.map(({ uid }) => uid),
       ['later'],
     );
     assert.equal(state.sequence, sequence);
@@ -220,9 +220,9 @@ describe('a memory store with a state directory', () => {
     const store = await open(directory, clock);
     // a directory in the way: as root a file mode would stop nobody
     mkdirSync(join(directory, 'store-lives.json.tmp'));
-    assert.equal(await store.heartbeats.beginLife('n1', 5_000_000_000), 5_000_000_000);
+    assert.equal(await store.heartbeats.beginIncarnation('n1', 5_000_000_000), 5_000_000_000);
     await assert.rejects(store.close(), { code: 'DAMAGED' });
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pendingTimers, 0);
   });
 
   test('files are readable for their owner only', async (t) => {
@@ -244,11 +244,11 @@ function open(directory: string, clock: Clock = systemClock): Promise<MemoryStor
 
 async function fill(directory: string): Promise<void> {
   const store = await open(directory);
-  const { leader, position: predecessor } = await leadIn(store);
+  const { leader, position: predecessor } = await openEpochAsLeader(store);
   await publish(store, { leader, predecessor, changes: [put('a')] });
-  await store.heartbeats.beginLife('n1', 1);
+  await store.heartbeats.beginIncarnation('n1', 1);
   await store.usage.seed({ months: [], bases: [] });
   await store.usage.flush(report([[NOW, 10]], { service: 'r1' }));
-  await store.cutoffs.put(cutoff('a'));
+  await store.suspensions.put(cutoff('a'));
   await store.close();
 }

@@ -8,16 +8,16 @@ import {
   EMPTY_TABLE,
   type Entry,
   encodeEntry,
-  idOf,
+  entryIdOf,
   listenerId,
   type RoutingTable,
   serviceId,
   tableOf,
 } from '@weir/model';
-import type { Publication, TableStore } from '../../src/contract.ts';
+import type { PublishRequest, TableStore } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
-import { splitChanges } from '../../src/publish/split-changes.ts';
+import { splitIntoRevisions } from '../../src/publish/split-changes.ts';
 import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import { contentOf, entry, put } from '../contract/sample.ts';
 
@@ -25,7 +25,7 @@ describe('publishing the table', () => {
   test('the first leader opens an epoch and publishes the whole; then only what changed', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table });
-    assert.equal(await publisher.lead(), undefined);
+    assert.equal(await publisher.becomeLeader(), undefined);
     const first = await publisher.publish(tableOf([entry('a'), entry('b')]));
     assert.ok(first.kind === 'published' && first.newEpoch && first.position.revision === 1);
     const second = await publisher.publish(tableOf([entry('a'), entry('b', 1)]));
@@ -39,7 +39,7 @@ describe('publishing the table', () => {
   test('each revision of a change tells since when the world has been so; a table that is published whole does not', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 1 });
-    await publisher.lead();
+    await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]), 1);
     await publisher.publish(tableOf([entry('a', 1), entry('b')]), 2);
     await publisher.publish(tableOf([entry('a', 1)]));
@@ -53,7 +53,7 @@ describe('publishing the table', () => {
     const store = createMemoryStore();
     const before = await publishedBy(store.table, tableOf([entry('a')]));
     const publisher = new TablePublisher({ store: store.table });
-    const copy = await publisher.lead();
+    const copy = await publisher.becomeLeader();
     assert.deepEqual(contentOf(copy?.table), contentOf(tableOf([entry('a')])));
     assert.deepEqual(copy?.position, before);
     assert.equal((await publisher.publish(tableOf([entry('a')]))).kind, 'unchanged');
@@ -67,7 +67,7 @@ describe('publishing the table', () => {
     const leader = await store.table.claimLeader();
     await store.table.publish({ leader, predecessor: before, id: 'half', changes: [put('b')], complete: false });
     const publisher = new TablePublisher({ store: store.table });
-    assert.equal(await publisher.lead(), undefined);
+    assert.equal(await publisher.becomeLeader(), undefined);
     const outcome = await publisher.publish(tableOf([entry('a'), entry('b')]));
     assert.ok(outcome.kind === 'published' && outcome.newEpoch && outcome.position.epoch > before.epoch);
   });
@@ -82,7 +82,7 @@ describe('publishing the table', () => {
       },
     });
     const publisher = new TablePublisher({ store: newer });
-    assert.equal((await publisher.lead())?.table.entries.size, 1);
+    assert.equal((await publisher.becomeLeader())?.table.entries.size, 1);
     const outcome = await publisher.publish(tableOf([entry('a')]));
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
   });
@@ -90,7 +90,7 @@ describe('publishing the table', () => {
   test('of a table that is published whole the Services come first, each with its listeners', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 2 });
-    await publisher.lead();
+    await publisher.becomeLeader();
     const at = { address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
     const listener = (node: string, service: string): Entry => {
       return { kind: 'listener', id: listenerId({ node, ...at }), node, ...at, service };
@@ -119,7 +119,7 @@ describe('publishing the table', () => {
     ]);
     await publisher.publish(table);
     assert.deepEqual(
-      store.table.content.revisions.map(({ changes }) => changes.map(idOf)),
+      store.table.content.revisions.map(({ changes }) => changes.map(entryIdOf)),
       [
         ['service/y', 'listener/n2/10.0.0.1/TCP/80'],
         ['service/z', 'listener/n1/10.0.0.1/TCP/80'],
@@ -132,11 +132,11 @@ describe('publishing the table', () => {
     const store = createMemoryStore();
     const [old, current] = [0, 1].map(() => new TablePublisher({ store: store.table }));
     assert.ok(old !== undefined && current !== undefined);
-    await old.lead();
+    await old.becomeLeader();
     await old.publish(tableOf([entry('a')]));
-    await current.lead();
+    await current.becomeLeader();
     assert.equal((await old.publish(tableOf([entry('b')]))).kind, 'not-leader');
-    assert.equal(old.leads, false);
+    assert.equal(old.isLeader, false);
     await assert.rejects(old.publish(tableOf([])), { code: 'ERR_ASSERTION' });
     assert.deepEqual(contentOf((await store.table.read())?.table), contentOf(tableOf([entry('a')])));
   });
@@ -144,7 +144,7 @@ describe('publishing the table', () => {
   test('after a reconnection it hears of another leader even when nothing is to be written', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
+    await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]));
     await store.table.claimLeader();
     publisher.recheck();
@@ -154,12 +154,12 @@ describe('publishing the table', () => {
   test('a wiped store refuses the old token; leading again publishes the whole', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
+    await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]));
     store.faults.wipe();
     publisher.recheck();
     assert.deepEqual(await publisher.publish(tableOf([entry('a')])), { kind: 'not-leader', leader: 0 });
-    assert.equal(await publisher.lead(), undefined);
+    assert.equal(await publisher.becomeLeader(), undefined);
     const outcome = await publisher.publish(tableOf([entry('a')]));
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
   });
@@ -168,7 +168,7 @@ describe('publishing the table', () => {
     for (const isRechecked of [true, false]) {
       const store = createMemoryStore();
       const publisher = new TablePublisher({ store: store.table });
-      await publisher.lead();
+      await publisher.becomeLeader();
       await publisher.publish(tableOf([entry('a')]));
       const rollBack = store.faults.checkpoint();
       const lost = await publisher.publish(tableOf([entry('a', 1)]));
@@ -185,7 +185,7 @@ describe('publishing the table', () => {
   test('of versions that came and went while the store was away none is kept', async () => {
     const store = createMemoryStore();
     const publisher = new TablePublisher({ store: store.table });
-    await publisher.lead();
+    await publisher.becomeLeader();
     let table = apply(EMPTY_TABLE, [put('a')]);
     await publisher.publish(table);
     store.faults.goAway();
@@ -205,7 +205,7 @@ describe('publishing the table', () => {
       const store = createMemoryStore();
       let fails = false;
       const flaky = overriding(store.table, {
-        publish: async (publication: Publication) => {
+        publish: async (publication: PublishRequest) => {
           if (!fails) return store.table.publish(publication);
           fails = false;
           if (isTaken) await store.table.publish(publication);
@@ -213,7 +213,7 @@ describe('publishing the table', () => {
         },
       });
       const publisher = new TablePublisher({ store: flaky });
-      await publisher.lead();
+      await publisher.becomeLeader();
       await publisher.publish(tableOf([entry('a')]));
       fails = true;
       await assert.rejects(publisher.publish(tableOf([entry('a', 1)])), { code: 'AWAY' });
@@ -227,13 +227,13 @@ describe('publishing the table', () => {
 
 describe('splitting a change', () => {
   test('no change is one revision, which may still make the table whole', () => {
-    assert.deepEqual(splitChanges([]), [[]]);
+    assert.deepEqual(splitIntoRevisions([]), [[]]);
   });
 
   test('500 changes are one revision, 501 are two, in their order', () => {
     const changes = Array.from({ length: 501 }, (_, index) => put(`n${index}`));
-    assert.deepEqual(splitChanges(changes.slice(1)), [changes.slice(1)]);
-    assert.deepEqual(splitChanges(changes), [changes.slice(0, 500), changes.slice(500)]);
+    assert.deepEqual(splitIntoRevisions(changes.slice(1)), [changes.slice(1)]);
+    assert.deepEqual(splitIntoRevisions(changes), [changes.slice(0, 500), changes.slice(500)]);
   });
 
   test('a revision holds at most a megabyte, or one entry that is larger', () => {
@@ -243,8 +243,8 @@ describe('splitting a change', () => {
       return { kind: 'put', entry: { ...base, name: base.id.slice(5) + 'x'.repeat(rest) } } as const;
     };
     assert.deepEqual(
-      splitChanges([large('a', 600_000), large('b', 400_000), put('c'), large('d', 3_000_000), put('e')]).map((part) =>
-        part.map((change) => (change.kind === 'put' ? change.entry.id : '')),
+      splitIntoRevisions([large('a', 600_000), large('b', 400_000), put('c'), large('d', 3_000_000), put('e')]).map(
+        (part) => part.map((change) => (change.kind === 'put' ? change.entry.id : '')),
       ),
       [['node/a', 'node/b'], ['node/c'], ['node/d'], ['node/e']],
     );
@@ -257,7 +257,7 @@ function positionOf(publisher: TablePublisher) {
 
 async function publishedBy(store: TableStore, table: RoutingTable) {
   const publisher = new TablePublisher({ store });
-  await publisher.lead();
+  await publisher.becomeLeader();
   const outcome = await publisher.publish(table);
   if (outcome.kind !== 'published') throw new Error(`publish said ${outcome.kind}`);
   return outcome.position;
@@ -270,7 +270,7 @@ function overriding(store: TableStore, over: Partial<TableStore>): TableStore {
     openEpoch: (request) => store.openEpoch(request),
     publish: (publication) => store.publish(publication),
     read: () => store.read(),
-    remains: () => store.remains(),
+    readPartial: () => store.readPartial(),
     revisions: (options) => store.revisions(options),
     ...over,
   };

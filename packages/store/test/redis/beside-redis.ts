@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { Redis } from 'ioredis';
 import type { RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
-import { type RedisWorld, type StartedRedis, startRedisWithData } from './redis-world.ts';
+import { type RedisFixture, type StartedRedis, startRedisWithData } from './redis-world.ts';
 
-export interface BesideRedis {
+export interface SharedRedis {
   /** A client that knows nothing of the store. */
   redis(): Redis;
   url(): string;
   /** A fleet of its own in it. */
-  open(options?: Partial<RedisStoreOptions>): RedisWorld;
+  fixture(options?: Partial<RedisStoreOptions>): RedisFixture;
 }
 
 /** One Redis for all tests of the describe that this is called in. */
-export function besideRedis(): BesideRedis {
+export function useSharedRedis(): SharedRedis {
   let started: StartedRedis | undefined;
   let client: Redis | undefined;
   before(async () => {
@@ -27,6 +27,6 @@ export function besideRedis(): BesideRedis {
   return {
     redis: () => client ?? assert.fail('not started'),
     url: () => started?.url ?? assert.fail('not started'),
-    open: (options) => started?.world(options) ?? assert.fail('not started'),
+    fixture: (options) => started?.fixture(options) ?? assert.fail('not started'),
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StoreError } from '../../src/error.ts';
-import { isOwnMistake, storeErrorFor } from '../../src/redis/fault.ts';
+import { isProgrammingError, storeErrorFor } from '../../src/redis/fault.ts';
 
 describe('what Redis says', () => {
   const said: readonly (readonly [text: string, code: string, message: RegExp])[] = [
@@ -61,10 +61,10 @@ describe('what Redis says', () => {
   test('a mistake in our own code is none of Redis, except where the client chokes on what it read', () => {
     const mistakes = [new RangeError('no'), new TypeError('no'), new ReferenceError('no'), new SyntaxError('no')];
     for (const mistake of [...mistakes, new assert.AssertionError({ message: 'no' })]) {
-      assert.equal(isOwnMistake(mistake), true, mistake.name);
+      assert.equal(isProgrammingError(mistake), true, mistake.name);
     }
-    assert.equal(isOwnMistake(new RangeError('Invalid array length. Please report this.')), false);
-    assert.equal(isOwnMistake(new Error('Connection is closed.')), false);
-    assert.equal(isOwnMistake('no error'), false);
+    assert.equal(isProgrammingError(new RangeError('Invalid array length. Please report this.')), false);
+    assert.equal(isProgrammingError(new Error('Connection is closed.')), false);
+    assert.equal(isProgrammingError('no error'), false);
   });
 });

@@ -3,17 +3,17 @@ import { eventually, type RedisGroup } from '@weir/testkit';
 import { Redis } from 'ioredis';
 import type { Store } from '../../src/contract.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
-import type { World } from '../contract/subject.ts';
-import { isReady } from './redis-world.ts';
+import type { StoreFixture } from '../contract/subject.ts';
+import { waitUntilReady } from './redis-world.ts';
 
 let fleets = 0;
 
 /** A fleet of its own in a group that the tests of one file share, one after the other. */
-export function groupWorld(group: RedisGroup, options: Partial<RedisStoreOptions> = {}): World {
+export function replicatedRedisFixture(group: RedisGroup, options: Partial<RedisStoreOptions> = {}): StoreFixture {
   const fleet = `g${++fleets}`;
   const stores: Store[] = [];
   const open = (): Store[] => stores.filter(({ connection }) => connection !== 'closed');
-  const ready = async (): Promise<void> => void (await Promise.all(open().map(isReady)));
+  const ready = async (): Promise<void> => void (await Promise.all(open().map(waitUntilReady)));
   const atPrimary = async <T>(work: (redis: Redis) => Promise<T>): Promise<T> => {
     const { host, port } = await group.primary();
     const redis = new Redis({ host, port });
@@ -26,7 +26,7 @@ export function groupWorld(group: RedisGroup, options: Partial<RedisStoreOptions
   /** What all handles notice as a restart. */
   const change = async (work: (redis: Redis) => Promise<void>): Promise<void> => {
     await atPrimary(async (redis) => {
-      const lost = open().map(isLost);
+      const lost = open().map(waitUntilLost);
       await redis.flushall();
       await work(redis);
       await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -39,14 +39,14 @@ export function groupWorld(group: RedisGroup, options: Partial<RedisStoreOptions
     async connect() {
       const store = await openRedisStore({ url: group.url, fleet, log: silentLogger(), ...options });
       stores.push(store);
-      if (store.problem !== undefined) throw store.problem;
+      if (store.connectionError !== undefined) throw store.connectionError;
       return store;
     },
     goAway: async () => void (await Promise.all(group.pair.map((server) => server.stop()))),
     async comeBack() {
       await Promise.all(group.pair.map((server) => server.start()));
       await ready();
-      await group.whole();
+      await group.waitUntilHealthy();
     },
     wipe: () => change(async () => undefined),
     checkpoint: () =>
@@ -60,7 +60,7 @@ export function groupWorld(group: RedisGroup, options: Partial<RedisStoreOptions
             for (const [key, dump, ttl] of saved) await restored.restore(key, Math.max(0, ttl), dump);
           });
       }),
-    after: async (ms, assertion) => {
+    eventually: async (ms, assertion) => {
       await eventually(assertion, { timeoutMs: ms + 2_000 });
     },
     async [Symbol.asyncDispose]() {
@@ -69,9 +69,9 @@ export function groupWorld(group: RedisGroup, options: Partial<RedisStoreOptions
   };
 }
 
-function isLost(store: Store): Promise<void> {
+function waitUntilLost(store: Store): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = store.onConnection((state) => {
+  const stop = store.onConnectionChange((state) => {
     if (state === 'ready') return;
     stop();
     resolve();

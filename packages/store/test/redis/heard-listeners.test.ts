@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
 import type { RedisConnection } from '../../src/redis/connection.ts';
-import { HeardListeners } from '../../src/redis/heard-listeners.ts';
-import { chunksOf } from '../../src/redis/listener-chunks.ts';
+import { ListenerReportCache } from '../../src/redis/heard-listeners.ts';
+import { chunkListeners } from '../../src/redis/listener-chunks.ts';
 
 type Hash = Readonly<Record<string, string>>;
 
 test('a proxy that says something else only while it is read is not taken for saying both at once', async () => {
-  const [first, other, now] = [hashOf(1), hashOf(2), hashOf(3)];
+  const [first, other, now] = [hashAt(1), hashAt(2), hashAt(3)];
   const asked: Hash[] = [];
-  const heard = new HeardListeners(connectionTo(() => asked.shift() ?? now));
+  const heard = new ListenerReportCache(connectionTo(() => asked.shift() ?? now));
   asked.push(first);
-  await heard.of('proxy', first.root ?? '');
+  await heard.read('proxy', first.root ?? '');
   asked.push(other, now);
-  assert.deepEqual(await heard.of('proxy', now.root ?? ''), [report(3)]);
+  assert.deepEqual(await heard.read('proxy', now.root ?? ''), [reportAt(3)]);
   asked.push(other, other);
-  assert.deepEqual(await heard.of('proxy', other.root ?? ''), [report(2)]);
+  assert.deepEqual(await heard.read('proxy', other.root ?? ''), [reportAt(2)]);
 });
 
 /** A Redis in which a proxy says at each call what `saidNow` gives. */
@@ -33,12 +33,12 @@ function connectionTo(saidNow: () => Hash): RedisConnection {
   return connection as unknown as RedisConnection;
 }
 
-function hashOf(index: number): Hash {
-  const { root, chunks } = chunksOf([report(index)], undefined);
+function hashAt(index: number): Hash {
+  const { root, chunks } = chunkListeners([reportAt(index)], undefined);
   const [chunk] = chunks;
   return { root, digests: JSON.stringify(chunks.map(({ digest }) => digest)), 'chunk:0': chunk?.text ?? '' };
 }
 
-function report(index: number): ListenerReport {
+function reportAt(index: number): ListenerReport {
   return { id: `listener/n/10.0.0.1/TCP/${index}`, service: `u${index}`, bound: true, listening: true, error: null };
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
-import { chunksOf } from '../../src/redis/listener-chunks.ts';
+import { chunkListeners } from '../../src/redis/listener-chunks.ts';
 
 test('of 20,000 listeners one that changes, comes or goes is another chunk of some 100, and the others stay', () => {
   const listeners = Array.from({ length: 20_000 }, (_, index) => report(index));
-  const before = chunksOf(listeners, undefined);
+  const before = chunkListeners(listeners, undefined);
   assert.equal(before.chunks.flatMap(({ reports }) => reports).length, 20_000);
   assert.ok(
     before.chunks.every(({ reports }) => reports.length < 200),
@@ -17,7 +17,7 @@ test('of 20,000 listeners one that changes, comes or goes is another chunk of so
     listeners.toSpliced(300, 1),
   ];
   for (const edited of edits) {
-    const after = chunksOf(edited, before);
+    const after = chunkListeners(edited, before);
     const others = after.chunks.filter((chunk, index) => chunk !== before.chunks[index]);
     assert.equal(others.length, 1);
     assert.notEqual(after.root, before.root);
@@ -25,17 +25,17 @@ test('of 20,000 listeners one that changes, comes or goes is another chunk of so
 });
 
 test('the same reports in another list are the same chunks', () => {
-  const before = chunksOf([report(1), report(2)], undefined);
-  const after = chunksOf([report(1), report(2)], before);
+  const before = chunkListeners([report(1), report(2)], undefined);
+  const after = chunkListeners([report(1), report(2)], before);
   assert.equal(after.root, before.root);
   assert.equal(after.chunks[0], before.chunks[0]);
 });
 
 test('no listeners are one empty chunk, and the number of chunks follows their number without flapping', () => {
   const counts: number[] = [];
-  let chunks = chunksOf([], undefined);
+  let chunks = chunkListeners([], undefined);
   for (const size of [0, 100, 200, 201, 200, 100, 60, 49, 3_000, 0]) {
-    chunks = chunksOf(
+    chunks = chunkListeners(
       Array.from({ length: size }, (_, index) => report(index)),
       chunks,
     );

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatHostPort, type HostPort } from '@weir/runtime';
-import { type AskAt, locate } from '../../src/redis/locate.ts';
-import { type RedisPlace, readRedisUrl } from '../../src/redis/redis-url.ts';
+import { type CommandSender, findServer } from '../../src/redis/locate.ts';
+import { parseRedisUrl, type RedisTopology } from '../../src/redis/redis-url.ts';
 
 const never = new Promise<never>(() => undefined);
-const unasked: AskAt = () => assert.fail('nobody is to be asked');
+const mustNotBeAsked: CommandSender = () => assert.fail('nobody is to be asked');
 
-function placeOf(url: string): RedisPlace {
-  const reading = readRedisUrl(url);
+function topologyOf(url: string): RedisTopology {
+  const reading = parseRedisUrl(url);
   assert.ok(reading.kind === 'url', url);
-  return reading.url.place;
+  return reading.url.topology;
 }
 
 /** What each server answers; an error is thrown. */
-function answering(answers: Readonly<Record<string, unknown>>): AskAt {
+function replying(answers: Readonly<Record<string, unknown>>): CommandSender {
   return async (at) => {
     const answer = answers[formatHostPort(at)];
     if (answer instanceof Error) throw answer;
@@ -23,12 +23,12 @@ function answering(answers: Readonly<Record<string, unknown>>): AskAt {
 }
 
 describe('the primary of sentinels', () => {
-  const place = placeOf('redis-sentinel://a,b,c#weir');
+  const place = topologyOf('redis-sentinel://a,b,c#weir');
   const ask = (a: unknown, b: unknown, c: unknown): Promise<HostPort> =>
-    locate(place, {
+    findServer(place, {
       key: 'k',
-      askRedis: unasked,
-      askSentinel: answering({ 'a:26379': a, 'b:26379': b, 'c:26379': c }),
+      sendToRedis: mustNotBeAsked,
+      sendToSentinel: replying({ 'a:26379': a, 'b:26379': b, 'c:26379': c }),
     });
   const [old, next] = [
     ['10.0.0.1', '6379'],
@@ -74,9 +74,13 @@ describe('the primary of sentinels', () => {
 });
 
 describe('the server of a cluster that has our keys', () => {
-  const place = placeOf('redis-cluster://a,b:7000');
+  const place = topologyOf('redis-cluster://a,b:7000');
   const ask = (a: unknown, b: unknown): Promise<HostPort> =>
-    locate(place, { key: 'k', askRedis: answering({ 'a:6379': a, 'b:7000': b }), askSentinel: unasked });
+    findServer(place, {
+      key: 'k',
+      sendToRedis: replying({ 'a:6379': a, 'b:7000': b }),
+      sendToSentinel: mustNotBeAsked,
+    });
   const gone = new Error('connect ECONNREFUSED');
 
   test('is who answers for a key of ours, or who is named instead', async () => {

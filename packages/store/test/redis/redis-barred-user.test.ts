@@ -9,23 +9,23 @@ import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-red
 import {
   certificate,
   contentOf,
-  entriesAsContent,
+  contentOfEntries,
   entry,
-  leadIn,
   newId,
+  openEpochAsLeader,
   publish,
   put,
   putCertificate,
 } from '../contract/sample.ts';
-import { besideRedis } from './beside-redis.ts';
-import type { RedisWorld } from './redis-world.ts';
-import { followed, revisionsAfter } from './told.ts';
+import { useSharedRedis } from './beside-redis.ts';
+import type { RedisFixture } from './redis-world.ts';
+import { readRevisionsAfter, startFollowing } from './told.ts';
 
 describe('a user who may not read private keys', requireProgram('redis'), () => {
-  const { redis, url, open } = besideRedis();
+  const { redis, url, fixture } = useSharedRedis();
 
   test('everything else is served; it is said once, and they are taken up when the ACL lets', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const { keys } = keysFor(world.fleet);
     const lines: string[] = [];
     const log = createLogger({
@@ -35,14 +35,14 @@ describe('a user who may not read private keys', requireProgram('redis'), () => 
     });
     const leading = await world.connect();
     const barred = await openAs(t, world, { log });
-    const { leader, position: opened } = await leadIn(leading);
+    const { leader, position: opened } = await openEpochAsLeader(leading);
     const changes = [putCertificate('u1'), putCertificate('u2'), put('a')];
     const first = await publish(leading, { leader, predecessor: opened, changes });
-    const told = followed(t, barred);
-    await eventually(() => assert.deepEqual(contentOf(told.table), entriesAsContent(entry('a'))));
+    const told = startFollowing(t, barred);
+    await eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(entry('a'))));
     assert.deepEqual(told.unreadable.sort(), ['certificate/u1', 'certificate/u2']);
     await publish(leading, { leader, predecessor: first, changes: [putCertificate('u1', 1), put('a', 1)] });
-    await eventually(() => assert.deepEqual(contentOf(told.table), entriesAsContent(entry('a', 1))));
+    await eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(entry('a', 1))));
     assert.equal(barred.connection, 'ready');
     const warnings = lines.filter((line) => line.includes('"warn"'));
     assert.equal(warnings.length, 1);
@@ -51,39 +51,39 @@ describe('a user who may not read private keys', requireProgram('redis'), () => 
     assert.ok(!lines.join('').includes('sealed'));
 
     await redis().call('ACL', 'SETUSER', 'barred', `%R~${keys}`);
-    const all = entriesAsContent(certificate('u1', 1), certificate('u2'), entry('a', 1));
+    const all = contentOfEntries(certificate('u1', 1), certificate('u2'), entry('a', 1));
     await eventually(() => assert.deepEqual(contentOf(told.table), all));
   });
 
   test('a leader is refused in words, and writes nothing', async (t) => {
-    await using world = open();
-    const { leader, position: predecessor } = await leadIn(await world.connect());
+    await using world = fixture();
+    const { leader, position: predecessor } = await openEpochAsLeader(await world.connect());
     const { meta, table, changes } = keysFor(world.fleet);
     const written = [meta, table, changes];
     const barred = await openAs(t, world, { rights: ['+@write', ...written.map((key) => `~${key}`)] });
     const publication = { leader, predecessor, id: newId(), changes: [putCertificate('u1')], complete: true };
     await assert.rejects(barred.table.publish(publication), { code: 'REFUSED', message: /extend the ACL/ });
-    assert.equal(await barred.table.remains(), undefined);
+    assert.equal(await barred.table.readPartial(), undefined);
   });
 
   test('they are not asked for: where there are no certificates, and by one who wants none', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const leading = await world.connect();
-    const { leader, position: opened } = await leadIn(leading);
-    const [plain, content] = [await openAs(t, world), await openAs(t, world, { keys: 'none' })];
+    const { leader, position: opened } = await openEpochAsLeader(leading);
+    const [plain, content] = [await openAs(t, world), await openAs(t, world, { privateKeyAccess: 'none' })];
     await redis().call('ACL', 'LOG', 'RESET');
     const first = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
     for (const store of [plain, content]) {
-      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry('a')));
-      await store.table.remains();
-      assert.deepEqual((await revisionsAfter(t, store, opened, 1))[0]?.changes, [put('a')]);
+      assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('a')));
+      await store.table.readPartial();
+      assert.deepEqual((await readRevisionsAfter(t, store, opened, 1))[0]?.changes, [put('a')]);
     }
     const { sealedKey: _sealedKey, ...shown } = certificate('u1');
     await publish(leading, { leader, predecessor: first, changes: [putCertificate('u1')] });
     const copy = await content.table.read();
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), shown));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a'), shown));
     assert.deepEqual(copy?.unreadable, []);
-    assert.deepEqual(await revisionsAfter(t, content, first, 1).then(([one]) => one?.changes), [
+    assert.deepEqual(await readRevisionsAfter(t, content, first, 1).then(([one]) => one?.changes), [
       { kind: 'put', entry: shown },
     ]);
     assert.deepEqual(await redis().call('ACL', 'LOG'), []);
@@ -92,7 +92,7 @@ describe('a user who may not read private keys', requireProgram('redis'), () => 
   /** A user of all that reading the table needs but the keys, and of more rights. */
   async function openAs(
     t: TestContext,
-    { fleet }: RedisWorld,
+    { fleet }: RedisFixture,
     { rights = [], ...options }: Partial<RedisStoreOptions> & { readonly rights?: readonly string[] } = {},
   ): Promise<Store> {
     const { meta, table, changes } = keysFor(fleet);

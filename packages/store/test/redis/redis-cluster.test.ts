@@ -6,7 +6,7 @@ import { inspectRedis } from '../../src/redis/inspect-redis.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { openRedisStore } from '../../src/redis/open-redis-store.ts';
 import { cutoff } from '../contract/sample.ts';
-import { isReady } from './redis-world.ts';
+import { waitUntilReady } from './redis-world.ts';
 
 const log = silentLogger();
 const FLEET = 'weir';
@@ -31,36 +31,36 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
   test('its slot moves to another server: so does the store, with all that it has, and whoever waits comes again', async (t) => {
     const store = await openRedisStore({ url: group.url, fleet: FLEET, log });
     t.after(() => store.close());
-    await store.cutoffs.put(cutoff('a'));
-    const watching = store.cutoffs.watch(AbortSignal.timeout(30_000))[Symbol.asyncIterator]();
+    await store.suspensions.put(cutoff('a'));
+    const watching = store.suspensions.watch(AbortSignal.timeout(30_000))[Symbol.asyncIterator]();
     await watching.next();
     const states: string[] = [];
-    t.after(store.onConnection((state) => states.push(state)));
+    t.after(store.onConnectionChange((state) => states.push(state)));
     const ending = assert.rejects(watching.next(), { code: 'AWAY' });
     const [from, to] = [await group.primary(), group.others[0]];
     assert.ok(to !== undefined);
     await moveSlot(keysFor(FLEET).meta, from, to);
     await ending;
     await eventually(() => assert.deepEqual(states, ['away', 'ready']));
-    await isReady(store);
+    await waitUntilReady(store);
     assert.deepEqual(
-      (await store.cutoffs.read()).cutoffs.map(({ uid }) => uid),
+      (await store.suspensions.read()).suspensions.map(({ uid }) => uid),
       ['a'],
     );
-    await store.cutoffs.put(cutoff('b'));
+    await store.suspensions.put(cutoff('b'));
     assert.equal((await inspectRedis({ url: group.url, fleet: FLEET })).where, `${to.host}:${to.port}`);
   });
 
   async function moveSlot(key: string, from: Redis, to: Redis): Promise<void> {
-    const slot = Number((await group.say(from, `CLUSTER KEYSLOT ${key}`)).slice(1));
+    const slot = Number((await group.command(from, `CLUSTER KEYSLOT ${key}`)).slice(1));
     const [idFrom, idTo] = await Promise.all(
-      [from, to].map(async (server) => /[0-9a-f]{40}/.exec(await group.say(server, 'CLUSTER MYID'))?.[0]),
+      [from, to].map(async (server) => /[0-9a-f]{40}/.exec(await group.command(server, 'CLUSTER MYID'))?.[0]),
     );
-    await group.say(to, `CLUSTER SETSLOT ${slot} IMPORTING ${idFrom}`);
-    await group.say(from, `CLUSTER SETSLOT ${slot} MIGRATING ${idTo}`);
-    const keys = (await group.say(from, `CLUSTER GETKEYSINSLOT ${slot} 100`)).match(/^weir:\S+/gm) ?? [];
+    await group.command(to, `CLUSTER SETSLOT ${slot} IMPORTING ${idFrom}`);
+    await group.command(from, `CLUSTER SETSLOT ${slot} MIGRATING ${idTo}`);
+    const keys = (await group.command(from, `CLUSTER GETKEYSINSLOT ${slot} 100`)).match(/^weir:\S+/gm) ?? [];
     assert.ok(keys.length > 0);
-    await group.say(from, `MIGRATE ${to.host} ${to.port} "" 0 5000 KEYS ${keys.join(' ')}`);
-    for (const server of [to, from]) await group.say(server, `CLUSTER SETSLOT ${slot} NODE ${idTo}`);
+    await group.command(from, `MIGRATE ${to.host} ${to.port} "" 0 5000 KEYS ${keys.join(' ')}`);
+    for (const server of [to, from]) await group.command(server, `CLUSTER SETSLOT ${slot} NODE ${idTo}`);
   }
 });

@@ -9,7 +9,7 @@ import type { Store } from '../../src/contract.ts';
 import { StoreError } from '../../src/error.ts';
 import { openRedisStore } from '../../src/redis/open-redis-store.ts';
 import { heartbeat } from '../contract/sample.ts';
-import { isReady } from './redis-world.ts';
+import { waitUntilReady } from './redis-world.ts';
 
 const log = silentLogger();
 
@@ -45,12 +45,12 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     t.after(() => store.close());
     assert.equal(store.connection, 'away');
     assert.equal(
-      store.problem?.message,
+      store.connectionError?.message,
       `Redis at 127.0.0.1:${port} is not there: nothing listens; start it, or check the Redis URL`,
     );
     await assert.rejects(store.table.meta(), { code: 'AWAY' });
     await using _redis = await startRedis({ port });
-    await isReady(store);
+    await waitUntilReady(store);
     assert.equal(await store.table.meta(), undefined);
   });
 
@@ -66,7 +66,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
   test('a name that does not resolve is said to be that', async (t) => {
     const store = await openRedisStore({ url: 'redis://redis.invalid', fleet: 'f', log });
     t.after(() => store.close());
-    assert.match(store.problem?.message ?? '', /redis.invalid:6379 cannot be (found|reached)/);
+    assert.match(store.connectionError?.message ?? '', /redis.invalid:6379 cannot be (found|reached)/);
   });
 
   test('a missing and a wrong password are refused, without telling it', async () => {
@@ -98,7 +98,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
       assert.ok(error instanceof StoreError && error.code === 'REFUSED');
       return /does not permit.*eval/.test(error.message);
     });
-    await assert.rejects(store.heartbeats.leave('n', 1), /does not permit.*unlink/);
+    await assert.rejects(store.heartbeats.remove('n', 1), /does not permit.*unlink/);
     assert.equal(store.connection, 'ready');
   });
 
@@ -111,10 +111,10 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await setPolicy('allkeys-lru');
     await refused(openRedisStore({ url: redis.url, fleet: 'f', log }), /maxmemory-policy allkeys-lru.*noeviction/);
     await dropConnections(redis.url);
-    await eventually(() => assert.equal(store.problem?.code, 'REFUSED'));
+    await eventually(() => assert.equal(store.connectionError?.code, 'REFUSED'));
     await assert.rejects(store.table.meta(), { code: 'REFUSED' });
     await setPolicy('noeviction');
-    await isReady(store);
+    await waitUntilReady(store);
   });
 
   test('a Redis that is too old is refused', async (t) => {
@@ -129,8 +129,8 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     ] as const) {
       const store = await openRedisStore({ url: await pretend(t, { INFO: bulk(info) }), fleet: 'f', log });
       t.after(() => store.close());
-      assert.equal(store.problem?.code, 'AWAY');
-      assert.match(store.problem?.message ?? '', message);
+      assert.equal(store.connectionError?.code, 'AWAY');
+      assert.match(store.connectionError?.message ?? '', message);
     }
   });
 
@@ -138,11 +138,11 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await using redis = await startRedis({ settings: ['min-replicas-to-write 1'] });
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
-    assert.equal(store.problem?.code, 'AWAY');
-    assert.match(store.problem?.message ?? '', /has no replica that follows.*\(min-replicas-to-write\)$/);
+    assert.equal(store.connectionError?.code, 'AWAY');
+    assert.match(store.connectionError?.message ?? '', /has no replica that follows.*\(min-replicas-to-write\)$/);
     await using _replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
-    await isReady(store);
-    await store.heartbeats.beginLife('n', 1);
+    await waitUntilReady(store);
+    await store.heartbeats.beginIncarnation('n', 1);
   });
 
   test('a primary that loses its last replica says so at the next write, and is away from then on', async (t) => {
@@ -151,10 +151,10 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     t.after(() => replica.close());
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
-    await isReady(store);
+    await waitUntilReady(store);
     await replica.close();
-    await eventually(async () => assert.rejects(store.heartbeats.beat(heartbeat('n', 1)), { code: 'AWAY' }));
-    await eventually(() => assert.match(store.problem?.message ?? '', /has no replica that follows/));
+    await eventually(async () => assert.rejects(store.heartbeats.record(heartbeat('n', 1)), { code: 'AWAY' }));
+    await eventually(() => assert.match(store.connectionError?.message ?? '', /has no replica that follows/));
   });
 
   test('what is no Redis is refused', async () => {
@@ -169,7 +169,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     const url = await pretend(t, {});
     const store = await openRedisStore({ url, fleet: 'f', log, timeoutMs: 200 });
     t.after(() => store.close());
-    assert.match(store.problem?.message ?? '', /has not answered/);
+    assert.match(store.connectionError?.message ?? '', /has not answered/);
   });
 });
 
@@ -179,23 +179,23 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log, timeoutMs: 300 });
     t.after(() => store.close());
     const { signal } = new AbortController();
-    const states = store.cutoffs.watch(signal)[Symbol.asyncIterator]();
+    const states = store.suspensions.watch(signal)[Symbol.asyncIterator]();
     await states.next();
     redis.pause();
     const watching = assert.rejects(states.next(), { code: 'AWAY' });
     const started = performance.now();
     await Promise.all(
-      Array.from({ length: 20 }, () => assert.rejects(store.heartbeats.beat(heartbeat('n', 1)), { code: 'AWAY' })),
+      Array.from({ length: 20 }, () => assert.rejects(store.heartbeats.record(heartbeat('n', 1)), { code: 'AWAY' })),
     );
     assert.ok(performance.now() - started < 1_000);
     assert.equal(store.connection, 'away');
     const again = performance.now();
-    await assert.rejects(store.heartbeats.beat(heartbeat('n', 1)), { code: 'AWAY' });
+    await assert.rejects(store.heartbeats.record(heartbeat('n', 1)), { code: 'AWAY' });
     assert.ok(performance.now() - again < 50);
     await watching;
     redis.resume();
-    await isReady(store);
-    await store.heartbeats.beat(heartbeat('n', 1));
+    await waitUntilReady(store);
+    await store.heartbeats.record(heartbeat('n', 1));
     assert.equal((await store.heartbeats.list()).length, 1);
   });
 
@@ -213,7 +213,7 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
     const unsendable = Object.create(null) as unknown as string;
-    await assert.rejects(store.heartbeats.leave(unsendable, 1), TypeError);
+    await assert.rejects(store.heartbeats.remove(unsendable, 1), TypeError);
     assert.equal(store.connection, 'ready');
   });
 
@@ -223,7 +223,7 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     t.after(() => store.close());
     for (let time = 0; time < 3; time++) {
       await redis.restart({ signal: 'SIGKILL' });
-      await isReady(store);
+      await waitUntilReady(store);
       assert.equal(await store.usage.isSeeded(), false);
     }
   });

@@ -1,43 +1,43 @@
 // What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { encodeEntry, type ListenerReport, minuteOf, type Position } from '@weir/model';
+import { encodeEntry, type ListenerReport, minuteOf, type TablePosition } from '@weir/model';
 import { eventually, requireProgram } from '@weir/testkit';
 import { keysFor } from '../../src/redis/keys.ts';
 import {
   contentOf,
+  contentOfEntries,
   cutoff,
-  entriesAsContent,
   entry,
   heartbeat,
-  leadIn,
+  openEpochAsLeader,
   publish,
   put,
   report,
 } from '../contract/sample.ts';
-import { besideRedis } from './beside-redis.ts';
+import { useSharedRedis } from './beside-redis.ts';
 
 describe('the content of Redis', requireProgram('redis'), () => {
-  const { redis, open } = besideRedis();
+  const { redis, fixture } = useSharedRedis();
 
   test('fleets in one Redis know nothing of each other, and every key is of its fleet', async () => {
     await redis().flushall();
-    await using a = open();
-    await using b = open();
+    await using a = fixture();
+    await using b = fixture();
     const [inA, inB] = [await a.connect(), await b.connect()];
-    const { leader, position: predecessor } = await leadIn(inA);
+    const { leader, position: predecessor } = await openEpochAsLeader(inA);
     await publish(inA, { leader, predecessor, changes: [put('a')] });
-    await inA.heartbeats.beginLife('n', 1);
-    await inA.heartbeats.beat(heartbeat('n', 1));
+    await inA.heartbeats.beginIncarnation('n', 1);
+    await inA.heartbeats.record(heartbeat('n', 1));
     await inA.usage.seed({ months: [], bases: [] });
     await inA.usage.flush(report([[minuteOf(Date.now()), 1]]));
     await inA.usage.fold('n', 1);
-    await inA.cutoffs.remove('y');
-    await inA.cutoffs.put(cutoff('x'));
+    await inA.suspensions.remove('y');
+    await inA.suspensions.put(cutoff('x'));
     assert.equal(await inB.table.meta(), undefined);
     assert.deepEqual(await inB.heartbeats.list(), []);
     assert.equal(await inB.usage.isSeeded(), false);
-    assert.deepEqual((await inB.cutoffs.read()).cutoffs, []);
+    assert.deepEqual((await inB.suspensions.read()).suspensions, []);
     const keys = await redis().keys('*');
     assert.ok(keys.length > 10);
     assert.deepEqual(
@@ -47,14 +47,14 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('an entry of a newer version is left out and named, whether read or followed', async () => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const newer = { ...entry('b'), kind: 'from-the-future' } as unknown as ReturnType<typeof entry>;
     const changes = [put('a'), { kind: 'put', entry: newer } as const, put('c')];
     const position = await publish(store, { leader, predecessor: opened, changes });
     const copy = await store.table.read();
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a'), entry('c')));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a'), entry('c')));
     assert.deepEqual(copy?.unreadable, ['node/b']);
     const stopped = new AbortController();
     for await (const revision of store.table.revisions({ after: opened, signal: stopped.signal })) {
@@ -66,9 +66,9 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('a revision that an older version wrote does not tell since when the world has been so', async () => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 5 });
     const { changes } = keysFor(world.fleet);
     const [[streamId, fields] = ['', []]] = await redis().xrange(changes, '-', '+');
@@ -85,20 +85,20 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('a cut-off that cannot be read makes the state not complete: nobody lifts it for that', async () => {
-    await using world = open();
-    const { cutoffs } = await world.connect();
-    await cutoffs.put(cutoff('a'));
-    await cutoffs.complete();
+    await using world = fixture();
+    const { suspensions } = await world.connect();
+    await suspensions.put(cutoff('a'));
+    await suspensions.markComplete();
     await redis().hset(keysFor(world.fleet).cutoffs, 'b', JSON.stringify({ v: 99, ...cutoff('b') }), 'c', '{');
-    const state = await cutoffs.read();
-    assert.deepEqual(state.cutoffs, [cutoff('a')]);
+    const state = await suspensions.read();
+    assert.deepEqual(state.suspensions, [cutoff('a')]);
     assert.equal(state.complete, false);
   });
 
   test('a proxy whose heartbeat cannot be read is there, and nothing else is known of it', async () => {
-    await using world = open();
+    await using world = fixture();
     const { heartbeats } = await world.connect();
-    for (const node of ['a', 'b', 'c', 'd']) await heartbeats.beat(heartbeat(node, 7));
+    for (const node of ['a', 'b', 'c', 'd']) await heartbeats.record(heartbeat(node, 7));
     const say = (node: string, text: string): Promise<unknown> =>
       redis().hset(keysFor(world.fleet).proxy(node, 7), 'state', text);
     await say('a', '{"v":99,"node":5,"version":"2.0.0","listeners":"none"}');
@@ -117,19 +117,19 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('listeners that did not change are not sent again', async () => {
-    await using world = open();
+    await using world = fixture();
     const { heartbeats } = await world.connect();
     const { listeners } = heartbeat('n', 1);
-    await heartbeats.beat(heartbeat('n', 1, { listeners }));
+    await heartbeats.record(heartbeat('n', 1, { listeners }));
     const key = keysFor(world.fleet).proxy('n', 1);
     // What lies there says whether it was sent.
     await redis().hset(key, 'chunk:0', '[]');
-    await heartbeats.beat(heartbeat('n', 1, { listeners, connections: 9 }));
+    await heartbeats.record(heartbeat('n', 1, { listeners, connections: 9 }));
     assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);
   });
 
   test('of many listeners only what changed is sent, and of that which is there only what changed is read', async () => {
-    await using world = open();
+    await using world = fixture();
     const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
     const listener = (id: string, bound = true): ListenerReport => ({
       id,
@@ -139,12 +139,12 @@ describe('the content of Redis', requireProgram('redis'), () => {
       error: null,
     });
     const listeners = Array.from({ length: 1_000 }, (_, index) => listener(`l${index}`));
-    await proxy.beat(heartbeat('n', 1, { listeners }));
+    await proxy.record(heartbeat('n', 1, { listeners }));
     await controller.list();
     const key = keysFor(world.fleet).proxy('n', 1);
     const chunks = (await redis().hkeys(key)).filter((field) => field.startsWith('chunk:'));
     for (const chunk of chunks) await redis().hset(key, chunk, 'not sent again');
-    await proxy.beat(heartbeat('n', 1, { listeners: listeners.with(3, listener('l3', false)) }));
+    await proxy.record(heartbeat('n', 1, { listeners: listeners.with(3, listener('l3', false)) }));
     const sent = (await redis().hmget(key, ...chunks)).filter((text) => text !== 'not sent again');
     assert.equal(sent.length, 1);
     // Read whole it would be unreadable.
@@ -158,7 +158,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('minutes, hours and days expire, months, bases and the rest do not', async () => {
-    await using world = open();
+    await using world = fixture();
     const { usage } = await world.connect();
     await usage.seed({ months: [], bases: [] });
     const minute = minuteOf(Date.now());
@@ -183,13 +183,13 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('a follower that sleeps notices a new epoch and a wipe within a second', async () => {
-    await using world = open();
+    await using world = fixture();
     const [leading, reading] = [await world.connect(), await world.connect()];
     for (const happen of [
-      async () => void (await leadIn(leading)),
+      async () => void (await openEpochAsLeader(leading)),
       async () => void (await redis().unlink(keysFor(world.fleet).meta, keysFor(world.fleet).changes)),
     ]) {
-      const { leader, position: opened } = await leadIn(leading);
+      const { leader, position: opened } = await openEpochAsLeader(leading);
       const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
       const stopped = new AbortController();
       const revisions = reading.table.revisions({ after: position, signal: stopped.signal });
@@ -205,11 +205,11 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('a sleeping watch of cut-offs notices that they were rolled back', async () => {
-    await using world = open();
-    const { cutoffs } = await world.connect();
-    await cutoffs.put(cutoff('a'));
+    await using world = fixture();
+    const { suspensions } = await world.connect();
+    await suspensions.put(cutoff('a'));
     const stopped = new AbortController();
-    const states = cutoffs.watch(stopped.signal)[Symbol.asyncIterator]();
+    const states = suspensions.watch(stopped.signal)[Symbol.asyncIterator]();
     await states.next();
     const next = states.next();
     await sleeps();
@@ -220,10 +220,10 @@ describe('the content of Redis', requireProgram('redis'), () => {
 
   test('of large changes fewer are kept: who is further behind reads the whole table', async () => {
     const weight = Buffer.byteLength(encodeEntry(entry('a'))) + 'node/a'.length;
-    await using world = open({ keptBytes: 5 * weight });
+    await using world = fixture({ keptBytes: 5 * weight });
     const store = await world.connect();
     const kept = (): Promise<number> => redis().xlen(keysFor(world.fleet).changes);
-    const grown = async (from: Position, leader: number, times: number): Promise<Position[]> => {
+    const grown = async (from: TablePosition, leader: number, times: number): Promise<TablePosition[]> => {
       const positions = [from];
       for (let version = 0; version < times; version += 1) {
         const predecessor = positions.at(-1) ?? from;
@@ -233,7 +233,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
       }
       return positions;
     };
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const positions = await grown(opened, leader, 23);
     const next = async (at: number): Promise<unknown> => {
       const after = positions.at(at) ?? assert.fail('no such revision');
@@ -249,9 +249,9 @@ describe('the content of Redis', requireProgram('redis'), () => {
   });
 
   test('an entry in Redis is the encoded entry, whole', async () => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: predecessor } = await leadIn(store);
+    const { leader, position: predecessor } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor, changes: [put('a')] });
     assert.equal(await redis().hget(keysFor(world.fleet).table, 'node/a'), encodeEntry(entry('a')));
   });
@@ -265,7 +265,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
   }
 
   test('the ledger of a large fleet is restored in one call', async () => {
-    await using world = open({ timeoutMs: 20_000 });
+    await using world = fixture({ timeoutMs: 20_000 });
     const { usage } = await world.connect();
     const counters = { receivedBytes: 1, sentBytes: 0, connections: 0, requests: 0 };
     const bases = Array.from({ length: 17_000 }, (_, index) => ({
@@ -276,6 +276,6 @@ describe('the content of Redis', requireProgram('redis'), () => {
       counters,
     }));
     assert.equal(await usage.seed({ months: [], bases }), 'seeded');
-    assert.equal((await usage.copy([])).bases.length, bases.length);
+    assert.equal((await usage.exportSeed([])).bases.length, bases.length);
   });
 });

@@ -14,7 +14,7 @@ describe('with a real Redis', requireProgram('redis'), () => {
     name: 'Redis',
     open: async (options) => {
       if (started === undefined) throw new Error('Redis was not started');
-      return started.world(options);
+      return started.fixture(options);
     },
   });
 });

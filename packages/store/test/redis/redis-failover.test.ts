@@ -17,10 +17,10 @@ import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import type { RedisAccess } from '../../src/redis/access.ts';
 import { inspectRedis } from '../../src/redis/inspect-redis.ts';
 import { openRedisStore } from '../../src/redis/open-redis-store.ts';
-import { contentOf, cutoff, entriesAsContent, entry, heartbeat } from '../contract/sample.ts';
-import { type AuthorityFile, putAuthorities } from './authority-file.ts';
-import { isReady } from './redis-world.ts';
-import { followed } from './told.ts';
+import { contentOf, contentOfEntries, cutoff, entry, heartbeat } from '../contract/sample.ts';
+import { type CaFile, createCaFile } from './authority-file.ts';
+import { waitUntilReady } from './redis-world.ts';
+import { startFollowing } from './told.ts';
 
 const KINDS: readonly (readonly [string, (options: RedisGroupOptions) => Promise<RedisGroup>, Partial<RedisAccess>])[] =
   [
@@ -30,14 +30,14 @@ const KINDS: readonly (readonly [string, (options: RedisGroupOptions) => Promise
 
 for (const [name, startGroup, more] of KINDS) {
   describe(`a failover of ${name}`, requireProgram('redis'), () => {
-    const authority = makeCertificate({ name: 'ca', isAuthority: true });
+    const certificateAuthority = makeCertificate({ name: 'ca', isAuthority: true });
     let group: RedisGroup;
-    let file: AuthorityFile;
+    let file: CaFile;
     let access: RedisAccess;
     let fleets = 0;
     before(async () => {
-      file = putAuthorities(authority);
-      group = await startGroup({ password: 'pw-redis', sentinelPassword: 'pw-sentinel', authority });
+      file = createCaFile(certificateAuthority);
+      group = await startGroup({ password: 'pw-redis', sentinelPassword: 'pw-sentinel', certificateAuthority });
       access = { url: group.url, password: new Secret('pw-redis'), ca: file.path, ...more };
     });
     after(async () => {
@@ -49,24 +49,24 @@ for (const [name, startGroup, more] of KINDS) {
       return async (): Promise<Store> => {
         const store = await openRedisStore({ ...access, fleet, log: silentLogger() });
         t.after(() => store.close());
-        if (store.problem !== undefined) throw store.problem;
+        if (store.connectionError !== undefined) throw store.connectionError;
         return store;
       };
     };
-    const shows = (told: ReturnType<typeof followed>, ...names: string[]): Promise<void> =>
-      eventually(() => assert.deepEqual(contentOf(told.table), entriesAsContent(...names.map((each) => entry(each)))), {
+    const shows = (told: ReturnType<typeof startFollowing>, ...names: string[]): Promise<void> =>
+      eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(...names.map((each) => entry(each)))), {
         timeoutMs: 30_000,
       });
 
     test('the primary dies: away at once, then its successor serves, and nothing that it knew is published again', async (t) => {
-      await group.whole();
+      await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];
       const publisher = new TablePublisher({ store: leading.table });
-      await publisher.lead();
+      await publisher.becomeLeader();
       const first = await publisher.publish(tableOf([entry('a')]));
       assert.ok(first.kind === 'published');
-      const told = followed(t, following);
+      const told = startFollowing(t, following);
       await shows(told, 'a');
       const primary = await group.primary();
       const seen = await inspectRedis({ ...access, fleet: 'f1' });
@@ -76,80 +76,80 @@ for (const [name, startGroup, more] of KINDS) {
       await primary.stop({ signal: 'SIGKILL' });
       await eventually(() => assert.deepEqual([leading.connection, following.connection], ['away', 'away']));
       const started = performance.now();
-      await assert.rejects(leading.heartbeats.beat(heartbeat('n', 1)), { code: 'AWAY' });
+      await assert.rejects(leading.heartbeats.record(heartbeat('n', 1)), { code: 'AWAY' });
       assert.ok(performance.now() - started < 100);
-      await Promise.all([isReady(leading), isReady(following)]);
+      await Promise.all([waitUntilReady(leading), waitUntilReady(following)]);
       assert.notEqual(await group.primary(), primary);
 
       publisher.recheck();
       const second = await publisher.publish(tableOf([entry('a'), entry('b')]));
       assert.ok(second.kind === 'published' && !second.newEpoch);
       await shows(told, 'a', 'b');
-      await leading.heartbeats.beginLife('n', 1);
-      await leading.heartbeats.beat(heartbeat('n', 1));
+      await leading.heartbeats.beginIncarnation('n', 1);
+      await leading.heartbeats.record(heartbeat('n', 1));
 
       const states: string[] = [];
-      t.after(leading.onConnection((state) => states.push(state)));
+      t.after(leading.onConnectionChange((state) => states.push(state)));
       await primary.start();
-      await group.whole();
-      await leading.heartbeats.beat(heartbeat('n', 1));
+      await group.waitUntilHealthy();
+      await leading.heartbeats.record(heartbeat('n', 1));
       assert.deepEqual(states, []);
     });
 
     test('a revision that the successor never got: the leader opens an epoch, and all come to it', async (t) => {
-      await group.whole();
+      await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];
       const publisher = new TablePublisher({ store: leading.table });
-      await publisher.lead();
+      await publisher.becomeLeader();
       const kept = await publisher.publish(tableOf([entry('a')]));
       assert.ok(kept.kind === 'published');
-      const told = followed(t, following);
+      const told = startFollowing(t, following);
       await shows(told, 'a');
       await replicated(group);
       const [primary, replica] = [await group.primary(), await group.replica()];
-      await group.say(replica, 'CONFIG SET masterauth wrong');
-      await group.say(primary, 'CLIENT KILL TYPE replica');
+      await group.command(replica, 'CONFIG SET masterauth wrong');
+      await group.command(primary, 'CLIENT KILL TYPE replica');
       const lost = await publisher.publish(tableOf([entry('a'), entry('lost')]));
       assert.ok(lost.kind === 'published');
       await shows(told, 'a', 'lost');
 
       await primary.stop({ signal: 'SIGKILL' });
       await eventually(() => assert.equal(leading.connection, 'away'));
-      await isReady(leading);
+      await waitUntilReady(leading);
       assert.deepEqual((await leading.table.meta())?.id, kept.position.id);
       publisher.recheck();
       const again = await publisher.publish(tableOf([entry('a'), entry('next')]));
       assert.ok(again.kind === 'published' && again.newEpoch);
       await shows(told, 'a', 'next');
       assert.equal(told.epoch, again.position.epoch);
-      await group.say(replica, 'CONFIG SET masterauth pw-redis');
+      await group.command(replica, 'CONFIG SET masterauth pw-redis');
       await primary.start();
     });
 
     test('a primary that was only away for a while is not believed when it comes back', async (t) => {
-      await group.whole();
+      await group.waitUntilHealthy();
       const open = opener(t);
       const store = await open();
-      await store.cutoffs.put(cutoff('before'));
-      const watching = store.cutoffs.watch(AbortSignal.timeout(60_000))[Symbol.asyncIterator]();
+      await store.suspensions.put(cutoff('before'));
+      const watching = store.suspensions.watch(AbortSignal.timeout(60_000))[Symbol.asyncIterator]();
       await watching.next();
       await replicated(group);
       const stale = await group.primary();
       stale.pause();
       const ending = assert.rejects(watching.next(), { code: 'AWAY' });
-      await assert.rejects(store.cutoffs.read(), { code: 'AWAY' });
+      await assert.rejects(store.suspensions.read(), { code: 'AWAY' });
       await ending;
-      await isReady(store);
-      await store.cutoffs.put(cutoff('after'));
+      await waitUntilReady(store);
+      await store.suspensions.put(cutoff('after'));
       stale.resume();
       for (let time = 0; time < 3; time++) {
         const another = await open();
-        const { cutoffs } = await another.cutoffs.read();
-        assert.deepEqual(cutoffs.map(({ uid }) => uid).sort(), ['after', 'before']);
+        const { suspensions } = await another.suspensions.read();
+        assert.deepEqual(suspensions.map(({ uid }) => uid).sort(), ['after', 'before']);
       }
-      await group.whole();
-      assert.equal((await store.cutoffs.read()).cutoffs.length, 2);
+      await group.waitUntilHealthy();
+      assert.equal((await store.suspensions.read()).suspensions.length, 2);
     });
   });
 }
@@ -158,7 +158,7 @@ for (const [name, startGroup, more] of KINDS) {
 async function replicated(group: RedisGroup): Promise<void> {
   const [primary, replica] = [await group.primary(), await group.replica()];
   const offset = async (server: typeof primary): Promise<string | undefined> =>
-    /master_repl_offset:(\d+)/.exec(await group.say(server, 'INFO replication'))?.[1];
+    /master_repl_offset:(\d+)/.exec(await group.command(server, 'INFO replication'))?.[1];
   const written = Number(await offset(primary));
   await eventually(async () => assert.ok(Number(await offset(replica)) >= written));
 }

@@ -1,7 +1,7 @@
 import { after, before, describe } from 'node:test';
 import { type RedisGroup, requireProgram, startRedisCluster, startRedisSentinel } from '@weir/testkit';
 import { storeContract } from '../contract/store-contract.ts';
-import { groupWorld } from './group-world.ts';
+import { replicatedRedisFixture } from './group-world.ts';
 
 for (const [name, startGroup] of [
   ['Redis behind sentinels', startRedisSentinel],
@@ -18,7 +18,7 @@ for (const [name, startGroup] of [
       name,
       open: async (options) => {
         if (group === undefined) throw new Error('the group was not started');
-        return groupWorld(group, options);
+        return replicatedRedisFixture(group, options);
       },
     });
   });

@@ -6,35 +6,35 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, requireProgram } from '@weir/testkit';
 import { TablePublisher } from '../../src/publish/table-publisher.ts';
 import { RedisConnection } from '../../src/redis/connection.ts';
-import { type KeyJoiner, KeyReader } from '../../src/redis/key-reader.ts';
+import { type PrivateKeyJoiner, PrivateKeyReader } from '../../src/redis/key-reader.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { RedisTable } from '../../src/redis/redis-table.ts';
 import { targetFor } from '../../src/redis/target.ts';
 import {
   certificate,
   contentOf,
-  entriesAsContent,
+  contentOfEntries,
   entry,
-  leadIn,
   newId,
+  openEpochAsLeader,
   publish,
   put,
   putCertificate,
   removeCertificate,
 } from '../contract/sample.ts';
-import { besideRedis } from './beside-redis.ts';
-import type { RedisWorld } from './redis-world.ts';
-import { followed, revisionsAfter } from './told.ts';
+import { useSharedRedis } from './beside-redis.ts';
+import type { RedisFixture } from './redis-world.ts';
+import { readRevisionsAfter, startFollowing } from './told.ts';
 
 describe('private keys in Redis', requireProgram('redis'), () => {
-  const { redis, url, open } = besideRedis();
-  const keysIn = ({ fleet }: RedisWorld): Promise<Record<string, string>> => redis().hgetall(keysFor(fleet).keys);
+  const { redis, url, fixture } = useSharedRedis();
+  const keysIn = ({ fleet }: RedisFixture): Promise<Record<string, string>> => redis().hgetall(keysFor(fleet).keys);
 
   test('lie in the hash of keys with their digests, and nowhere else', async () => {
     await redis().flushall();
-    await using world = open();
+    await using world = fixture();
     const publisher = new TablePublisher({ store: (await world.connect()).table, maxChangesPerRevision: 2 });
-    await publisher.lead();
+    await publisher.becomeLeader();
     await publisher.publish(tableOf([certificate('u1'), certificate('u2'), certificate('u3'), entry('a')]));
     await publisher.publish(tableOf([certificate('u1', 1), certificate('u2'), entry('a')]));
     assert.deepEqual(await keysIn(world), {
@@ -51,9 +51,9 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   });
 
   test('of those before a new epoch none is left, and of a certificate without a key there is none', async () => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const first = await publish(store, {
       leader,
       predecessor: opened,
@@ -68,9 +68,9 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   });
 
   test('do not count among the bytes of the changes that are kept', async () => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: predecessor } = await leadIn(store);
+    const { leader, position: predecessor } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor, changes: [putCertificate('u1')] });
     const { sealedKey: _sealedKey, ...rest } = certificate('u1');
     const bytes = Buffer.byteLength(encodeEntry(rest)) + rest.id.length;
@@ -78,35 +78,35 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   });
 
   test('one that is lost, or is of another digest, makes its certificate unreadable and nothing else', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     const changes = [putCertificate('u1'), putCertificate('u2'), putCertificate('u3'), put('a')];
     await publish(store, { leader, predecessor: opened, changes });
     const { keys } = keysFor(world.fleet);
     await redis().hdel(keys, 'certificate/u1');
     await redis().hset(keys, 'certificate/u2', 'digest-7 1.sealed-of-another');
     const copy = await store.table.read();
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(certificate('u3'), entry('a')));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(certificate('u3'), entry('a')));
     assert.deepEqual([...(copy?.unreadable ?? [])].sort(), ['certificate/u1', 'certificate/u2']);
-    const [revision] = await revisionsAfter(t, store, opened, 1);
+    const [revision] = await readRevisionsAfter(t, store, opened, 1);
     assert.deepEqual(revision?.changes, [putCertificate('u3'), put('a')]);
     assert.deepEqual([...(revision?.unreadable ?? [])].sort(), ['certificate/u1', 'certificate/u2']);
-    assert.deepEqual(contentOf(await store.table.remains()), entriesAsContent(certificate('u3'), entry('a')));
+    assert.deepEqual(contentOf(await store.table.readPartial()), contentOfEntries(certificate('u3'), entry('a')));
   });
 
   test('a leader that finds one lost publishes the whole anew, and followers go on with what they knew until then', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const [first, second, reading] = [await world.connect(), await world.connect(), await world.connect()];
     const table = tableOf([certificate('u1'), entry('a')]);
     const before = new TablePublisher({ store: first.table });
-    await before.lead();
+    await before.becomeLeader();
     await before.publish(table);
-    const told = followed(t, reading);
+    const told = startFollowing(t, reading);
     await eventually(() => assert.deepEqual(contentOf(told.table), contentOf(table)));
     await redis().del(keysFor(world.fleet).keys);
     const after = new TablePublisher({ store: second.table });
-    assert.deepEqual((await after.lead())?.unreadable, ['certificate/u1']);
+    assert.deepEqual((await after.becomeLeader())?.unreadable, ['certificate/u1']);
     const outcome = await after.publish(table);
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
     await eventually(() => assert.equal(told.epoch, outcome.position.epoch));
@@ -116,9 +116,9 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   });
 
   test('one that a later revision replaced or deleted is not missed: that revision brings what is to be known', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const store = await world.connect();
-    const { leader, position: opened } = await leadIn(store);
+    const { leader, position: opened } = await openEpochAsLeader(store);
     let predecessor = opened;
     const steps: Change[][] = [
       [putCertificate('u1'), putCertificate('u2'), put('a')],
@@ -126,7 +126,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
       [putCertificate('u1', 1)],
     ];
     for (const changes of steps) predecessor = await publish(store, { leader, predecessor, changes });
-    const revisions = await revisionsAfter(t, store, opened, 3);
+    const revisions = await readRevisionsAfter(t, store, opened, 3);
     assert.deepEqual(
       revisions.map(({ changes, unreadable }) => ({ changes, unreadable })),
       [[put('a')], [removeCertificate('u2')], [putCertificate('u1', 1)]].map((changes) => ({
@@ -137,9 +137,9 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   });
 
   test('one that is replaced after the table was read and before it: the table is read on to where the key is', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const leading = await world.connect();
-    const { leader, position: opened } = await leadIn(leading);
+    const { leader, position: opened } = await openEpochAsLeader(leading);
     const changes = [putCertificate('u1'), putCertificate('u2'), put('a')];
     let predecessor = await publish(leading, { leader, predecessor: opened, changes });
     const later = [
@@ -152,14 +152,14 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     });
     const copy = await reading.read();
     assert.deepEqual(copy?.position, predecessor);
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(certificate('u1', 2), entry('a', 2)));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(certificate('u1', 2), entry('a', 2)));
     assert.deepEqual(copy?.unreadable, []);
   });
 
   test('of one that is replaced again and again the certificate counts as unreadable, and comes with its revision', async (t) => {
-    await using world = open();
+    await using world = fixture();
     const leading = await world.connect();
-    const { leader, position: opened } = await leadIn(leading);
+    const { leader, position: opened } = await openEpochAsLeader(leading);
     let version = 0;
     let predecessor = opened;
     const renew = async (): Promise<void> => {
@@ -172,22 +172,22 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     await renew();
     const reading = await tableOfItsOwn(t, world, renew);
     const copy = await reading.read();
-    assert.deepEqual(contentOf(copy?.table), entriesAsContent(entry('a')));
+    assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a')));
     assert.deepEqual(copy?.unreadable, ['certificate/u1']);
-    const [revision] = await revisionsAfter(t, leading, copy?.position ?? opened, 1);
+    const [revision] = await readRevisionsAfter(t, leading, copy?.position ?? opened, 1);
     assert.deepEqual(revision?.changes, [putCertificate('u1', version - 1), put('a')]);
   });
 
   test('what a leader left half is found as it lies: certificates with their keys, those without not at all', async () => {
-    await using world = open();
+    await using world = fixture();
     const [first, second] = [await world.connect(), await world.connect()];
-    const { leader, position: opened } = await leadIn(first);
+    const { leader, position: opened } = await openEpochAsLeader(first);
     const changes = [putCertificate('u1'), putCertificate('u2'), put('a')];
     await publish(first, { leader, predecessor: opened, changes, complete: false });
     await redis().hdel(keysFor(world.fleet).keys, 'certificate/u2');
     const next = new TablePublisher({ store: second.table });
-    assert.equal(await next.lead(), undefined);
-    assert.deepEqual(contentOf(await second.table.remains()), entriesAsContent(certificate('u1'), entry('a')));
+    assert.equal(await next.becomeLeader(), undefined);
+    assert.deepEqual(contentOf(await second.table.readPartial()), contentOfEntries(certificate('u1'), entry('a')));
     const table = tableOf([certificate('u1'), certificate('u2'), entry('a')]);
     await next.publish(table);
     assert.deepEqual(contentOf((await first.table.read())?.table), contentOf(table));
@@ -196,7 +196,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   /** Of which `beforeKeys` is told each time that it is about to read keys. */
   async function tableOfItsOwn(
     t: TestContext,
-    { fleet }: RedisWorld,
+    { fleet }: RedisFixture,
     beforeKeys: () => Promise<void>,
   ): Promise<RedisTable> {
     const target = targetFor({ url: url() });
@@ -212,8 +212,8 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     t.after(() => connection.close());
     await connection.open();
     const keys = keysFor(fleet);
-    const reader = new KeyReader({ keys, access: 'read', log, where: target.shown });
-    const keyReader: KeyJoiner = {
+    const reader = new PrivateKeyReader({ keys, access: 'read', log, where: target.displayName });
+    const keyReader: PrivateKeyJoiner = {
       isRefused: false,
       probe: (ask) => reader.probe(ask),
       async join(ask, certificates) {
@@ -221,7 +221,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
         return reader.join(ask, certificates);
       },
     };
-    return new RedisTable(connection, { keys, keyReader, kept: { revisions: 100, bytes: 1_000_000 } });
+    return new RedisTable(connection, { keys, keyReader, retention: { revisions: 100, bytes: 1_000_000 } });
   }
 
   async function contentIn(key: string): Promise<string> {

@@ -1,8 +1,8 @@
 import { after, before, describe } from 'node:test';
 import { requireProgram } from '@weir/testkit';
-import { followLaw } from '../contract/follow-law.ts';
-import type { Subject } from '../contract/subject.ts';
-import { usageLaw } from '../contract/usage-law.ts';
+import { followProperties } from '../contract/follow-law.ts';
+import type { StoreUnderTest } from '../contract/subject.ts';
+import { usageProperties } from '../contract/usage-law.ts';
 import { type StartedRedis, startRedisWithData } from './redis-world.ts';
 
 // few runs: each wipe or roll back stops and starts a real server
@@ -13,13 +13,13 @@ describe('with a real Redis', requireProgram('redis'), () => {
   });
   after(() => started?.close());
 
-  const redis: Subject = {
+  const redis: StoreUnderTest = {
     name: 'Redis',
     open: async (options) => {
       if (started === undefined) throw new Error('Redis was not started');
-      return started.world(options);
+      return started.fixture(options);
     },
   };
-  followLaw(redis, { numRuns: 3 });
-  usageLaw(redis, { numRuns: 4 });
+  followProperties(redis, { numRuns: 3 });
+  usageProperties(redis, { numRuns: 4 });
 });

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Secret, silentLogger } from '@weir/runtime';
 import { eventually, requireProgram, startRedisSentinel } from '@weir/testkit';
 import { openRedisStore } from '../../src/redis/open-redis-store.ts';
-import { isReady } from './redis-world.ts';
+import { waitUntilReady } from './redis-world.ts';
 
 const log = silentLogger();
 
@@ -36,7 +36,7 @@ describe('sentinels', requireProgram('redis'), () => {
     const connected = await openRedisStore({ url: group.url, sentinelPassword, fleet: 'f', log });
     t.after(() => connected.close());
     const states: string[] = [];
-    t.after(connected.onConnection((state) => states.push(state)));
+    t.after(connected.onConnectionChange((state) => states.push(state)));
     const [first, second] = group.sentinels;
     await first?.stop();
     second?.pause();
@@ -45,16 +45,16 @@ describe('sentinels', requireProgram('redis'), () => {
     const coming = await openRedisStore({ url: group.url, sentinelPassword, fleet: 'f', log, timeoutMs: 500 });
     t.after(() => coming.close());
     assert.ok(performance.now() - started < 2_000);
-    assert.equal(coming.problem?.code, 'AWAY');
+    assert.equal(coming.connectionError?.code, 'AWAY');
     assert.match(
-      coming.problem?.message ?? '',
+      coming.connectionError?.message ?? '',
       /^no server is called the primary "weir" by more than half .* is not there: nothing listens.*; .* has not answered in time; .* says /,
     );
     await assert.rejects(coming.table.meta(), { code: 'AWAY' });
     await connected.table.meta();
     assert.deepEqual(states, []);
     second?.resume();
-    await isReady(coming);
+    await waitUntilReady(coming);
     await first?.start();
   });
 

@@ -92,8 +92,8 @@ test('a command takes its URL before the one of the environment, and the rest fr
   const named = (url?: string) => {
     const access = redisAccessFrom(env, url);
     assert.ok(access !== undefined);
-    const { shown, password, ca } = targetFor(access);
-    return { shown, password, ca };
+    const { displayName, password, ca } = targetFor(access);
+    return { shown: displayName, password, ca };
   };
   assert.deepEqual(named(), { shown: 'a:6379', password: 'x', ca: '/ca.crt' });
   assert.deepEqual(named('rediss://b:1'), { shown: 'b:1', password: 'x', ca: '/ca.crt' });

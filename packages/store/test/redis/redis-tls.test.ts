@@ -11,10 +11,10 @@ import {
 } from '@weir/testkit';
 import { Redis } from 'ioredis';
 import { openRedisStore } from '../../src/redis/open-redis-store.ts';
-import { contentOf, entriesAsContent, entry, leadIn, publish, put } from '../contract/sample.ts';
-import { type AuthorityFile, putAuthorities } from './authority-file.ts';
-import { isReady } from './redis-world.ts';
-import { followed } from './told.ts';
+import { contentOf, contentOfEntries, entry, openEpochAsLeader, publish, put } from '../contract/sample.ts';
+import { type CaFile, createCaFile } from './authority-file.ts';
+import { waitUntilReady } from './redis-world.ts';
+import { startFollowing } from './told.ts';
 
 const log = silentLogger();
 const authority = (name: string): Certificate => makeCertificate({ name, isAuthority: true });
@@ -73,29 +73,30 @@ describe('Redis over TLS', requireProgram('redis'), () => {
       return store;
     };
     const [controller, proxy] = [await open(), await open()];
-    const { leader, position: opened } = await leadIn(controller);
-    const told = followed(t, proxy);
+    const { leader, position: opened } = await openEpochAsLeader(controller);
+    const told = startFollowing(t, proxy);
     const first = await publish(controller, { leader, predecessor: opened, changes: [put('a')] });
-    const shows = (...entries: Parameters<typeof entriesAsContent>) =>
-      eventually(() => assert.deepEqual(contentOf(told.table), entriesAsContent(...entries)));
+    const shows = (...entries: Parameters<typeof contentOfEntries>) =>
+      eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(...entries)));
     await shows(entry('a'));
     const admin = new Redis({ host: server.host, port: server.port, tls: { ca: old.certificate } });
     t.after(() => admin.disconnect());
 
-    await admin.config('SET', ...Object.entries(server.putCertificate(shownBy(old, '127.0.0.1'))).flat());
+    await admin.config('SET', ...Object.entries(server.replaceCertificate(shownBy(old, '127.0.0.1'))).flat());
     const second = await publish(controller, { leader, predecessor: first, changes: [put('b')] });
     await shows(entry('a'), entry('b'));
 
     // the new one is shown before it is trusted: Redis is away for who has to come anew
-    await admin.config('SET', ...Object.entries(server.putCertificate(shownBy(next, '127.0.0.1'))).flat());
+    await admin.config('SET', ...Object.entries(server.replaceCertificate(shownBy(next, '127.0.0.1'))).flat());
     await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes');
     await eventually(() => {
-      for (const { problem } of [controller, proxy]) assert.match(problem?.message ?? '', /cannot be verified/);
+      for (const { connectionError } of [controller, proxy])
+        assert.match(connectionError?.message ?? '', /cannot be verified/);
     });
     file.remove();
-    await eventually(() => assert.match(proxy.problem?.message ?? '', /ca\.crt cannot be read/));
-    file.put(old, next);
-    await Promise.all([isReady(controller), isReady(proxy)]);
+    await eventually(() => assert.match(proxy.connectionError?.message ?? '', /ca\.crt cannot be read/));
+    file.replace(old, next);
+    await Promise.all([waitUntilReady(controller), waitUntilReady(proxy)]);
     await publish(controller, { leader, predecessor: second, changes: [put('c')] });
     await shows(entry('a'), entry('b'), entry('c'));
     assert.equal(told.epoch, second.epoch);
@@ -108,8 +109,8 @@ async function start(t: TestContext, certificate: Certificate): Promise<Server> 
   return server;
 }
 
-async function authorities(t: TestContext, ...those: readonly Certificate[]): Promise<AuthorityFile> {
-  const file = putAuthorities(...those);
+async function authorities(t: TestContext, ...those: readonly Certificate[]): Promise<CaFile> {
+  const file = createCaFile(...those);
   t.after(() => file.close());
   return file;
 }

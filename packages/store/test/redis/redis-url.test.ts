@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRedisUrl } from '../../src/redis/redis-url.ts';
+import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 
-function placeOf(text: string) {
-  const reading = readRedisUrl(text);
+function topologyOf(text: string) {
+  const reading = parseRedisUrl(text);
   assert.ok(reading.kind === 'url', `${text} ${reading.kind === 'wrong' ? reading.why : ''}`);
   return reading.url;
 }
@@ -16,21 +16,24 @@ test('one server, as everywhere', () => {
     db: 0,
     tls: false,
   };
-  assert.deepEqual(placeOf('redis://h'), url);
-  assert.deepEqual(placeOf('redis://h/'), url);
-  assert.deepEqual(placeOf('rediss://weir:p%40%2Fss@[::1]:7/3'), {
+  assert.deepEqual(topologyOf('redis://h'), url);
+  assert.deepEqual(topologyOf('redis://h/'), url);
+  assert.deepEqual(topologyOf('rediss://weir:p%40%2Fss@[::1]:7/3'), {
     place: { kind: 'single', at: { host: '::1', port: 7 } },
     username: 'weir',
     password: 'p@/ss',
     db: 3,
     tls: true,
   });
-  assert.deepEqual(placeOf('redis://:pw:x@my_redis').place, { kind: 'single', at: { host: 'my_redis', port: 6379 } });
-  assert.equal(placeOf('redis://:pw:x@my_redis').password, 'pw:x');
+  assert.deepEqual(topologyOf('redis://:pw:x@my_redis').topology, {
+    kind: 'single',
+    at: { host: 'my_redis', port: 6379 },
+  });
+  assert.equal(topologyOf('redis://:pw:x@my_redis').password, 'pw:x');
 });
 
 test('sentinels with the name of their primary, and the servers of a cluster', () => {
-  assert.deepEqual(placeOf('rediss-sentinel://:pw@a,b:7,[fd00::1]/2#my.weir-1'), {
+  assert.deepEqual(topologyOf('rediss-sentinel://:pw@a,b:7,[fd00::1]/2#my.weir-1'), {
     place: {
       kind: 'sentinel',
       sentinels: [
@@ -45,9 +48,9 @@ test('sentinels with the name of their primary, and the servers of a cluster', (
     db: 2,
     tls: true,
   });
-  const { place, tls } = placeOf('redis-cluster://a,b:7');
+  const { topology, tls } = topologyOf('redis-cluster://a,b:7');
   assert.deepEqual(
-    [place, tls],
+    [topology, tls],
     [
       {
         kind: 'cluster',
@@ -81,7 +84,7 @@ test('what could be meant otherwise is refused', () => {
     ['redis-ring://a', /does not begin with redis:/],
     ['a:6379', /./],
   ] as const) {
-    const reading = readRedisUrl(text);
+    const reading = parseRedisUrl(text);
     assert.equal(reading.kind, 'wrong', text);
     assert.match(reading.kind === 'wrong' ? reading.why : '', why);
   }

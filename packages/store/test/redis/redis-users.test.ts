@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { minuteOf, type Position } from '@weir/model';
+import { minuteOf, type TablePosition } from '@weir/model';
 import { Secret, silentLogger } from '@weir/runtime';
 import { makeCertificate, type Redis as RedisServer, requireProgram, startRedis } from '@weir/testkit';
 import { Redis } from 'ioredis';
@@ -15,16 +15,16 @@ import { redisUsersFor } from '../../src/redis/users.ts';
 import {
   certificate,
   contentOf,
+  contentOfEntries,
   cutoff,
-  entriesAsContent,
   heartbeat,
-  leadIn,
   newId,
+  openEpochAsLeader,
   publish,
   putCertificate,
   report,
 } from '../contract/sample.ts';
-import { type AuthorityFile, putAuthorities } from './authority-file.ts';
+import { type CaFile, createCaFile } from './authority-file.ts';
 
 const FLEET = 'weir';
 const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
@@ -32,11 +32,11 @@ const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.u
 describe('the users of Redis that the manual names', requireProgram('redis'), () => {
   let server: RedisServer | undefined;
   let admin: Redis | undefined;
-  let authority: AuthorityFile | undefined;
+  let authority: CaFile | undefined;
   const ca = makeCertificate({ name: 'ca', isAuthority: true });
   const atServer = () => ({ host: '127.0.0.1', port: server?.port ?? 0, tls: { ca: ca.certificate } });
   before(async () => {
-    authority = putAuthorities(ca);
+    authority = createCaFile(ca);
     server = await startRedis({ certificate: makeCertificate({ name: 'redis', names: ['127.0.0.1'], issuer: ca }) });
     admin = new Redis(atServer());
     for (const [user, rules] of Object.entries(redisUsersFor(FLEET))) {
@@ -70,14 +70,14 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
   test('each may do all that its process does, and nothing was refused on the way', async (t) => {
     const controller = await openAs(t, 'weir-controller');
     const proxy = await openAs(t, 'weir-proxy');
-    const console = await openAs(t, 'weir-console', { keys: 'none' });
+    const console = await openAs(t, 'weir-console', { privateKeyAccess: 'none' });
 
-    const { leader, position: predecessor } = await leadIn(controller);
+    const { leader, position: predecessor } = await openEpochAsLeader(controller);
     await publish(controller, { leader, predecessor, changes: [putCertificate('u1')] });
-    assert.deepEqual(contentOf(await controller.table.remains()), entriesAsContent(certificate('u1')));
+    assert.deepEqual(contentOf(await controller.table.readPartial()), contentOfEntries(certificate('u1')));
     await controller.usage.seed({ months: [], bases: [] });
-    await controller.cutoffs.put(cutoff('a'));
-    await controller.cutoffs.complete();
+    await controller.suspensions.put(cutoff('a'));
+    await controller.suspensions.markComplete();
 
     for (const user of Object.keys(redisUsersFor(FLEET))) {
       const client = new Redis({ ...atServer(), username: user, password: 'PASSWORD' });
@@ -93,32 +93,32 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
       [console, shown],
     ] as const) {
       assert.ok((await store.table.meta())?.complete);
-      assert.deepEqual(contentOf((await store.table.read())?.table), entriesAsContent(entry));
+      assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry));
       assert.deepEqual(await firstChanges(store, predecessor), [{ kind: 'put', entry }]);
-      assert.equal((await store.cutoffs.read()).cutoffs.length, 1);
-      for await (const state of store.cutoffs.watch(AbortSignal.timeout(5_000))) {
+      assert.equal((await store.suspensions.read()).suspensions.length, 1);
+      for await (const state of store.suspensions.watch(AbortSignal.timeout(5_000))) {
         assert.ok(state.complete);
         break;
       }
     }
 
-    await proxy.heartbeats.beginLife('n1', 7);
-    await proxy.heartbeats.beat(heartbeat('n1', 7));
+    await proxy.heartbeats.beginIncarnation('n1', 7);
+    await proxy.heartbeats.record(heartbeat('n1', 7));
     const minute = minuteOf(Date.now());
     assert.equal((await proxy.usage.flush(report([[minute, 1]]))).kind, 'accepted');
     for (const store of [controller, console]) {
       assert.equal((await store.heartbeats.list()).length, 1);
-      assert.equal((await store.heartbeats.nodes()).size, 1);
+      assert.equal((await store.heartbeats.knownNodes()).size, 1);
       const [month = ''] = await store.usage.periods('shop', 'month');
       assert.equal((await store.usage.rows(month)).length, 1);
-      assert.equal((await store.usage.copy([month])).bases.length, 1);
+      assert.equal((await store.usage.exportSeed([month])).bases.length, 1);
       assert.ok(await store.usage.isSeeded());
     }
-    await proxy.heartbeats.leave('n1', 7);
+    await proxy.heartbeats.remove('n1', 7);
     await controller.usage.fold('n1', 7);
-    await console.cutoffs.put(cutoff('b'));
-    await console.cutoffs.remove('b');
-    await controller.cutoffs.remove('a');
+    await console.suspensions.put(cutoff('b'));
+    await console.suspensions.remove('b');
+    await controller.suspensions.remove('a');
     assert.equal((await inspectRedis({ ...accessOf('weir-console'), fleet: FLEET })).role, 'primary');
     // `weir doctor` asks for the configuration, too, and does without.
     const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
@@ -133,8 +133,8 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     const refused = { code: 'REFUSED', message: /does not permit/ };
     await assert.rejects(proxy.table.claimLeader(), refused);
     await assert.rejects(proxy.table.openEpoch({ leader: 1, id: newId() }), refused);
-    await assert.rejects(proxy.cutoffs.put(cutoff('x')), refused);
-    const console = await openAs(t, 'weir-console', { keys: 'none' });
+    await assert.rejects(proxy.suspensions.put(cutoff('x')), refused);
+    const console = await openAs(t, 'weir-console', { privateKeyAccess: 'none' });
     await assert.rejects(console.table.claimLeader(), refused);
     await assert.rejects(console.usage.fold('n1', 1), refused);
     const client = new Redis({ ...atServer(), username: 'weir-console', password: 'PASSWORD' });
@@ -151,7 +151,7 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
   });
 });
 
-async function firstChanges(store: Store, after: Position): Promise<unknown> {
+async function firstChanges(store: Store, after: TablePosition): Promise<unknown> {
   for await (const { changes } of store.table.revisions({ after, signal: AbortSignal.timeout(5_000) })) return changes;
   return undefined;
 }

@@ -4,9 +4,9 @@ import { silentLogger, systemClock } from '@weir/runtime';
 import { eventually, type Redis, startRedis, temporaryDirectory } from '@weir/testkit';
 import type { Store } from '../../src/contract.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
-import type { World } from '../contract/subject.ts';
+import type { StoreFixture } from '../contract/subject.ts';
 
-export interface RedisWorld extends World {
+export interface RedisFixture extends StoreFixture {
   readonly redis: Redis;
   readonly fleet: string;
 }
@@ -14,11 +14,15 @@ export interface RedisWorld extends World {
 let fleets = 0;
 
 /** A fleet of its own in a Redis that the tests of one file share, one after the other. */
-export function redisWorld(redis: Redis, dataDirectory: string, options: Partial<RedisStoreOptions> = {}): RedisWorld {
+export function redisFixture(
+  redis: Redis,
+  dataDirectory: string,
+  options: Partial<RedisStoreOptions> = {},
+): RedisFixture {
   const fleet = `f${++fleets}`;
   const stores: Store[] = [];
   const ready = async (): Promise<void> => {
-    await Promise.all(stores.filter(({ connection }) => connection !== 'closed').map(isReady));
+    await Promise.all(stores.filter(({ connection }) => connection !== 'closed').map(waitUntilReady));
   };
   return {
     clock: systemClock,
@@ -27,7 +31,7 @@ export function redisWorld(redis: Redis, dataDirectory: string, options: Partial
     async connect() {
       const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger(), ...options });
       stores.push(store);
-      if (store.problem !== undefined) throw store.problem;
+      if (store.connectionError !== undefined) throw store.connectionError;
       return store;
     },
     // not SIGKILL: it may lose the last writes while the disk is busy, and the world promises its data back
@@ -54,7 +58,7 @@ export function redisWorld(redis: Redis, dataDirectory: string, options: Partial
         await ready();
       };
     },
-    after: async (ms, assertion) => {
+    eventually: async (ms, assertion) => {
       await eventually(assertion, { timeoutMs: ms + 2_000 });
     },
     async [Symbol.asyncDispose]() {
@@ -65,7 +69,7 @@ export function redisWorld(redis: Redis, dataDirectory: string, options: Partial
 
 export interface StartedRedis {
   readonly url: string;
-  world(options?: Partial<RedisStoreOptions>): RedisWorld;
+  fixture(options?: Partial<RedisStoreOptions>): RedisFixture;
   close(): Promise<void>;
 }
 
@@ -75,7 +79,7 @@ export async function startRedisWithData(): Promise<StartedRedis> {
   const redis = await startRedis({ dir: directory.path });
   return {
     url: redis.url,
-    world: (options) => redisWorld(redis, directory.path, options),
+    fixture: (options) => redisFixture(redis, directory.path, options),
     async close() {
       await redis.close();
       await directory.close();
@@ -83,10 +87,10 @@ export async function startRedisWithData(): Promise<StartedRedis> {
   };
 }
 
-export async function isReady(store: Store): Promise<void> {
+export async function waitUntilReady(store: Store): Promise<void> {
   if (store.connection === 'ready') return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = store.onConnection((state) => {
+  const stop = store.onConnectionChange((state) => {
     if (state === 'ready') resolve();
   });
   await promise;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger, UsageError } from '@weir/runtime';
-import { openRedisStore, refusedAsUsage, StoreError } from '../../src/index.ts';
+import { openRedisStore, rethrowRefusedAsUsage, StoreError } from '../../src/index.ts';
 
 test('a Redis URL that is wrong ends a process as wrong usage', async () => {
   const opening = openRedisStore({ url: 'http://localhost', fleet: 'f', log: silentLogger() });
-  await assert.rejects(opening.catch(refusedAsUsage), (error) => {
+  await assert.rejects(opening.catch(rethrowRefusedAsUsage), (error) => {
     assert.ok(error instanceof UsageError);
     assert.match(error.message, /^the Redis URL ".*" .+; use redis:/);
     return true;
@@ -14,6 +14,6 @@ test('a Redis URL that is wrong ends a process as wrong usage', async () => {
 
 test('any other error stays what it is', () => {
   for (const error of [new StoreError('AWAY', 'away'), new TypeError('a bug')]) {
-    assert.throws(() => refusedAsUsage(error), error);
+    assert.throws(() => rethrowRefusedAsUsage(error), error);
   }
 });

@@ -4,7 +4,7 @@ import type { RoutingTable } from '@weir/model';
 import type { Revision, Store } from '../../src/contract.ts';
 import { followTable } from '../../src/follow/follow-table.ts';
 
-export async function revisionsAfter(
+export async function readRevisionsAfter(
   t: TestContext,
   store: Store,
   position: Revision['position'],
@@ -19,15 +19,15 @@ export async function revisionsAfter(
   return found;
 }
 
-export interface Told {
+export interface FollowedTable {
   table: RoutingTable | undefined;
   epoch: number | undefined;
   unreadable: string[];
 }
 
-export function followed(t: TestContext, store: Store): Told {
+export function startFollowing(t: TestContext, store: Store): FollowedTable {
   const stopped = new AbortController();
-  const told: Told = { table: undefined, epoch: undefined, unreadable: [] };
+  const told: FollowedTable = { table: undefined, epoch: undefined, unreadable: [] };
   const following = followTable(store.table, {
     signal: stopped.signal,
     onTable: (table, { epoch }) => Object.assign(told, { table, epoch }),

@@ -2,7 +2,19 @@
 // program, no files, and can have one that ended yesterday.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
-import { bits, identifier, integer, nothing, octets, sequence, set, tagged, time, utf8, yes } from './der.ts';
+import {
+  bitString,
+  booleanTrue,
+  nullValue,
+  objectIdentifier,
+  octetString,
+  positiveInteger,
+  sequence,
+  setOf,
+  taggedValue,
+  time,
+  utf8String,
+} from './der.ts';
 
 export interface CertificateOptions {
   /** The common name. */
@@ -16,9 +28,9 @@ export interface CertificateOptions {
   /** Default: both. */
   readonly usage?: 'server' | 'client';
   /** Default `ec` (P-256). */
-  readonly key?: 'ec' | 'rsa';
+  readonly keyType?: 'ec' | 'rsa';
   /** Of an RSA key; default 2,048. */
-  readonly bits?: number;
+  readonly rsaBits?: number;
   /** Default: an hour ago. */
   readonly notBefore?: Date;
   /** Default: `days` after it began. */
@@ -47,21 +59,21 @@ const HOUR_MS = 3_600_000;
 export function makeCertificate(options: CertificateOptions): Certificate {
   const { name, issuer, days = 30, notBefore = new Date(Date.now() - HOUR_MS) } = options;
   const { notAfter = new Date(notBefore.getTime() + days * DAY_MS) } = options;
-  const { privateKey, publicKey } = makeKeys(options);
+  const { privateKey, publicKey } = generateKeys(options);
   const signer = issuer ?? { name, privateKey, publicKey };
-  const algorithm = algorithmOf(signer.privateKey);
+  const algorithm = signatureAlgorithm(signer.privateKey);
   const content = sequence(
-    tagged(0xa0, integer(Buffer.from([2]))),
-    integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+    taggedValue(0xa0, positiveInteger(Buffer.from([2]))),
+    positiveInteger(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     algorithm,
-    nameOf(signer.name),
+    distinguishedName(signer.name),
     sequence(time(notBefore), time(notAfter)),
-    nameOf(name),
+    distinguishedName(name),
     publicKey.export({ type: 'spki', format: 'der' }),
-    tagged(0xa3, sequence(...extensionsOf(options, { publicKey, signerKey: signer.publicKey }))),
+    taggedValue(0xa3, sequence(...extensionsFor(options, { publicKey, signerKey: signer.publicKey }))),
   );
-  const der = sequence(content, algorithm, bits(sign('sha256', content, signer.privateKey)));
-  const certificate = pemOf(der);
+  const der = sequence(content, algorithm, bitString(sign('sha256', content, signer.privateKey)));
+  const certificate = pemEncode(der);
   const above = issuer?.issuer === undefined ? '' : issuer.chain;
   return {
     name,
@@ -74,59 +86,61 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   };
 }
 
-function makeKeys({ key = 'ec', bits: modulusLength = 2048 }: CertificateOptions): {
+function generateKeys({ keyType = 'ec', rsaBits: modulusLength = 2048 }: CertificateOptions): {
   privateKey: KeyObject;
   publicKey: KeyObject;
 } {
-  return key === 'rsa'
+  return keyType === 'rsa'
     ? generateKeyPairSync('rsa', { modulusLength })
     : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
 
 /** SHA-256 with what the key is for: RFC 5758, RFC 4055. */
-function algorithmOf(key: KeyObject): Buffer {
+function signatureAlgorithm(key: KeyObject): Buffer {
   return key.asymmetricKeyType === 'rsa'
-    ? sequence(identifier('1.2.840.113549.1.1.11'), nothing)
-    : sequence(identifier('1.2.840.10045.4.3.2'));
+    ? sequence(objectIdentifier('1.2.840.113549.1.1.11'), nullValue)
+    : sequence(objectIdentifier('1.2.840.10045.4.3.2'));
 }
 
-function nameOf(commonName: string): Buffer {
-  return sequence(set(sequence(identifier('2.5.4.3'), utf8(commonName))));
+function distinguishedName(commonName: string): Buffer {
+  return sequence(setOf(sequence(objectIdentifier('2.5.4.3'), utf8String(commonName))));
 }
 
 /** Bits of keyUsage: digitalSignature and keyEncipherment, or keyCertSign and cRLSign. */
-const OF_AN_END = bits(Buffer.from([0xa0]), 5);
-const OF_AN_AUTHORITY = bits(Buffer.from([0x06]), 1);
-const PURPOSES = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' };
+const LEAF_KEY_USAGE = bitString(Buffer.from([0xa0]), 5);
+const AUTHORITY_KEY_USAGE = bitString(Buffer.from([0x06]), 1);
+const EXTENDED_KEY_USAGES = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' };
 
-interface Keys {
+interface KeyPairs {
   readonly publicKey: KeyObject;
   readonly signerKey: KeyObject;
 }
 
-function extensionsOf(
+function extensionsFor(
   { name, names, isAuthority = false, usage }: CertificateOptions,
-  { publicKey, signerKey }: Keys,
+  { publicKey, signerKey }: KeyPairs,
 ): Buffer[] {
   const alternatives = names ?? (isAuthority ? [] : [name]);
-  const purposes = usage === undefined ? Object.values(PURPOSES) : [PURPOSES[usage]];
+  const purposes = usage === undefined ? Object.values(EXTENDED_KEY_USAGES) : [EXTENDED_KEY_USAGES[usage]];
   return [
-    extension('2.5.29.19', sequence(...(isAuthority ? [yes] : [])), 'critical'),
-    extension('2.5.29.15', isAuthority ? OF_AN_AUTHORITY : OF_AN_END, 'critical'),
-    ...(isAuthority ? [] : [extension('2.5.29.37', sequence(...purposes.map(identifier)))]),
-    ...(alternatives.length === 0 ? [] : [extension('2.5.29.17', sequence(...alternatives.map(alternativeOf)))]),
+    extension('2.5.29.19', sequence(...(isAuthority ? [booleanTrue] : [])), 'critical'),
+    extension('2.5.29.15', isAuthority ? AUTHORITY_KEY_USAGE : LEAF_KEY_USAGE, 'critical'),
+    ...(isAuthority ? [] : [extension('2.5.29.37', sequence(...purposes.map(objectIdentifier)))]),
+    ...(alternatives.length === 0
+      ? []
+      : [extension('2.5.29.17', sequence(...alternatives.map(subjectAlternativeName)))]),
     // Two authorities of one name are told apart by these.
-    extension('2.5.29.14', octets(idOf(publicKey))),
-    extension('2.5.29.35', sequence(tagged(0x80, idOf(signerKey)))),
+    extension('2.5.29.14', octetString(keyIdentifier(publicKey))),
+    extension('2.5.29.35', sequence(taggedValue(0x80, keyIdentifier(signerKey)))),
   ];
 }
 
 function extension(id: string, value: Buffer, critical?: 'critical'): Buffer {
-  return sequence(identifier(id), ...(critical === undefined ? [] : [yes]), octets(value));
+  return sequence(objectIdentifier(id), ...(critical === undefined ? [] : [booleanTrue]), octetString(value));
 }
 
-function alternativeOf(name: string): Buffer {
-  return isIP(name) === 0 ? tagged(0x82, Buffer.from(name)) : tagged(0x87, addressBytes(name));
+function subjectAlternativeName(name: string): Buffer {
+  return isIP(name) === 0 ? taggedValue(0x82, Buffer.from(name)) : taggedValue(0x87, addressBytes(name));
 }
 
 function addressBytes(address: string): Buffer {
@@ -138,14 +152,14 @@ function addressBytes(address: string): Buffer {
   return Buffer.from([...groups(head), ...gap, ...groups(tail)].flatMap((each) => [each >> 8, each & 0xff]));
 }
 
-function idOf(key: KeyObject): Buffer {
+function keyIdentifier(key: KeyObject): Buffer {
   return createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))
     .digest()
     .subarray(0, 20);
 }
 
-function pemOf(der: Buffer): string {
+function pemEncode(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }

@@ -13,7 +13,7 @@ export async function startDns(control: ControlPlane, directory: string): Promis
   const file = join(directory, 'Corefile');
   writeFileSync(file, corefile(control.kubeconfig));
   const dns = await spawnProcess({ command: programPath('coredns'), name: 'coredns', args: ['-conf', file] });
-  await control.apply(...objects);
+  await control.apply(...DNS_OBJECTS);
   return dns;
 }
 
@@ -28,16 +28,16 @@ function corefile(kubeconfig: string): string {
 `;
 }
 
-const ports = [
+const DNS_PORTS = [
   { name: 'dns', port: 53, protocol: 'UDP' },
   { name: 'dns-tcp', port: 53, protocol: 'TCP' },
 ];
-const objects = [
+const DNS_OBJECTS = [
   {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { name: 'kube-dns', namespace: 'kube-system' },
-    spec: { clusterIP: DNS_ADDRESS, ports },
+    spec: { clusterIP: DNS_ADDRESS, ports: DNS_PORTS },
   },
   {
     apiVersion: 'discovery.k8s.io/v1',
@@ -49,6 +49,6 @@ const objects = [
     },
     addressType: 'IPv4',
     endpoints: [{ addresses: [API_SERVER_ADDRESS] }],
-    ports,
+    ports: DNS_PORTS,
   },
 ];

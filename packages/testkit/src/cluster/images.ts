@@ -9,7 +9,7 @@ const WHOAMI_IMAGE = 'docker.io/traefik/whoami:v1.11';
 export const PAUSE_IMAGE = 'weir.test/pause:1';
 
 /** Nothing is pulled: nodes have no way out. */
-export function clusterImages(): Buffer {
+export function podImagesArchive(): Buffer {
   const data = readFileSync(programPath('echo-pod'));
   return ociArchive(
     [

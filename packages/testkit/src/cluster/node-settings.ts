@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { DNS_ADDRESS } from './dns.ts';
 import { PAUSE_IMAGE } from './images.ts';
-import type { Place } from './network.ts';
+import type { NodeNetwork } from './network.ts';
 
-export type NodeFolders = {
+export type NodePaths = {
   /** Data and settings of the node. */
   readonly directory: string;
   readonly socket: string;
-  readonly plugins: string;
+  readonly cniPlugins: string;
   readonly runc: string;
 };
 
 /** The network of pods: a bridge of the node; the way to the other nodes' pods are routes. */
-export function cniNetwork({ podNetwork }: Place, { directory }: NodeFolders): string {
+export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): string {
   return JSON.stringify({
     cniVersion: '1.0.0',
     name: 'pods',
@@ -26,7 +26,7 @@ export function cniNetwork({ podNetwork }: Place, { directory }: NodeFolders): s
         ipam: {
           type: 'host-local',
           dataDir: join(directory, 'ipam'),
-          ranges: [[{ subnet: podNetwork }]],
+          ranges: [[{ subnet: podCidr }]],
           routes: [{ dst: '0.0.0.0/0' }],
         },
       },
@@ -35,7 +35,7 @@ export function cniNetwork({ podNetwork }: Place, { directory }: NodeFolders): s
 }
 
 /** Without CAP_SYS_RESOURCE, as in most containers, nobody may make a process less likely to be killed for memory. */
-export function containerdToml({ directory, socket, plugins, runc }: NodeFolders): string {
+export function containerdConfig({ directory, socket, cniPlugins, runc }: NodePaths): string {
   return `version = 3
 root = '${directory}/containerd'
 state = '${directory}/state'
@@ -49,7 +49,7 @@ state = '${directory}/state'
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ['${plugins}']
+    bin_dirs = ['${cniPlugins}']
     conf_dir = '${directory}/cni'
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = 'io.containerd.runc.v2'
@@ -57,14 +57,14 @@ state = '${directory}/state'
 `;
 }
 
-export function kubeletSettings({ podNetwork }: Place, { directory, socket }: NodeFolders): string {
+export function kubeletConfig({ podCidr }: NodeNetwork, { directory, socket }: NodePaths): string {
   return JSON.stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
     authorization: { mode: 'AlwaysAllow' },
     containerRuntimeEndpoint: `unix://${socket}`,
-    podCIDR: podNetwork,
+    podCIDR: podCidr,
     clusterDNS: [DNS_ADDRESS],
     clusterDomain: 'cluster.local',
     staticPodPath: join(directory, 'static-pods'),

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { programPath } from '../programs/require-program.ts';
-import { run } from '../programs/run.ts';
+import { runCommand } from '../programs/run.ts';
 import { type SpawnedProcess, type SpawnOptions, spawnProcess } from '../spawn-process.ts';
-import { type Place, POD_NETWORK, plug } from './network.ts';
-import { cniNetwork, containerdToml, kubeletSettings, type NodeFolders } from './node-settings.ts';
+import { type NodeNetwork, POD_CIDR, setLink } from './network.ts';
+import { cniConfig, containerdConfig, kubeletConfig, type NodePaths } from './node-settings.ts';
 
 export type ClusterNode = {
   readonly name: string;
@@ -12,9 +12,9 @@ export type ClusterNode = {
   /** Starts a process in the network of the node, as a pod with `hostNetwork` has it. */
   spawn(options: SpawnOptions): Promise<SpawnedProcess>;
   /** What kube-proxy, and whoever else, has told the kernel of the node: the text of nft(8). */
-  packetRules(): Promise<string>;
+  nftRuleset(): Promise<string>;
   /** Pulls its plug out of the network, or puts it back: it goes on, and nobody hears of it. */
-  plug(state: 'in' | 'out'): void;
+  setLink(state: 'in' | 'out'): void;
   /** Ends every process and pod at once, as a power failure does, and starts anew with what is on its disk. */
   reboot(): Promise<void>;
 };
@@ -30,23 +30,23 @@ type NodeSettings = {
 
 /** containerd, kubelet and kube-proxy in the network namespace of a node. Returns before the node is ready. */
 export async function startNode(
-  place: Place,
+  place: NodeNetwork,
   { kubeconfig, directory, images, staticPods }: NodeSettings,
 ): Promise<RunningNode> {
-  const { name, address, namespace } = place;
+  const { name, address, namespacePath } = place;
   const running: SpawnedProcess[] = [];
   const inside = (options: SpawnOptions): Promise<SpawnedProcess> => {
     const { command, args = [], name: title = command } = options;
-    const enter = [`--net=${namespace}`, '--', command, ...args];
+    const enter = [`--net=${namespacePath}`, '--', command, ...args];
     return spawnProcess({ ...options, command: '/usr/bin/nsenter', args: enter, name: `${title} of ${name}` });
   };
   const launch = async (program: Parameters<typeof programPath>[0], args: string[], ready?: RegExp): Promise<void> => {
     const readyWhen = ready === undefined ? {} : { readyWhen: ready };
     running.push(
-      await inside({ command: programPath(program), args, name: program, env: environment(), ...readyWhen }),
+      await inside({ command: programPath(program), args, name: program, env: nodeEnvironment(), ...readyWhen }),
     );
   };
-  const folders = furnish(place, directory);
+  const folders = writeNodeConfig(place, directory);
   for (const [file, text] of Object.entries(staticPods))
     writeFileSync(join(folders.directory, 'static-pods', file), text);
   const close = async (): Promise<void> => {
@@ -68,7 +68,7 @@ export async function startNode(
       `--kubeconfig=${kubeconfig}`,
       '--proxy-mode=nftables',
       `--hostname-override=${name}`,
-      `--cluster-cidr=${POD_NETWORK}`,
+      `--cluster-cidr=${POD_CIDR}`,
       '--conntrack-max-per-core=0',
     ]);
   };
@@ -92,43 +92,44 @@ export async function startNode(
     name,
     address,
     spawn: inside,
-    packetRules: () => run('/usr/bin/nsenter', [`--net=${namespace}`, '--', programPath('nft'), 'list', 'ruleset']),
-    plug: (state) => plug(place, state),
+    nftRuleset: () =>
+      runCommand('/usr/bin/nsenter', [`--net=${namespacePath}`, '--', programPath('nft'), 'list', 'ruleset']),
+    setLink: (state) => setLink(place, state),
     reboot,
     output: () => running.map((each) => each.output().slice(-4000)).join('\n'),
     close,
   };
 }
 
-async function importImages({ socket }: NodeFolders, archive: string): Promise<void> {
-  await run(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive]);
+async function importImages({ socket }: NodePaths, archive: string): Promise<void> {
+  await runCommand(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive]);
 }
 
-async function killContainers({ socket }: NodeFolders): Promise<void> {
+async function killContainers({ socket }: NodePaths): Promise<void> {
   const ctr = (...args: string[]): Promise<string> =>
-    run(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', ...args]);
+    runCommand(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', ...args]);
   const tasks = (await ctr('tasks', 'list', '--quiet')).split('\n').filter((id) => id !== '');
   // One that ended meanwhile is what is wanted.
   await Promise.all(tasks.map((id) => ctr('tasks', 'kill', '--signal', 'SIGKILL', id).catch(() => undefined)));
 }
 
-function furnish(place: Place, directory: string): NodeFolders {
-  const folders: NodeFolders = {
+function writeNodeConfig(place: NodeNetwork, directory: string): NodePaths {
+  const folders: NodePaths = {
     directory: join(directory, place.name),
     socket: join(directory, place.name, 'containerd.sock'),
-    plugins: dirname(programPath('host-local')),
+    cniPlugins: dirname(programPath('host-local')),
     runc: programPath('runc'),
   };
   const write = (file: string, text: string): void => writeFileSync(join(folders.directory, file), text);
   for (const folder of ['cni', 'static-pods']) mkdirSync(join(folders.directory, folder), { recursive: true });
-  write('cni/10-pods.conflist', cniNetwork(place, folders));
-  write('containerd.toml', containerdToml(folders));
-  write('kubelet.json', kubeletSettings(place, folders));
+  write('cni/10-pods.conflist', cniConfig(place, folders));
+  write('containerd.toml', containerdConfig(folders));
+  write('kubelet.json', kubeletConfig(place, folders));
   return folders;
 }
 
 /** They start each other by name. */
-function environment(): NodeJS.ProcessEnv {
+function nodeEnvironment(): NodeJS.ProcessEnv {
   const folders = (['containerd-shim-runc-v2', 'runc', 'nft', 'ip'] as const).map((name) => dirname(programPath(name)));
   return { ...process.env, PATH: [...folders, process.env.PATH, '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) };
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type TarEntry, tar } from './tar.ts';
+import { type TarEntry, tarArchive } from './tar.ts';
 
-export type Image = { readonly name: string; readonly entrypoint: readonly string[] };
+export type OciImage = { readonly name: string; readonly entrypoint: readonly string[] };
 
 /** An archive of images that share one layer, in the layout of the OCI image specification: what `ctr images import` reads. */
-export function ociArchive(images: readonly Image[], files: readonly TarEntry[]): Buffer {
-  const layer = tar(files);
+export function ociArchive(images: readonly OciImage[], files: readonly TarEntry[]): Buffer {
+  const layer = tarArchive(files);
   const blobs = [layer];
   const manifests = images.map(({ name, entrypoint }) => {
     const config = json({
@@ -24,7 +24,7 @@ export function ociArchive(images: readonly Image[], files: readonly TarEntry[])
     return { ...descriptor('manifest.v1+json', manifest), annotations: { 'io.containerd.image.name': name } };
   });
   const index = json({ schemaVersion: 2, mediaType: mediaType('index.v1+json'), manifests });
-  return tar([
+  return tarArchive([
     file('oci-layout', json({ imageLayoutVersion: '1.0.0' })),
     file('index.json', index),
     ...blobs.map((blob) => file(`blobs/sha256/${digest(blob).slice('sha256:'.length)}`, blob)),

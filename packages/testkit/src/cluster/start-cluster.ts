@@ -5,17 +5,17 @@ import { type ControlPlane, startControlPlane } from '../fixtures/control-plane.
 import { programPath } from '../programs/require-program.ts';
 import { type SpawnedProcess, spawnProcess } from '../spawn-process.ts';
 import { startDns } from './dns.ts';
-import { clusterImages } from './images.ts';
-import { API_SERVER_ADDRESS, layWires, placesFor } from './network.ts';
+import { podImagesArchive } from './images.ts';
+import { API_SERVER_ADDRESS, createNetwork, nodeNetworks } from './network.ts';
 import { type ClusterNode, type RunningNode, startNode } from './node.ts';
 
 export type ClusterOptions = {
   readonly nodes?: number;
   /** Addresses of 10.250.0.0/24 from 10.250.0.100 on, which the test may connect from. */
-  readonly clients?: readonly string[];
+  readonly clientAddresses?: readonly string[];
   /** As of `ControlPlaneOptions`. */
-  readonly certifiedFor?: readonly string[];
-  readonly audited?: string;
+  readonly certificateNames?: readonly string[];
+  readonly auditedNamespace?: string;
   /** Where kubelet and kube-proxy look for the API server; default: where it is. */
   readonly apiServer?: string;
   /** Static pods of each node, by the name of the file. */
@@ -41,26 +41,26 @@ export type Cluster = ControlPlane & {
  */
 export async function startCluster({
   nodes = 2,
-  clients = [],
+  clientAddresses = [],
   images: more = [],
-  certifiedFor,
-  audited,
+  certificateNames,
+  auditedNamespace,
   apiServer,
   staticPods = {},
   prepare,
 }: ClusterOptions = {}): Promise<Cluster> {
-  const places = placesFor(nodes);
-  layWires(places, clients);
+  const places = nodeNetworks(nodes);
+  createNetwork(places, clientAddresses);
   // What kubelets mount in it goes with the machine, and so does the folder: nobody else removes it.
   const directory = mkdtempSync(join(tmpdir(), 'cluster-'));
   const own = join(directory, 'images.tar');
-  writeFileSync(own, clusterImages());
+  writeFileSync(own, podImagesArchive());
   const images = [own, ...more];
   const control = await startControlPlane({
     host: API_SERVER_ADDRESS,
     nodes: 'with-kubelets',
-    ...(certifiedFor && { certifiedFor }),
-    ...(audited && { audited }),
+    ...(certificateNames && { certificateNames }),
+    ...(auditedNamespace && { auditedNamespace }),
   });
   const { kubeconfig, server } = control;
   const ofNodes = join(directory, 'kubeconfig');

@@ -3,21 +3,21 @@ export type TarEntry = { readonly path: string; readonly mode: number } & (
   | { readonly kind: 'folder' }
 );
 
-const block = 512;
+const BLOCK_BYTES = 512;
 
 /** A POSIX (ustar) archive of these entries, owned by root; paths of up to 100 bytes. The same entries give the same bytes. */
-export function tar(entries: readonly TarEntry[]): Buffer {
-  return Buffer.concat([...entries.flatMap(withHeader), Buffer.alloc(2 * block)]);
+export function tarArchive(entries: readonly TarEntry[]): Buffer {
+  return Buffer.concat([...entries.flatMap(tarEntry), Buffer.alloc(2 * BLOCK_BYTES)]);
 }
 
-function withHeader(entry: TarEntry): Uint8Array[] {
+function tarEntry(entry: TarEntry): Uint8Array[] {
   const data = entry.kind === 'file' ? entry.data : new Uint8Array();
-  return [header(entry, data.length), data, Buffer.alloc((block - (data.length % block)) % block)];
+  return [tarHeader(entry, data.length), data, Buffer.alloc((BLOCK_BYTES - (data.length % BLOCK_BYTES)) % BLOCK_BYTES)];
 }
 
-function header({ kind, path, mode }: TarEntry, size: number): Buffer {
+function tarHeader({ kind, path, mode }: TarEntry, size: number): Buffer {
   if (Buffer.byteLength(path) > 100) throw new Error(`too long for this archive: ${path}`);
-  const fields = Buffer.alloc(block);
+  const fields = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, at: number, width: number): void => {
     fields.write(`${value.toString(8).padStart(width - 1, '0')}\0`, at, 'latin1');
   };

@@ -22,7 +22,7 @@ type License =
   | { readonly license: { readonly id: string } | { readonly name: string } }
   | { readonly expression: string };
 
-export type Contents = {
+export type ImageContents = {
   /** The package.json of each npm package; ours are those of the scope @weir. */
   readonly npm: readonly { readonly name: string; readonly version: string; readonly license?: string | undefined }[];
   readonly debian: readonly { readonly name: string; readonly version: string; readonly architecture: string }[];
@@ -33,7 +33,7 @@ export type Contents = {
 };
 
 /** What an image is made of, in an order that is always the same, without a date: the same contents give the same bill. */
-export function billOfMaterials(image: string, { npm, debian, release, node }: Contents): BillOfMaterials {
+export function billOfMaterials(image: string, { npm, debian, release, node }: ImageContents): BillOfMaterials {
   const components = [
     nodeComponent(node),
     ...debian.map((each) => debianComponent(each, release)),
@@ -50,12 +50,12 @@ export function billOfMaterials(image: string, { npm, debian, release, node }: C
 }
 
 /** Numbers of interfaces and of data, which no advisory is about. */
-const notLibraries: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
+const NOT_LIBRARIES: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
 
-function nodeComponent(versions: Contents['node']): Component {
+function nodeComponent(versions: ImageContents['node']): Component {
   const version = versions.node ?? '';
   const inside = Object.entries(versions).flatMap(([name, version]): Component[] =>
-    notLibraries.has(name) || version === undefined ? [] : [{ type: 'library', name, version }],
+    NOT_LIBRARIES.has(name) || version === undefined ? [] : [{ type: 'library', name, version }],
   );
   const purl = `pkg:generic/node@${version}`;
   return {
@@ -69,13 +69,13 @@ function nodeComponent(versions: Contents['node']): Component {
   };
 }
 
-function debianComponent({ name, version, architecture }: Contents['debian'][number], release: string): Component {
+function debianComponent({ name, version, architecture }: ImageContents['debian'][number], release: string): Component {
   const query = `arch=${architecture}&distro=debian-${release}`;
   const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?${query}`;
   return { type: 'library', 'bom-ref': purl, name, version, purl };
 }
 
-function npmComponent({ name, version, license }: Contents['npm'][number]): Component {
+function npmComponent({ name, version, license }: ImageContents['npm'][number]): Component {
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   const licenses = license === undefined ? {} : { licenses: [licenseFor(license)] };
   // ours are in no registry, where somebody else may take the name

@@ -2,70 +2,72 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programPath } from '../programs/require-program.ts';
-import { run } from '../programs/run.ts';
+import { runCommand } from '../programs/run.ts';
 import { imageNames } from './image-names.ts';
-import { nodeProgram } from './node-program.ts';
-import { openWorkshop, type Workshop } from './workshop.ts';
+import { npmNodeBinary } from './node-program.ts';
+import { type ImageBuilder, openImageBuilder } from './workshop.ts';
 
 /** In the storage of the workshop: stands for the official image of Node, with the same paths. */
-export const NODE_BASE = 'localhost/node';
-const SYSTEM = 'localhost/debian';
-const suite = 'bookworm';
+export const NODE_IMAGE = 'localhost/node';
+const DEBIAN_IMAGE = 'localhost/debian';
+const DEBIAN_SUITE = 'bookworm';
 
 /** Fills the folder with what all builds begin with, once; a folder that is whole says so by the file `complete`. */
-export async function buildBase(folder: string, progress: (text: string) => void): Promise<Workshop> {
-  if (existsSync(join(folder, 'complete'))) return openWorkshop(folder);
+export async function buildBaseImages(folder: string, progress: (text: string) => void): Promise<ImageBuilder> {
+  if (existsSync(join(folder, 'complete'))) return openImageBuilder(folder);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const workshop = openWorkshop(folder);
+  const workshop = openImageBuilder(folder);
   progress('making the base of the images from Debian packages: one to two minutes, once');
-  await makeSystem(workshop, join(folder, 'system'));
-  await addNode(workshop, join(folder, 'npm'));
+  await buildDebianImage(workshop, join(folder, 'system'));
+  await buildNodeImage(workshop, join(folder, 'npm'));
   progress('making the image of Redis');
-  await makeRedis(workshop, folder);
+  await buildRedisImage(workshop, folder);
   writeFileSync(join(folder, 'complete'), '');
   return workshop;
 }
 
-async function makeSystem({ buildah, command }: Workshop, root: string): Promise<void> {
+async function buildDebianImage({ buildah, run }: ImageBuilder, root: string): Promise<void> {
   const debootstrap = programPath('debootstrap');
   const include = '--include=ca-certificates,libatomic1,libcap2-bin';
   const unpackedKeys = join(debootstrap, '../../root/usr/share/keyrings/debian-archive-keyring.gpg');
   const keyring = existsSync(unpackedKeys) ? [`--keyring=${unpackedKeys}`] : [];
-  await command(debootstrap, '--variant=minbase', include, ...keyring, suite, root, await mirror());
+  await run(debootstrap, '--variant=minbase', include, ...keyring, DEBIAN_SUITE, root, await debianMirror());
   rmSync(join(root, 'var/cache/apt/archives'), { recursive: true });
   rmSync(join(root, 'var/lib/apt/lists'), { recursive: true });
   const container = (await buildah('from', 'scratch')).trim();
   await buildah('add', '--quiet', container, root, '/');
-  await buildah('commit', '--quiet', '--rm', container, SYSTEM);
+  await buildah('commit', '--quiet', '--rm', container, DEBIAN_IMAGE);
   rmSync(root, { recursive: true });
 }
 
 /** The system's own, if that is the Debian that we make; it may be the only one that can be reached. */
-async function mirror(): Promise<string> {
+async function debianMirror(): Promise<string> {
   const official = 'http://deb.debian.org/debian';
   const format = '$(CODENAME) $(COMPONENT) $(REPO_URI)';
-  const targets = await run('apt-get', ['indextargets', '--format', format, 'Identifier: Packages']).catch(() => '');
-  return new RegExp(`^${suite} main (http.*?)/?$`, 'm').exec(targets)?.[1] ?? official;
+  const targets = await runCommand('apt-get', ['indextargets', '--format', format, 'Identifier: Packages']).catch(
+    () => '',
+  );
+  return new RegExp(`^${DEBIAN_SUITE} main (http.*?)/?$`, 'm').exec(targets)?.[1] ?? official;
 }
 
 /** npm by its own package: that of a distribution is spread over the system. */
-async function addNode({ buildah }: Workshop, scratch: string): Promise<void> {
+async function buildNodeImage({ buildah }: ImageBuilder, scratch: string): Promise<void> {
   mkdirSync(scratch);
-  const version = (await run('npm', ['--version'], { cwd: tmpdir() })).trim();
-  await run('npm', ['pack', '--silent', `npm@${version}`], { cwd: scratch });
+  const version = (await runCommand('npm', ['--version'], { cwd: tmpdir() })).trim();
+  await runCommand('npm', ['pack', '--silent', `npm@${version}`], { cwd: scratch });
   const [archive = ''] = readdirSync(scratch);
-  await run('tar', ['-xzf', archive], { cwd: scratch });
-  const container = (await buildah('from', '--pull-never', SYSTEM)).trim();
-  await buildah('copy', '--quiet', container, nodeProgram().path, '/usr/local/bin/node');
+  await runCommand('tar', ['-xzf', archive], { cwd: scratch });
+  const container = (await buildah('from', '--pull-never', DEBIAN_IMAGE)).trim();
+  await buildah('copy', '--quiet', container, npmNodeBinary().path, '/usr/local/bin/node');
   await buildah('copy', '--quiet', container, join(scratch, 'package'), '/usr/local/lib/node_modules/npm');
   const npm = '../lib/node_modules/npm/bin/npm-cli.js';
   await buildah('run', container, '--', 'sh', '-c', `ln -s ${npm} /usr/local/bin/npm && npm --version`);
-  await buildah('commit', '--quiet', '--rm', container, NODE_BASE);
+  await buildah('commit', '--quiet', '--rm', container, NODE_IMAGE);
   rmSync(scratch, { recursive: true });
 }
 
-async function makeRedis({ buildah }: Workshop, folder: string): Promise<void> {
+async function buildRedisImage({ buildah }: ImageBuilder, folder: string): Promise<void> {
   const context = join(folder, 'redis');
   mkdirSync(context);
   const file = new URL('../../images/Dockerfile.redis', import.meta.url).pathname;
@@ -75,7 +77,7 @@ async function makeRedis({ buildah }: Workshop, folder: string): Promise<void> {
     '--quiet',
     '--pull-never',
     '--build-arg',
-    `BASE=${SYSTEM}`,
+    `BASE=${DEBIAN_IMAGE}`,
     '--tag',
     tag,
     '--file',

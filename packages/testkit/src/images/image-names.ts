@@ -4,7 +4,7 @@ export type ImageKind = 'proxy' | 'controller' | 'redis';
 
 /** As the chart names them by default. */
 export function imageNames(): Readonly<Record<ImageKind, string>> {
-  const version = appVersion();
+  const version = chartAppVersion();
   return {
     proxy: `ghcr.io/weir-dev/weir-proxy:${version}`,
     controller: `ghcr.io/weir-dev/weir-controller:${version}`,
@@ -12,7 +12,7 @@ export function imageNames(): Readonly<Record<ImageKind, string>> {
   };
 }
 
-export function appVersion(): string {
+export function chartAppVersion(): string {
   const [, version] =
     /^appVersion: *["']?([\w.+-]+)/m.exec(readFromCheckout('charts/weir/Chart.yaml').toString()) ?? [];
   if (version === undefined) throw new Error('charts/weir/Chart.yaml has no appVersion, by which images are named');

@@ -2,7 +2,7 @@ import { readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Removes the folders beside this one that were used longest ago, so that `count` of them are left; whoever uses one touches it. */
-export function keepRecent(folder: string, count: number): void {
+export function keepMostRecent(folder: string, count: number): void {
   const around = dirname(folder);
   const others = readdirSync(around)
     .map((name) => join(around, name))

@@ -1,18 +1,27 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from '../programs/run.ts';
+import { runCommand } from '../programs/run.ts';
 
-const keys = ['registry', 'cafile', 'proxy', 'https-proxy', 'noproxy', 'strict-ssl', 'cache', 'userconfig'] as const;
+const NPM_SETTINGS = [
+  'registry',
+  'cafile',
+  'proxy',
+  'https-proxy',
+  'noproxy',
+  'strict-ssl',
+  'cache',
+  'userconfig',
+] as const;
 
-type Settings = Readonly<Record<(typeof keys)[number], string | undefined>>;
+type NpmSettings = Readonly<Record<(typeof NPM_SETTINGS)[number], string | undefined>>;
 
 /**
  * What lets npm inside a build reach what it reaches outside, as arguments of `buildah build`: mounted while the build runs, so that
  * neither registry, nor credential, nor certificate gets into a layer. What npm adds to its cache in there is not kept.
  */
-export async function npmAsOutside(scratch: string): Promise<string[]> {
-  const settings = await settingsOutside();
+export async function hostNpmVolumes(scratch: string): Promise<string[]> {
+  const settings = await hostNpmSettings();
   const {
     cache,
     userconfig,
@@ -39,23 +48,25 @@ export async function npmAsOutside(scratch: string): Promise<string[]> {
   const file = join(scratch, 'npmrc');
   writeFileSync(file, lines.join(''));
   return [
-    mount(file, '/usr/local/etc/npmrc', 'ro'),
-    ...(userconfig && existsSync(userconfig) ? [mount(userconfig, '/root/.npmrc', 'ro')] : []),
-    ...(certificates && existsSync(certificates) ? [mount(certificates, '/run/certificates-outside.crt', 'ro')] : []),
-    ...(cache && existsSync(cache) ? [mount(cache, '/root/.npm', 'O')] : []),
+    volumeArgument(file, '/usr/local/etc/npmrc', 'ro'),
+    ...(userconfig && existsSync(userconfig) ? [volumeArgument(userconfig, '/root/.npmrc', 'ro')] : []),
+    ...(certificates && existsSync(certificates)
+      ? [volumeArgument(certificates, '/run/certificates-outside.crt', 'ro')]
+      : []),
+    ...(cache && existsSync(cache) ? [volumeArgument(cache, '/root/.npm', 'O')] : []),
   ];
 }
 
 /** Asked in a folder without a package.json: in a workspace npm refuses to tell. */
-async function settingsOutside(): Promise<Settings> {
-  const text = await run('npm', ['config', 'get', ...keys, '--logs-max=0'], { cwd: tmpdir() });
+async function hostNpmSettings(): Promise<NpmSettings> {
+  const text = await runCommand('npm', ['config', 'get', ...NPM_SETTINGS, '--logs-max=0'], { cwd: tmpdir() });
   const value = (key: string): string | undefined => {
     const found = new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]?.trim();
     return found === undefined || ['', 'null', 'undefined'].includes(found) ? undefined : found;
   };
-  return Object.fromEntries(keys.map((key) => [key, value(key)])) as Settings;
+  return Object.fromEntries(NPM_SETTINGS.map((key) => [key, value(key)])) as NpmSettings;
 }
 
-function mount(from: string, to: string, mode: 'ro' | 'O'): string {
+function volumeArgument(from: string, to: string, mode: 'ro' | 'O'): string {
   return `--volume=${from}:${to}:${mode}`;
 }

@@ -3,32 +3,32 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheDirectory } from '../programs/cache-directory.ts';
 import { programPath } from '../programs/require-program.ts';
-import { run } from '../programs/run.ts';
+import { runCommand } from '../programs/run.ts';
 
 /** Images lie below `folder`, and everything that buildah writes: the system's own images and settings are neither seen nor changed. */
-export type Workshop = {
+export type ImageBuilder = {
   /** Runs buildah(1) and returns what it prints. */
   buildah(...args: string[]): Promise<string>;
   /** Runs anything else, where what it mounts is gone with it. */
-  command(command: string, ...args: string[]): Promise<string>;
+  run(command: string, ...args: string[]): Promise<string>;
 };
 
-const script = fileURLToPath(new URL('../../bin/image-workshop', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../bin/image-workshop', import.meta.url));
 
-export function openWorkshop(folder: string): Workshop {
-  const env = { ...process.env, ...furnish(folder) };
+export function openImageBuilder(folder: string): ImageBuilder {
+  const env = { ...process.env, ...prepareFolder(folder) };
   const program = programPath('buildah');
   // beside the launcher, where the packages were unpacked; a buildah of the system has all that it needs
   const root = join(dirname(program), '..', 'root');
   const unpacked = existsSync(root) ? root : 'none';
-  const enter = (args: string[]): Promise<string> => run(script, [cacheDirectory(), unpacked, ...args], { env });
+  const enter = (args: string[]): Promise<string> => runCommand(SCRIPT, [cacheDirectory(), unpacked, ...args], { env });
   return {
     buildah: (...args) => enter([unpacked === 'none' ? program : '/usr/bin/buildah', ...args]),
-    command: (...args) => enter(args),
+    run: (...args) => enter(args),
   };
 }
 
-function furnish(folder: string): NodeJS.ProcessEnv {
+function prepareFolder(folder: string): NodeJS.ProcessEnv {
   const path = (name: string): string => join(folder, name);
   // the home directory is where the policy is looked for first
   const policies = path('home/.config/containers');

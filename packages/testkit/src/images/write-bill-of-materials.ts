@@ -4,11 +4,11 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { billOfMaterials, type Contents } from './bill-of-materials.ts';
+import { billOfMaterials, type ImageContents } from './bill-of-materials.ts';
 
 const [, , image = '', root = '', weir = ''] = process.argv;
 const bill = billOfMaterials(image, {
-  npm: [...packagesIn(join(weir, 'node_modules')), ...ours()],
+  npm: [...npmPackagesIn(join(weir, 'node_modules')), ...weirPackages()],
   debian: debianPackages(),
   release: /^VERSION_ID="?([\w.]+)/m.exec(readFileSync(join(root, 'etc/os-release'), 'utf8'))?.[1] ?? '',
   node: process.versions,
@@ -16,26 +16,26 @@ const bill = billOfMaterials(image, {
 writeFileSync(join(weir, 'sbom.cdx.json'), `${JSON.stringify(bill, undefined, 2)}\n`);
 
 /** With those that they bring along for themselves; links are ours. */
-function packagesIn(folder: string): Contents['npm'][number][] {
+function npmPackagesIn(folder: string): ImageContents['npm'][number][] {
   return foldersIn(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (name.startsWith('@')) return packagesIn(path);
-    return [packageAt(path), ...packagesIn(join(path, 'node_modules'))];
+    if (name.startsWith('@')) return npmPackagesIn(path);
+    return [readPackage(path), ...npmPackagesIn(join(path, 'node_modules'))];
   });
 }
 
-function ours(): Contents['npm'][number][] {
+function weirPackages(): ImageContents['npm'][number][] {
   const folder = join(weir, 'packages');
-  return foldersIn(folder).map((name) => packageAt(join(folder, name)));
+  return foldersIn(folder).map((name) => readPackage(join(folder, name)));
 }
 
-function packageAt(path: string): Contents['npm'][number] {
+function readPackage(path: string): ImageContents['npm'][number] {
   const { name, version, license } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
   // old ones have an object
   return { name, version, license: typeof license === 'object' ? license?.type : license };
 }
 
-function debianPackages(): Contents['debian'][number][] {
+function debianPackages(): ImageContents['debian'][number][] {
   const folder = join(root, 'var/lib/dpkg/status.d');
   return readdirSync(folder).map((name) => {
     const text = readFileSync(join(folder, name), 'utf8');

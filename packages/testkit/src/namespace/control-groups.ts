@@ -10,8 +10,8 @@ export type ControlGroup = { readonly tree: string; readonly group: string };
  * only groups near the root can bound theirs: there nobody moves.
  */
 export function joinControlGroups(name: string): ControlGroup[] {
-  return trees().map(({ tree, version, own }) => {
-    const group = join(tree, version === 1 ? own : '', name);
+  return hierarchies().map(({ tree, version, ownGroup }) => {
+    const group = join(tree, version === 1 ? ownGroup : '', name);
     mkdirSync(group, { recursive: true });
     // one without processors and memory takes nobody
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
@@ -23,16 +23,16 @@ export function joinControlGroups(name: string): ControlGroup[] {
   });
 }
 
-type Tree = {
+type Hierarchy = {
   readonly tree: string;
   readonly version: 1 | 2 /** Our own group, from the mount on. */;
-  readonly own: string;
+  readonly ownGroup: string;
 };
 
 /** A tree of version 2 that is mounted beside others has no resources to bound, and is joined as they are. */
-function trees(): Tree[] {
+function hierarchies(): Hierarchy[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').flatMap(parseMount);
-  const groups = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n').map(parseGroup);
+  const groups = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n').map(parseMembership);
   const isHybrid = mounts.some(({ type }) => type === 'cgroup');
   return mounts.map(({ tree, root, type, options }) => {
     const ours = groups.find(({ controllers }) =>
@@ -41,7 +41,7 @@ function trees(): Tree[] {
         : controllers.length > 0 && controllers.every((each) => options.includes(each)),
     );
     const below = relative(root, ours?.path ?? root);
-    return { tree, version: type === 'cgroup' || isHybrid ? 1 : 2, own: below.startsWith('..') ? '' : below };
+    return { tree, version: type === 'cgroup' || isHybrid ? 1 : 2, ownGroup: below.startsWith('..') ? '' : below };
   });
 }
 
@@ -56,7 +56,7 @@ function parseMount(line: string): Mount[] {
 }
 
 /** `4:cpu,cpuacct:/path`, or `0::/path` of version 2. */
-function parseGroup(line: string): { controllers: string[]; path: string } {
+function parseMembership(line: string): { controllers: string[]; path: string } {
   const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
   return { controllers: controllers.split(',').filter(Boolean), path };
 }

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 
 /** Whether a machine within this one can be made, in which kubelets run; or why not. */
-export type MachineAnswer =
+export type SandboxSupport =
   | { readonly kind: 'available' }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
 /** A user namespace is not enough: kubelets and containers need control groups and devices of the real root. */
-export function findMachine(): MachineAnswer {
-  const missing = (reason: string, remedy: string): MachineAnswer => ({ kind: 'missing', reason, remedy });
+export function sandboxSupport(): SandboxSupport {
+  const missing = (reason: string, remedy: string): SandboxSupport => ({ kind: 'missing', reason, remedy });
   if (process.platform !== 'linux') return missing('namespaces are of Linux only', 'run the tests on Linux');
   if (process.getuid?.() !== 0) return missing('kubelets need root', 'run as root');
   for (const tool of ['setpriv', 'unshare', 'nsenter']) {
@@ -25,7 +25,7 @@ export function findMachine(): MachineAnswer {
   return canMakeControlGroups() ? { kind: 'available' } : missing('/sys/fs/cgroup is read-only', 'mount it writable');
 }
 
-export function machineSentence({ reason, remedy }: Extract<MachineAnswer, { kind: 'missing' }>): string {
+export function missingSandboxMessage({ reason, remedy }: Extract<SandboxSupport, { kind: 'missing' }>): string {
   return `no machine for kubelets can be made within this one (${reason}); to get one: ${remedy}`;
 }
 

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { become } from '../become.ts';
-import { leaveOut, programPath, type Requirement, requireProgram } from '../programs/require-program.ts';
-import { findNamespace, namespaceSentence } from './find-namespace.ts';
+import { replaceProcess } from '../become.ts';
+import { programPath, requireProgram, type SkipOptions, skipFor } from '../programs/require-program.ts';
+import { missingNamespaceMessage, namespaceSupport } from './find-namespace.ts';
 
 export type NamespaceOptions = {
   /** Put on `lo`, IPv4 or IPv6, without a prefix length: each address alone. */
@@ -13,7 +13,7 @@ export type NamespaceOptions = {
 };
 
 /** Holds the namespace that we came from: whoever finds itself elsewhere has arrived. */
-const origin = 'WEIR_OUTER_NAMESPACE';
+const ORIGIN_VARIABLE = 'WEIR_OUTER_NAMESPACE';
 
 /**
  * Moves this test file, with everything that it starts, into a network namespace of its own in which `lo` is up and has these
@@ -23,35 +23,35 @@ const origin = 'WEIR_OUTER_NAMESPACE';
  * The process replaces itself by the same command under unshare(1) and runs the file again from its first line. It keeps pid,
  * stdio and environment, so that the test runner that started it notices nothing.
  */
-export function insideNamespace(options: NamespaceOptions = {}): Requirement {
+export function insideNamespace(options: NamespaceOptions = {}): SkipOptions {
   const missing = requireProgram('ip');
   if (missing.skip) return missing;
-  if (hasArrived()) {
-    furnish(options);
+  if (isInsideNamespace()) {
+    configureNamespace(options);
     return {};
   }
-  const answer = findNamespace();
+  const answer = namespaceSupport();
   if (answer.kind === 'missing') {
-    return leaveOut([namespaceSentence(answer)]);
+    return skipFor([missingNamespaceMessage(answer)]);
   }
-  return enter(answer.command);
+  return enterNamespace(answer.command);
 }
 
-function hasArrived(): boolean {
-  const from = process.env[origin];
-  return from !== undefined && from !== here();
+function isInsideNamespace(): boolean {
+  const from = process.env[ORIGIN_VARIABLE];
+  return from !== undefined && from !== currentNamespace();
 }
 
-function here(): string {
+function currentNamespace(): string {
   return readlinkSync('/proc/self/ns/net');
 }
 
-function enter(command: readonly [string, ...string[]]): never {
+function enterNamespace(command: readonly [string, ...string[]]): never {
   const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  return become([...command, '--', ...again], { ...process.env, [origin]: here() });
+  return replaceProcess([...command, '--', ...again], { ...process.env, [ORIGIN_VARIABLE]: currentNamespace() });
 }
 
-function furnish({ addresses = [], sysctls = {} }: NamespaceOptions): void {
+function configureNamespace({ addresses = [], sysctls = {} }: NamespaceOptions): void {
   const lines = ['link set lo up', ...addresses.map((address) => `address add ${address} dev lo`)];
   execFileSync(programPath('ip'), ['-batch', '-'], {
     input: `${lines.join('\n')}\n`,

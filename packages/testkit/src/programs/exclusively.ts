@@ -4,16 +4,16 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** Of util-linux, which every Debian has. */
-const flock = 'flock';
+const FLOCK = 'flock';
 
 /**
  * Runs `work` while no other process holds the same lock file. The kernel keeps the lock for flock(1), which holds it for
  * as long as our end of its stdin is open: a process that dies, however it dies, leaves no stale lock behind.
  * Where there is no flock(1) the work runs unlocked; results are put in place by rename, so that is slower, never wrong.
  */
-export async function exclusively<T>(lockFile: string, waiting: () => void, work: () => Promise<T>): Promise<T> {
+export async function withFileLock<T>(lockFile: string, waiting: () => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(lockFile), { recursive: true });
-  const holder = spawn(flock, ['--exclusive', lockFile, 'sh', '-c', 'echo held; exec cat > /dev/null'], {
+  const holder = spawn(FLOCK, ['--exclusive', lockFile, 'sh', '-c', 'echo held; exec cat > /dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const notice = setTimeout(waiting, 500);

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { debianDirectory } from './cache-directory.ts';
-import { PrivateApt } from './private-apt.ts';
-import { run } from './run.ts';
+import { RootlessApt } from './private-apt.ts';
+import { runCommand } from './run.ts';
 
 export type DebianProgram = {
   readonly name: string;
@@ -24,9 +24,9 @@ export async function fetchDebian(program: DebianProgram, progress: (text: strin
   const home = join(base, program.name);
   const archives = join(base, `${program.name}.archives`);
   const scratch = join(base, `${program.name}.unpacking`);
-  const plan = await download(program, { base, archives, progress });
+  const plan = await downloadPackages(program, { base, archives, progress });
   rmSync(scratch, { recursive: true, force: true });
-  await unpack(plan, join(scratch, 'root'));
+  await unpackPackages(plan, join(scratch, 'root'));
   writeLauncher(scratch, program);
   rmSync(home, { recursive: true, force: true });
   renameSync(scratch, home);
@@ -34,11 +34,11 @@ export async function fetchDebian(program: DebianProgram, progress: (text: strin
 }
 
 /** Returns the folder with the packages, which is named by their versions: an interrupted attempt may have left older ones. */
-async function download(
+async function downloadPackages(
   program: DebianProgram,
   { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
 ): Promise<string> {
-  const apt = new PrivateApt(join(base, 'apt'), progress);
+  const apt = new RootlessApt(join(base, 'apt'), progress);
   const attempt = async (): Promise<string> => {
     const packages = await apt.missingPackages(program.packages, program.unlessInstalled);
     const folder = join(archives, createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16));
@@ -56,10 +56,10 @@ async function download(
   }
 }
 
-async function unpack(archives: string, root: string): Promise<void> {
+async function unpackPackages(archives: string, root: string): Promise<void> {
   mkdirSync(root, { recursive: true });
   for (const file of readdirSync(archives).filter((name) => name.endsWith('.deb'))) {
-    await run('dpkg-deb', ['--extract', join(archives, file), root]);
+    await runCommand('dpkg-deb', ['--extract', join(archives, file), root]);
   }
 }
 

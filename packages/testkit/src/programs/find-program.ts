@@ -3,20 +3,20 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { cacheDirectory, cachedProgramPath } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
-import { executables, isExecutable } from './executables.ts';
-import type { Program, ProgramName } from './program.ts';
+import { findExecutables, isExecutable } from './executables.ts';
+import type { ProgramLookup, ProgramName } from './program.ts';
 
 /** Looks in what `npm test` has already found, then on PATH, then in the cache. Never fetches. */
-export function findProgram(name: ProgramName): Program {
-  return announced(name) ?? lookForProgram(name);
+export function findProgram(name: ProgramName): ProgramLookup {
+  return programFromRunner(name) ?? searchProgram(name);
 }
 
-export function lookForProgram(name: ProgramName): Program {
-  if (catalog[name].kind === 'images') return lookForImages(name);
+export function searchProgram(name: ProgramName): ProgramLookup {
+  if (catalog[name].kind === 'images') return searchImages(name);
   const rejected: string[] = [];
   const cached = [cachedProgramPath(name)].filter(isExecutable);
-  for (const path of [...executables(name, process.env.PATH, systemFolders), ...cached]) {
-    const verdict = probe(name, path);
+  for (const path of [...findExecutables(name, process.env.PATH, SYSTEM_FOLDERS), ...cached]) {
+    const verdict = probeProgram(name, path);
     if (verdict.kind === 'available') return verdict;
     rejected.push(verdict.reason);
   }
@@ -25,7 +25,7 @@ export function lookForProgram(name: ProgramName): Program {
 }
 
 /** Never on PATH, and there is nothing to run: complete if they are there. */
-function lookForImages(name: ProgramName): Program {
+function searchImages(name: ProgramName): ProgramLookup {
   const path = cachedProgramPath(name);
   if (existsSync(path)) return { kind: 'available', name, path, version: basename(path) };
   const reason = `those of the sources as they are now are not in ${cacheDirectory()}`;
@@ -33,14 +33,14 @@ function lookForImages(name: ProgramName): Program {
 }
 
 /** Runs it once: a program whose libraries are gone, or that is too old, is as good as missing. */
-function probe(name: ProgramName, path: string): Program {
+function probeProgram(name: ProgramName, path: string): ProgramLookup {
   const origin = catalog[name];
-  if (origin.kind === 'images') return lookForImages(name);
+  if (origin.kind === 'images') return searchImages(name);
   const { versionArguments, minimum } = origin;
   const run = spawnSync(path, versionArguments, { encoding: 'utf8', timeout: 20_000 });
   const text = `${run.stdout ?? ''}${run.stderr ?? ''}`;
   const version = /(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
-  const missing = (reason: string): Program => ({ kind: 'missing', name, reason, remedy: remedyFor(name) });
+  const missing = (reason: string): ProgramLookup => ({ kind: 'missing', name, reason, remedy: remedyFor(name) });
   if (run.error) return missing(`${path} does not start: ${run.error.message}`);
   if (version === undefined || /error while loading shared libraries/.test(text)) {
     return missing(`${path} does not start: ${text.trim().split('\n').at(-1) || `exit code ${run.status}`}`);
@@ -67,15 +67,15 @@ export function remedyFor(name: ProgramName): string {
 }
 
 /** `npm test` has looked already and passes its findings on, so that hundreds of test files need not run probes. */
-export const announcement = 'WEIR_PROGRAMS';
+export const FOUND_PROGRAMS_VARIABLE = 'WEIR_PROGRAMS';
 
-function announced(name: ProgramName): Program | undefined {
-  const text = process.env[announcement];
-  return text ? (JSON.parse(text) as Partial<Record<ProgramName, Program>>)[name] : undefined;
+function programFromRunner(name: ProgramName): ProgramLookup | undefined {
+  const text = process.env[FOUND_PROGRAMS_VARIABLE];
+  return text ? (JSON.parse(text) as Partial<Record<ProgramName, ProgramLookup>>)[name] : undefined;
 }
 
 /** Not on an ordinary user's PATH, and that is where Debian puts haproxy, nginx and ip. */
-const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 function isOlder(version: string, minimum: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);

@@ -2,11 +2,11 @@ import { catalog } from './catalog.ts';
 import type { ProgramName } from './program.ts';
 
 /** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
-export type Need = ProgramName | NeedSet;
+export type ProgramOrSet = ProgramName | ProgramSet;
 
-type NeedSet = 'redis' | 'kubernetes' | 'nodes' | 'images';
+type ProgramSet = 'redis' | 'kubernetes' | 'nodes' | 'images';
 
-const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
+const PROGRAM_SETS: Readonly<Record<ProgramSet, readonly ProgramName[]>> = {
   redis: ['redis-server'],
   kubernetes: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   // Beside a control plane: what runs real pods, and has the last word about the packets on their way to them.
@@ -28,14 +28,14 @@ const sets: Readonly<Record<NeedSet, readonly ProgramName[]>> = {
   images: ['debootstrap', 'buildah', 'weir-images'],
 };
 
-export function programsFor(need: Need): readonly ProgramName[] {
-  return isSet(need) ? sets[need] : [need];
+export function programsFor(need: ProgramOrSet): readonly ProgramName[] {
+  return isProgramSet(need) ? PROGRAM_SETS[need] : [need];
 }
 
-export function isNeed(name: string): name is Need {
-  return Object.hasOwn(sets, name) || Object.hasOwn(catalog, name);
+export function isProgramOrSet(name: string): name is ProgramOrSet {
+  return Object.hasOwn(PROGRAM_SETS, name) || Object.hasOwn(catalog, name);
 }
 
-function isSet(need: Need): need is NeedSet {
-  return Object.hasOwn(sets, need);
+function isProgramSet(need: ProgramOrSet): need is ProgramSet {
+  return Object.hasOwn(PROGRAM_SETS, need);
 }

@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from './run.ts';
+import { runCommand } from './run.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * apt with package lists, caches and settings of its own: needs no root, changes nothing on the system, and works where the
  * system has no lists, as in a fresh container. The system's sources, keys, proxies and list of installed packages are used.
  */
-export class PrivateApt {
+export class RootlessApt {
   readonly #directory: string;
   readonly #progress: (text: string) => void;
 
@@ -17,7 +17,7 @@ export class PrivateApt {
     this.#progress = progress;
     mkdirSync(join(directory, 'lists', 'partial'), { recursive: true });
     mkdirSync(join(directory, 'archives', 'partial'), { recursive: true });
-    writeFileSync(this.#settings, settingsFor(directory));
+    writeFileSync(this.#configFile, aptConfig(directory));
   }
 
   /** The packages, and those of the others and of all their dependencies that the system lacks, each as `name=version`. */
@@ -42,7 +42,7 @@ export class PrivateApt {
   /** Fetches the package lists if they are older than a day, or always when `force` says that they led nowhere. */
   async update(options: { force?: boolean } = {}): Promise<void> {
     const stamp = join(this.#directory, 'updated');
-    if (!options.force && existsSync(stamp) && Date.now() - statSync(stamp).mtimeMs < dayMs) return;
+    if (!options.force && existsSync(stamp) && Date.now() - statSync(stamp).mtimeMs < DAY_MS) return;
     this.#progress('fetching the package lists of Debian');
     try {
       await this.#apt(['update']);
@@ -58,16 +58,16 @@ export class PrivateApt {
 
   #apt(args: readonly string[], cwd: string = this.#directory): Promise<string> {
     const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' };
-    return run('apt-get', [...args, '--quiet', '--config-file', this.#settings], { cwd, env });
+    return runCommand('apt-get', [...args, '--quiet', '--config-file', this.#configFile], { cwd, env });
   }
 
-  get #settings(): string {
+  get #configFile(): string {
     return join(this.#directory, 'apt.conf');
   }
 }
 
 /** Read by apt after the system's own settings. The hooks cleared here would change the system after an update. */
-function settingsFor(directory: string): string {
+function aptConfig(directory: string): string {
   return `
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;

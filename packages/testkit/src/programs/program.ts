@@ -1,5 +1,5 @@
 /** What looking for a program ends in. `remedy` is the line that gets it, to be shown to a person as it stands. */
-export type Program =
+export type ProgramLookup =
   | { readonly kind: 'available'; readonly name: ProgramName; readonly path: string; readonly version: string }
   | { readonly kind: 'missing'; readonly name: ProgramName; readonly reason: string; readonly remedy: string };
 

@@ -2,19 +2,22 @@ import { join } from 'node:path';
 import { buildImages } from '../images/build-images.ts';
 import { cacheDirectory } from './cache-directory.ts';
 import { catalog } from './catalog.ts';
-import { exclusively } from './exclusively.ts';
+import { withFileLock } from './exclusively.ts';
 import { fetchDebian } from './fetch-debian.ts';
 import { fetchGo } from './fetch-go.ts';
 import { fetchPypi } from './fetch-pypi.ts';
-import { findProgram, lookForProgram, remedyFor } from './find-program.ts';
-import type { Program, ProgramName } from './program.ts';
+import { findProgram, remedyFor, searchProgram } from './find-program.ts';
+import type { ProgramLookup, ProgramName } from './program.ts';
 
 export type ProvideOptions = { readonly progress?: (text: string) => void };
 
 /** Finds each program, or else fetches it once into the cache; what cannot be had comes back as missing, with the reason. */
-export async function providePrograms(names: readonly ProgramName[], options: ProvideOptions = {}): Promise<Program[]> {
+export async function providePrograms(
+  names: readonly ProgramName[],
+  options: ProvideOptions = {},
+): Promise<ProgramLookup[]> {
   const progress = options.progress ?? ((text: string): void => console.error(`weir: ${text}`));
-  const programs: Program[] = [];
+  const programs: ProgramLookup[] = [];
   // one after the other: they share the download lock, and a build uses all cores by itself
   for (const name of new Set(names)) {
     const found = findProgram(name);
@@ -23,15 +26,15 @@ export async function providePrograms(names: readonly ProgramName[], options: Pr
   return programs;
 }
 
-async function fetchProgram(name: ProgramName, progress: (text: string) => void): Promise<Program> {
+async function fetchProgram(name: ProgramName, progress: (text: string) => void): Promise<ProgramLookup> {
   const say = (text: string): void => progress(`${name}: ${text}`);
   const waiting = (): void => say('waiting for another process that fetches programs');
   try {
-    return await exclusively(join(cacheDirectory(), 'lock'), waiting, async () => {
-      const byNow = lookForProgram(name);
+    return await withFileLock(join(cacheDirectory(), 'lock'), waiting, async () => {
+      const byNow = searchProgram(name);
       if (byNow.kind === 'available') return byNow;
       await fetchFromOrigin(name, say);
-      return lookForProgram(name);
+      return searchProgram(name);
     });
   } catch (error) {
     return { kind: 'missing', name, reason: (error as Error).message, remedy: remedyFor(name) };

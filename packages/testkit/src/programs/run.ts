@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { endingWithUs } from '../ending-with-us.ts';
-import { executables, isExecutable } from './executables.ts';
+import { withParentDeathSignal } from '../ending-with-us.ts';
+import { findExecutables, isExecutable } from './executables.ts';
 
-export type RunOptions = {
+export type RunCommandOptions = {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: string;
@@ -11,11 +11,11 @@ export type RunOptions = {
 };
 
 /** Runs a program to its end and returns its stdout. A failure throws with the last lines that it wrote. */
-export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+export function runCommand(command: string, args: readonly string[], options: RunCommandOptions = {}): Promise<string> {
   const { cwd, env = process.env } = options;
   return new Promise((resolve, reject) => {
-    if (!isThere(command, env.PATH)) throw new Error(`there is no ${command} on PATH`);
-    const child = spawn(...endingWithUs('TERM', command, args), { cwd, env, stdio: 'pipe' });
+    if (!isOnPath(command, env.PATH)) throw new Error(`there is no ${command} on PATH`);
+    const child = spawn(...withParentDeathSignal('TERM', command, args), { cwd, env, stdio: 'pipe' });
     child.stdin.on('error', () => {}); // it may end without reading all; its exit code tells
     child.stdin.end(options.stdin ?? '');
     let output = '';
@@ -39,8 +39,8 @@ export function run(command: string, args: readonly string[], options: RunOption
   });
 }
 
-function isThere(command: string, path: string | undefined): boolean {
-  return command.includes('/') ? isExecutable(command) : executables(command, path).length > 0;
+function isOnPath(command: string, path: string | undefined): boolean {
+  return command.includes('/') ? isExecutable(command) : findExecutables(command, path).length > 0;
 }
 
 function lastLines(text: string): string {

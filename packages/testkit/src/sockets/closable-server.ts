@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net';
 
-export type ClosableServer = AsyncDisposable & {
+export type TestServer = AsyncDisposable & {
   readonly host: string;
   readonly port: number;
   /** Connections that are open now. */
-  readonly open: number;
+  readonly openConnections: number;
   /** Connections accepted so far. */
-  readonly accepted: number;
+  readonly acceptedConnections: number;
   /** Connections that the client has reset. */
-  readonly resets: number;
+  readonly resetConnections: number;
   /** Resolves when no connection is open. */
-  drained(): Promise<void>;
+  waitUntilIdle(): Promise<void>;
   /** Stops listening and ends every open connection. */
   close(): Promise<void>;
 };
 
 /** Listens (default: 127.0.0.1, any free port) and remembers the connections, so that `close` ends at once. */
-export async function listenClosable(server: Server, where: ListenOptions = {}): Promise<ClosableServer> {
+export async function listenTestServer(server: Server, where: ListenOptions = {}): Promise<TestServer> {
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
   let accepted = 0;
@@ -49,16 +49,16 @@ export async function listenClosable(server: Server, where: ListenOptions = {}):
   return {
     host: address,
     port,
-    get open() {
+    get openConnections() {
       return sockets.size;
     },
-    get accepted() {
+    get acceptedConnections() {
       return accepted;
     },
-    get resets() {
+    get resetConnections() {
       return resets;
     },
-    drained: () => (sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
+    waitUntilIdle: () => (sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -9,7 +9,7 @@ export function patternBytes({ seed, offset, length }: { seed: number; offset: n
 }
 
 /** The first offset in `bytes` that is not as the pattern says, or -1. */
-export function firstForeignByte(bytes: Uint8Array, { seed, offset }: { seed: number; offset: number }): number {
+export function firstMismatch(bytes: Uint8Array, { seed, offset }: { seed: number; offset: number }): number {
   for (let index = 0; index < bytes.length; index++) {
     if (bytes[index] !== patternByte(seed, offset + index)) return index;
   }

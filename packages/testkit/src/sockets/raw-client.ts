@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { firstForeignByte, patternBytes } from './pattern.ts';
+import { firstMismatch, patternBytes } from './pattern.ts';
 
-export type RawClientOptions = {
+export type TestClientOptions = {
   readonly host?: string;
   readonly port: number;
   /** The address to connect from. */
@@ -16,12 +16,12 @@ export type RawClientOptions = {
 };
 
 /** How it ended: by the other side's FIN, by an error such as ECONNRESET, or by bytes that are not of the expected pattern. */
-export type Ending =
+export type ConnectionEnd =
   | { readonly kind: 'end' }
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'foreign'; readonly message: string };
 
-export type RawClient = AsyncDisposable & {
+export type TestClient = AsyncDisposable & {
   readonly localPort: number;
   readonly localAddress: string;
   /** Bytes that the kernel has taken from us, and bytes that we have read. */
@@ -37,20 +37,20 @@ export type RawClient = AsyncDisposable & {
   /** RST instead of FIN. */
   reset(): void;
   /** A bare FIN, of whatever TLS: as if somebody on the way had sent it. */
-  cut(): void;
+  sendBareFin(): void;
   pause(): void;
   resume(): void;
   /** Waits for `bytes` bytes, or until the text of what is buffered matches, and takes them out of the buffer. */
   take(what: number | RegExp): Promise<Buffer>;
   /** Waits until the total received is at least this. */
-  receives(bytes: number): Promise<void>;
+  waitForBytes(bytes: number): Promise<void>;
   /** Waits for the end, and says how it came. */
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ConnectionEnd>;
   close(): Promise<void>;
 };
 
 /** A TCP client that does exactly what it is told, for exact accounts of bytes. Rejects when it cannot connect. */
-export async function connectRaw(options: RawClientOptions): Promise<RawClient> {
+export async function connectClient(options: TestClientOptions): Promise<TestClient> {
   const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern, tls } = options;
   const raw = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
   const late = setTimeout(
@@ -62,10 +62,10 @@ export async function connectRaw(options: RawClientOptions): Promise<RawClient> 
   } finally {
     clearTimeout(late);
   }
-  const socket = tls === undefined ? raw : await secured(raw, tls);
+  const socket = tls === undefined ? raw : await startTls(raw, tls);
   // A TLSSocket does not always tell by `closed` that it is.
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  const reading = startReading(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
+  const reading = startReader(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
   const { localPort = 0, localAddress: from = '' } = raw;
   let sent = 0;
 
@@ -98,44 +98,44 @@ export async function connectRaw(options: RawClientOptions): Promise<RawClient> 
     },
     end: () => new Promise<void>((resolve) => socket.end(resolve)),
     reset: () => void raw.resetAndDestroy(),
-    cut: () => void raw.end(),
+    sendBareFin: () => void raw.end(),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     take: reading.take,
-    receives: (bytes) => reading.until(() => reading.received >= bytes, `${bytes} bytes`),
+    waitForBytes: (bytes) => reading.waitUntil(() => reading.received >= bytes, `${bytes} bytes`),
     ended: reading.ended,
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-async function secured(raw: Socket, tls: ConnectionOptions): Promise<Socket> {
+async function startTls(raw: Socket, tls: ConnectionOptions): Promise<Socket> {
   const socket = connectTls({ ...tls, socket: raw });
   await once(socket, 'secureConnect');
   return socket;
 }
 
-type ReadingOptions = { expectPattern: number | undefined; timeoutMs: number; name: string };
+type ReaderOptions = { expectPattern: number | undefined; timeoutMs: number; name: string };
 
-type Reading = {
+type Reader = {
   readonly received: number;
   readonly buffered: Buffer;
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ConnectionEnd>;
   take(what: number | RegExp): Promise<Buffer>;
-  until(condition: () => boolean, what: string): Promise<void>;
+  waitUntil(condition: () => boolean, what: string): Promise<void>;
 };
 
-function startReading(socket: Socket, { expectPattern, timeoutMs, name }: ReadingOptions): Reading {
+function startReader(socket: Socket, { expectPattern, timeoutMs, name }: ReaderOptions): Reader {
   let chunks: Buffer[] = [];
   let received = 0;
-  let ending: Ending | undefined;
-  const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<Ending>();
+  let ending: ConnectionEnd | undefined;
+  const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<ConnectionEnd>();
   const watchers = new Set<() => void>();
 
   socket.on('data', (chunk: Buffer) => {
     if (expectPattern === undefined) chunks.push(chunk);
     else {
-      const foreign = firstForeignByte(chunk, { seed: expectPattern, offset: received });
+      const foreign = firstMismatch(chunk, { seed: expectPattern, offset: received });
       if (foreign >= 0)
         finish({ kind: 'foreign', message: `byte ${received + foreign} is not of pattern ${expectPattern}` });
     }
@@ -146,7 +146,7 @@ function startReading(socket: Socket, { expectPattern, timeoutMs, name }: Readin
   socket.on('error', (error: NodeJS.ErrnoException) => finish({ kind: 'error', code: error.code ?? error.message }));
   socket.on('close', () => finish({ kind: 'error', code: 'CLOSED_HERE' }));
 
-  function finish(how: Ending): void {
+  function finish(how: ConnectionEnd): void {
     ending ??= how;
     resolveEnded(ending);
     wake();
@@ -199,6 +199,6 @@ function startReading(socket: Socket, { expectPattern, timeoutMs, name }: Readin
     },
     ended,
     take,
-    until,
+    waitUntil: until,
   };
 }

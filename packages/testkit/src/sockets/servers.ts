@@ -1,18 +1,18 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer, type ListenOptions, type Socket } from 'node:net';
-import { type ClosableServer, listenClosable } from './closable-server.ts';
+import { listenTestServer, type TestServer } from './closable-server.ts';
 import { patternBytes } from './pattern.ts';
 
-export type CountingServer = ClosableServer & {
+export type ByteCountingServer = TestServer & {
   /** Bytes read from and written to all connections so far. */
   readonly received: number;
   readonly sent: number;
 };
 
 /** Sends back what it gets, and half-closes when the client has. What it says first is not among `sent`. */
-export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<CountingServer> {
+export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<ByteCountingServer> {
   const { greeting, ...where } = options;
-  return countingServer(where, (socket, count) => {
+  return byteCountingServer(where, (socket, count) => {
     if (greeting !== undefined) socket.write(greeting);
     socket.on('data', (chunk) => {
       count.received += chunk.length;
@@ -25,8 +25,8 @@ export function echoServer(options: ListenOptions & { greeting?: string } = {}):
 }
 
 /** Takes everything and answers nothing; half-closes when the client has. */
-export function byteSink(where: ListenOptions = {}): Promise<CountingServer> {
-  return countingServer(where, (socket, count) => {
+export function discardServer(where: ListenOptions = {}): Promise<ByteCountingServer> {
+  return byteCountingServer(where, (socket, count) => {
     socket.on('data', (chunk) => {
       count.received += chunk.length;
     });
@@ -35,9 +35,9 @@ export function byteSink(where: ListenOptions = {}): Promise<CountingServer> {
 }
 
 /** Sends `bytes` of the pattern `seed` on every connection, then half-closes. */
-export function patternServer(options: ListenOptions & { bytes: number; seed?: number }): Promise<CountingServer> {
+export function patternServer(options: ListenOptions & { bytes: number; seed?: number }): Promise<ByteCountingServer> {
   const { bytes, seed = 0, ...where } = options;
-  return countingServer(where, (socket, count) => {
+  return byteCountingServer(where, (socket, count) => {
     let at = 0;
     const more = (): void => {
       while (at < bytes && !socket.destroyed) {
@@ -56,7 +56,7 @@ export function patternServer(options: ListenOptions & { bytes: number; seed?: n
   });
 }
 
-export type HttpBackend = ClosableServer & { readonly requests: number };
+export type HttpBackend = TestServer & { readonly requests: number };
 
 /** An HTTP/1.1 server; answers its own name unless a handler is given. */
 export async function httpBackend(
@@ -72,25 +72,28 @@ export async function httpBackend(
     requests++;
     handler(request, response);
   });
-  return withCounts(await listenClosable(server, where), { requests: () => requests });
+  return withLiveCounts(await listenTestServer(server, where), { requests: () => requests });
 }
 
-type Count = { received: number; sent: number };
+type ByteCounts = { received: number; sent: number };
 
-async function countingServer(
+async function byteCountingServer(
   where: ListenOptions,
-  serve: (socket: Socket, count: Count) => void,
-): Promise<CountingServer> {
-  const count: Count = { received: 0, sent: 0 };
+  serve: (socket: Socket, count: ByteCounts) => void,
+): Promise<ByteCountingServer> {
+  const count: ByteCounts = { received: 0, sent: 0 };
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => serve(socket, count));
-  return withCounts(await listenClosable(server, where), { received: () => count.received, sent: () => count.sent });
+  return withLiveCounts(await listenTestServer(server, where), {
+    received: () => count.received,
+    sent: () => count.sent,
+  });
 }
 
 /** Live figures as properties; spreading would copy their first values. */
-function withCounts<K extends string>(
-  server: ClosableServer,
+function withLiveCounts<K extends string>(
+  server: TestServer,
   counts: Record<K, () => number>,
-): ClosableServer & Record<K, number> {
+): TestServer & Record<K, number> {
   for (const key in counts) Object.defineProperty(server, key, { get: counts[key], enumerable: true });
-  return server as ClosableServer & Record<K, number>;
+  return server as TestServer & Record<K, number>;
 }

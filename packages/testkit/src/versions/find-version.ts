@@ -6,34 +6,34 @@ export type FoundVersion =
   /** These are sources without a history: no version but this one can be had. */
   | { readonly kind: 'missing'; readonly reason: string };
 
-export type FindOptions = {
+export type FindVersionOptions = {
   /** What the user wants instead of the last release: anything that git takes for a commit. */
-  readonly wanted?: string | undefined;
+  readonly requestedVersion?: string | undefined;
   /** The one before this in a history without a release. */
-  readonly unreleased: string;
+  readonly fallbackCommit: string;
 };
 
 /**
  * The version before the sources in this folder: the wanted one, else the last release that is part of their history and is not they
  * themselves. Throws, with the command that fetches it, when the clone has a history and that one is not in it.
  */
-export function findVersion(checkout: string, { wanted, unreleased }: FindOptions): FoundVersion {
+export function findVersion(checkout: string, { requestedVersion, fallbackCommit }: FindVersionOptions): FoundVersion {
   const git = gitIn(checkout);
   const inside = git('rev-parse', '--show-prefix');
   // A folder inside of another repository has a prefix: that one's history is not ours.
   if (inside.failure !== undefined || inside.text !== '') {
     const why = inside.failure ?? 'another repository is around it';
     const reason = `${checkout} is no clone of the repository (${why})`;
-    if (wanted !== undefined) throw new Error(`WEIR_PREVIOUS is ${wanted}, and ${reason}`);
+    if (requestedVersion !== undefined) throw new Error(`WEIR_PREVIOUS is ${requestedVersion}, and ${reason}`);
     return { kind: 'missing', reason };
   }
-  const name = wanted ?? lastRelease(git) ?? unreleased;
+  const name = requestedVersion ?? lastRelease(git) ?? fallbackCommit;
   const { text: commit, failure } = git('rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`);
   if (failure === undefined) return { kind: 'found', commit, name };
   const isShallow = git('rev-parse', '--is-shallow-repository').text === 'true';
   const [why, fetch] = isShallow
     ? [' (it is shallow)', 'git fetch --unshallow --tags']
-    : ['', wanted === undefined ? 'git fetch --tags' : `git fetch origin ${name}`];
+    : ['', requestedVersion === undefined ? 'git fetch --tags' : `git fetch origin ${name}`];
   throw new Error(`the version before this one is ${name}, which this clone does not have${why}; fetch it: ${fetch}`);
 }
 

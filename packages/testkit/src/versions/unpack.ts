@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-export type UnpackOptions = { readonly into: string; readonly paths: readonly string[] };
+export type UnpackCommitOptions = { readonly into: string; readonly paths: readonly string[] };
 
 /** The files of a commit, as git has them. */
-export function unpack(checkout: string, commit: string, { into, paths }: UnpackOptions): void {
+export function unpackCommit(checkout: string, commit: string, { into, paths }: UnpackCommitOptions): void {
   const archive = execFileSync('git', ['archive', '--format=tar', commit, '--', ...paths], {
     cwd: checkout,
     maxBuffer: 1 << 28,
@@ -21,13 +21,14 @@ export function linkModules(tree: string, from: string): void {
   const packages = readdirSync(join(tree, 'packages')).map((name) => join('packages', name));
   for (const folder of ['.', ...packages]) {
     const modules = join(from, folder, 'node_modules');
-    for (const name of namesIn(modules)) link(join(modules, name), join(tree, folder, 'node_modules', name));
+    for (const name of installedPackages(modules))
+      symlinkTo(join(modules, name), join(tree, folder, 'node_modules', name));
   }
-  for (const path of packages) link(join(tree, path), join(tree, 'node_modules', nameOf(join(tree, path))));
+  for (const path of packages) symlinkTo(join(tree, path), join(tree, 'node_modules', packageName(join(tree, path))));
 }
 
 /** Packages of others: npm links those of the workspace. */
-function namesIn(modules: string): string[] {
+function installedPackages(modules: string): string[] {
   if (!existsSync(modules)) return [];
   const names = readdirSync(modules).flatMap((name) =>
     name.startsWith('@') ? readdirSync(join(modules, name)).map((scoped) => `${name}/${scoped}`) : [name],
@@ -35,11 +36,11 @@ function namesIn(modules: string): string[] {
   return names.filter((name) => !name.startsWith('.') && !lstatSync(join(modules, name)).isSymbolicLink());
 }
 
-function link(target: string, path: string): void {
+function symlinkTo(target: string, path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   symlinkSync(target, path);
 }
 
-function nameOf(folder: string): string {
+function packageName(folder: string): string {
   return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string }).name;
 }

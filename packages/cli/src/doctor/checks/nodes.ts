@@ -1,55 +1,55 @@
-import { ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf } from '@weir/model';
+import { NODE_ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf } from '@weir/model';
 import type { Facts, NodeFact } from '../facts.ts';
-import { error, ok, unchecked, type Verdict, warning } from '../finding.ts';
-import { labelledNodes, usableNodes, whyLeftOut } from '../fleet-nodes.ts';
-import { counted, listed } from '../listed.ts';
-import { nameOf, ourServices } from '../our-services.ts';
+import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
+import { exclusionReason, labelledNodes, usableNodes } from '../fleet-nodes.ts';
+import { joinList, pluralize } from '../listed.ts';
+import { managedServices, serviceName } from '../our-services.ts';
 import { tunnelAddresses } from '../tunnel-addresses.ts';
 
-const LABEL = 'kubectl label node NAME role=loadbalancer';
+const LABEL_COMMAND = 'kubectl label node NAME role=loadbalancer';
 
-export function loadBalancingNodes({ nodes }: Facts): Verdict {
-  if (nodes.kind === 'unknown') return unchecked(nodes);
+export function loadBalancingNodes({ nodes }: Facts): CheckResult {
+  if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
   const names = usableNodes(nodes.value).map((node) => node.name);
   if (labelled.length === 0) {
     return error(
-      `none of ${counted(nodes.value.length, 'node')} carries the label role=loadbalancer, so nothing is served; ${LABEL}`,
+      `none of ${pluralize(nodes.value.length, 'node')} carries the label role=loadbalancer, so nothing is served; ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 0) {
     return error(
-      `none of the labelled nodes can be used (NodesLeftOut, NodeAddresses), so nothing new is served; take one back, or ${LABEL}`,
+      `none of the labelled nodes can be used (NodesLeftOut, NodeAddresses), so nothing new is served; take one back, or ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 1) {
     return warning(
-      `only ${names[0]} carries load balancers: nothing is served while it is down; ${LABEL} for a second one`,
+      `only ${names[0]} carries load balancers: nothing is served while it is down; ${LABEL_COMMAND} for a second one`,
     );
   }
-  return ok(`${counted(names.length, 'node')}: ${listed(names)}`);
+  return ok(`${pluralize(names.length, 'node')}: ${joinList(names)}`);
 }
 
 /** Labelled, but no Service is placed there; a node that is not ready still counts, because its proxy's heartbeat decides. */
-export function nodesLeftOut({ nodes }: Facts): Verdict {
-  if (nodes.kind === 'unknown') return unchecked(nodes);
+export function nodesLeftOut({ nodes }: Facts): CheckResult {
+  if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
-  const reasons = labelled.flatMap((node) => whyLeftOut(node) ?? notReady(node) ?? []);
+  const reasons = labelled.flatMap((node) => exclusionReason(node) ?? notReadyText(node) ?? []);
   return reasons.length === 0
     ? ok('no labelled node is excluded, cordoned or not ready')
-    : warning(`of ${counted(labelled.length, 'labelled node')} some are left out, or may be: ${listed(reasons)}`);
+    : warning(`of ${pluralize(labelled.length, 'labelled node')} some are left out, or may be: ${joinList(reasons)}`);
 }
 
-function notReady({ name, isReady }: NodeFact): string | undefined {
+function notReadyText({ name, isReady }: NodeFact): string | undefined {
   return isReady ? undefined : `${name} is not ready (kubectl describe node ${name})`;
 }
 
-export function nodeAddresses({ nodes }: Facts): Verdict {
-  if (nodes.kind === 'unknown') return unchecked(nodes);
+export function nodeAddresses({ nodes }: Facts): CheckResult {
+  if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
   const wrong = labelled.flatMap((node) =>
-    nodeAddressesOf(node).wrong.map(
-      (text) => `${node.name}: annotation ${ADDRESSES_ANNOTATION}: "${text}" is not an IP address`,
+    nodeAddressesOf(node).invalid.map(
+      (text) => `${node.name}: annotation ${NODE_ADDRESSES_ANNOTATION}: "${text}" is not an IP address`,
     ),
   );
   const without = labelled
@@ -58,15 +58,15 @@ export function nodeAddresses({ nodes }: Facts): Verdict {
       ({ name }) => `${name} has no InternalIP, so nothing is bound there (the kubelet or its cloud provider sets it)`,
     );
   const all = [...wrong, ...without];
-  if (all.length > 0) return wrong.length > 0 ? error(listed(all)) : warning(listed(all));
+  if (all.length > 0) return wrong.length > 0 ? error(joinList(all)) : warning(joinList(all));
   return ok('every labelled node has an address to bind');
 }
 
-const POOL = 'weir.dev/pool';
+const POOL_LABEL = 'weir.dev/pool';
 
-export function nodePools(facts: Facts): Verdict {
+export function nodePools(facts: Facts): CheckResult {
   const { nodes, policies, services } = facts;
-  if (nodes.kind === 'unknown') return unchecked(nodes);
+  if (nodes.kind === 'unknown') return notChecked(nodes);
   const members = Map.groupBy(usableNodes(nodes.value), nodePoolOf);
   const wishes: { pool: string; by: string }[] = [];
   if (policies.kind === 'known') {
@@ -74,8 +74,8 @@ export function nodePools(facts: Facts): Verdict {
       wishes.push(...pools.map((pool) => ({ pool, by: `TenantPolicy ${name}` })));
   }
   if (services.kind === 'known') {
-    for (const service of ourServices(services.value, facts)) {
-      if (service.pool !== null) wishes.push({ pool: service.pool, by: `Service ${nameOf(service)}` });
+    for (const service of managedServices(services.value, facts)) {
+      if (service.pool !== null) wishes.push({ pool: service.pool, by: `Service ${serviceName(service)}` });
     }
   }
   const empty = Map.groupBy(
@@ -83,28 +83,28 @@ export function nodePools(facts: Facts): Verdict {
     ({ pool }) => pool,
   );
   if (empty.size === 0) {
-    const pools = [...members].map(([pool, of]) => `${pool}: ${listed(of.map((node) => node.name))}`);
+    const pools = [...members].map(([pool, of]) => `${pool}: ${joinList(of.map((node) => node.name))}`);
     return ok(pools.length === 0 ? 'there are no nodes to be in pools' : pools.join('; '));
   }
   const told = [...empty].map(
     ([pool, by]) =>
-      `"${pool}" (${listed(
+      `"${pool}" (${joinList(
         by.map((wish) => wish.by),
         3,
       )})`,
   );
   return warning(
-    `no usable node is in the pool ${listed(told)}; kubectl label node NAME ${POOL}=POOL, or correct who names it`,
+    `no usable node is in the pool ${joinList(told)}; kubectl label node NAME ${POOL_LABEL}=POOL, or correct who names it`,
   );
 }
 
 /** Whoever writes a NetworkPolicy has to know: proxies are in the host's network, so pods see an address of the node. */
-export function proxySourceAddresses({ nodes }: Facts): Verdict {
-  if (nodes.kind === 'unknown') return unchecked(nodes);
+export function proxySourceAddresses({ nodes }: Facts): CheckResult {
+  if (nodes.kind === 'unknown') return notChecked(nodes);
   const usable = usableNodes(nodes.value);
   if (usable.length === 0) return ok('there are no nodes that pods could see connections from');
   const all = usable.flatMap((node) => [...node.internalIPs, ...tunnelAddresses(node)]);
   return ok(
-    `NetworkPolicies have to let these in, which pods see instead of the client: ${listed([...new Set(all)], 20)}`,
+    `NetworkPolicies have to let these in, which pods see instead of the client: ${joinList([...new Set(all)], 20)}`,
   );
 }

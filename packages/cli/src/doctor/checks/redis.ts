@@ -1,12 +1,12 @@
 import type { Facts } from '../facts.ts';
-import { error, ok, REDIS_UNASKED, unchecked, type Verdict, warning } from '../finding.ts';
+import { type CheckResult, error, notChecked, ok, REDIS_UNAVAILABLE, warning } from '../finding.ts';
 
-const OLDEST = 7;
+const MIN_REDIS_MAJOR = 7;
 
 /** Also stands for a Redis that does not answer. */
-export function redisReachable({ redis }: Facts): Verdict {
+export function redisReachable({ redis }: Facts): CheckResult {
   if (redis.kind === 'unknown') {
-    return redis.cause === 'failed' ? error(`not checked: ${redis.why}`) : unchecked(redis);
+    return redis.cause === 'failed' ? error(`not checked: ${redis.message}`) : notChecked(redis);
   }
   const { role, isLoading } = redis.value;
   if (role === 'replica') return error('is a replica, which takes no writes; point the Redis URL at the primary');
@@ -14,17 +14,18 @@ export function redisReachable({ redis }: Facts): Verdict {
   return ok('answers, as a primary');
 }
 
-export function redisVersion({ redis }: Facts): Verdict {
-  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+export function redisVersion({ redis }: Facts): CheckResult {
+  if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
   const { version } = redis.value;
-  if (version !== undefined && Number.parseInt(version, 10) >= OLDEST) return ok(`${version} is ${OLDEST}.0 or later`);
+  if (version !== undefined && Number.parseInt(version, 10) >= MIN_REDIS_MAJOR)
+    return ok(`${version} is ${MIN_REDIS_MAJOR}.0 or later`);
   return error(
-    `is version ${version ?? 'unknown'}; Weir needs ${OLDEST}.0 or later and refuses to start with this one`,
+    `is version ${version ?? 'unknown'}; Weir needs ${MIN_REDIS_MAJOR}.0 or later and refuses to start with this one`,
   );
 }
 
-export function redisEviction({ redis }: Facts): Verdict {
-  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+export function redisEviction({ redis }: Facts): CheckResult {
+  if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
   switch (redis.value.evictionPolicy) {
     case 'noeviction':
       return ok('maxmemory-policy is noeviction');
@@ -37,18 +38,20 @@ export function redisEviction({ redis }: Facts): Verdict {
   }
 }
 
-const APPEND = 'set appendonly yes';
+const APPENDONLY_HINT = 'set appendonly yes';
 
-export function redisPersistence({ redis }: Facts): Verdict {
-  if (redis.kind === 'unknown') return unchecked(REDIS_UNASKED);
+export function redisPersistence({ redis }: Facts): CheckResult {
+  if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
   const { appendOnly, snapshots, isFailingToPersist } = redis.value;
   if (isFailingToPersist) return error('could not write to its disk the last time; look at the disk and at its log');
   if (appendOnly) return ok('appendonly is yes: what was counted survives a restart');
   if (snapshots === true) {
     return warning(
-      `writes snapshots only, so a restart brings back an older state, and usage counted since is lost; ${APPEND}`,
+      `writes snapshots only, so a restart brings back an older state, and usage counted since is lost; ${APPENDONLY_HINT}`,
     );
   }
   const unseen = snapshots === undefined ? ', and does not let us see whether it writes snapshots' : ', nor snapshots';
-  return warning(`keeps no log${unseen}, so a restart may lose series and the last minutes of usage; ${APPEND}`);
+  return warning(
+    `keeps no log${unseen}, so a restart may lose series and the last minutes of usage; ${APPENDONLY_HINT}`,
+  );
 }

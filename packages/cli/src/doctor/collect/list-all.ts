@@ -1,17 +1,17 @@
 import type { KubeApi } from '@weir/controller';
 
-const PAGE = '500';
+const PAGE_LIMIT = '500';
 
 /** Every object of a kind, page by page. `read` keeps what is needed: a cluster may have many thousands. */
-export async function listAll<T>(
+export async function listAllPages<T>(
   api: Pick<KubeApi, 'request'>,
   { path, signal, read }: { readonly path: string; readonly signal: AbortSignal; read(raw: unknown): T | undefined },
 ): Promise<readonly T[]> {
   const found: T[] = [];
   let from: string | undefined;
   do {
-    const query = { limit: PAGE, ...(from !== undefined && { continue: from }) };
-    const { items, metadata } = (await api.request({ method: 'GET', path, query, signal })) as Page;
+    const query = { limit: PAGE_LIMIT, ...(from !== undefined && { continue: from }) };
+    const { items, metadata } = (await api.request({ method: 'GET', path, query, signal })) as ListPage;
     for (const item of items ?? []) {
       const object = read(item);
       if (object !== undefined) found.push(object);
@@ -21,7 +21,7 @@ export async function listAll<T>(
   return found;
 }
 
-interface Page {
+interface ListPage {
   readonly items?: readonly unknown[] | null;
   readonly metadata?: { readonly continue?: string };
 }

@@ -1,7 +1,7 @@
 // Objects as the API server gives them: it has checked their types, so absent fields are all that has to be minded.
 import type { LeaseFact, NodeFact, PolicyFact, ServiceFact } from '../facts.ts';
 
-interface Meta {
+interface RawMetadata {
   readonly name: string;
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
@@ -10,15 +10,15 @@ interface Meta {
   readonly deletionTimestamp?: string;
 }
 
-interface Condition {
+interface RawCondition {
   readonly type: string;
   readonly status: string;
 }
 
 interface RawNode {
-  readonly metadata: Meta;
+  readonly metadata: RawMetadata;
   readonly spec?: { readonly unschedulable?: boolean; readonly podCIDR?: string; readonly podCIDRs?: string[] };
-  readonly status?: { readonly addresses?: { type: string; address: string }[]; readonly conditions?: Condition[] };
+  readonly status?: { readonly addresses?: { type: string; address: string }[]; readonly conditions?: RawCondition[] };
 }
 
 export function readNode(raw: unknown): NodeFact {
@@ -37,14 +37,14 @@ export function readNode(raw: unknown): NodeFact {
 }
 
 interface RawService {
-  readonly metadata: Meta;
+  readonly metadata: RawMetadata;
   readonly spec: {
     readonly type?: string;
     readonly loadBalancerClass?: string;
     readonly ports?: { readonly port: number; readonly nodePort?: number }[];
   };
   readonly status?: {
-    readonly conditions?: Condition[];
+    readonly conditions?: RawCondition[];
     readonly loadBalancer?: { readonly ingress?: { readonly ip?: string; readonly ipMode?: string }[] };
   };
 }
@@ -60,7 +60,7 @@ export function readService(raw: unknown): ServiceFact | undefined {
     loadBalancerClass: spec.loadBalancerClass ?? null,
     ignored: annotations['weir.dev/ignore'] === 'true',
     pool: annotations['weir.dev/pool'] ?? null,
-    createdAt: timeOf(creationTimestamp),
+    createdAt: parseTime(creationTimestamp),
     isDeleting: deletionTimestamp !== undefined,
     ports: (spec.ports ?? []).map(({ port }) => port),
     nodePorts: (spec.ports ?? []).flatMap(({ nodePort = 0 }) => (nodePort > 0 ? [nodePort] : [])),
@@ -70,7 +70,7 @@ export function readService(raw: unknown): ServiceFact | undefined {
 }
 
 interface RawLease {
-  readonly metadata: Meta;
+  readonly metadata: RawMetadata;
   readonly spec?: {
     readonly holderIdentity?: string;
     readonly renewTime?: string;
@@ -86,7 +86,7 @@ export function readLease(raw: unknown): LeaseFact | undefined {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     holder: spec.holderIdentity || null,
-    renewedAt: timeOf(spec.renewTime),
+    renewedAt: parseTime(spec.renewTime),
     durationMs: (spec.leaseDurationSeconds ?? 0) * 1_000,
   };
 }
@@ -96,11 +96,14 @@ export function readServiceRanges(raw: unknown): readonly string[] {
 }
 
 export function readPolicy(raw: unknown): PolicyFact {
-  const { metadata, spec = {} } = raw as { readonly metadata: Meta; readonly spec?: { readonly pools?: string[] } };
+  const { metadata, spec = {} } = raw as {
+    readonly metadata: RawMetadata;
+    readonly spec?: { readonly pools?: string[] };
+  };
   return { name: metadata.name, pools: spec.pools ?? [] };
 }
 
-function timeOf(text: string | undefined): number | null {
+function parseTime(text: string | undefined): number | null {
   const ms = Date.parse(text ?? '');
   return Number.isNaN(ms) ? null : ms;
 }

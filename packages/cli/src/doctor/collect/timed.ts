@@ -1,7 +1,7 @@
 import type { Clock } from '@weir/runtime';
 import type { Timed } from '../facts.ts';
 
-export async function timed<T>(clock: Clock, ask: () => Promise<T>): Promise<Timed<T>> {
+export async function withTimes<T>(clock: Clock, ask: () => Promise<T>): Promise<Timed<T>> {
   const askedAt = clock.now();
   const answer = await ask();
   return { ...answer, askedAt, answeredAt: clock.now() };

@@ -4,14 +4,14 @@ import { MANIFEST_KINDS, type ManifestKind } from './manifest-kinds.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Which object a manifest is, as far as it says. */
-export interface Identity {
+export interface ObjectIdentity {
   readonly kind: ManifestKind;
   readonly namespace?: string;
   readonly name: string;
 }
 
 /** Undefined when its name (or namespace) cannot be known. */
-export function identify(kind: ManifestKind, raw: Json): Identity | undefined {
+export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | undefined {
   const metadata = isObject(raw.metadata) ? raw.metadata : {};
   const { name } = metadata;
   if (typeof name !== 'string' || name === '') return undefined;
@@ -21,7 +21,7 @@ export function identify(kind: ManifestKind, raw: Json): Identity | undefined {
 }
 
 /** The UID that the same object has in every directory, after every restart. */
-export function uidFor({ kind, namespace, name }: Identity): string {
+export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
   const hash = createHash('sha256')
     .update([kind, namespace ?? '', name].join('\0'))
     .digest('hex');
@@ -32,7 +32,7 @@ export function uidFor({ kind, namespace, name }: Identity): string {
  * The manifest as an API server would have stored it: with a UID, its namespace, the label that every namespace carries. What a dump
  * brought along from another cluster (times, a status that another load balancer wrote) says nothing here.
  */
-export function asApplied(identity: Identity | undefined, raw: Json): Json {
+export function withServerDefaults(identity: ObjectIdentity | undefined, raw: Json): Json {
   const metadata = isObject(raw.metadata) ? raw.metadata : undefined;
   if (identity === undefined || metadata === undefined) {
     return { ...raw, metadata: metadata === undefined ? raw.metadata : { ...metadata, uid: 'unknown' } };

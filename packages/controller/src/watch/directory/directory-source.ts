@@ -1,22 +1,22 @@
 import { stat } from 'node:fs/promises';
-import type { Cutoff, CutoffOrigin, NodeObject, Problem } from '@weir/model';
+import type { NodeObject, Problem, Suspension, SuspensionOrigin } from '@weir/model';
 import { type Clock, Sealer, type Secret, type Timer, UsageError } from '@weir/runtime';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { reasonFor } from './find-manifests.ts';
-import { fleetNodes, type GivenNode, withMentioned } from './fleet-nodes.ts';
+import { unreadableReason } from './find-manifests.ts';
+import { type CommandLineNode, fleetNodes, withImpliedNamespaces } from './fleet-nodes.ts';
 import { ManifestFiles } from './manifest-files.ts';
-import { type ManifestKind, type ObjectsByKind, projectionsFor } from './manifest-kinds.ts';
-import { type Merged, mergeFiles } from './merge-files.ts';
-import { Quiet } from './quiet.ts';
-import { DirectoryWatch } from './watch-directories.ts';
+import { type ManifestKind, manifestParsersFor, type ObjectsByKind } from './manifest-kinds.ts';
+import { type MergedContents, mergeContents } from './merge-files.ts';
+import { Debounce } from './quiet.ts';
+import { DirectoryWatcher } from './watch-directories.ts';
 
 export interface DirectoryOptions {
   /** Files and directories, as given to `-f`. */
   readonly paths: readonly string[];
   readonly clock: Clock;
   /** `--node NAME=ADDRESS`; none: one node `local` on 127.0.0.1. */
-  readonly nodes?: readonly GivenNode[];
+  readonly nodes?: readonly CommandLineNode[];
   /** False reads once, for a dry run. */
   readonly watched?: boolean;
   /** What private keys are sealed with, the same in all proxies; absent: Secrets are not read. */
@@ -24,10 +24,10 @@ export interface DirectoryOptions {
 }
 
 /** For what the kernel does not tell: network file systems, exhausted inotify watches. */
-const LOOK_EVERY_MS = 2_000;
+const RESCAN_INTERVAL_MS = 2_000;
 
-interface Look {
-  readonly merged: Merged;
+interface ScanResult {
+  readonly merged: MergedContents;
   readonly problems: readonly Problem[];
   readonly changedAt: number;
 }
@@ -41,23 +41,25 @@ export async function openDirectorySource(options: DirectoryOptions): Promise<Di
       (reason: NodeJS.ErrnoException) => reason,
     );
     if (error?.code === 'ENOENT' || error?.code === 'ENOTDIR') {
-      throw new UsageError(`-f ${path}: ${reasonFor(error)}; name a file or directory of manifests`, { cause: error });
+      throw new UsageError(`-f ${path}: ${unreadableReason(error)}; name a file or directory of manifests`, {
+        cause: error,
+      });
     }
   }
   const source = new DirectorySource(options);
-  await source.look();
+  await source.scan();
   return source;
 }
 
 export class DirectorySource implements Source {
   readonly kind = 'directory';
   readonly #clock: Clock;
-  readonly #given: readonly GivenNode[];
+  readonly #commandLineNodes: readonly CommandLineNode[];
   readonly #paths: readonly string[];
   readonly #files: ManifestFiles;
   readonly #readsSecrets: boolean;
-  readonly #watch: DirectoryWatch | undefined;
-  readonly #quiet: Quiet;
+  readonly #watcher: DirectoryWatcher | undefined;
+  readonly #debounce: Debounce;
   readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #objects: { readonly [K in ManifestKind]: SortedObjects<ObjectsByKind[K]> } = {
     Namespace: new SortedObjects(),
@@ -68,27 +70,27 @@ export class DirectorySource implements Source {
     Suspension: new SortedObjects(),
     Secret: new SortedObjects(),
   };
-  #merged: Merged = { objects: new Map(), problems: [], ignored: new Map() };
+  #merged: MergedContents = { objects: new Map(), problems: [], ignored: new Map() };
   #snapshot: SourceSnapshot | undefined;
   #problems: readonly Problem[] = [];
-  #fleet: ({ readonly of: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
-  #looking: Promise<void> | undefined;
-  #lookAgain = false;
+  #cachedFleetNodes: ({ readonly of: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
+  #scanning: Promise<void> | undefined;
+  #scanAgain = false;
   /** When the kernel first told of something that was not looked at yet. */
-  #happenedAt: number | undefined;
-  #nextLook: Timer | undefined;
+  #firstEventAt: number | undefined;
+  #nextScan: Timer | undefined;
   #closed = false;
 
   constructor(options: DirectoryOptions) {
     this.#clock = options.clock;
-    this.#given = options.nodes ?? [];
+    this.#commandLineNodes = options.nodes ?? [];
     this.#paths = options.paths;
     const { paths, clock, fleetSecret } = options;
     this.#readsSecrets = fleetSecret !== undefined;
-    const projections = projectionsFor(fleetSecret && new Sealer(fleetSecret));
+    const projections = manifestParsersFor(fleetSecret && new Sealer(fleetSecret));
     this.#files = new ManifestFiles({ paths, clock, projections });
-    this.#quiet = new Quiet(options.clock, () => void this.look());
-    this.#watch = options.watched === false ? undefined : new DirectoryWatch(() => this.#happened());
+    this.#debounce = new Debounce(options.clock, () => void this.scan());
+    this.#watcher = options.watched === false ? undefined : new DirectoryWatcher(() => this.#onFileEvent());
   }
 
   async synced(): Promise<void> {}
@@ -99,7 +101,7 @@ export class DirectorySource implements Source {
   }
 
   /** Well-formed objects of kinds that Weir does not read: how many of each. */
-  ignored(): ReadonlyMap<string, number> {
+  ignoredKinds(): ReadonlyMap<string, number> {
     return this.#merged.ignored;
   }
 
@@ -108,7 +110,7 @@ export class DirectorySource implements Source {
     return () => void this.#listeners.delete(listener);
   }
 
-  originOf({ uid }: { readonly uid: string }): CutoffOrigin {
+  originOf({ uid }: { readonly uid: string }): SuspensionOrigin {
     for (const placed of this.#merged.objects.values()) {
       if (placed.kind === 'Suspension' && placed.object.uid === uid) return { kind: 'file', path: placed.path };
     }
@@ -116,55 +118,55 @@ export class DirectorySource implements Source {
   }
 
   /** After a restart a file with a mistake in it may hide the Suspension: then nothing is known. */
-  async isDeleted({ uid, origin }: Cutoff): Promise<boolean> {
+  async isDeleted({ uid, origin }: Suspension): Promise<boolean> {
     if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');
   }
 
   /** Looks at the files now. Looks never overlap; asked meanwhile, it looks once more after. */
-  look(): Promise<void> {
-    if (this.#looking !== undefined) {
-      this.#lookAgain = true;
-      return this.#looking;
+  scan(): Promise<void> {
+    if (this.#scanning !== undefined) {
+      this.#scanAgain = true;
+      return this.#scanning;
     }
-    this.#looking = this.#lookUntilDone().finally(() => {
-      this.#looking = undefined;
+    this.#scanning = this.#scanUntilStable().finally(() => {
+      this.#scanning = undefined;
     });
-    return this.#looking;
+    return this.#scanning;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#nextLook?.cancel();
-    this.#watch?.close();
-    this.#quiet.close();
+    this.#nextScan?.cancel();
+    this.#watcher?.close();
+    this.#debounce.close();
     this.#listeners.clear();
-    await this.#looking;
+    await this.#scanning;
   }
 
-  #happened(): void {
-    this.#happenedAt ??= this.#clock.now();
-    this.#quiet.happened();
+  #onFileEvent(): void {
+    this.#firstEventAt ??= this.#clock.now();
+    this.#debounce.trigger();
   }
 
-  async #lookUntilDone(): Promise<void> {
+  async #scanUntilStable(): Promise<void> {
     let againInMs: number | null;
     do {
-      this.#lookAgain = false;
-      const changedAt = this.#happenedAt ?? this.#clock.now();
-      this.#happenedAt = undefined;
-      const look = await this.#files.look();
+      this.#scanAgain = false;
+      const changedAt = this.#firstEventAt ?? this.#clock.now();
+      this.#firstEventAt = undefined;
+      const look = await this.#files.scan();
       if (this.#closed) return;
-      againInMs = look.againInMs;
-      if (this.#watch?.set(look.directories, this.#paths)) this.#lookAgain = true;
-      this.#take({ merged: mergeFiles(look.contents, this.#merged), problems: look.problems, changedAt });
-    } while (this.#lookAgain);
-    if (this.#watch === undefined) return;
-    this.#nextLook?.cancel();
-    this.#nextLook = this.#clock.setTimeout(() => void this.look(), againInMs ?? LOOK_EVERY_MS);
+      againInMs = look.rescanInMs;
+      if (this.#watcher?.set(look.directories, this.#paths)) this.#scanAgain = true;
+      this.#applyScan({ merged: mergeContents(look.contents, this.#merged), problems: look.problems, changedAt });
+    } while (this.#scanAgain);
+    if (this.#watcher === undefined) return;
+    this.#nextScan?.cancel();
+    this.#nextScan = this.#clock.setTimeout(() => void this.scan(), againInMs ?? RESCAN_INTERVAL_MS);
   }
 
-  #take({ merged, problems, changedAt }: Look): void {
+  #applyScan({ merged, problems, changedAt }: ScanResult): void {
     const before = JSON.stringify(this.#problems);
     this.#problems = [...problems, ...merged.problems];
     this.#merged = merged;
@@ -174,7 +176,7 @@ export class DirectorySource implements Source {
     for (const listener of this.#listeners) listener(changedAt);
   }
 
-  #putObjects(merged: Merged): boolean {
+  #putObjects(merged: MergedContents): boolean {
     let isChanged = false;
     const present = new Map<ManifestKind, Set<string>>();
     for (const placed of merged.objects.values()) {
@@ -193,8 +195,9 @@ export class DirectorySource implements Source {
   /** The same list until a Node changes. */
   #fleetNodes(): ReturnType<typeof fleetNodes> {
     const manifests = this.#objects.Node.list();
-    if (this.#fleet?.of !== manifests) this.#fleet = { of: manifests, ...fleetNodes(manifests, this.#given) };
-    return this.#fleet;
+    if (this.#cachedFleetNodes?.of !== manifests)
+      this.#cachedFleetNodes = { of: manifests, ...fleetNodes(manifests, this.#commandLineNodes) };
+    return this.#cachedFleetNodes;
   }
 
   #makeSnapshot(): SourceSnapshot {
@@ -202,7 +205,7 @@ export class DirectorySource implements Source {
     const services = this.#objects.Service.list();
     const mentioned = services.map((service) => service.namespace);
     return Object.freeze({
-      namespaces: Object.freeze(withMentioned(this.#objects.Namespace.list(), mentioned)),
+      namespaces: Object.freeze(withImpliedNamespaces(this.#objects.Namespace.list(), mentioned)),
       nodes,
       services,
       slices: this.#objects.EndpointSlice.list(),

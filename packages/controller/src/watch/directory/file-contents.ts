@@ -1,22 +1,22 @@
-import { type Problem, subjectFor, truncate } from '@weir/model';
-import type { Projection } from '../../snapshot/projection.ts';
-import { asApplied, type Identity, identify } from './as-applied.ts';
-import { type ManifestKind, type ObjectsByKind, type Projections, recognize } from './manifest-kinds.ts';
-import { type Manifest, readManifests } from './read-manifests.ts';
+import { type Problem, subjectFor, truncateMessage } from '@weir/model';
+import type { ParseResult } from '../../snapshot/projection.ts';
+import { identityOf, type ObjectIdentity, withServerDefaults } from './as-applied.ts';
+import { type ManifestKind, type ManifestParsers, type ObjectsByKind, recognize } from './manifest-kinds.ts';
+import { type Manifest, parseManifests } from './read-manifests.ts';
 
 /** An object, and where it stands. */
-export type Placed = Place & PlacedObject;
+export type ManifestObject = ManifestLocation & ObjectOfKind;
 
-interface Place {
+interface ManifestLocation {
   readonly path: string;
   readonly line: number;
 }
 
-type PlacedObject = { [K in ManifestKind]: { readonly kind: K; readonly object: ObjectsByKind[K] } }[ManifestKind];
+type ObjectOfKind = { [K in ManifestKind]: { readonly kind: K; readonly object: ObjectsByKind[K] } }[ManifestKind];
 
 /** What a file gives now, by `Kind namespace/name`. */
 export interface FileContents {
-  readonly objects: ReadonlyMap<string, Placed>;
+  readonly objects: ReadonlyMap<string, ManifestObject>;
   readonly problems: readonly Problem[];
   /** Well-formed objects that Weir does not read: how many of each kind. */
   readonly ignored: ReadonlyMap<string, number>;
@@ -27,8 +27,8 @@ export interface ManifestFile {
   readonly text: string;
 }
 
-interface Before {
-  readonly projections: Projections;
+interface ParseContext {
+  readonly projections: ManifestParsers;
   readonly previous?: FileContents | undefined;
 }
 
@@ -36,20 +36,20 @@ interface Before {
  * Reads a file's text. An object that was good in `previous` and is invalid now is kept as it was; when it cannot even be told which
  * object a mistake is in, all that are missing are kept: an edit that went wrong takes nothing out of service.
  */
-export function contentsFor({ path, text }: ManifestFile, { projections, previous }: Before): FileContents {
-  const objects = new Map<string, Placed>();
+export function parseContents({ path, text }: ManifestFile, { projections, previous }: ParseContext): FileContents {
+  const objects = new Map<string, ManifestObject>();
   const problems: Problem[] = [];
   const ignored = new Map<string, number>();
   const kept = new Set<string>();
   let anyMayBeMeant = false;
-  for (const manifest of readManifests(text)) {
+  for (const manifest of parseManifests(text)) {
     const reading = readManifest(path, manifest, projections);
     problems.push(...reading.problems);
     switch (reading.kind) {
       case 'object': {
         const first = objects.get(reading.key);
         if (first === undefined) objects.set(reading.key, reading.placed);
-        else problems.push(duplicate(reading.key, first, reading.placed));
+        else problems.push(duplicateProblem(reading.key, first, reading.placed));
         break;
       }
       case 'invalid':
@@ -66,7 +66,7 @@ export function contentsFor({ path, text }: ManifestFile, { projections, previou
   return { objects, problems, ignored };
 }
 
-export function duplicate(key: string, first: Placed, second: Placed): Problem {
+export function duplicateProblem(key: string, first: ManifestObject, second: ManifestObject): Problem {
   return {
     code: 'DuplicateObject',
     subject: key,
@@ -76,13 +76,13 @@ export function duplicate(key: string, first: Placed, second: Placed): Problem {
   };
 }
 
-type Reading = { readonly problems: readonly Problem[] } & (
-  | { readonly kind: 'object'; readonly key: string; readonly placed: Placed }
+type ManifestReading = { readonly problems: readonly Problem[] } & (
+  | { readonly kind: 'object'; readonly key: string; readonly placed: ManifestObject }
   | { readonly kind: 'invalid'; readonly key: string | undefined }
   | { readonly kind: 'ignored'; readonly as: string | undefined }
 );
 
-function readManifest(path: string, manifest: Manifest, projections: Projections): Reading {
+function readManifest(path: string, manifest: Manifest, projections: ManifestParsers): ManifestReading {
   const place = `${path}:${manifest.line}`;
   if (manifest.kind === 'unreadable') {
     const problem = problemAt('InvalidDocument', place, manifest.message);
@@ -99,24 +99,24 @@ function readManifest(path: string, manifest: Manifest, projections: Projections
       return { kind: 'invalid', key: undefined, problems: [problemAt('UnknownKind', place, message)] };
     }
     case 'read': {
-      const identity = identify(recognition.as, raw);
-      const projection = projections[recognition.as]?.(asApplied(identity, raw));
+      const identity = identityOf(recognition.as, raw);
+      const projection = projections[recognition.as]?.(withServerDefaults(identity, raw));
       if (projection === undefined) return { kind: 'ignored', as: kind, problems: [] };
-      return placed({ kind: recognition.as, identity, projection }, { path, line: manifest.line });
+      return readingFor({ kind: recognition.as, identity, projection }, { path, line: manifest.line });
     }
   }
 }
 
-interface Projected {
+interface ParsedManifest {
   readonly kind: ManifestKind;
-  readonly identity: Identity | undefined;
-  readonly projection: Projection<ObjectsByKind[ManifestKind]>;
+  readonly identity: ObjectIdentity | undefined;
+  readonly projection: ParseResult<ObjectsByKind[ManifestKind]>;
 }
 
-function placed({ kind, identity, projection }: Projected, { path, line }: Place): Reading {
+function readingFor({ kind, identity, projection }: ParsedManifest, { path, line }: ManifestLocation): ManifestReading {
   const problems = projection.problems.map((each) => ({ ...each, message: `${each.message} (${path}:${line})` }));
   if (identity !== undefined && projection.object !== undefined) {
-    const placed = Object.freeze({ kind, object: projection.object, path, line }) as Placed;
+    const placed = Object.freeze({ kind, object: projection.object, path, line }) as ManifestObject;
     return { kind: 'object', key: keyOf(identity), placed, problems };
   }
   // A slice that names no Service any more was taken out, not broken.
@@ -124,10 +124,10 @@ function placed({ kind, identity, projection }: Projected, { path, line }: Place
   return { kind: 'invalid', key: identity === undefined ? undefined : keyOf(identity), problems };
 }
 
-function keyOf({ kind, ...object }: Identity): string {
+function keyOf({ kind, ...object }: ObjectIdentity): string {
   return subjectFor(kind, object);
 }
 
 function problemAt(code: 'InvalidDocument' | 'UnknownKind', subject: string, message: string): Problem {
-  return Object.freeze({ code, subject, severity: 'error', heals: false, message: truncate(message) });
+  return Object.freeze({ code, subject, severity: 'error', heals: false, message: truncateMessage(message) });
 }

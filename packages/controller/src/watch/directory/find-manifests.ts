@@ -10,7 +10,7 @@ export interface FoundFile {
 }
 
 /** What lies under the given paths. */
-export interface Found {
+export interface FoundManifests {
   readonly files: readonly FoundFile[];
   readonly directories: readonly string[];
   /** Paths that could not be looked into: what was below them is unknown, not gone. */
@@ -18,13 +18,13 @@ export interface Found {
   readonly problems: readonly Problem[];
 }
 
-const MANIFEST = /\.(?:ya?ml|json)$/i;
+const MANIFEST_NAME = /\.(?:ya?ml|json)$/i;
 
 /**
  * Files named by the paths (whatever their name), and manifests in the directories named, at any depth. Names with a leading dot are
  * left out: editors keep their drafts there, and a mounted ConfigMap its versions.
  */
-export async function findManifests(paths: readonly string[]): Promise<Found> {
+export async function findManifests(paths: readonly string[]): Promise<FoundManifests> {
   const found = {
     files: [] as FoundFile[],
     directories: [] as string[],
@@ -34,13 +34,13 @@ export async function findManifests(paths: readonly string[]): Promise<Found> {
   const seen = new Set<string>();
   const unreadable = (path: string, what: string): void => {
     found.unreadable.push(path);
-    found.problems.push(problemFor(path, what));
+    found.problems.push(unreadableFileProblem(path, what));
   };
   const visit = async (path: string, isRoot: boolean): Promise<void> => {
     const stats = await stat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => error);
     if (stats instanceof Error) {
       // A link to nowhere, or a file that went between listing and looking.
-      if (isRoot || stats.code !== 'ENOENT') unreadable(path, reasonFor(stats));
+      if (isRoot || stats.code !== 'ENOENT') unreadable(path, unreadableReason(stats));
       return;
     }
     // Links that lead in circles, one file by two paths.
@@ -50,7 +50,7 @@ export async function findManifests(paths: readonly string[]): Promise<Found> {
     if (stats.isDirectory()) {
       found.directories.push(path);
       const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => error);
-      if (entries instanceof Error) return unreadable(path, reasonFor(entries));
+      if (entries instanceof Error) return unreadable(path, unreadableReason(entries));
       for (const entry of entries.filter(isCandidate)) await visit(join(path, entry.name), false);
     } else if (stats.isFile()) {
       found.files.push({ path, stats });
@@ -64,10 +64,10 @@ export async function findManifests(paths: readonly string[]): Promise<Found> {
 
 function isCandidate(entry: Dirent): boolean {
   if (entry.name.startsWith('.')) return false;
-  return entry.isDirectory() || entry.isSymbolicLink() || (entry.isFile() && MANIFEST.test(entry.name));
+  return entry.isDirectory() || entry.isSymbolicLink() || (entry.isFile() && MANIFEST_NAME.test(entry.name));
 }
 
-export function problemFor(path: string, what: string): Problem {
+export function unreadableFileProblem(path: string, what: string): Problem {
   return {
     code: 'UnreadableFile',
     subject: path,
@@ -77,7 +77,7 @@ export function problemFor(path: string, what: string): Problem {
   };
 }
 
-export function reasonFor(error: NodeJS.ErrnoException): string {
+export function unreadableReason(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'ENOENT':
       return 'does not exist';

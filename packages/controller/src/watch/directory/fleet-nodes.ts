@@ -2,35 +2,36 @@ import type { NamespaceObject, NodeObject, Problem } from '@weir/model';
 import { namespaceLabels, uidFor } from './as-applied.ts';
 
 /** `--node NAME=ADDRESS`. */
-export interface GivenNode {
+export interface CommandLineNode {
   readonly name: string;
   readonly address: string;
 }
 
-const LABEL = 'role';
-const LABEL_VALUE = 'loadbalancer';
-const LOCAL: GivenNode = { name: 'local', address: '127.0.0.1' };
+const ROLE_LABEL = 'role';
+const LOADBALANCER_ROLE = 'loadbalancer';
+const LOCAL_NODE: CommandLineNode = { name: 'local', address: '127.0.0.1' };
 
 /** The nodes of the manifests when they make a fleet, else those of the command line, else one on loopback. */
 export function fleetNodes(
   manifests: readonly NodeObject[],
-  given: readonly GivenNode[],
+  given: readonly CommandLineNode[],
 ): { readonly nodes: readonly NodeObject[]; readonly problems: readonly Problem[] } {
-  if (manifests.some((node) => node.labels[LABEL] === LABEL_VALUE)) return { nodes: manifests, problems: [] };
-  const made = (given.length === 0 ? [LOCAL] : given).map(nodeOf);
+  if (manifests.some((node) => node.labels[ROLE_LABEL] === LOADBALANCER_ROLE))
+    return { nodes: manifests, problems: [] };
+  const made = (given.length === 0 ? [LOCAL_NODE] : given).map(nodeOf);
   const names = new Set(made.map((node) => node.name));
   const nodes = [...made, ...manifests.filter((node) => !names.has(node.name))];
   return {
     nodes: Object.freeze(nodes.sort((a, b) => (a.name < b.name ? -1 : 1))),
-    problems: unlabelled(manifests, made),
+    problems: unlabelledNodesProblem(manifests, made),
   };
 }
 
-function nodeOf({ name, address }: GivenNode): NodeObject {
+function nodeOf({ name, address }: CommandLineNode): NodeObject {
   return Object.freeze({
     uid: uidFor({ kind: 'Node', name }),
     name,
-    labels: Object.freeze({ [LABEL]: LABEL_VALUE }),
+    labels: Object.freeze({ [ROLE_LABEL]: LOADBALANCER_ROLE }),
     annotations: Object.freeze({}),
     createdAt: null,
     internalIPs: Object.freeze([address]),
@@ -39,7 +40,7 @@ function nodeOf({ name, address }: GivenNode): NodeObject {
   });
 }
 
-function unlabelled(manifests: readonly NodeObject[], made: readonly NodeObject[]): Problem[] {
+function unlabelledNodesProblem(manifests: readonly NodeObject[], made: readonly NodeObject[]): Problem[] {
   const [first] = manifests;
   if (first === undefined) return [];
   const fleet = made.map((node) => `${node.name} (${node.internalIPs.join(', ')})`).join(', ');
@@ -49,13 +50,13 @@ function unlabelled(manifests: readonly NodeObject[], made: readonly NodeObject[
       subject: `Node ${first.name}`,
       severity: 'warning',
       heals: false,
-      message: `no Node of the manifests carries the label ${LABEL}=${LABEL_VALUE}, so the fleet is ${fleet}; put the label on those that shall carry traffic`,
+      message: `no Node of the manifests carries the label ${ROLE_LABEL}=${LOADBALANCER_ROLE}, so the fleet is ${fleet}; put the label on those that shall carry traffic`,
     },
   ];
 }
 
 /** A namespace that is only mentioned exists as well: nobody writes manifests for `default`. */
-export function withMentioned(
+export function withImpliedNamespaces(
   namespaces: readonly NamespaceObject[],
   mentioned: Iterable<string>,
 ): readonly NamespaceObject[] {

@@ -8,14 +8,14 @@ import type {
   TenantPolicyObject,
 } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
-import { projectNamespace } from '../../snapshot/namespace.ts';
-import { projectNode } from '../../snapshot/node.ts';
-import type { Projection } from '../../snapshot/projection.ts';
-import { projectSecret } from '../../snapshot/secret.ts';
-import { projectService } from '../../snapshot/service.ts';
-import { projectSlice } from '../../snapshot/slice.ts';
-import { projectSuspension } from '../../snapshot/suspension.ts';
-import { projectTenantPolicy } from '../../snapshot/tenant-policy.ts';
+import { parseNamespace } from '../../snapshot/namespace.ts';
+import { parseNode } from '../../snapshot/node.ts';
+import type { ParseResult } from '../../snapshot/projection.ts';
+import { parseSecret } from '../../snapshot/secret.ts';
+import { parseService } from '../../snapshot/service.ts';
+import { parseEndpointSlice } from '../../snapshot/slice.ts';
+import { parseSuspension } from '../../snapshot/suspension.ts';
+import { parseTenantPolicy } from '../../snapshot/tenant-policy.ts';
 
 /** The objects that a directory gives, by kind. Pods are not among them: it trusts its files. */
 export interface ObjectsByKind {
@@ -47,18 +47,18 @@ export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
 };
 
 /** How the kinds that are read are read. */
-export type Projections = { readonly [K in ManifestKind]?: (raw: unknown) => Projection<ObjectsByKind[K]> };
+export type ManifestParsers = { readonly [K in ManifestKind]?: (raw: unknown) => ParseResult<ObjectsByKind[K]> };
 
 /** Without a sealer Secrets are none of them. */
-export function projectionsFor(sealer: Sealer | undefined): Projections {
+export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers {
   return {
-    Namespace: projectNamespace,
-    Node: projectNode,
-    Service: projectService,
-    EndpointSlice: projectSlice,
-    TenantPolicy: projectTenantPolicy,
-    Suspension: projectSuspension,
-    ...(sealer && { Secret: (raw) => projectSecret(raw, sealer) }),
+    Namespace: parseNamespace,
+    Node: parseNode,
+    Service: parseService,
+    EndpointSlice: parseEndpointSlice,
+    TenantPolicy: parseTenantPolicy,
+    Suspension: parseSuspension,
+    ...(sealer && { Secret: (raw) => parseSecret(raw, sealer) }),
   };
 }
 

@@ -1,29 +1,29 @@
 import type { Clock, Timer } from '@weir/runtime';
 
 /** An editor writes in several steps: wait for this much quiet after each, but not for ever. */
-const QUIET_MS = 15;
-const LONGEST_MS = 45;
+const DEBOUNCE_MS = 15;
+const MAX_DEBOUNCE_MS = 45;
 
 /** Calls back once after a burst of events. */
-export class Quiet {
+export class Debounce {
   readonly #clock: Clock;
-  readonly #then: () => void;
+  readonly #callback: () => void;
   #timer: Timer | undefined;
   #firstAt = 0;
 
   constructor(clock: Clock, then: () => void) {
     this.#clock = clock;
-    this.#then = then;
+    this.#callback = then;
   }
 
-  happened(): void {
+  trigger(): void {
     const now = this.#clock.monotonic();
     if (this.#timer === undefined) this.#firstAt = now;
     this.#timer?.cancel();
-    const ms = Math.min(QUIET_MS, Math.max(0, this.#firstAt + LONGEST_MS - now));
+    const ms = Math.min(DEBOUNCE_MS, Math.max(0, this.#firstAt + MAX_DEBOUNCE_MS - now));
     this.#timer = this.#clock.setTimeout(() => {
       this.#timer = undefined;
-      this.#then();
+      this.#callback();
     }, ms);
   }
 

@@ -6,7 +6,7 @@ export type Manifest =
   | { readonly kind: 'object'; readonly line: number; readonly raw: Readonly<Record<string, unknown>> }
   | { readonly kind: 'unreadable'; readonly line: number; readonly message: string };
 
-export function readManifests(text: string): Manifest[] {
+export function parseManifests(text: string): Manifest[] {
   const lines = new LineCounter();
   try {
     // The parser would compare each key of a mapping with all others; `doubleKey` does not.
@@ -19,14 +19,14 @@ export function readManifests(text: string): Manifest[] {
       logLevel: 'error',
     } as const;
     const documents = parseAllDocuments(text, options);
-    return [...documents].flatMap((document) => readDocument(document, lines));
+    return [...documents].flatMap((document) => parseDocument(document, lines));
   } catch (error) {
     // The parser recurses: nesting without end exhausts the stack.
-    return [{ kind: 'unreadable', line: 1, message: cannotBeRead(error) }];
+    return [{ kind: 'unreadable', line: 1, message: unreadableMessage(error) }];
   }
 }
 
-function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[] {
+function parseDocument(document: Document.Parsed, lines: LineCounter): Manifest[] {
   const mistake = document.errors[0];
   if (mistake !== undefined) {
     return [
@@ -38,7 +38,7 @@ function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[]
     ];
   }
   const line = lineAt(lines, document.contents?.range?.[0] ?? 0);
-  const double = doubleKey(document);
+  const double = duplicateKeyOffset(document);
   if (double !== undefined) {
     const message = 'is not valid YAML: Map keys must be unique';
     return [{ kind: 'unreadable', line: lineAt(lines, double), message }];
@@ -47,11 +47,11 @@ function readDocument(document: Document.Parsed, lines: LineCounter): Manifest[]
     return expand(document.toJS(), { line, itemLine: (index) => itemLine(document, index, lines) ?? line });
   } catch (error) {
     // Aliases that multiply without end.
-    return [{ kind: 'unreadable', line, message: cannotBeRead(error) }];
+    return [{ kind: 'unreadable', line, message: unreadableMessage(error) }];
   }
 }
 
-function cannotBeRead(error: unknown): string {
+function unreadableMessage(error: unknown): string {
   return `cannot be read: ${withoutSource(error instanceof Error ? error.message : String(error))}`;
 }
 
@@ -61,7 +61,7 @@ function withoutSource(message: string): string {
 }
 
 /** Where a key stands that its mapping has already. */
-function doubleKey(document: Document.Parsed): number | undefined {
+function duplicateKeyOffset(document: Document.Parsed): number | undefined {
   let double: number | undefined;
   visit(document, {
     Map(_, { items }) {

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path';
  * directory that was replaced by another of its name is watched anew. What cannot be watched (a network file system, no more
  * inotify watches) is left to whoever looks again from time to time.
  */
-export class DirectoryWatch {
+export class DirectoryWatcher {
   readonly #onEvent: () => void;
   readonly #watchers = new Map<string, { readonly inode: string; readonly watcher: FSWatcher }>();
 

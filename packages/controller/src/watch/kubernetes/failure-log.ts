@@ -1,11 +1,11 @@
 import { errorMessage, type Logger } from '@weir/runtime';
-import type { ApiError } from '../../kubernetes/api-error.ts';
+import type { KubeApiError } from '../../kubernetes/api-error.ts';
 
 /** Says once what cannot be read, and once that it can again: eight watches fail together, and retry for hours. */
-export class FailureLog {
+export class WatchFailureLog {
   readonly #log: Logger;
   readonly #server: string;
-  readonly #away = new Set<string>();
+  readonly #unreachable = new Set<string>();
   readonly #refused = new Map<string, string>();
 
   constructor(log: Logger, server: string) {
@@ -13,16 +13,16 @@ export class FailureLog {
     this.#server = server;
   }
 
-  note(resource: string, error: ApiError | undefined): void {
+  record(resource: string, error: KubeApiError | undefined): void {
     if (error?.code === 'AWAY') {
-      if (this.#away.size === 0) {
+      if (this.#unreachable.size === 0) {
         const fields = { server: this.#server, reason: errorMessage(error) };
         this.#log.warn(fields, 'the API server is away; what is served stays as it is, and it is tried again');
       }
-      this.#away.add(resource);
+      this.#unreachable.add(resource);
       return;
     }
-    if (this.#away.delete(resource) && this.#away.size === 0) {
+    if (this.#unreachable.delete(resource) && this.#unreachable.size === 0) {
       this.#log.info({ server: this.#server }, 'the API server is back');
     }
     const before = this.#refused.get(resource);

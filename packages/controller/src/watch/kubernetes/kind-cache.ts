@@ -1,11 +1,11 @@
 import { changedAtFor, type Problem } from '@weir/model';
 import type { Clock } from '@weir/runtime';
-import type { ApiError } from '../../kubernetes/api-error.ts';
+import type { KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json } from '../../kubernetes/kube-api.ts';
-import { creationOf } from '../../snapshot/change-trigger.ts';
+import { creationTimeOf } from '../../snapshot/change-trigger.ts';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
-import { problemFor } from './kind-problem.ts';
-import type { KindOptions, WatchedKind, WatchedObjects } from './kinds.ts';
+import { unreadableKindProblems } from './kind-problem.ts';
+import type { WatchedKind, WatchedKindOptions, WatchedObjects } from './kinds.ts';
 import type { ReflectorTarget } from './reflector.ts';
 
 export interface KindCacheHooks {
@@ -17,40 +17,40 @@ export interface KindCacheHooks {
 }
 
 /** Rights that are granted just now reach an API server one after the other: then waiting is better than standing in. */
-const TIMES_FORBIDDEN = 3;
+const MIN_FORBIDDEN_LISTS = 3;
 
 /** The objects of one kind, projected. What cannot be read any more is kept as it was. */
 export class KindCache<K extends WatchedKind> implements ReflectorTarget {
-  readonly #options: KindOptions<K>;
+  readonly #options: WatchedKindOptions<K>;
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
   readonly #objectProblems = new Map<string, readonly Problem[]>();
   /** When each object was read last, and what it said last of when it was caused to change. */
-  readonly #told = new Map<string, { readonly heardAt: number; readonly trigger: number | undefined }>();
+  readonly #changeTimesByKey = new Map<string, { readonly heardAt: number; readonly trigger: number | undefined }>();
   /** Which version of each was projected last, where that is costly. */
-  readonly #projected = new Map<string, string>();
-  #failure: ApiError | undefined;
+  readonly #parsedVersionByKey = new Map<string, string>();
+  #failure: KubeApiError | undefined;
   #unlisted: Set<string> | undefined;
   #isListed = false;
   #isCurrent = false;
   #timesForbidden = 0;
 
-  constructor(options: KindOptions<K>, hooks: KindCacheHooks) {
+  constructor(options: WatchedKindOptions<K>, hooks: KindCacheHooks) {
     this.#options = options;
     this.#hooks = hooks;
   }
 
   /** Read in full at least once, or known to be such that one can go on without. */
   get isSynced(): boolean {
-    return this.#isListed || this.isUnread || this.#isNone;
+    return this.#isListed || this.isUnreadable || this.#countsAsEmpty;
   }
 
   /** Never read, and something else has to stand in for it. */
-  get isUnread(): boolean {
-    return !this.#isListed && this.#options.whenForbidden === 'table' && this.#timesForbidden >= TIMES_FORBIDDEN;
+  get isUnreadable(): boolean {
+    return !this.#isListed && this.#options.whenForbidden === 'table' && this.#timesForbidden >= MIN_FORBIDDEN_LISTS;
   }
 
-  get #isNone(): boolean {
+  get #countsAsEmpty(): boolean {
     const { isOurs, isNew, whenForbidden } = this.#options;
     const code = this.#failure?.code;
     return ((isOurs || isNew === true) && code === 'NOT_FOUND') || (whenForbidden === 'none' && code === 'FORBIDDEN');
@@ -70,7 +70,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   }
 
   problems(): readonly Problem[] {
-    const own = this.#failure === undefined ? [] : problemFor(this.#options, this.#failure);
+    const own = this.#failure === undefined ? [] : unreadableKindProblems(this.#options, this.#failure);
     return [...own, ...[...this.#objectProblems.values()].flat()];
   }
 
@@ -88,10 +88,10 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   }
 
   put(raw: Json): void {
-    const key = keyOf(raw);
+    const key = keyOfRaw(raw);
     this.#unlisted?.delete(key);
     this.#hooks.raw?.(key, raw);
-    if (this.#options.isCostly === true && this.#isProjected(key, raw)) return;
+    if (this.#options.isCostly === true && this.#isParsed(key, raw)) return;
     const changedAt = this.#changedAt(key, raw);
     const { object, problems } = this.#options.project(raw);
     const saidBefore = JSON.stringify(this.#objectProblems.get(key) ?? []);
@@ -102,53 +102,53 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   }
 
   deleted(raw: Json): void {
-    this.#remove(keyOf(raw));
+    this.#remove(keyOfRaw(raw));
   }
 
-  failed(error: ApiError | undefined): void {
-    const before = { message: this.#failure?.message, isUnread: this.isUnread };
+  failed(error: KubeApiError | undefined): void {
+    const before = { message: this.#failure?.message, isUnread: this.isUnreadable };
     this.#failure = error;
     if (error === undefined) this.#timesForbidden = 0;
     else if (error.code === 'FORBIDDEN') this.#timesForbidden += 1;
-    if (before.message !== error?.message || before.isUnread !== this.isUnread) this.#hooks.changed();
+    if (before.message !== error?.message || before.isUnread !== this.isUnreadable) this.#hooks.changed();
   }
 
   #remove(key: string): void {
     this.#hooks.raw?.(key, undefined);
-    this.#told.delete(key);
-    this.#projected.delete(key);
+    this.#changeTimesByKey.delete(key);
+    this.#parsedVersionByKey.delete(key);
     const hadProblems = this.#objectProblems.delete(key);
     if (this.#objects.delete(key) || hadProblems) this.#hooks.changed(this.#hooks.clock.now());
   }
 
   /** It is about to be, else. */
-  #isProjected(key: string, raw: Json): boolean {
+  #isParsed(key: string, raw: Json): boolean {
     const { uid, resourceVersion } = (raw.metadata ?? {}) as { uid?: unknown; resourceVersion?: unknown };
     const version = `${uid}/${resourceVersion}`;
-    const isSame = this.#projected.get(key) === version;
-    this.#projected.set(key, version);
+    const isSame = this.#parsedVersionByKey.get(key) === version;
+    this.#parsedVersionByKey.set(key, version);
     return isSame;
   }
 
   /** What is read before the first list is whole was there before us. */
   #changedAt(key: string, raw: Json): number | undefined {
-    const { triggerOf } = this.#options;
-    const heardAt = this.#hooks.clock.now();
-    if (triggerOf === undefined) return this.#isListed ? heardAt : undefined;
-    const trigger = triggerOf(raw);
-    const last = this.#told.get(key);
-    this.#told.set(key, { heardAt, trigger: trigger ?? last?.trigger });
+    const { changeTriggerTimeOf } = this.#options;
+    const observedAt = this.#hooks.clock.now();
+    if (changeTriggerTimeOf === undefined) return this.#isListed ? observedAt : undefined;
+    const triggeredAt = changeTriggerTimeOf(raw);
+    const last = this.#changeTimesByKey.get(key);
+    this.#changeTimesByKey.set(key, { heardAt: observedAt, trigger: triggeredAt ?? last?.trigger });
     if (!this.#isListed) return undefined;
     return changedAtFor({
-      heardAt,
-      trigger,
-      lastTrigger: last?.trigger,
-      notBefore: last?.heardAt ?? creationOf(raw),
+      observedAt,
+      triggeredAt,
+      previousTriggeredAt: last?.trigger,
+      notBefore: last?.heardAt ?? creationTimeOf(raw),
     });
   }
 }
 
-function keyOf(raw: Json): string {
+function keyOfRaw(raw: Json): string {
   const { namespace, name } = (raw.metadata ?? {}) as { namespace?: string; name?: string };
   return objectKey({ name: name ?? '', ...(namespace !== undefined && { namespace }) });
 }

@@ -1,15 +1,18 @@
 import type { Problem } from '@weir/model';
-import type { ApiError } from '../../kubernetes/api-error.ts';
-import type { KindOptions, WatchedKind } from './kinds.ts';
+import type { KubeApiError } from '../../kubernetes/api-error.ts';
+import type { WatchedKind, WatchedKindOptions } from './kinds.ts';
 
-type Told = Pick<KindOptions<WatchedKind>, 'resource' | 'namespace' | 'isOurs' | 'isNew' | 'meanwhile' | 'grant'>;
+type UnreadableKind = Pick<
+  WatchedKindOptions<WatchedKind>,
+  'resource' | 'namespace' | 'isOurs' | 'isNew' | 'meanwhile' | 'grant'
+>;
 
-const GRANT = 'helm upgrade (by hand: charts/weir/rights/controller.yaml) grants';
+const DEFAULT_GRANT = 'helm upgrade (by hand: charts/weir/rights/controller.yaml) grants';
 
 /** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
-export function problemFor(told: Told, error: ApiError): readonly Problem[] {
-  const { resource, namespace, isOurs, isNew, meanwhile, grant = GRANT } = told;
-  const subject = subjectOf(told);
+export function unreadableKindProblems(told: UnreadableKind, error: KubeApiError): readonly Problem[] {
+  const { resource, namespace, isOurs, isNew, meanwhile, grant = DEFAULT_GRANT } = told;
+  const subject = kindSubject(told);
   switch (error.code) {
     case 'NOT_FOUND':
       if (isNew === true) return [];
@@ -41,7 +44,7 @@ export function problemFor(told: Told, error: ApiError): readonly Problem[] {
 }
 
 /** What is read, as kubectl would be asked for it. */
-export function subjectOf({ resource, namespace }: Pick<Told, 'resource' | 'namespace'>): string {
+export function kindSubject({ resource, namespace }: Pick<UnreadableKind, 'resource' | 'namespace'>): string {
   return namespace === undefined ? resource : `${resource} -n ${namespace}`;
 }
 

@@ -9,16 +9,16 @@ import type {
   SuspensionObject,
   TenantPolicyObject,
 } from '@weir/model';
-import { changeTriggerOf } from '../../snapshot/change-trigger.ts';
-import { projectNamespace } from '../../snapshot/namespace.ts';
-import { projectNode } from '../../snapshot/node.ts';
-import { projectPod } from '../../snapshot/pod.ts';
-import type { Projection } from '../../snapshot/projection.ts';
-import { projectService } from '../../snapshot/service.ts';
-import { projectServiceCidr } from '../../snapshot/service-cidr.ts';
-import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
-import { projectSuspension } from '../../snapshot/suspension.ts';
-import { projectTenantPolicy } from '../../snapshot/tenant-policy.ts';
+import { changeTriggerTimeOf } from '../../snapshot/change-trigger.ts';
+import { parseNamespace } from '../../snapshot/namespace.ts';
+import { parseNode } from '../../snapshot/node.ts';
+import { parsePod } from '../../snapshot/pod.ts';
+import type { ParseResult } from '../../snapshot/projection.ts';
+import { parseService } from '../../snapshot/service.ts';
+import { parseServiceCidr } from '../../snapshot/service-cidr.ts';
+import { parseEndpointSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
+import { parseSuspension } from '../../snapshot/suspension.ts';
+import { parseTenantPolicy } from '../../snapshot/tenant-policy.ts';
 
 export interface WatchedObjects {
   readonly Namespace: NamespaceObject;
@@ -33,7 +33,7 @@ export interface WatchedObjects {
 }
 export type WatchedKind = keyof WatchedObjects;
 
-export interface KindOptions<K extends WatchedKind> {
+export interface WatchedKindOptions<K extends WatchedKind> {
   /** As kubectl and RBAC name it. */
   readonly resource: string;
   readonly path: string;
@@ -57,45 +57,45 @@ export interface KindOptions<K extends WatchedKind> {
   readonly meanwhile: string;
   /** What grants the right, to be said after "as"; absent: the role that everything else stands in. */
   readonly grant?: string;
-  project(raw: unknown): Projection<WatchedObjects[K]>;
+  project(raw: unknown): ParseResult<WatchedObjects[K]>;
   /** When it was caused to change, as the object says itself, milliseconds since the epoch. */
-  triggerOf?(raw: unknown): number | undefined;
+  changeTriggerTimeOf?(raw: unknown): number | undefined;
 }
 
 const WEIR_API = '/apis/weir.dev/v1alpha1';
-const ALL = {};
+const NO_SELECTOR = {};
 
 /** Which Secrets are read, if any, is a setting: see `SecretWatches`. */
-export type StandingKind = Exclude<WatchedKind, 'Secret'>;
+export type AlwaysWatchedKind = Exclude<WatchedKind, 'Secret'>;
 
-export const WATCHED_KINDS: { readonly [K in StandingKind]: KindOptions<K> } = {
+export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOptions<K> } = {
   Namespace: {
     resource: 'namespaces',
     path: '/api/v1/namespaces',
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: false,
     whenForbidden: 'table',
     meanwhile:
       'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
-    project: projectNamespace,
+    project: parseNamespace,
   },
   Node: {
     resource: 'nodes',
     path: '/api/v1/nodes',
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: false,
     whenForbidden: 'table',
     meanwhile: 'Services are placed on the nodes that served before, as they were',
-    project: projectNode,
+    project: parseNode,
   },
   Service: {
     resource: 'services',
     path: '/api/v1/services',
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: false,
     whenForbidden: 'wait',
     meanwhile: 'nothing new is served, and what is served stays as it was last known',
-    project: projectService,
+    project: parseService,
   },
   EndpointSlice: {
     resource: 'endpointslices.discovery.k8s.io',
@@ -104,8 +104,8 @@ export const WATCHED_KINDS: { readonly [K in StandingKind]: KindOptions<K> } = {
     isOurs: false,
     whenForbidden: 'table',
     meanwhile: 'Services keep the endpoints that they had, and new ones get none',
-    project: projectSlice,
-    triggerOf: changeTriggerOf,
+    project: parseEndpointSlice,
+    changeTriggerTimeOf: changeTriggerTimeOf,
   },
   Pod: {
     resource: 'pods',
@@ -114,35 +114,35 @@ export const WATCHED_KINDS: { readonly [K in StandingKind]: KindOptions<K> } = {
     isOurs: false,
     whenForbidden: 'table',
     meanwhile: 'endpoints that served before go on, and others are used only where allowedEndpointCIDRs has them',
-    project: projectPod,
+    project: parsePod,
   },
   ServiceCIDR: {
     resource: 'servicecidrs.networking.k8s.io',
     path: '/apis/networking.k8s.io/v1/servicecidrs',
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: false,
     isNew: true,
     whenForbidden: 'none',
     meanwhile: 'the ranges of cluster IPs, which no endpoint may be in, are those of WEIR_SERVICE_CIDRS',
-    project: projectServiceCidr,
+    project: parseServiceCidr,
   },
   TenantPolicy: {
     resource: 'tenantpolicies.weir.dev',
     path: `${WEIR_API}/tenantpolicies`,
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: true,
     whenForbidden: 'table',
     meanwhile:
       'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
-    project: projectTenantPolicy,
+    project: parseTenantPolicy,
   },
   Suspension: {
     resource: 'suspensions.weir.dev',
     path: `${WEIR_API}/suspensions`,
-    query: ALL,
+    query: NO_SELECTOR,
     isOurs: true,
     whenForbidden: 'none',
     meanwhile: 'what is cut off stays so, and new Suspensions are not seen',
-    project: projectSuspension,
+    project: parseSuspension,
   },
 };

@@ -1,15 +1,15 @@
-import type { Cutoff, CutoffOrigin } from '@weir/model';
+import type { Suspension, SuspensionOrigin } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
-import { ApiError } from '../../kubernetes/api-error.ts';
+import { KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
-import { REPLACEABLE_KINDS, type ReplaceableKind } from '../../snapshot/stand-ins.ts';
+import { FALLBACK_KINDS, type FallbackKind } from '../../snapshot/stand-ins.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { FailureLog } from './failure-log.ts';
-import { subjectOf } from './kind-problem.ts';
-import { type StandingKind, WATCHED_KINDS } from './kinds.ts';
+import { WatchFailureLog } from './failure-log.ts';
+import { kindSubject } from './kind-problem.ts';
+import { type AlwaysWatchedKind, WATCHED_KINDS } from './kinds.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
 import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
-import { type Watch, watchFor } from './watch.ts';
+import { createKindWatch, type KindWatch } from './watch.ts';
 
 export interface KubernetesSourceOptions {
   readonly api: KubeApi;
@@ -32,33 +32,35 @@ export function openKubernetesSource(options: KubernetesSourceOptions): Kubernet
 }
 
 /** How many deletions are remembered: a cut-off is lifted within a moment of its Suspension's. */
-const REMEMBERED_DELETIONS = 10_000;
+const MAX_REMEMBERED_DELETIONS = 10_000;
 
 /** For the confirmation of a deletion; it is asked for again. */
-const CONFIRM_MS = 5_000;
+const CONFIRM_TIMEOUT_MS = 5_000;
 
 export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
   readonly #closing = new AbortController();
-  readonly #standing: { readonly [K in StandingKind]: Watch<K> };
-  readonly #secrets: SecretWatches | undefined;
-  readonly #watches: readonly Watch[];
+  readonly #kindWatches: { readonly [K in AlwaysWatchedKind]: KindWatch<K> };
+  readonly #secretWatches: SecretWatches | undefined;
+  readonly #watches: readonly KindWatch[];
   readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #deletedSuspensions = new Set<string>();
   #reflectors: readonly Promise<void>[] = [];
   /** Ends the reflectors, so that others may begin. */
   #watching = new AbortController();
-  readonly #failures: FailureLog;
+  readonly #failureLog: WatchFailureLog;
   #snapshot: SourceSnapshot | undefined;
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
-    this.#failures = new FailureLog(options.log, options.api.server);
+    this.#failureLog = new WatchFailureLog(options.log, options.api.server);
     const hooks = { clock: options.clock, changed: (changedAt?: number) => this.#changed(changedAt) };
-    const watch = <K extends StandingKind>(kind: K, raw?: (key: string, raw: Json | undefined) => void): Watch<K> =>
-      watchFor(WATCHED_KINDS[kind], { ...hooks, ...(raw && { raw }) });
-    this.#standing = {
+    const watch = <K extends AlwaysWatchedKind>(
+      kind: K,
+      raw?: (key: string, raw: Json | undefined) => void,
+    ): KindWatch<K> => createKindWatch(WATCHED_KINDS[kind], { ...hooks, ...(raw && { raw }) });
+    this.#kindWatches = {
       Namespace: watch('Namespace'),
       Node: watch('Node'),
       Service: watch('Service', options.onService),
@@ -68,8 +70,8 @@ export class KubernetesSource implements Source {
       TenantPolicy: watch('TenantPolicy', options.onPolicy),
       Suspension: watch('Suspension'),
     };
-    this.#secrets = options.secrets && new SecretWatches(options.secrets, hooks);
-    this.#watches = [...Object.values(this.#standing), ...(this.#secrets?.watches ?? [])];
+    this.#secretWatches = options.secrets && new SecretWatches(options.secrets, hooks);
+    this.#watches = [...Object.values(this.#kindWatches), ...(this.#secretWatches?.watches ?? [])];
   }
 
   start(): void {
@@ -83,12 +85,12 @@ export class KubernetesSource implements Source {
         listed: () => cache.listed(),
         put: (object: Json) => cache.put(object),
         deleted: (object: Json) => {
-          if (cache === this.#standing.Suspension.cache) this.#rememberDeletion(object);
+          if (cache === this.#kindWatches.Suspension.cache) this.#rememberDeletion(object);
           cache.deleted(object);
         },
-        failed: (error: ApiError | undefined) => {
+        failed: (error: KubeApiError | undefined) => {
           const isUnserved = isNew === true && error?.code === 'NOT_FOUND';
-          this.#failures.note(subjectOf(options), isUnserved ? undefined : error);
+          this.#failureLog.record(kindSubject(options), isUnserved ? undefined : error);
           cache.failed(error);
         },
       };
@@ -102,7 +104,7 @@ export class KubernetesSource implements Source {
   }
 
   synced(signal: AbortSignal): Promise<void> {
-    return this.#until(() => this.isSynced, signal);
+    return this.#waitUntil(() => this.isSynced, signal);
   }
 
   /**
@@ -115,7 +117,7 @@ export class KubernetesSource implements Source {
     // Not before: what had been answered already is still taken.
     for (const { cache } of this.#watches) cache.expire();
     if (!this.#closing.signal.aborted) this.start();
-    await this.#until(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
+    await this.#waitUntil(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
   }
 
   snapshot(): SourceSnapshot {
@@ -128,21 +130,21 @@ export class KubernetesSource implements Source {
     return () => void this.#listeners.delete(listener);
   }
 
-  originOf(): CutoffOrigin {
+  originOf(): SuspensionOrigin {
     return { kind: 'kubernetes' };
   }
 
   /** Seen deleted, or, asked for by name, the API server itself says that it does not exist (any more). */
-  async isDeleted({ uid, name, origin }: Cutoff, signal: AbortSignal): Promise<boolean> {
+  async isDeleted({ uid, name, origin }: Suspension, signal: AbortSignal): Promise<boolean> {
     if (origin.kind !== 'kubernetes') return false;
     if (this.#deletedSuspensions.has(uid)) return true;
     try {
       const path = `${WATCHED_KINDS.Suspension.path}/${encodeURIComponent(name)}`;
-      const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_MS });
+      const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_TIMEOUT_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
       // Without the name of an object it is the kind that is missing: that says nothing of this one.
-      return error instanceof ApiError && error.code === 'NOT_FOUND' && error.missing === name;
+      return error instanceof KubeApiError && error.code === 'NOT_FOUND' && error.missingName === name;
     }
   }
 
@@ -152,7 +154,7 @@ export class KubernetesSource implements Source {
     await Promise.all(this.#reflectors);
   }
 
-  #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+  #waitUntil(isSo: () => boolean, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const check = (): void => {
       if (isSo()) resolve();
@@ -169,9 +171,9 @@ export class KubernetesSource implements Source {
   }
 
   #makeSnapshot(): SourceSnapshot {
-    const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#standing;
-    const secrets = this.#secrets?.list();
-    const unreadSecrets = this.#secrets?.unread();
+    const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#kindWatches;
+    const secrets = this.#secretWatches?.list();
+    const unreadSecrets = this.#secretWatches?.unreadableNamespaces();
     return Object.freeze({
       namespaces: Namespace.cache.list(),
       nodes: Node.cache.list(),
@@ -184,12 +186,12 @@ export class KubernetesSource implements Source {
       ...(secrets && { secrets }),
       ...(unreadSecrets && { unreadSecrets }),
       problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
-      unread: this.#unread(),
+      unread: this.#unreadableKinds(),
     });
   }
 
-  #unread(): ReadonlySet<ReplaceableKind> {
-    return new Set(REPLACEABLE_KINDS.filter((kind) => this.#standing[kind].cache.isUnread));
+  #unreadableKinds(): ReadonlySet<FallbackKind> {
+    return new Set(FALLBACK_KINDS.filter((kind) => this.#kindWatches[kind].cache.isUnreadable));
   }
 
   #changed(changedAt: number | undefined): void {
@@ -202,7 +204,7 @@ export class KubernetesSource implements Source {
     if (uid === undefined) return;
     this.#deletedSuspensions.add(uid);
     const [oldest] = this.#deletedSuspensions;
-    if (this.#deletedSuspensions.size > REMEMBERED_DELETIONS && oldest !== undefined)
+    if (this.#deletedSuspensions.size > MAX_REMEMBERED_DELETIONS && oldest !== undefined)
       this.#deletedSuspensions.delete(oldest);
   }
 }

@@ -1,5 +1,5 @@
 /** A server that lags does so for seconds. One that was restored from a backup does not come back to where it was: from then on it is taken. */
-const RESTORED_AFTER_MS = 120_000;
+const RESTORED_SERVER_AFTER_MS = 120_000;
 
 export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; readonly newest: bigint };
 
@@ -18,25 +18,25 @@ export class NewestVersion {
     return this.#newest !== undefined;
   }
 
-  saw(version: string | undefined): void {
-    const number = numberOf(version);
+  observe(version: string | undefined): void {
+    const number = versionNumber(version);
     if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;
   }
 
   /** Whether a list of this version may be used; then it is seen. `now`: milliseconds of a clock that never jumps. */
-  take(version: string | undefined, now: number): Freshness {
-    const number = numberOf(version);
+  accept(version: string | undefined, now: number): Freshness {
+    const number = versionNumber(version);
     if (number !== undefined && this.#newest !== undefined && number < this.#newest) {
       this.#staleSince ??= now;
-      if (now - this.#staleSince < RESTORED_AFTER_MS) return { kind: 'stale', newest: this.#newest };
+      if (now - this.#staleSince < RESTORED_SERVER_AFTER_MS) return { kind: 'stale', newest: this.#newest };
       this.#newest = number;
     }
     this.#staleSince = undefined;
-    this.saw(version);
+    this.observe(version);
     return { kind: 'fresh' };
   }
 }
 
-function numberOf(version: string | undefined): bigint | undefined {
+function versionNumber(version: string | undefined): bigint | undefined {
   return version !== undefined && /^\d+$/.test(version) ? BigInt(version) : undefined;
 }

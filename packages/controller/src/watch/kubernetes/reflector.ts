@@ -1,7 +1,7 @@
 // List, then watch from there, for ever. The client library's informer gives up at the first error that is no time-out, keeps every
 // object whole, and lists in one piece; this one keeps going, and hands each object on as it comes.
 import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
-import { ApiError, codeFor } from '../../kubernetes/api-error.ts';
+import { errorCodeFor, KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { NewestVersion } from './newest-version.ts';
 
@@ -13,7 +13,7 @@ export interface ReflectorTarget {
   put(object: Json): void;
   deleted(object: Json): void;
   /** The kind cannot be read now, and why; undefined: it can again. */
-  failed(error: ApiError | undefined): void;
+  failed(error: KubeApiError | undefined): void;
 }
 
 /** Told of what is worth counting. */
@@ -43,16 +43,16 @@ export interface ReflectorOptions {
   readonly newest?: NewestVersion;
 }
 
-const PAGE = 500;
-const RETRY_MS = { minMs: 200, maxMs: 30_000 };
+const PAGE_SIZE = 500;
+const RETRY_BACKOFF = { minMs: 200, maxMs: 30_000 };
 /** A kind that does not exist, or may not be read, may do so soon: somebody is installing. */
-const REFUSED_RETRY_MS = { minMs: 2_000, maxMs: 10_000 };
+const REFUSED_RETRY_BACKOFF = { minMs: 2_000, maxMs: 10_000 };
 /** The server ends watches after this many seconds, up to twice as many: not all of them at one moment. */
 const WATCH_SECONDS = 240;
 /** A server that ends watches at once must not be asked again at once. */
-const SHORTEST_WATCH_MS = 1_000;
+const MIN_WATCH_MS = 1_000;
 /** A server that was restored from a backup refuses a version that it never had as if it were away. */
-const TRIES_FROM_ONE_VERSION = 5;
+const MAX_TRIES_PER_VERSION = 5;
 
 /** Runs until the signal aborts; never rejects for what the API server does. */
 export function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
@@ -83,7 +83,7 @@ class Reflector {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
         this.#options.observer?.ended('closed');
-        await this.#pause(SHORTEST_WATCH_MS - (clock.monotonic() - startedAt));
+        await this.#pause(MIN_WATCH_MS - (clock.monotonic() - startedAt));
       } catch (error) {
         if (!this.#signal.aborted) await this.#pause(this.#fail(error));
       }
@@ -98,22 +98,25 @@ class Reflector {
   #fail(error: unknown): number {
     const { path, target, log } = this.#options;
     const failure =
-      error instanceof ApiError ? error : new ApiError('AWAY', `${path} cannot be read`, { cause: error });
+      error instanceof KubeApiError ? error : new KubeApiError('AWAY', `${path} cannot be read`, { cause: error });
     this.#failures += 1;
     if (this.#version !== undefined) this.#options.observer?.ended(failure.code === 'GONE' ? 'gone' : 'error');
     if (failure.code === 'GONE') {
       log.debug({ path, version: this.#version }, 'the history does not go back so far: listing again');
       this.#version = undefined;
-      return this.#failures === 1 ? 0 : backoffMs(this.#failures, { ...RETRY_MS, random: this.#random });
+      return this.#failures === 1 ? 0 : backoffMs(this.#failures, { ...RETRY_BACKOFF, random: this.#random });
     }
     target.failed(failure);
     const isAway = failure.code === 'AWAY';
-    if (!isAway || this.#failures % TRIES_FROM_ONE_VERSION === 0) this.#version = undefined;
-    const backoff = backoffMs(this.#failures, { ...(isAway ? RETRY_MS : REFUSED_RETRY_MS), random: this.#random });
-    return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, RETRY_MS.maxMs));
+    if (!isAway || this.#failures % MAX_TRIES_PER_VERSION === 0) this.#version = undefined;
+    const backoff = backoffMs(this.#failures, {
+      ...(isAway ? RETRY_BACKOFF : REFUSED_RETRY_BACKOFF),
+      random: this.#random,
+    });
+    return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, RETRY_BACKOFF.maxMs));
   }
 
-  #works(): void {
+  #recovered(): void {
     this.#options.target.failed(undefined);
     this.#failures = 0;
   }
@@ -122,14 +125,14 @@ class Reflector {
   async #list(): Promise<string> {
     const { api, path, query, target, observer, pageSize } = this.#options;
     const which = this.#newest.isKnown ? 'again' : 'first';
-    const limit = { limit: String(pageSize ?? PAGE) };
+    const limit = { limit: String(pageSize ?? PAGE_SIZE) };
     let paging: Record<string, string> = limit;
     target.listing();
     for (;;) {
       const page = await api
         .request({ method: 'GET', path, query: { ...query, ...paging }, signal: this.#signal })
         .catch((error: unknown) => {
-          if (error instanceof ApiError && error.code === 'GONE' && 'continue' in paging) return undefined;
+          if (error instanceof KubeApiError && error.code === 'GONE' && 'continue' in paging) return undefined;
           throw error;
         });
       if (page === undefined) {
@@ -146,7 +149,7 @@ class Reflector {
       }
       target.listed();
       observer?.listed(which);
-      this.#works();
+      this.#recovered();
       return metadata?.resourceVersion ?? '0';
     }
   }
@@ -154,10 +157,10 @@ class Reflector {
   /** Before anything of it is taken. A server that lags catches up, or somebody takes it away. */
   #refuseStale(version: string | undefined): void {
     const { path, clock, observer } = this.#options;
-    const verdict = this.#newest.take(version, clock.monotonic());
+    const verdict = this.#newest.accept(version, clock.monotonic());
     if (verdict.kind === 'fresh') return;
     observer?.stale();
-    throw new ApiError(
+    throw new KubeApiError(
       'AWAY',
       `${path}: the API server lags: it answers as of version ${version}, and version ${verdict.newest} was read before`,
     );
@@ -166,20 +169,20 @@ class Reflector {
   async #watch(from: string): Promise<void> {
     const { api, path, query, target } = this.#options;
     const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + this.#random())));
-    let failure: ApiError | undefined;
+    let failure: KubeApiError | undefined;
     await api.watch({
       path,
       query: { ...query, resourceVersion: from, timeoutSeconds },
       signal: this.#signal,
-      onOpen: () => this.#works(),
+      onOpen: () => this.#recovered(),
       onEvent: (type, object) => {
         if (type === 'ERROR') {
-          failure = errorOf(object, path);
+          failure = watchErrorOf(object, path);
           return;
         }
         const { resourceVersion } = (object.metadata ?? {}) as ListMeta;
         this.#version = resourceVersion ?? this.#version;
-        this.#newest.saw(resourceVersion);
+        this.#newest.observe(resourceVersion);
         if (type === 'DELETED') target.deleted(object);
         else if (type === 'ADDED' || type === 'MODIFIED') target.put(object);
       },
@@ -194,8 +197,8 @@ interface ListMeta {
 }
 
 /** The `Status` that a watch ends with. */
-function errorOf(status: Json, path: string): ApiError {
+function watchErrorOf(status: Json, path: string): KubeApiError {
   const { code, message } = status as { code?: unknown; message?: unknown };
   const words = typeof message === 'string' ? message : 'the watch failed';
-  return new ApiError(codeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${words}`);
+  return new KubeApiError(errorCodeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${words}`);
 }

@@ -1,9 +1,9 @@
 import type { SecretAccess, SecretObject } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
-import { projectSecret } from '../../snapshot/secret.ts';
+import { parseSecret } from '../../snapshot/secret.ts';
 import type { KindCacheHooks } from './kind-cache.ts';
-import type { KindOptions } from './kinds.ts';
-import { type Watch, watchFor } from './watch.ts';
+import type { WatchedKindOptions } from './kinds.ts';
+import { createKindWatch, type KindWatch } from './watch.ts';
 
 export interface ReadableSecrets {
   readonly access: SecretAccess;
@@ -12,14 +12,14 @@ export interface ReadableSecrets {
 
 /** The Secrets that may be read: all of the cluster, or those of some namespaces, each watched for itself. */
 export class SecretWatches {
-  readonly watches: readonly Watch<'Secret'>[];
+  readonly watches: readonly KindWatch<'Secret'>[];
   #parts: readonly (readonly SecretObject[])[] = [];
   #list: readonly SecretObject[] | undefined;
-  #unread: ReadonlySet<string> = new Set();
+  #unreadableNamespaces: ReadonlySet<string> = new Set();
 
   constructor({ access, sealer }: ReadableSecrets, hooks: KindCacheHooks) {
-    const project: KindOptions<'Secret'>['project'] = (raw) => projectSecret(raw, sealer);
-    this.watches = kindsFor(access).map((kind) => watchFor({ ...kind, project }, hooks));
+    const project: WatchedKindOptions<'Secret'>['project'] = (raw) => parseSecret(raw, sealer);
+    this.watches = secretKindsFor(access).map((kind) => createKindWatch({ ...kind, project }, hooks));
   }
 
   /** Sorted, and the same list until one changes; undefined: none may be read. */
@@ -34,14 +34,16 @@ export class SecretWatches {
   }
 
   /** As in `Snapshot`, and the same until it changes. */
-  unread(): 'everywhere' | ReadonlySet<string> | undefined {
-    const unread = this.watches.filter(({ cache }) => cache.isUnread);
+  unreadableNamespaces(): 'everywhere' | ReadonlySet<string> | undefined {
+    const unread = this.watches.filter(({ cache }) => cache.isUnreadable);
     if (unread.length === 0) return undefined;
     const namespaces = unread.flatMap(({ options }) => options.namespace ?? []);
     if (namespaces.length === 0) return 'everywhere';
-    const isSame = namespaces.length === this.#unread.size && namespaces.every((each) => this.#unread.has(each));
-    if (!isSame) this.#unread = new Set(namespaces);
-    return this.#unread;
+    const isSame =
+      namespaces.length === this.#unreadableNamespaces.size &&
+      namespaces.every((each) => this.#unreadableNamespaces.has(each));
+    if (!isSame) this.#unreadableNamespaces = new Set(namespaces);
+    return this.#unreadableNamespaces;
   }
 }
 
@@ -49,7 +51,7 @@ export class SecretWatches {
  * Never a certificate, and long: what helm keeps of its releases is most of what there is. Besides, whatever is not read cannot be lost.
  * The type of a Secret never changes.
  */
-const NEVER_READ = [
+const IGNORED_SECRET_TYPES = [
   'helm.sh/release.v1',
   'kubernetes.io/service-account-token',
   'kubernetes.io/dockercfg',
@@ -58,12 +60,12 @@ const NEVER_READ = [
 ];
 
 /** One of them may have a mebibyte, and anybody may write many. */
-const PAGE = 50;
+const SECRETS_PAGE_SIZE = 50;
 
-const SECRETS = {
+const SECRETS_KIND = {
   resource: 'secrets',
-  query: { fieldSelector: NEVER_READ.map((type) => `type!=${type}`).join(',') },
-  pageSize: PAGE,
+  query: { fieldSelector: IGNORED_SECRET_TYPES.map((type) => `type!=${type}`).join(',') },
+  pageSize: SECRETS_PAGE_SIZE,
   isCostly: true,
   isOurs: false,
   whenForbidden: 'table',
@@ -71,14 +73,14 @@ const SECRETS = {
 
 const MEANWHILE = 'Services go on with the certificates that they have, and new ones are not served';
 
-function kindsFor(access: SecretAccess): readonly Omit<KindOptions<'Secret'>, 'project'>[] {
+function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<'Secret'>, 'project'>[] {
   switch (access.kind) {
     case 'none':
       return [];
     case 'cluster':
       return [
         {
-          ...SECRETS,
+          ...SECRETS_KIND,
           path: '/api/v1/secrets',
           meanwhile: MEANWHILE,
           grant: 'the chart grants with tls.secretAccess=cluster',
@@ -86,7 +88,7 @@ function kindsFor(access: SecretAccess): readonly Omit<KindOptions<'Secret'>, 'p
       ];
     case 'namespaces':
       return [...new Set(access.namespaces)].sort().map((namespace) => ({
-        ...SECRETS,
+        ...SECRETS_KIND,
         namespace,
         path: `/api/v1/namespaces/${namespace}/secrets`,
         meanwhile: `in namespace ${namespace} ${MEANWHILE}`,

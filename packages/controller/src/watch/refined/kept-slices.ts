@@ -2,13 +2,13 @@ import { dirname } from 'node:path';
 import type { SliceObject } from '@weir/model';
 import { ensureDirectory, errorMessage, type Logger, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 import type { Json } from '../../kubernetes/kube-api.ts';
-import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
-import type { Refinement } from './refinement.ts';
+import { parseEndpointSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
+import type { LiveSlices } from './refinement.ts';
 
 /** By `namespace/name` of the Service. */
-type Refinements = ReadonlyMap<string, Refinement>;
+type LiveSlicesByService = ReadonlyMap<string, LiveSlices>;
 
-interface KeptService {
+interface CachedService {
   readonly service: string;
   /** As of `Refinement`. */
   readonly failed: boolean;
@@ -19,10 +19,10 @@ interface KeptService {
 const VERSION = 1;
 
 /** What an API server said last, on disk: after a restart it may be reached over nothing else. */
-export class KeptSlices {
+export class SliceCacheFile {
   readonly #path: string;
   readonly #log: Logger;
-  #wanted: Refinements | undefined;
+  #wanted: LiveSlicesByService | undefined;
   #writing: Promise<void> | undefined;
   /** What stands there. */
   #written = '';
@@ -33,10 +33,10 @@ export class KeptSlices {
   }
 
   /** A file that cannot be used is none: the files of the user serve. */
-  async read(): Promise<Refinements> {
+  async read(): Promise<LiveSlicesByService> {
     try {
       const text = await readFileIfPresent(this.#path);
-      return text === undefined ? new Map() : refinementsIn(text);
+      return text === undefined ? new Map() : parseCache(text);
     } catch (error) {
       const fields = { path: this.#path, reason: errorMessage(error) };
       this.#log.error(fields, 'what the API server said last cannot be used; it is written anew once it is reached');
@@ -45,7 +45,7 @@ export class KeptSlices {
   }
 
   /** The last one asked for is what stands there in the end. */
-  write(refinements: Refinements): void {
+  write(refinements: LiveSlicesByService): void {
     this.#wanted = refinements;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
@@ -58,7 +58,7 @@ export class KeptSlices {
 
   async #write(): Promise<void> {
     while (this.#wanted !== undefined) {
-      const text = textOf(this.#wanted);
+      const text = cacheText(this.#wanted);
       this.#wanted = undefined;
       if (text === this.#written) continue;
       try {
@@ -73,8 +73,8 @@ export class KeptSlices {
   }
 }
 
-function textOf(refinements: Refinements): string {
-  const services = [...refinements].flatMap(([service, refinement]): KeptService[] =>
+function cacheText(refinements: LiveSlicesByService): string {
+  const services = [...refinements].flatMap(([service, refinement]): CachedService[] =>
     refinement.kind === 'none'
       ? []
       : [{ service, failed: refinement.kind === 'failed', slices: refinement.slices.map(manifestOf) }],
@@ -82,19 +82,19 @@ function textOf(refinements: Refinements): string {
   return `${JSON.stringify({ version: VERSION, services }, null, 1)}\n`;
 }
 
-function refinementsIn(text: string): Refinements {
-  const { version, services } = JSON.parse(text) as { version?: unknown; services?: readonly KeptService[] };
+function parseCache(text: string): LiveSlicesByService {
+  const { version, services } = JSON.parse(text) as { version?: unknown; services?: readonly CachedService[] };
   if (version !== VERSION || !Array.isArray(services)) throw new Error(`it is not of version ${VERSION}`);
   return new Map(
-    services.map(({ service, failed, slices }: KeptService) => [
+    services.map(({ service, failed, slices }: CachedService) => [
       service,
-      { kind: failed ? 'failed' : 'unread', slices: slices.map(sliceIn) },
+      { kind: failed ? 'failed' : 'unread', slices: slices.map(parseSlice) },
     ]),
   );
 }
 
-function sliceIn(manifest: Json): SliceObject {
-  const { object, problems } = projectSlice(manifest);
+function parseSlice(manifest: Json): SliceObject {
+  const { object, problems } = parseEndpointSlice(manifest);
   if (object === undefined) throw new Error(problems[0]?.message ?? 'it holds no EndpointSlice');
   return object;
 }

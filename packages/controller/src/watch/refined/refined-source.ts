@@ -1,55 +1,55 @@
-import type { Cutoff, CutoffOrigin, Problem, ServiceObject, SliceObject } from '@weir/model';
+import type { Problem, ServiceObject, SliceObject, Suspension, SuspensionOrigin } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { KubeApi } from '../../kubernetes/kube-api.ts';
 import { objectKey } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { KeptSlices } from './kept-slices.ts';
-import { type Refinement, recalled, slicesFor } from './refinement.ts';
+import { SliceCacheFile } from './kept-slices.ts';
+import { asUnread, effectiveSlices, type LiveSlices } from './refinement.ts';
 import { SliceWatch } from './slice-watch.ts';
 
-export interface RefinedOptions {
+export interface LiveEndpointsOptions {
   /** Whose Services are served. It is closed with this one. */
   readonly files: Source;
   /** Where their EndpointSlices are read; nothing else is. It is closed, too. */
   readonly api: Pick<KubeApi, 'request' | 'watch' | 'close'>;
   /** A file for what it said last; absent: it is forgotten at the end. */
-  readonly keptIn?: string | undefined;
+  readonly cachePath?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Begins to ask the API server. Nobody waits for it: the files, and what was kept, serve at once. */
-export async function openRefinedSource(options: RefinedOptions): Promise<RefinedSource> {
-  const kept = options.keptIn === undefined ? undefined : new KeptSlices(options.keptIn, options.log);
-  return new RefinedSource(options, { kept, last: (await kept?.read()) ?? new Map() });
+export async function openLiveEndpointsSource(options: LiveEndpointsOptions): Promise<LiveEndpointsSource> {
+  const cacheFile = options.cachePath === undefined ? undefined : new SliceCacheFile(options.cachePath, options.log);
+  return new LiveEndpointsSource(options, { cacheFile, lastSlices: (await cacheFile?.read()) ?? new Map() });
 }
 
-interface Kept {
-  readonly kept: KeptSlices | undefined;
+interface InitialState {
+  readonly cacheFile: SliceCacheFile | undefined;
   /** By `namespace/name` of the Service. */
-  readonly last: ReadonlyMap<string, Refinement>;
+  readonly lastSlices: ReadonlyMap<string, LiveSlices>;
 }
 
 /** The Services of the files, with the endpoints that the API server names for them. */
-export class RefinedSource implements Source {
-  readonly #options: RefinedOptions;
-  readonly #kept: KeptSlices | undefined;
+export class LiveEndpointsSource implements Source {
+  readonly #options: LiveEndpointsOptions;
+  readonly #cacheFile: SliceCacheFile | undefined;
   /** What was known when a Service was last watched: by an earlier process, or before it left the files. */
-  readonly #last: Map<string, Refinement>;
+  readonly #lastSlices: Map<string, LiveSlices>;
   /** By `namespace/name`. */
   readonly #watches = new Map<string, SliceWatch>();
   readonly #ending = new Set<Promise<void>>();
   readonly #listeners = new Set<(changedAt?: number) => void>();
-  readonly #stop: () => void;
+  readonly #unsubscribe: () => void;
   #services: readonly ServiceObject[] = [];
   #snapshot: SourceSnapshot | undefined;
   #isClosed = false;
 
-  constructor(options: RefinedOptions, { kept, last }: Kept) {
+  constructor(options: LiveEndpointsOptions, { cacheFile, lastSlices }: InitialState) {
     this.#options = options;
-    this.#kept = kept;
-    this.#last = new Map(last);
-    this.#stop = options.files.onChange((changedAt) => {
+    this.#cacheFile = cacheFile;
+    this.#lastSlices = new Map(lastSlices);
+    this.#unsubscribe = options.files.onChange((changedAt) => {
       this.#watchServices();
       this.#changed(changedAt);
     });
@@ -74,22 +74,22 @@ export class RefinedSource implements Source {
     return () => void this.#listeners.delete(listener);
   }
 
-  originOf(suspension: { readonly uid: string }): CutoffOrigin {
+  originOf(suspension: { readonly uid: string }): SuspensionOrigin {
     return this.#options.files.originOf(suspension);
   }
 
-  isDeleted(cutoff: Cutoff, signal: AbortSignal): Promise<boolean> {
+  isDeleted(cutoff: Suspension, signal: AbortSignal): Promise<boolean> {
     return this.#options.files.isDeleted(cutoff, signal);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#stop();
+    this.#unsubscribe();
     this.#listeners.clear();
-    for (const key of [...this.#watches.keys()]) this.#end(key);
+    for (const key of [...this.#watches.keys()]) this.#endWatch(key);
     await Promise.all(this.#ending);
     this.#options.api.close();
-    await this.#kept?.close();
+    await this.#cacheFile?.close();
     await this.#options.files.close();
   }
 
@@ -97,34 +97,34 @@ export class RefinedSource implements Source {
     const { services } = this.#options.files.snapshot();
     if (services === this.#services) return;
     this.#services = services;
-    const wanted = new Map(services.filter(isServed).map((service) => [keyOf(service), service]));
-    for (const key of [...this.#watches.keys()]) if (!wanted.has(key)) this.#end(key);
+    const wanted = new Map(services.filter(isLoadBalancer).map((service) => [keyOf(service), service]));
+    for (const key of [...this.#watches.keys()]) if (!wanted.has(key)) this.#endWatch(key);
     for (const [key, service] of wanted) {
       const watch = this.#watches.get(key);
-      if (watch === undefined) this.#watches.set(key, this.#begin(key, service));
+      if (watch === undefined) this.#watches.set(key, this.#startWatch(key, service));
       else watch.service = service;
     }
   }
 
-  #begin(key: string, service: ServiceObject): SliceWatch {
+  #startWatch(key: string, service: ServiceObject): SliceWatch {
     const { api, clock, log } = this.#options;
-    const kept = this.#last.get(key) ?? { kind: 'none' };
-    return new SliceWatch({ service, api, kept, clock, log, changed: () => this.#refined() });
+    const initial = this.#lastSlices.get(key) ?? { kind: 'none' };
+    return new SliceWatch({ service, api, initial, clock, log, changed: () => this.#onSlicesChanged() });
   }
 
-  #end(key: string): void {
+  #endWatch(key: string): void {
     const watch = this.#watches.get(key);
     if (watch === undefined) return;
     this.#watches.delete(key);
-    this.#last.set(key, recalled(watch.refinement));
+    this.#lastSlices.set(key, asUnread(watch.liveSlices));
     const ending = watch.close();
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
   }
 
-  #refined(): void {
+  #onSlicesChanged(): void {
     if (this.#isClosed) return;
-    this.#kept?.write(new Map([...this.#watches].map(([key, { refinement }]) => [key, refinement])));
+    this.#cacheFile?.write(new Map([...this.#watches].map(([key, { liveSlices }]) => [key, liveSlices])));
     this.#changed(this.#options.clock.now());
   }
 
@@ -145,14 +145,14 @@ export class RefinedSource implements Source {
 
   #slicesFor(files: readonly SliceObject[]): readonly SliceObject[] {
     const byService = Map.groupBy(files, ({ namespace, serviceName }) => `${namespace}/${serviceName}`);
-    for (const [key, { refinement }] of this.#watches)
-      byService.set(key, [...slicesFor(byService.get(key) ?? [], refinement)]);
+    for (const [key, { liveSlices }] of this.#watches)
+      byService.set(key, [...effectiveSlices(byService.get(key) ?? [], liveSlices)]);
     return Object.freeze([...byService.values()].flat().sort((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1)));
   }
 }
 
 /** Of others nobody asks for the endpoints. */
-function isServed({ type }: ServiceObject): boolean {
+function isLoadBalancer({ type }: ServiceObject): boolean {
   return type === 'LoadBalancer';
 }
 

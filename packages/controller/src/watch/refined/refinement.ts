@@ -2,7 +2,7 @@
 // hears of them through itself: a list that is wrong would cut it off from the one who could correct it, so none is ever the last word.
 import type { ServiceObject, SliceObject } from '@weir/model';
 
-export type Refinement =
+export type LiveSlices =
   /** Nothing usable was ever read: the files serve. */
   | { readonly kind: 'none' }
   /** From the disk, or of a Service that was gone meanwhile: how old it is nobody knows, so the files serve as well. */
@@ -13,23 +13,23 @@ export type Refinement =
   | { readonly kind: 'failed'; readonly slices: readonly SliceObject[] };
 
 /** With a list that lacks nothing. */
-export function refinedBy(before: Refinement, slices: readonly SliceObject[]): Refinement {
+export function withCompleteList(before: LiveSlices, slices: readonly SliceObject[]): LiveSlices {
   const isFailed = before.kind === 'failed' && endpointsIn(before.slices) === endpointsIn(slices);
   return { kind: isFailed ? 'failed' : 'alone', slices };
 }
 
 /** After a time in which it was not asked for: how old it is nobody knows. */
-export function recalled(before: Refinement): Refinement {
+export function asUnread(before: LiveSlices): LiveSlices {
   return before.kind === 'alone' ? { ...before, kind: 'unread' } : before;
 }
 
 /** The API server has not answered for a while. */
-export function distrusted(before: Refinement): Refinement {
+export function asFailed(before: LiveSlices): LiveSlices {
   return before.kind === 'alone' ? { ...before, kind: 'failed' } : before;
 }
 
 /** What a Service's endpoints are taken from. */
-export function slicesFor(files: readonly SliceObject[], refinement: Refinement): readonly SliceObject[] {
+export function effectiveSlices(files: readonly SliceObject[], refinement: LiveSlices): readonly SliceObject[] {
   switch (refinement.kind) {
     case 'none':
       return files;
@@ -42,7 +42,7 @@ export function slicesFor(files: readonly SliceObject[], refinement: Refinement)
 }
 
 /** Why a list cannot serve, to be said after "has"; undefined: each port of the Service has an endpoint in it. */
-export function lackOf(
+export function missingEndpoints(
   { ports, publishNotReadyAddresses }: Pick<ServiceObject, 'ports' | 'publishNotReadyAddresses'>,
   slices: readonly SliceObject[],
 ): string | undefined {

@@ -1,15 +1,15 @@
-import { type Problem, type ServiceObject, type SliceObject, subjectFor, truncate } from '@weir/model';
+import { type Problem, type ServiceObject, type SliceObject, subjectFor, truncateMessage } from '@weir/model';
 import { type Clock, errorMessage, type Logger, type Timer } from '@weir/runtime';
-import type { ApiError } from '../../kubernetes/api-error.ts';
+import type { KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
-import { projectSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
+import { parseEndpointSlice, SERVICE_NAME_LABEL } from '../../snapshot/slice.ts';
 import { type ReflectorTarget, reflect } from '../kubernetes/reflector.ts';
-import { distrusted, lackOf, type Refinement, refinedBy } from './refinement.ts';
+import { asFailed, type LiveSlices, missingEndpoints, withCompleteList } from './refinement.ts';
 
 export interface SliceWatchOptions {
   readonly service: ServiceObject;
   readonly api: Pick<KubeApi, 'request' | 'watch'>;
-  readonly kept: Refinement;
+  readonly initial: LiveSlices;
   readonly clock: Clock;
   readonly log: Logger;
   /** The refinement or the problem is another one now. */
@@ -20,9 +20,9 @@ export interface SliceWatchOptions {
  * How long the API server may be away before anybody is told, and before what it said is no longer used alone. Each one that is stopped
  * takes watches with it, which are open again within a second.
  */
-const PATIENCE_MS = 10_000;
+const UNREACHABLE_AFTER_MS = 10_000;
 /** A server that is away is so in many words, with each try in others: who reads along needs them now and then. */
-const SAME_WORDS_MS = 300_000;
+const MIN_FAILURE_CHANGE_MS = 300_000;
 
 /** The EndpointSlices of one Service of the files, as the API server has them. */
 export class SliceWatch implements ReflectorTarget {
@@ -30,46 +30,46 @@ export class SliceWatch implements ReflectorTarget {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #service: ServiceObject;
-  #refinement: Refinement;
+  #liveSlices: LiveSlices;
   /** By name. */
   #slices: Map<string, SliceObject> = new Map();
   /** Those of a list that is not whole yet. */
   #listing: Map<string, SliceObject> | undefined;
   #isListed = false;
-  #lack: string | undefined;
-  #failure: ApiError | undefined;
+  #missing: string | undefined;
+  #failure: KubeApiError | undefined;
   #failedAt = 0;
   /** Running: it has failed for less than `PATIENCE_MS`. */
-  #patience: Timer | undefined;
-  #isLost = false;
+  #unreachableTimer: Timer | undefined;
+  #isUnreachable = false;
 
   constructor(options: SliceWatchOptions) {
     this.#options = options;
     this.#service = options.service;
-    this.#refinement = options.kept;
+    this.#liveSlices = options.initial;
     const { api, clock, log, service } = options;
     const path = `/apis/discovery.k8s.io/v1/namespaces/${service.namespace}/endpointslices`;
     const query = { labelSelector: `${SERVICE_NAME_LABEL}=${service.name}` };
     this.#running = reflect({ api, path, query, target: this, clock, log }, this.#closing.signal);
   }
 
-  get refinement(): Refinement {
-    return this.#refinement;
+  get liveSlices(): LiveSlices {
+    return this.#liveSlices;
   }
 
   /** Its ports may be others. */
   set service(service: ServiceObject) {
     if (service === this.#service) return;
     this.#service = service;
-    if (this.#isListed) this.#judge();
+    if (this.#isListed) this.#evaluate();
   }
 
   problem(): Problem | undefined {
     const failure = this.#failure;
     const message =
-      failure !== undefined && (this.#isLost || failure.code !== 'AWAY')
-        ? `what the API server says of its endpoints cannot be read: ${errorMessage(failure)}; until then ${this.#meanwhile()}. ${this.#remedyFor(failure)}`
-        : this.#lack && `at the API server it has ${this.#lack}; until then ${this.#meanwhile()}`;
+      failure !== undefined && (this.#isUnreachable || failure.code !== 'AWAY')
+        ? `what the API server says of its endpoints cannot be read: ${errorMessage(failure)}; until then ${this.#currentEffect()}. ${this.#remedyFor(failure)}`
+        : this.#missing && `at the API server it has ${this.#missing}; until then ${this.#currentEffect()}`;
     if (message === undefined) return undefined;
     const subject = subjectFor('Service', this.#service);
     return Object.freeze({
@@ -77,7 +77,7 @@ export class SliceWatch implements ReflectorTarget {
       subject,
       severity: 'warning',
       heals: true,
-      message: truncate(message),
+      message: truncateMessage(message),
     });
   }
 
@@ -89,65 +89,65 @@ export class SliceWatch implements ReflectorTarget {
     this.#slices = this.#listing ?? new Map();
     this.#listing = undefined;
     this.#isListed = true;
-    this.#judge();
+    this.#evaluate();
   }
 
   put(raw: Json): void {
-    const { object } = projectSlice(raw);
+    const { object } = parseEndpointSlice(raw);
     if (object === undefined) return;
-    (this.#listing ?? this.#slices).set(object.name, beside(object));
-    if (this.#listing === undefined) this.#judge();
+    (this.#listing ?? this.#slices).set(object.name, withDistinctName(object));
+    if (this.#listing === undefined) this.#evaluate();
   }
 
   deleted(raw: Json): void {
     const { name = '' } = (raw.metadata ?? {}) as { name?: string };
-    if (this.#slices.delete(name)) this.#judge();
+    if (this.#slices.delete(name)) this.#evaluate();
   }
 
-  failed(error: ApiError | undefined): void {
+  failed(error: KubeApiError | undefined): void {
     const before = this.#failure?.message;
     this.#setFailure(error);
     if (error === undefined) {
-      this.#patience?.cancel();
-      this.#patience = undefined;
-      this.#isLost = false;
-    } else if (!this.#isLost) {
-      this.#patience ??= this.#options.clock.setTimeout(() => this.#lose(), PATIENCE_MS);
+      this.#unreachableTimer?.cancel();
+      this.#unreachableTimer = undefined;
+      this.#isUnreachable = false;
+    } else if (!this.#isUnreachable) {
+      this.#unreachableTimer ??= this.#options.clock.setTimeout(() => this.#markUnreachable(), UNREACHABLE_AFTER_MS);
     }
     if (before !== this.#failure?.message) this.#options.changed();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#patience?.cancel();
+    this.#unreachableTimer?.cancel();
     await this.#running;
   }
 
-  #setFailure(error: ApiError | undefined): void {
+  #setFailure(error: KubeApiError | undefined): void {
     const now = this.#options.clock.monotonic();
-    const isSame = this.#isLost && error?.code === 'AWAY' && this.#failure?.code === 'AWAY';
-    if (isSame && now - this.#failedAt < SAME_WORDS_MS) return;
+    const isSame = this.#isUnreachable && error?.code === 'AWAY' && this.#failure?.code === 'AWAY';
+    if (isSame && now - this.#failedAt < MIN_FAILURE_CHANGE_MS) return;
     this.#failure = error;
     this.#failedAt = now;
   }
 
-  #lose(): void {
-    this.#patience = undefined;
-    this.#isLost = true;
-    this.#refinement = distrusted(this.#refinement);
+  #markUnreachable(): void {
+    this.#unreachableTimer = undefined;
+    this.#isUnreachable = true;
+    this.#liveSlices = asFailed(this.#liveSlices);
     this.#options.changed();
   }
 
   /** A list that lacks something never takes the place of one that does not, nor of the files. */
-  #judge(): void {
+  #evaluate(): void {
     const slices = [...this.#slices.values()];
-    this.#lack = lackOf(this.#service, slices);
-    if (this.#lack === undefined) this.#refinement = refinedBy(this.#refinement, slices);
+    this.#missing = missingEndpoints(this.#service, slices);
+    if (this.#missing === undefined) this.#liveSlices = withCompleteList(this.#liveSlices, slices);
     this.#options.changed();
   }
 
-  #meanwhile(): string {
-    switch (this.#refinement.kind) {
+  #currentEffect(): string {
+    switch (this.#liveSlices.kind) {
       case 'none':
         return 'those of the files serve';
       case 'alone':
@@ -158,7 +158,7 @@ export class SliceWatch implements ReflectorTarget {
     }
   }
 
-  #remedyFor({ code }: ApiError): string {
+  #remedyFor({ code }: KubeApiError): string {
     switch (code) {
       case 'FORBIDDEN':
         return `Grant the user of --kubeconfig get, list and watch of endpointslices.discovery.k8s.io in namespace ${this.#service.namespace}`;
@@ -171,6 +171,6 @@ export class SliceWatch implements ReflectorTarget {
 }
 
 /** Under a name that no slice of the files has: both may serve. */
-function beside(slice: SliceObject): SliceObject {
+function withDistinctName(slice: SliceObject): SliceObject {
   return Object.freeze({ ...slice, name: `api-server.${slice.name}` });
 }

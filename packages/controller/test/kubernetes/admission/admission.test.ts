@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { settingsFor } from '@weir/model';
+import { serviceSettingsFor } from '@weir/model';
 import { eventually, requireProgram } from '@weir/testkit';
-import { projectService } from '../../../src/snapshot/service.ts';
+import { parseService } from '../../../src/snapshot/service.ts';
 import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation-cases.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
-import { type Release, startRelease, tenantService } from '../../fixtures/release.ts';
+import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/release.ts';
 
 /** A policy, or what it reads, is in force a moment after it is there. */
 const IN_FORCE = { timeoutMs: 30_000 };
 const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
 
 describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), () => {
-  let release: Release;
+  let release: ChartRelease;
   let dryRun: DryRun;
   before(async () => {
-    release = await startRelease();
+    release = await startChartRelease();
     await release.plane.kubectl('create', 'namespace', 'shop');
     for (const by of ['tenant', 'operator'])
       await release.plane.kubectl('create', 'rolebinding', by, '--clusterrole=edit', `--user=${by}`, '-n', 'shop');
@@ -51,9 +51,9 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     return annotations.map((text) => text.replace(/^.*? binding 'weir-annotations': /s, '')).sort();
   };
   const mistakesOf = (each: AnnotationCase): readonly string[] => {
-    const { object, problems } = projectService(withUid(serviceOf(each)));
+    const { object, problems } = parseService(withUid(serviceOf(each)));
     assert.ok(object, JSON.stringify(problems));
-    const parsed = settingsFor(object);
+    const parsed = serviceSettingsFor(object);
     return parsed.kind === 'settings' ? [] : [...parsed.mistakes].sort();
   };
 

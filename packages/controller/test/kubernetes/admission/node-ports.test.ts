@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually, requireProgram } from '@weir/testkit';
-import { type Release, type Said, startRelease, tenantService } from '../../fixtures/release.ts';
+import { type ChartRelease, type CommandResult, startChartRelease, tenantService } from '../../fixtures/release.ts';
 
 const ASKED =
   /spec\.allocateLoadBalancerNodePorts is not false, and node ports bypass limits, accounting and cut-off; set it to false/;
@@ -17,9 +17,9 @@ interface Spec {
 }
 
 describe('node ports of Services that Weir takes', requireProgram('kubernetes', 'helm'), () => {
-  let release: Release;
+  let release: ChartRelease;
   before(async () => {
-    release = await startRelease();
+    release = await startChartRelease();
     await release.plane.kubectl('create', 'namespace', 'shop');
   });
   after(() => release?.[Symbol.asyncDispose]());
@@ -32,7 +32,7 @@ describe('node ports of Services that Weir takes', requireProgram('kubernetes', 
       const { text } = await release.apply(object, { flags: ['--dry-run=server', '-o', 'yaml'] });
       assert.match(text, expected);
     }, IN_FORCE);
-  const isQuietly = ({ ok, text }: Said, what: RegExp): void => {
+  const isQuietly = ({ ok, text }: CommandResult, what: RegExp): void => {
     assert.ok(ok, text);
     assert.match(text, what);
     assert.doesNotMatch(text, /Warning/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { requireProgram } from '@weir/testkit';
 import { parseAllDocuments } from 'yaml';
-import { render } from '../../fixtures/release.ts';
+import { renderChart } from '../../fixtures/release.ts';
 
 const MUTATING = 'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy';
 const OLDER_MUTATING = 'admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy';
@@ -16,7 +16,7 @@ interface Rendered {
 
 describe('the admission policies of the chart', requireProgram('helm'), () => {
   const policies = async (release: string, ...args: readonly string[]): Promise<readonly Rendered[]> => {
-    const objects = parseAllDocuments(await render(release, ...args)).map(
+    const objects = parseAllDocuments(await renderChart(release, ...args)).map(
       (document) => document.toJS() as Rendered | null,
     );
     return objects.filter((each) => each !== null).filter(({ kind }) => kind.includes('AdmissionPolicy'));
@@ -62,15 +62,15 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
 
   test('are not rendered of a value that is wrong, and it is said what is allowed', async () => {
     await assert.rejects(
-      render('weir', '--set=admission.nodePorts=warn'),
+      renderChart('weir', '--set=admission.nodePorts=warn'),
       /at '\/admission\/nodePorts': value must be one of 'Mutate', 'Warn', 'Deny', ''/,
     );
     await assert.rejects(
-      render('weir', '--set=admission.nodePorts=Mutate'),
+      renderChart('weir', '--set=admission.nodePorts=Mutate'),
       /admission\.nodePorts is "Mutate", and this cluster does not serve MutatingAdmissionPolicy .*; use Warn or Deny/,
     );
     await assert.rejects(
-      render('weir', '--set=admission.externalIPs=Warn'),
+      renderChart('weir', '--set=admission.externalIPs=Warn'),
       /at '\/admission\/externalIPs': value must be one of 'Deny', 'Allow'/,
     );
   });
@@ -83,7 +83,7 @@ describe('the rights of the chart to read Secrets', requireProgram('helm'), () =
     readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
   }
   const granted = async (...values: readonly string[]): Promise<readonly string[]> => {
-    const documents = parseAllDocuments(await render('weir', ...values.map((each) => `--set=${each}`)));
+    const documents = parseAllDocuments(await renderChart('weir', ...values.map((each) => `--set=${each}`)));
     return documents
       .map((document) => document.toJS() as Granting | null)
       .flatMap((each) =>
@@ -118,7 +118,7 @@ describe('the rights of the chart to read Secrets', requireProgram('helm'), () =
 
   test('come with a secret of the fleet, unless one is named', async () => {
     const secrets = async (...values: readonly string[]): Promise<boolean> =>
-      (await render('weir', ...values.map((each) => `--set=${each}`))).includes('name: weir-fleet\n');
+      (await renderChart('weir', ...values.map((each) => `--set=${each}`))).includes('name: weir-fleet\n');
     assert.equal(await secrets(), false);
     assert.equal(await secrets('tls.secretAccess=cluster'), true);
     assert.equal(await secrets('tls.secretAccess=cluster', 'tls.fleetSecret=own'), false);

@@ -8,18 +8,18 @@ export interface StateFormat<T> {
   /** Stands in the file, so that a file under another's name is noticed. */
   readonly kind: string;
   /** What begins anew when the file is moved away. */
-  readonly loses: string;
+  readonly lossDescription: string;
   encode(content: T): object;
   /** Undefined: it is not of this shape. */
   decode(value: Readonly<Record<string, unknown>>): T | undefined;
 }
 
-const VERSION = 1;
+const STATE_FILE_VERSION = 1;
 
 /** What is in the file; undefined when there is none. Throws DAMAGED rather than begin with less than there was. */
 export async function readState<T>(path: string, format: StateFormat<T>): Promise<T | undefined> {
   const refuse = (why: string): never => {
-    throw new StoreError('DAMAGED', `the state file ${path} ${why}, or move it away: then ${format.loses}`);
+    throw new StoreError('DAMAGED', `the state file ${path} ${why}, or move it away: then ${format.lossDescription}`);
   };
   let text: string;
   try {
@@ -35,13 +35,13 @@ export async function readState<T>(path: string, format: StateFormat<T>): Promis
     return refuse(`is damaged (${errorMessage(error)}); restore it from a backup`);
   }
   if (!isRecord(value) || value.weir !== format.kind) return refuse('is damaged; restore it from a backup');
-  if (value.version !== VERSION) return refuse(`was written by another version of Weir; run that one`);
+  if (value.version !== STATE_FILE_VERSION) return refuse(`was written by another version of Weir; run that one`);
   return format.decode(value) ?? refuse('is damaged; restore it from a backup');
 }
 
 /** Puts it in place of the old one in one step: after a crash there is the one or the other, whole. */
 export async function writeState<T>(path: string, format: StateFormat<T>, content: T): Promise<void> {
-  const text = `${JSON.stringify({ weir: format.kind, version: VERSION, ...format.encode(content) })}\n`;
+  const text = `${JSON.stringify({ weir: format.kind, version: STATE_FILE_VERSION, ...format.encode(content) })}\n`;
   const temporary = `${path}.tmp`;
   const file = await open(temporary, 'w', 0o600);
   try {

@@ -1,15 +1,15 @@
 // The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
-import { type Counters, decodeEntry, type Entry, encodeEntry, isPosition } from '@weir/model/data-plane';
-import { isCutoff } from '../../cutoff-codec.ts';
-import { emptyLedger, type Ledger, lifeKey, placeSlot } from '../ledger.ts';
-import type { CutoffContent } from '../memory-cutoffs.ts';
+import { type Counters, decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
+import { isSuspension } from '../../cutoff-codec.ts';
+import { emptyLedger, incarnationKey, type Ledger, putSlot } from '../ledger.ts';
+import type { SuspensionContent } from '../memory-cutoffs.ts';
 import type { TableContent } from '../memory-table.ts';
 import type { StateFormat } from './state-file.ts';
 
 /** Without the stream of revisions: followers that are not at the last one read the whole. */
 export const TABLE_FORMAT: StateFormat<TableContent> = {
   kind: 'table',
-  loses: 'ports go to whoever asks first',
+  lossDescription: 'ports go to whoever asks first',
   encode: ({ leader, position, complete, entries }) => ({
     leader,
     position: position ?? null,
@@ -18,8 +18,8 @@ export const TABLE_FORMAT: StateFormat<TableContent> = {
   }),
   decode({ leader, position, complete, entries }) {
     if (!isCount(leader) || typeof complete !== 'boolean') return undefined;
-    if (position !== null && !isPosition(position)) return undefined;
-    const decoded = listOf(entries, (text) => (typeof text === 'string' ? decodeEntry(text) : undefined));
+    if (position !== null && !isTablePosition(position)) return undefined;
+    const decoded = decodeList(entries, (text) => (typeof text === 'string' ? decodeEntry(text) : undefined));
     if (decoded === undefined) return undefined;
     const byId = new Map(decoded.map((entry: Entry) => [entry.id, entry]));
     return { leader, position: position ?? undefined, complete, entries: byId, revisions: [] };
@@ -27,35 +27,35 @@ export const TABLE_FORMAT: StateFormat<TableContent> = {
 };
 
 /** The number of the last life, by node. */
-export const LIVES_FORMAT: StateFormat<Map<string, number>> = {
+export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   kind: 'lives',
-  loses: 'lives of proxies are numbered from the clock',
+  lossDescription: 'lives of proxies are numbered from the clock',
   encode: (lives) => ({ lives: [...lives] }),
   decode({ lives }) {
-    const pairs = listOf(lives, nodeAndLife);
+    const pairs = decodeList(lives, decodeIncarnation);
     return pairs && new Map(pairs);
   },
 };
 
 /** Only those that were made in the store: the others come from where they are written down. */
-export const CUTOFFS_FORMAT: StateFormat<CutoffContent> = {
+export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
-  loses: 'what was suspended by hand is not suspended any more',
-  encode: ({ sequence, cutoffs }) => ({
+  lossDescription: 'what was suspended by hand is not suspended any more',
+  encode: ({ sequence, suspensions }) => ({
     sequence,
-    cutoffs: [...cutoffs.values()].filter(({ origin }) => origin.kind === 'store'),
+    cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind === 'store'),
   }),
   decode({ sequence, cutoffs }) {
-    const decoded = listOf(cutoffs, (cutoff) => (isCutoff(cutoff) ? cutoff : undefined));
+    const decoded = decodeList(cutoffs, (cutoff) => (isSuspension(cutoff) ? cutoff : undefined));
     if (!isCount(sequence) || decoded === undefined) return undefined;
     const byUid = new Map(decoded.map((cutoff) => [cutoff.uid, cutoff]));
-    return { sequence, complete: false, cutoffs: byUid, removed: new Set() };
+    return { sequence, complete: false, suspensions: byUid, removed: new Set() };
   },
 };
 
 export const LEDGER_FORMAT: StateFormat<Ledger> = {
   kind: 'ledger',
-  loses: 'usage is counted from nothing',
+  lossDescription: 'usage is counted from nothing',
   encode: ({ seeded, folded, bases, sums }) => ({
     seeded,
     folded: [...folded],
@@ -65,7 +65,7 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         life,
         service,
         tenant,
-        ...numbersOf(counters),
+        ...encodeCounters(counters),
       ]),
     ),
     sums: [...sums].map(([period, rows]) => [
@@ -75,7 +75,7 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         tenant,
         namespace,
         name,
-        ...numbersOf(counters),
+        ...encodeCounters(counters),
       ]),
     ]),
   }),
@@ -83,24 +83,24 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
     const ledger = emptyLedger();
     const isWhole =
       typeof seeded === 'boolean' &&
-      listOf(folded, (value) => {
-        const pair = nodeAndLife(value);
+      decodeList(folded, (value) => {
+        const pair = decodeIncarnation(value);
         return pair && ledger.folded.set(...pair);
       }) !== undefined &&
-      listOf(bases, (value) => {
+      decodeList(bases, (value) => {
         const [node, life, service, tenant, ...numbers] = arrayOf(value);
-        const counters = countersOf(numbers);
+        const counters = decodeCounters(numbers);
         if (!isText(node) || !isCount(life) || !isText(service) || !isText(tenant) || !counters) return undefined;
-        return placeSlot(ledger.bases, lifeKey(node, life), { service, tenant, node, life, counters });
+        return putSlot(ledger.bases, incarnationKey(node, life), { service, tenant, node, life, counters });
       }) !== undefined &&
-      listOf(sums, (value) => {
+      decodeList(sums, (value) => {
         const [period, rows] = arrayOf(value);
-        if (!isText(period) || !PERIOD.test(period)) return undefined;
-        return listOf(rows, (row) => {
+        if (!isText(period) || !PERIOD_PATTERN.test(period)) return undefined;
+        return decodeList(rows, (row) => {
           const [service, tenant, namespace, name, ...numbers] = arrayOf(row);
-          const counters = countersOf(numbers);
+          const counters = decodeCounters(numbers);
           if (!isText(service) || !isText(tenant) || !isText(namespace) || !isText(name) || !counters) return undefined;
-          return placeSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
+          return putSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
         });
       }) !== undefined;
     ledger.seeded = seeded === true;
@@ -108,10 +108,10 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
   },
 };
 
-const PERIOD = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
+const PERIOD_PATTERN = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
 
 /** The list decoded item by item; undefined when it is none, or one item is not what it should be. */
-function listOf<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
+function decodeList<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const items = value.map(decode);
   return items.includes(undefined) ? undefined : (items as T[]);
@@ -121,16 +121,16 @@ function arrayOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function nodeAndLife(value: unknown): [string, number] | undefined {
+function decodeIncarnation(value: unknown): [string, number] | undefined {
   const [node, life] = arrayOf(value);
   return isText(node) && isCount(life) ? [node, life] : undefined;
 }
 
-function numbersOf({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
+function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
   return [receivedBytes, sentBytes, connections, requests];
 }
 
-function countersOf(numbers: readonly unknown[]): Counters | undefined {
+function decodeCounters(numbers: readonly unknown[]): Counters | undefined {
   if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
   const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
   return { receivedBytes, sentBytes, connections, requests };

@@ -9,70 +9,70 @@ export interface StateWriterOptions<Part extends string> {
 }
 
 /** What SIGKILL may cost of the parts that are written in the background. */
-const GAP_MS = 1_000;
+const WRITE_INTERVAL_MS = 1_000;
 /** A part that is long to write is written less often, so that writing takes at most a tenth of the time. */
-const SHARE = 10;
-const RETRY_MS = 5_000;
+const MIN_INTERVAL_PER_WRITE_TIME = 10;
+const WRITE_RETRY_INTERVAL_MS = 5_000;
 
 /** Writes what has changed, one at a time, each change within about a second; `close` writes the rest. */
 export class StateWriter<Part extends string> {
   readonly #options: StateWriterOptions<Part>;
-  readonly #changed = new Set<Part>();
+  readonly #pendingSections = new Set<Part>();
   #timer: Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #gapMs = GAP_MS;
-  #failed: unknown;
+  #intervalMs = WRITE_INTERVAL_MS;
+  #lastError: unknown;
 
   constructor(options: StateWriterOptions<Part>) {
     this.#options = options;
   }
 
   /** The part will be written soon. */
-  changed(part: Part): void {
-    this.#changed.add(part);
+  writeSoon(part: Part): void {
+    this.#pendingSections.add(part);
     this.#timer ??= this.#options.clock.setTimeout(() => {
       this.#timer = undefined;
-      void this.#writeChanged();
-    }, this.#gapMs);
+      void this.#writePending();
+    }, this.#intervalMs);
   }
 
   /** Resolves when the part is written; when that fails, it is said and tried again later. */
-  now(part: Part): Promise<void> {
-    this.#changed.add(part);
-    return this.#writeChanged();
+  writeNow(part: Part): Promise<void> {
+    this.#pendingSections.add(part);
+    return this.#writePending();
   }
 
   /** Writes the rest; rejects when that fails. */
   async close(): Promise<void> {
     this.#timer?.cancel();
-    await this.#writeChanged();
+    await this.#writePending();
     this.#timer?.cancel();
-    if (this.#failed !== undefined) {
+    if (this.#lastError !== undefined) {
       throw new StoreError('DAMAGED', 'the last changes could not be written to the state directory', {
-        cause: this.#failed,
+        cause: this.#lastError,
       });
     }
   }
 
-  #writeChanged(): Promise<void> {
+  #writePending(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       const { clock, log, write } = this.#options;
       const started = clock.monotonic();
-      for (const part of [...this.#changed]) {
-        this.#changed.delete(part);
+      for (const part of [...this.#pendingSections]) {
+        this.#pendingSections.delete(part);
         try {
           await write(part);
-          if (this.#failed !== undefined) log.info({ state: part }, 'the state is written again');
-          this.#failed = undefined;
+          if (this.#lastError !== undefined) log.info({ state: part }, 'the state is written again');
+          this.#lastError = undefined;
         } catch (error) {
-          if (this.#failed === undefined) log.error({ err: error, state: part }, 'the state cannot be written');
-          this.#failed = error;
-          this.#gapMs = RETRY_MS;
-          this.changed(part);
+          if (this.#lastError === undefined) log.error({ err: error, state: part }, 'the state cannot be written');
+          this.#lastError = error;
+          this.#intervalMs = WRITE_RETRY_INTERVAL_MS;
+          this.writeSoon(part);
           return;
         }
       }
-      this.#gapMs = Math.max(GAP_MS, SHARE * (clock.monotonic() - started));
+      this.#intervalMs = Math.max(WRITE_INTERVAL_MS, MIN_INTERVAL_PER_WRITE_TIME * (clock.monotonic() - started));
     });
     return this.#writing;
   }
