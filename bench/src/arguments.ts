@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { type ControlOptions, parseControlArguments } from './control/arguments.ts';
-import { isL4ScenarioName, L4_SCENARIO_NAMES, type L4ScenarioName } from './l4/scenario-name.ts';
+import { type ControlOptions, parseControlArguments } from './control/options.ts';
+import { isL4ScenarioName, L4_SCENARIO_NAMES, type L4ScenarioName } from './l4/scenario-names.ts';
 import { parseIntegerOption } from './option-values.ts';
-import { type PropagationOptions, parsePropagationArguments } from './propagation/arguments.ts';
-import { parseSoakArguments, type SoakOptions } from './soak/arguments.ts';
-import { parseStartArguments, type StartOptions } from './start/arguments.ts';
-import { isSelectableSubject, SELECTABLE_SUBJECTS, type SelectableSubjectName } from './subjects/subject-name.ts';
+import { type PropagationOptions, parsePropagationArguments } from './propagation/options.ts';
+import { parseSoakArguments, type SoakOptions } from './soak/options.ts';
+import { parseStartArguments, type StartOptions } from './start/options.ts';
+import { isSelectableSubject, SELECTABLE_SUBJECTS, type SelectableSubjectName } from './subjects/subject.ts';
 
 export type Command =
   | { readonly kind: 'help' }

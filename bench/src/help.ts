@@ -1,6 +1,6 @@
-import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/scenario-name.ts';
-import { L4_SCENARIO_DESCRIPTIONS } from './l4/scenario-name.ts';
-import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/source-name.ts';
+import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/options.ts';
+import { L4_SCENARIO_DESCRIPTIONS } from './l4/scenario-names.ts';
+import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/options.ts';
 
 const formatNameList = (texts: Readonly<Record<string, string>>): string =>
   Object.entries(texts)

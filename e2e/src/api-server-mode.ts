@@ -2,7 +2,8 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type ControlPlane, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import type { ControlPlane } from '@weir/tools';
 import { parse, stringify } from 'yaml';
 
 const EXAMPLES = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));

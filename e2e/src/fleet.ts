@@ -1,22 +1,12 @@
-// A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  type ControlPlane,
-  eventually,
-  freePort,
-  type Redis,
-  type SpawnedProcess,
-  spawnProcess,
-  startControlPlane,
-  startRedis,
-  temporaryDirectory,
-} from '@weir/testkit';
+import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { type ControlPlane, type Redis, startControlPlane, startRedis } from '@weir/tools';
 import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
-import { applyCustomResources } from './custom-resources.ts';
 
+// A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
 export interface Fleet extends AsyncDisposable {
   readonly cluster: ControlPlane;
   readonly redis: Redis;
@@ -65,7 +55,6 @@ export interface FleetOptions {
 
 /** The folder of this version. */
 export const CHECKOUT: string = fileURLToPath(new URL('../../', import.meta.url));
-
 type FleetProcess = 'controller' | 'console' | NodeName;
 
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
@@ -238,4 +227,12 @@ async function runWeir(
   if (code !== 0 && code !== acceptedExitCode)
     throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
   return command.stdout();
+}
+
+const DEFINITIONS_FOLDER = fileURLToPath(new URL('../../charts/weir-crds/definitions/', import.meta.url));
+
+/** Those of the chart, as `docs/operating.md` says. */
+export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {
+  await kubectl('apply', '-f', DEFINITIONS_FOLDER);
+  await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
 }

@@ -1,5 +1,6 @@
 // Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
-import { type ByteCountingServer, type ControlPlane, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
+import { type ByteCountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
+import type { ControlPlane } from '@weir/tools';
 import { NODES, podAddress, podAddress6 } from './addresses.ts';
 
 export interface PodOptions {

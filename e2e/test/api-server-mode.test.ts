@@ -2,18 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import {
-  type ApiServer,
-  type ControlPlane,
-  eventually,
-  insideNamespace,
-  requireProgram,
-  spawnProcess,
-  startControlPlane,
-} from '@weir/testkit';
+import { eventually, spawnProcess } from '@weir/testkit';
+import { type ApiServer, type ControlPlane, insideNamespace, requireProgram, startControlPlane } from '@weir/tools';
+import { type KubectlLoop, type KubeletWatch, startKubectlLoop, startKubeletWatch } from '../src/api-server-clients.ts';
 import { type ApiServerMode, LOCAL_API_SERVER, prepareApiServerMode } from '../src/api-server-mode.ts';
-import { type KubectlLoop, startKubectlLoop } from '../src/kubectl-loop.ts';
-import { type KubeletWatch, startKubeletWatch } from '../src/kubelet-watch.ts';
 
 const FIRST = '10.250.0.1';
 const SECOND = '10.250.0.2';

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { brokenLinks } from '../src/docs/link-check.ts';
-import { anchorsIn, linksIn } from '../src/docs/markdown.ts';
-import { listPages, readPage } from '../src/docs/pages.ts';
+import { anchorsIn, brokenLinks, linksIn, listPages, readPage } from '../src/docs/markdown.ts';
 
 test('each link of each page leads somewhere', () => {
   const all = listPages();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { requireProgram } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { type ExposedMetric, exposedMetrics, type ProcessName } from '../src/docs/exposed-metrics.ts';
-import { readPage } from '../src/docs/pages.ts';
+import { readPage } from '../src/docs/markdown.ts';
 
 const PAGE = readPage('docs/metrics.md');
 const ROW = /^\| `(\w+)` \| (\w+) \| ([^|]+) \|/gm;

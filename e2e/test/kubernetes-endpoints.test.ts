@@ -1,19 +1,14 @@
 // Which pods and addresses clients of a Service meet, as its user changes them with kubectl, on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { insideNamespace, requireProgram } from '@weir/tools';
 import { ALL_ADDRESSES, FOREIGN_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
-import { assertEchoed, assertRefused } from '../src/clients.ts';
+import { assertEchoed, assertRefused } from '../src/client-assertions.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
-import {
-  addressesIn,
-  conditionIn,
-  patchService,
-  type ServiceStatus,
-  waitForStatus,
-} from '../src/kubernetes-objects.ts';
 import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
+import { addressesIn, conditionIn, patchService, type ServiceStatus, waitForStatus } from '../src/service-status.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 

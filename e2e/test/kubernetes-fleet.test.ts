@@ -1,10 +1,13 @@
 // What the nodes of the fleet, their proxies and Redis do to Services, as their users see it; with kubectl, on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { insideNamespace, requireProgram } from '@weir/tools';
 import { ALL_ADDRESSES, EXTRA_NODE_ADDRESS, NODES, nodeAddress, podAddress } from '../src/addresses.ts';
-import { assertEchoed } from '../src/clients.ts';
+import { assertEchoed } from '../src/client-assertions.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
+import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
 import {
   addressesIn,
   conditionIn,
@@ -12,9 +15,7 @@ import {
   waitForAddresses,
   waitForRefusal,
   waitForStatus,
-} from '../src/kubernetes-objects.ts';
-import { endpointSlice, loadBalancer, namespaceManifest, tenantPolicy } from '../src/manifests.ts';
-import { Pods } from '../src/pods.ts';
+} from '../src/service-status.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const SHARED_PORT = 8443;

@@ -1,10 +1,13 @@
 // The fields of a Service, as their user writes and changes them with kubectl, on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, insideNamespace, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { insideNamespace, requireProgram } from '@weir/tools';
 import { DUAL_STACK_ADDRESSES, NODES, nodeAddress, nodeAddress6, podAddress } from '../src/addresses.ts';
-import { assertClosedWithoutData, assertEchoed, assertEchoedDuring, assertRefused } from '../src/clients.ts';
+import { assertClosedWithoutData, assertEchoed, assertEchoedDuring, assertRefused } from '../src/client-assertions.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
+import { loadBalancer, namespaceManifest } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
 import {
   addressesIn,
   conditionIn,
@@ -13,9 +16,7 @@ import {
   serviceStatus,
   waitForAddresses,
   waitForStatus,
-} from '../src/kubernetes-objects.ts';
-import { loadBalancer, namespaceManifest } from '../src/manifests.ts';
-import { Pods } from '../src/pods.ts';
+} from '../src/service-status.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const ADDRESSES6 = NODES.map(nodeAddress6);

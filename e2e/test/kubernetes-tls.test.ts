@@ -5,21 +5,14 @@ import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import {
-  type Certificate,
-  type EventuallyOptions,
-  eventually,
-  insideNamespace,
-  makeCertificate,
-  type Redis,
-  requireProgram,
-} from '@weir/testkit';
+import { type Certificate, type EventuallyOptions, eventually, makeCertificate } from '@weir/testkit';
+import { insideNamespace, type Redis, requireProgram } from '@weir/tools';
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
-import { assertRefused } from '../src/clients.ts';
+import { assertRefused } from '../src/client-assertions.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
 import { loadBalancer, namespaceManifest } from '../src/manifests.ts';
 import { Pods } from '../src/pods.ts';
-import { type ServiceWatch, watchServices } from '../src/watched-services.ts';
+import { type ServiceWatch, watchServices } from '../src/service-status.ts';
 
 const ADDRESSES = NODES.map(nodeAddress);
 const HOST = 'web.shop.example';

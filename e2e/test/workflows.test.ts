@@ -76,7 +76,7 @@ test('dependabot watches each Go module that is made of others', () => {
     updates: readonly { 'package-ecosystem': string; directories?: readonly string[] }[];
   };
   const watched = updates.filter((each) => each['package-ecosystem'] === 'gomod').flatMap((each) => each.directories);
-  const modules = globSync('packages/**/go.mod', { cwd: root, exclude: ['**/node_modules'] });
+  const modules = globSync('tools/go/*/go.mod', { cwd: root, exclude: ['**/node_modules'] });
   const made = modules.filter((path) => /^require\b/m.test(read(path)));
   assert.deepEqual(watched, made.map((path) => `/${dirname(path)}`).sort());
 });

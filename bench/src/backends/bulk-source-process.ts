@@ -1,7 +1,7 @@
 // A process of its own: whoever connects at 127.0.0.1 and sends a number of bytes and a line end gets that much of the pattern
 // of `bulk-pattern.ts`, as fast as it takes it, then a FIN.
 import { createServer, type Socket } from 'node:net';
-import { BLOCK_BYTES, bulkBlock } from '../load/bulk-pattern.ts';
+import { BLOCK_BYTES, bulkBlock } from '../load/bulk-stream.ts';
 
 const MAX_STREAM_BYTES = 100e9;
 const block = bulkBlock();

@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { programPath } from '@weir/tools';
 import type { BackendPorts } from '../subjects/subject.ts';
-import { startBulkSource } from './bulk-source.ts';
-import { startEchoBackend } from './echo.ts';
-import { startHttpBackend } from './nginx.ts';
 
 /** All that the proxies stand in front of. `pid`: of the process that echoes. */
 export type Backends = AsyncDisposable & { readonly ports: BackendPorts; readonly pid: number };
@@ -17,4 +19,78 @@ export async function startBackends(): Promise<Backends> {
     pid: echo.pid,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
+}
+
+export type StartedBackend = AsyncDisposable & { readonly port: number };
+const RESPONSE_BODY = 'thirty-five bytes for whoever asks\\n';
+
+/** Answers every request at once with 35 bytes, out of memory, for as long as the connection lasts. */
+export async function startHttpBackend(): Promise<StartedBackend> {
+  await using cleanup = new AsyncDisposableStack();
+  const directory = cleanup.use(temporaryDirectory('bench-nginx'));
+  const port = await freePort();
+  const configuration = join(directory.path, 'nginx.conf');
+  writeFileSync(configuration, nginxHttpConfiguration(directory.path, port));
+  const args = ['-p', directory.path, '-e', 'stderr', '-c', configuration];
+  cleanup.use(await spawnProcess({ command: programPath('nginx'), args, name: 'nginx', mayExit: true }));
+  const started = cleanup.move();
+  return { port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** One process without a master: what ends it ends all of it. */
+function nginxHttpConfiguration(directory: string, port: number): string {
+  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  return `
+daemon off;
+master_process off;
+pid ${directory}/nginx.pid;
+error_log stderr crit;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  ${folders.map((name) => `${name}_temp_path ${directory}/${name};`).join('\n  ')}
+  keepalive_requests 100000000;
+  keepalive_timeout 60s;
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    default_type text/plain;
+    location / { return 200 "${RESPONSE_BODY}"; }
+  }
+}
+`;
+}
+
+const BULK_SOURCE_PROGRAM = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
+
+/** In a process of its own, so that it can have the other core. */
+export async function startBulkSource(): Promise<StartedBackend> {
+  const source = await spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', BULK_SOURCE_PROGRAM],
+    name: 'bulk source',
+    readyWhen: /^port \d+$/m,
+    mayExit: true,
+  });
+  const port = Number(/^port (\d+)$/m.exec(source.output())?.[1]);
+  return { port, [Symbol.asyncDispose]: () => source.close() };
+}
+
+const ECHO_PROGRAM = fileURLToPath(new URL('./echo-process.ts', import.meta.url));
+
+export type EchoBackend = AsyncDisposable & {
+  readonly pid: number;
+  readonly ports: { readonly echo: number; readonly datagrams: number };
+};
+
+export async function startEchoBackend(): Promise<EchoBackend> {
+  const child = await spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', ECHO_PROGRAM],
+    name: 'echo',
+    readyWhen: /^ports \d+ \d+$/m,
+    mayExit: true,
+  });
+  const [, echo, datagrams] = /^ports (\d+) (\d+)$/m.exec(child.output()) ?? [];
+  const ports = { echo: Number(echo), datagrams: Number(datagrams) };
+  return { pid: child.pid, ports, [Symbol.asyncDispose]: () => child.close() };
 }

@@ -1,12 +1,11 @@
-import { startRedis } from '@weir/testkit';
-import { provideRedis } from '../provide-redis.ts';
-import { formatHeadline, startRun } from '../report/run-facts.ts';
-import { saveResult } from '../report/write-result.ts';
-import { CONTROL_DEFAULTS, type ControlOptions } from './arguments.ts';
+import { startRedis } from '@weir/tools';
+import { provideRedis } from '../provide-programs.ts';
+import { formatHeadline, startRun } from '../report/run-metadata.ts';
+import { saveResult } from '../report/save-result.ts';
 import type { ControlResult } from './control-result.ts';
-import { controlChangeTable, controllerStartTable } from './control-table.ts';
-import { type ClusterMeasurement, measureCluster } from './measure.ts';
-import { CONTROL_SCENARIOS } from './scenario-name.ts';
+import { controlChangeTable, controllerStartTable } from './control-result.ts';
+import { type ClusterMeasurement, measureCluster } from './measure-cluster.ts';
+import { CONTROL_DEFAULTS, CONTROL_SCENARIOS, type ControlOptions } from './options.ts';
 
 const STARTS_PER_SIZE = 3;
 const logProgress = (text: string): void => console.error(`bench: ${text}`);

@@ -1,7 +1,7 @@
 import type { SourceSnapshot } from '@weir/controller';
 import type { SliceEndpoint } from '@weir/model';
-import { PODS_PER_SERVICE, podAddress, podFor, readyEndpoint } from './cluster.ts';
-import type { ChangeScenario } from './scenario-name.ts';
+import { PODS_PER_SERVICE, podAddress, podFor, readyEndpoint } from './in-memory-cluster.ts';
+import type { ChangeScenario } from './options.ts';
 
 /** What the next state of the cluster is; objects that say the same stay the same, as in a source. */
 export type ClusterEdit = (cluster: SourceSnapshot) => SourceSnapshot;

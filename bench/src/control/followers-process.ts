@@ -2,10 +2,10 @@
 import type { RoutingTable } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { followTable, openRedisStore } from '@weir/store';
-import { serveRpc } from './calls.ts';
-import { monotonicMs } from './same-time.ts';
+import { monotonicMs } from '../measure/monotonic-clock.ts';
+import { serveRpc } from '../processes/rpc.ts';
+import { countSocketBytes } from './socket-bytes.ts';
 import { tableDigest } from './table-digest.ts';
-import { countSocketBytes } from './wire.ts';
 
 export type FollowerRpc = {
   /** One after the other; returns how long each took to its first table. */

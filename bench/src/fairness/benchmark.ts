@@ -1,17 +1,14 @@
 import type { ComparisonOptions } from '../arguments.ts';
 import { type Backends, startBackends } from '../backends/start-backends.ts';
-import { MeasuredSubject } from '../l4/contender.ts';
-import { provideSubjects } from '../provide.ts';
-import { describeMachine } from '../report/machine.ts';
-import { reasonToDiscard } from '../report/reason-not-to-keep.ts';
-import { readWorkTree } from '../report/work-tree.ts';
-import { saveResult } from '../report/write-result.ts';
+import { MeasuredSubject } from '../l4/measured-subject.ts';
+import { provideSubjects } from '../provide-programs.ts';
+import { describeMachine, readWorkTree } from '../report/run-metadata.ts';
+import { reasonToDiscard, saveResult } from '../report/save-result.ts';
 import { startSubject } from '../subjects/start-subject.ts';
-import type { SelectableSubjectName } from '../subjects/subject-name.ts';
+import type { SelectableSubjectName } from '../subjects/subject.ts';
 import { startWeir } from '../subjects/weir.ts';
 import { type FairnessRow, fairnessTable, LIMITED_WEIR } from './fairness-result.ts';
-import { FLOODS, type Flood } from './flood.ts';
-import { measureVictimLatency, type VictimLatency } from './victim.ts';
+import { FLOODS, type Flood, measureVictimLatency, type VictimLatency } from './flood-latency.ts';
 
 /** One worker in which both tenants are, and another of the same kind for the flood beside it. */
 type SubjectPair = {

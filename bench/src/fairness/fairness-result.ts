@@ -1,5 +1,5 @@
 import { pairwiseRatios, type Quartiles, quartilesOf } from '../measure/statistics.ts';
-import { markdownTable } from '../report/markdown.ts';
+import { markdownTable } from '../report/markdown-table.ts';
 
 /** In µs, the nth of each in the same round. */
 export type LatencyByFloodPath = {

@@ -1,15 +1,13 @@
 import type { L4Options } from '../arguments.ts';
 import { startBackends } from '../backends/start-backends.ts';
-import { provideSubjects } from '../provide.ts';
-import { describeMachine } from '../report/machine.ts';
-import { reasonToDiscard } from '../report/reason-not-to-keep.ts';
-import type { ScenarioResult } from '../report/result.ts';
-import { l4Table } from '../report/table.ts';
-import { readWorkTree } from '../report/work-tree.ts';
-import { saveResult } from '../report/write-result.ts';
-import { L4_SCENARIO_NAMES } from './scenario-name.ts';
+import { provideSubjects } from '../provide-programs.ts';
+import { describeMachine, readWorkTree } from '../report/run-metadata.ts';
+import { reasonToDiscard, saveResult } from '../report/save-result.ts';
+import type { ScenarioResult } from './l4-result.ts';
+import { l4Table } from './l4-result.ts';
+import { L4Run } from './l4-run.ts';
+import { L4_SCENARIO_NAMES } from './scenario-names.ts';
 import { scenarios } from './scenarios.ts';
-import { L4Run } from './stage.ts';
 
 /** Returns the exit code. A scenario that is not valid leaves the others to be looked at, and nothing is written. */
 export async function benchmarkL4(options: L4Options, signal: AbortSignal): Promise<number> {

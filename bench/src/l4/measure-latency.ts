@@ -1,17 +1,14 @@
-import { MESSAGE_BYTES } from '../load/echo-line.ts';
-import { findHighestRate } from '../load/highest-rate.ts';
-import { type OpenLoopReport, runOpenLoop } from '../load/open-loop.ts';
-import { type TrafficBounds, trafficBetween } from '../measure/moved.ts';
-import type { L4Reading, ScenarioResult } from '../report/result.ts';
-import type { Subject, TrafficTotals } from '../subjects/subject.ts';
-import type { SubjectName } from '../subjects/subject-name.ts';
-import { MeasuredSubject } from './contender.ts';
+import { MESSAGE_BYTES } from '../load/echo-connection.ts';
+import { type OpenLoopReport, runOpenLoop } from '../load/generators.ts';
+import { type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
+import type { Subject, SubjectName, TrafficTotals } from '../subjects/subject.ts';
+import type { L4Reading, ScenarioResult } from './l4-result.ts';
+import type { L4Run } from './l4-run.ts';
+import { MeasuredSubject } from './measured-subject.ts';
 import { measureRounds } from './rounds.ts';
-import type { L4Run } from './stage.ts';
 
 const CONNECTIONS = 64;
 const MAX_REFERENCE_P99_MS = 10;
-
 type LatencyReading = { readonly p50: L4Reading; readonly p99: L4Reading };
 
 /**
@@ -111,4 +108,27 @@ function directSubject({ options: { backends } }: L4Run): Subject {
     ports: backends.ports,
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/**
+ * The highest rate that holds, to about 6 %: doubled from `from` until one does not, then halved in between four times.
+ * Returns `from` when not even that holds, and `upTo` when nothing below fails.
+ */
+export async function findHighestRate(
+  holds: (rate: number) => Promise<boolean>,
+  { from, upTo }: { readonly from: number; readonly upTo: number },
+): Promise<number> {
+  let good = from;
+  let bad = from * 2;
+  while (bad <= upTo && (await holds(bad))) {
+    good = bad;
+    bad *= 2;
+  }
+  if (bad > upTo) return good;
+  for (let step = 0; step < 4; step++) {
+    const between = Math.round((good + bad) / 2);
+    if (await holds(between)) good = between;
+    else bad = between;
+  }
+  return good;
 }

@@ -1,10 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { openIdleConnections } from '../load/crowd.ts';
-import { descriptorLimit, maxIdleConnections } from '../measure/descriptors.ts';
-import { residentKiB } from '../measure/resident-memory.ts';
-import type { L4Reading, ScenarioResult } from '../report/result.ts';
+import { openIdleConnections } from '../load/generators.ts';
+import { descriptorLimit, maxIdleConnections, residentKiB } from '../measure/proc-stats.ts';
+import type { L4Reading, ScenarioResult } from './l4-result.ts';
+import type { L4Run } from './l4-run.ts';
 import { measureRounds } from './rounds.ts';
-import type { L4Run } from './stage.ts';
 
 /** Each takes about ten seconds a subject, and memory differs less than time. */
 const MAX_ROUNDS = 3;

@@ -1,9 +1,8 @@
-import { rotatedOrders, roundsPerStart } from '../measure/turns.ts';
-import type { L4Reading, ScenarioResult, TargetRatios } from '../report/result.ts';
-import type { SubjectName } from '../subjects/subject-name.ts';
-import type { MeasuredSubject } from './contender.ts';
-import type { Load } from './load.ts';
-import type { L4Run } from './stage.ts';
+import type { SubjectName } from '../subjects/subject.ts';
+import type { L4Reading, ScenarioResult, TargetRatios } from './l4-result.ts';
+import type { L4Run } from './l4-run.ts';
+import type { Load } from './loads.ts';
+import type { MeasuredSubject } from './measured-subject.ts';
 
 export type RoundsOptions<T> = {
   readonly title: string;
@@ -77,4 +76,22 @@ export async function measureLoad(stage: L4Run, load: Load, options: LoadOptions
       readings: Object.fromEntries(readings),
     },
   ];
+}
+
+/**
+ * Who runs when: each round everybody once, and each round another one first, so that what drifts during a run (clock
+ * frequency, neighbours, sockets in TIME_WAIT) meets all alike.
+ */
+export function rotatedOrders<T>(subjects: readonly T[], rounds: number): T[][] {
+  return Array.from({ length: rounds }, (_, round) =>
+    subjects.map((_, index) => subjects[(index + round) % subjects.length] as T),
+  );
+}
+
+const ROUNDS_PER_START = 2;
+
+/** How many rounds those play who are started together, one cast after the other. */
+export function roundsPerStart(rounds: number): number[] {
+  const casts = Math.ceil(rounds / ROUNDS_PER_START);
+  return Array.from({ length: casts }, (_, cast) => Math.min(ROUNDS_PER_START, rounds - cast * ROUNDS_PER_START));
 }

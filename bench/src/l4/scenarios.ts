@@ -1,14 +1,10 @@
-import type { ScenarioResult } from '../report/result.ts';
-import { udpRoundTrips } from './datagram-load.ts';
-import type { Load } from './load.ts';
+import type { ScenarioResult } from './l4-result.ts';
+import type { L4Run } from './l4-run.ts';
+import { keepAliveRequests, type Load, oneConnectionPerRequest, oneStream, udpRoundTrips } from './loads.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
-import { measureVariant } from './measure-variant.ts';
 import { measureLoad } from './rounds.ts';
-import type { L4ScenarioName } from './scenario-name.ts';
-import type { L4Run } from './stage.ts';
-import { oneStream } from './stream-load.ts';
-import { keepAliveRequests, oneConnectionPerRequest } from './wrk-loads.ts';
+import type { L4ScenarioName } from './scenario-names.ts';
 
 type Scenario = (stage: L4Run) => Promise<ScenarioResult[]>;
 
@@ -44,4 +40,36 @@ function compareSubjects(load: Load, bars: ScenarioResult['bars']): Scenario {
       bars,
     });
   };
+}
+
+export type VariantOptions = {
+  readonly variant: 'weir-limits' | 'weir-2-workers';
+  readonly title: string;
+  readonly loads: readonly Load[];
+  /** How many times the figure of Weir with one worker and no limits. */
+  readonly maxRatio: number;
+};
+
+/** Weir set up in another way, beside Weir as it is measured elsewhere. */
+export async function measureVariant(
+  stage: L4Run,
+  { variant, title, loads, maxRatio }: VariantOptions,
+): Promise<ScenarioResult[]> {
+  if (!stage.options.subjects.includes('weir')) return [];
+  const results: ScenarioResult[] = [];
+  for (const load of loads) {
+    const { backend } = load;
+    const played = await measureLoad(stage, load, {
+      // Alone either of them says nothing.
+      startSubjects: async (during) => {
+        const both = await stage.startSubjects(['weir', variant], { backend, during });
+        return both.length === 2 ? both : [];
+      },
+      bars: { weir: maxRatio },
+      judgedSubject: variant,
+      title: `${title}: ${load.title}`,
+    });
+    results.push(...played);
+  }
+  return results;
 }

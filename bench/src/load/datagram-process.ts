@@ -2,7 +2,7 @@
 // bytes, and the next one when it has come back. Prints one line of JSON.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import type { DatagramReport } from './datagrams.ts';
+import type { DatagramReport } from './generators.ts';
 
 const MESSAGE_BYTES = 64;
 /** On loopback nothing is this late that is not lost. */

@@ -2,9 +2,10 @@
 // spaced and over all connections in turn, whatever has come back, and measures each from the moment at which it was to be sent:
 // when the generator or the proxy is late, all that waited count (no coordinated omission). It never sleeps, since a timer is a
 // millisecond late. Prints one line of JSON.
-import { EchoConnection } from './echo-line.ts';
-import { LatencyHistogram } from './latencies.ts';
-import type { OpenLoopReport } from './open-loop.ts';
+
+import { LatencyHistogram } from '../measure/statistics.ts';
+import { EchoConnection } from './echo-connection.ts';
+import type { OpenLoopReport } from './generators.ts';
 
 /** Before it counts: code is compiled, buffers are warm. */
 const WARM_UP_MS = 300;

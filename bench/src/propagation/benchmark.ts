@@ -1,12 +1,12 @@
-import { insideNamespace, providePrograms, startRedis } from '@weir/testkit';
-import { provideRedis } from '../provide-redis.ts';
-import { formatHeadline, startRun } from '../report/run-facts.ts';
-import { saveResult } from '../report/write-result.ts';
-import { PROPAGATION_DEFAULTS, type PropagationOptions } from './arguments.ts';
+import { insideNamespace, providePrograms, startRedis } from '@weir/tools';
+import { provideRedis } from '../provide-programs.ts';
+import { formatHeadline, startRun } from '../report/run-metadata.ts';
+import { saveResult } from '../report/save-result.ts';
 import { measureRun, type PropagationRun } from './measure-run.ts';
-import { NAMESPACE_ADDRESSES } from './places.ts';
+import { PROPAGATION_DEFAULTS, type PropagationOptions } from './options.ts';
 import type { PropagationResult, PropagationRow } from './propagation-result.ts';
-import { propagationTable, wrongAnswerCount } from './propagation-table.ts';
+import { propagationTable, wrongAnswerCount } from './propagation-result.ts';
+import { NAMESPACE_ADDRESSES } from './topology.ts';
 
 /** Of a result that counts. */
 const MIN_CHANGES = 100;

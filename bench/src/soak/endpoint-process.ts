@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { ENDPOINT_BEHAVIOURS, type EndpointBehaviour, type EndpointConnection } from './endpoint-behaviour.ts';
+import { ENDPOINT_BEHAVIOURS, type EndpointBehaviour, type EndpointConnection } from './endpoint-behaviours.ts';
 
 /** What the endpoints of a Service read and wrote, without headers of the proxy; `written` may not have been taken by the kernel. */
 export type EndpointTotals = { connections: number; open: number; read: number; written: number };

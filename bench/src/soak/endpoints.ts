@@ -17,7 +17,11 @@ const NO_TRAFFIC: EndpointTotals = { connections: 0, open: 0, read: 0, written: 
 export async function startEndpoints(): Promise<Endpoints> {
   await using cleanup = new AsyncDisposableStack();
   const deaf = cleanup.use(
-    await startProgram(new URL('./deaf-process.ts', import.meta.url), endpointAddress(0), /^port \d+$/m),
+    await startProgram(
+      new URL('./unresponsive-endpoint-process.ts', import.meta.url),
+      endpointAddress(0),
+      /^port \d+$/m,
+    ),
   );
   const wanted = Object.fromEntries(SERVICE_NAMES.map((name) => [name, listeningEndpoints(name)]));
   const listening = cleanup.use(

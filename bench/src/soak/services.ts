@@ -1,7 +1,8 @@
-// The Services of a soak: whose they are, what is asked of them, and what stands behind and in front of them.
-import type { EndpointBehaviour } from './endpoint-behaviour.ts';
+import { serviceManifest } from '../subjects/weir-manifests.ts';
+import type { EndpointBehaviour } from './endpoint-behaviours.ts';
 import type { ClientProfile } from './script.ts';
 
+// The Services of a soak: whose they are, what is asked of them, and what stands behind and in front of them.
 export const SERVICE_NAMES = [
   'calm',
   'rough',
@@ -35,7 +36,6 @@ export type ServicePlan = {
 };
 
 export const PASSTHROUGH_HOST = 'sealed.example.com';
-
 const TWO_ECHOES = ['echo', 'echo'] as const;
 
 export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
@@ -137,3 +137,35 @@ function servicePlan(namespace: string, own: Partial<ServicePlan>): ServicePlan 
 export function endpointAddress(index: number): string {
   return `127.0.20.${index + 1}`;
 }
+
+/** One Service and its slice; `ready` are the indexes of the endpoints that it has now. */
+export function soakServiceManifest(
+  name: ServiceName,
+  { port, target, ready }: { readonly port: number; readonly target: number; readonly ready: readonly number[] },
+): string {
+  const { namespace, protocol, annotations } = SERVICES[name];
+  return serviceManifest(
+    { name, namespace, protocol, port, annotations },
+    { target, addresses: ready.map(endpointAddress) },
+  );
+}
+
+/** A Service that nobody visits: it comes and goes so that the table changes. */
+export function transientServiceManifest(index: number, { port, target }: { port: number; target: number }): string {
+  return serviceManifest(
+    { name: `passing-${index}`, namespace: `passing-${index % 3}`, protocol: 'TCP', port },
+    { target, addresses: [endpointAddress(index)] },
+  );
+}
+
+export const POLICY_MANIFEST: string = `apiVersion: v1
+kind: Namespace
+metadata: {name: game, labels: {kubernetes.io/metadata.name: game}}
+---
+apiVersion: weir.dev/v1alpha1
+kind: TenantPolicy
+metadata: {name: game}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: game}}
+  limits: {${TENANT_LIMITS}}
+`;

@@ -1,19 +1,17 @@
-// Ten minutes of everything that can go wrong, at a load that leaves the machine room; and nothing may be left of it.
-
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '@weir/testkit';
-import { readUntilStable } from '../l4/settled.ts';
-import { describeMachine } from '../report/machine.ts';
-import type { SoakOptions } from './arguments.ts';
-import { findingsFor } from './check.ts';
-import { FaultInjector } from './disturbances.ts';
+import { describeMachine } from '../report/run-metadata.ts';
+import { readUntilStable } from '../subjects/weir-console.ts';
+import { findingsFor } from './checks.ts';
 import { type Endpoints, startEndpoints } from './endpoints.ts';
-import { LOAD_LIMITS, LoadGenerator } from './population.ts';
-import { ProgressReporter } from './progress.ts';
-import type { ResourceUsage, SoakResult } from './reading.ts';
-import { formatSoakResult } from './summary.ts';
+import { FaultInjector } from './fault-injector.ts';
+import { LOAD_LIMITS, LoadGenerator } from './load-generator.ts';
+import type { SoakOptions } from './options.ts';
+import type { ProxyView } from './proxy-view.ts';
+import { formatSoakResult, type ResourceUsage, type SoakResult } from './soak-result.ts';
 import { type StandaloneWeir, startStandaloneWeir } from './weir-process.ts';
 
+// Ten minutes of everything that can go wrong, at a load that leaves the machine room; and nothing may be left of it.
 const TRANSIENT_SERVICES = 8;
 const MAX_WARM_UP_MS = 60_000;
 /** Longer than any timeout of a Service here, and than TIME_WAIT of nothing: sockets of the process are gone at once. */
@@ -132,4 +130,60 @@ function warningsIn(output: string): string {
     .split('\n')
     .filter((line) => !/^(Debugger|For help|ready )/.test(line))
     .join('\n');
+}
+
+const PROGRESS_INTERVAL_MS = 10_000;
+
+/** One line in 10 seconds, so that whoever waits sees that it lives. */
+export class ProgressReporter implements Disposable {
+  readonly #weir: StandaloneWeir;
+  readonly #loadGenerator: LoadGenerator;
+  readonly #faultInjector: FaultInjector;
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(weir: StandaloneWeir, population: LoadGenerator, disturbances: FaultInjector) {
+    this.#weir = weir;
+    this.#loadGenerator = population;
+    this.#faultInjector = disturbances;
+    this.#timer = setInterval(() => {
+      this.#formatLine().then(
+        (line) => this.log(line),
+        (error: Error) => this.log(`the proxy does not tell: ${error.message}`),
+      );
+    }, PROGRESS_INTERVAL_MS);
+  }
+
+  log(text: string): void {
+    const seconds = Math.round((performance.now() - this.#startedAt) / 1_000);
+    console.log(`${String(seconds).padStart(4)} s  ${text}`);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  async #formatLine(): Promise<string> {
+    const view = await this.#weir.view();
+    const files = Object.values(this.#weir.descriptorCounts()).reduce((sum, each) => sum + each, 0);
+    const { workers, suspensions } = this.#faultInjector.faultCounts;
+    return [
+      `${view.connections} active (${this.#loadGenerator.openClients} clients)`,
+      `${this.#loadGenerator.startedClients} begun`,
+      formatOutcomes(view),
+      `${(this.#weir.residentKiB() / 1024).toFixed(0)} MiB`,
+      `${files} fds`,
+      `${workers} workers ended, ${suspensions} suspensions`,
+    ].join(', ');
+  }
+}
+
+function formatOutcomes({ services }: ProxyView): string {
+  const sums: Record<string, number> = {};
+  for (const { outcomes } of services) {
+    for (const [outcome, count] of Object.entries(outcomes)) sums[outcome] = (sums[outcome] ?? 0) + count;
+  }
+  return Object.entries(sums)
+    .map(([outcome, count]) => `${outcome} ${count}`)
+    .join(' ');
 }

@@ -2,19 +2,22 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Exit, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { collectGarbage, inspectorUrlIn } from '../measure/collect-garbage.ts';
-import { residentKiB } from '../measure/resident-memory.ts';
-import { endpointIndexes, writeAtomically } from './disturbances.ts';
-import { Inspector } from './inspector.ts';
-import { type MallocBytes, readMallocBytes } from './malloc.ts';
-import { POLICY_MANIFEST, soakServiceManifest } from './manifests.ts';
-import { type DescriptorCounts, descriptorCounts } from './open-files.ts';
-import { TRUSTED_NETWORK } from './population.ts';
-import { findProxyView, type ProxyView } from './proxy-self-view.ts';
+import { collectGarbage, Inspector, inspectorUrlIn } from '../measure/inspector.ts';
+import { residentKiB } from '../measure/proc-stats.ts';
+import { endpointIndexes, writeAtomically } from './fault-injector.ts';
+import { TRUSTED_NETWORK } from './load-generator.ts';
+import {
+  type DescriptorCounts,
+  descriptorCounts,
+  type MallocBytes,
+  type ResidentKiBByKind,
+  readMallocBytes,
+  residentKiBByKind,
+} from './process-resources.ts';
+import { findProxyView, type ProxyView } from './proxy-view.ts';
 import type { Random } from './random.ts';
-import type { ResourceUsage, TrafficTotals } from './reading.ts';
-import { type ResidentKiBByKind, residentKiBByKind } from './resident-kinds.ts';
-import { SERVICE_NAMES, type ServiceName } from './services.ts';
+import { POLICY_MANIFEST, SERVICE_NAMES, type ServiceName, soakServiceManifest } from './services.ts';
+import type { ResourceUsage, TrafficTotals } from './soak-result.ts';
 
 /** As docs/operating.md advises: what malloc has free it gives back, and what is resident says more of what is in use. */
 const MALLOC_ENVIRONMENT = { MALLOC_TRIM_THRESHOLD_: '262144' };

@@ -1,13 +1,12 @@
-import { startRedis } from '@weir/testkit';
-import { provideRedis } from '../provide-redis.ts';
-import { formatHeadline, startRun } from '../report/run-facts.ts';
-import { saveResult } from '../report/write-result.ts';
-import { START_DEFAULTS, type StartOptions } from './arguments.ts';
-import { compileProxy } from './built-proxy.ts';
-import { measureStarts } from './measure-shares.ts';
-import { WORKERS } from './measure-start.ts';
+import { startRedis } from '@weir/tools';
+import { compileProxy } from '../processes/weir-proxy.ts';
+import { provideRedis } from '../provide-programs.ts';
+import { formatHeadline, startRun } from '../report/run-metadata.ts';
+import { saveResult } from '../report/save-result.ts';
+import { measureStarts, WORKERS } from './measure-start.ts';
+import { START_DEFAULTS, type StartOptions } from './options.ts';
 import type { StartResult } from './start-result.ts';
-import { proxyStartTable } from './start-table.ts';
+import { proxyStartTable } from './start-result.ts';
 
 const logProgress = (text: string): void => console.error(`bench: ${text}`);
 

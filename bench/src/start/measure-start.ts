@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { Agent, get } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RpcProcess } from '../control/calls.ts';
-import { peakResidentKiB } from '../control/own-memory.ts';
-import { monotonicMs } from '../control/same-time.ts';
-import { cpuTimeOf } from '../measure/cpu-time.ts';
-import { descriptorLimit } from '../measure/descriptors.ts';
-import { runQueueMsOf } from '../measure/queued-time.ts';
-import { measureMaxResponseTime } from './longest-wait.ts';
+import { monotonicMs } from '../measure/monotonic-clock.ts';
+import { cpuTimeOf, descriptorLimit, peakResidentKiB, runQueueMsOf } from '../measure/proc-stats.ts';
+import { RpcProcess } from '../processes/rpc.ts';
+import { type ServingProxy, startProxyUntilServing } from '../processes/weir-proxy.ts';
 import type { PublisherRpc } from './publisher-process.ts';
 import type { StartLayout } from './start-cluster.ts';
 import type { ProxyStartReading, ProxyStartRow, ScrapeReading } from './start-result.ts';
-import { type ServingProxy, startProxyUntilServing } from './started-proxy.ts';
 
 export const WORKERS = 2;
 
@@ -120,4 +117,91 @@ async function scrape(admin: string): Promise<ScrapeReading> {
     return { bytes: Buffer.byteLength(text), ms: monotonicMs() - beganAt };
   });
   return { ...value, waitMs };
+}
+
+export type MeasureStartsOptions = Omit<PublishedFleetOptions, 'here'> & {
+  readonly here: readonly number[];
+  readonly rounds: number;
+  readonly signal: AbortSignal;
+  readonly say: (text: string) => void;
+};
+
+/**
+ * Starts of a proxy for each share of the Services, one of each in every round: what else the machine does for some seconds then befalls
+ * all of them. A share whose start is not valid is told, and not started again.
+ */
+export async function measureStarts(
+  options: MeasureStartsOptions,
+): Promise<{ rows: ProxyStartRow[]; failures: string[] }> {
+  const { here: wanted, rounds, signal, say, ...common } = options;
+  const shares = new Map<number, PublishedFleet>();
+  const rows: ProxyStartRow[] = [];
+  const failures: string[] = [];
+  const attempt = async (here: number, work: () => Promise<void>): Promise<void> => {
+    if (signal.aborted) return;
+    try {
+      await work();
+    } catch (error) {
+      shares.delete(here);
+      failures.push(`${here} Services here: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+
+  for (const here of wanted) {
+    await attempt(here, async () => void shares.set(here, await PublishedFleet.publish({ ...common, here })));
+  }
+  for (let round = 1; round < rounds; round++) {
+    for (const [here, share] of shares) await attempt(here, () => share.startProxy());
+    say(`${round} of ${rounds} starts of each`);
+  }
+  for (const [here, share] of shares) {
+    await attempt(here, async () => {
+      const row = await share.startAndScrapeProxy();
+      rows.push(row);
+      say(
+        `${row.here} Services here: served after ${row.starts.map(({ servingMs }) => servingMs.toFixed(0)).join(', ')} ms`,
+      );
+    });
+  }
+  return { rows, failures };
+}
+
+const PROBE_INTERVAL_MS = 5;
+
+/**
+ * How long the main thread of a process keeps somebody waiting at most, while `work` goes on: what a short question costs, asked again
+ * and again on a connection of its own.
+ */
+export async function measureMaxResponseTime<T>(
+  admin: string,
+  work: () => Promise<T>,
+): Promise<{ readonly ms: number; readonly value: T }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  let isOver = false;
+  const working = work().finally(() => {
+    isOver = true;
+  });
+  try {
+    let ms = 0;
+    do {
+      const askedAt = monotonicMs();
+      await probeHealth(admin, agent);
+      ms = Math.max(ms, monotonicMs() - askedAt);
+      await pause(PROBE_INTERVAL_MS);
+    } while (!isOver);
+    return { ms, value: await working };
+  } finally {
+    agent.destroy();
+    await working.catch(() => undefined);
+  }
+}
+
+function probeHealth(admin: string, agent: Agent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(`http://${admin}/healthz`, { agent }, (response) => {
+      response.resume();
+      response.once('end', resolve);
+      response.once('error', reject);
+    }).once('error', reject);
+  });
 }

@@ -3,9 +3,8 @@ import { startController } from '@weir/controller';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore } from '@weir/store';
-import { serveRpc } from '../control/calls.ts';
-import { IN_MEMORY_CLUSTER_SETTINGS } from '../control/cluster.ts';
-import { InMemorySource } from '../control/edited-source.ts';
+import { IN_MEMORY_CLUSTER_SETTINGS, InMemorySource } from '../control/in-memory-cluster.ts';
+import { serveRpc } from '../processes/rpc.ts';
 import { type StartLayout, startCluster } from './start-cluster.ts';
 
 export type PublisherRpc = {

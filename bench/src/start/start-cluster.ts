@@ -1,7 +1,7 @@
 import type { SourceSnapshot } from '@weir/controller';
 import type { NodeObject, TenantPolicyObject } from '@weir/model';
 import { UNRESTRICTED_POLICY } from '@weir/model';
-import { inMemoryCluster } from '../control/cluster.ts';
+import { inMemoryCluster } from '../control/in-memory-cluster.ts';
 
 export type StartLayout = {
   readonly services: number;

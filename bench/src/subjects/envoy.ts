@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { envoyConfiguration } from './envoy-configuration.ts';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
-import type { BackendPorts, Subject } from './subject.ts';
+import { BACKEND_NAMES, type BackendName, type BackendPorts, type Subject } from './subject.ts';
 
 export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
@@ -22,4 +22,66 @@ export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
     ports,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
+}
+
+const FILTER_TYPE_PREFIX = 'type.googleapis.com/envoy.extensions.filters';
+const UNLIMITED = 1_000_000_000;
+
+/** One listener and one cluster of one endpoint for each backend, without an admin port. It sets TCP_NODELAY by itself. */
+export function envoyConfiguration(ports: BackendPorts, backends: BackendPorts): object {
+  return {
+    static_resources: {
+      listeners: BACKEND_NAMES.map((name) =>
+        name === 'datagrams' ? udpListener(name, ports) : tcpListener(name, ports),
+      ),
+      clusters: BACKEND_NAMES.map((name) => clusterFor(name, backends[name])),
+    },
+  };
+}
+
+function tcpListener(name: BackendName, ports: BackendPorts): object {
+  const proxy = {
+    '@type': `${FILTER_TYPE_PREFIX}.network.tcp_proxy.v3.TcpProxy`,
+    stat_prefix: name,
+    cluster: name,
+    idle_timeout: '600s',
+  };
+  return {
+    name,
+    address: addressFor(ports[name], 'TCP'),
+    tcp_backlog_size: 4096,
+    filter_chains: [{ filters: [{ name: 'envoy.filters.network.tcp_proxy', typed_config: proxy }] }],
+  };
+}
+
+function udpListener(name: BackendName, ports: BackendPorts): object {
+  const route = { '@type': `${FILTER_TYPE_PREFIX}.udp.udp_proxy.v3.Route`, cluster: name };
+  const proxy = {
+    '@type': `${FILTER_TYPE_PREFIX}.udp.udp_proxy.v3.UdpProxyConfig`,
+    stat_prefix: name,
+    matcher: { on_no_match: { action: { name: 'route', typed_config: route } } },
+    idle_timeout: '60s',
+  };
+  return {
+    name,
+    address: addressFor(ports[name], 'UDP'),
+    listener_filters: [{ name: 'envoy.filters.udp_listener.udp_proxy', typed_config: proxy }],
+  };
+}
+
+/** Its circuit breaker would refuse beyond 1,024 connections. */
+function clusterFor(name: BackendName, port: number): object {
+  const endpoint = { endpoint: { address: addressFor(port, name === 'datagrams' ? 'UDP' : 'TCP') } };
+  const most = { max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED };
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '5s',
+    circuit_breakers: { thresholds: [most] },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
+  };
+}
+
+function addressFor(port: number, protocol: 'TCP' | 'UDP'): object {
+  return { socket_address: { protocol, address: '127.0.0.1', port_value: port } };
 }

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { descriptorLimit, maxIdleConnections } from '../measure/descriptors.ts';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { programPath } from '@weir/tools';
+import { descriptorLimit, maxIdleConnections } from '../measure/proc-stats.ts';
 import { freePorts } from './free-ports.ts';
 import type { BackendPorts, Subject } from './subject.ts';
 

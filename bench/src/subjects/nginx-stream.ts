@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { programPath, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
 import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
 

@@ -1,5 +1,3 @@
-import type { SubjectName } from './subject-name.ts';
-
 /** A proxy that is measured: a process of its own, in front of the same backends as all others. */
 export type Subject = AsyncDisposable & {
   readonly name: SubjectName;
@@ -23,11 +21,8 @@ export type Subject = AsyncDisposable & {
  * sent comes back.
  */
 export const BACKEND_NAMES = ['answers', 'bulk', 'echo', 'datagrams'] as const;
-
 export type BackendName = (typeof BACKEND_NAMES)[number];
-
 export type BackendPorts = Readonly<Record<BackendName, number>>;
-
 export type Ledger = Readonly<Record<BackendName, TrafficTotals>>;
 
 export type TrafficTotals = {
@@ -39,4 +34,14 @@ export type TrafficTotals = {
 /** A record with one value per backend. */
 export function perBackend<T>(value: (name: BackendName) => T): Record<BackendName, T> {
   return Object.fromEntries(BACKEND_NAMES.map((name) => [name, value(name)])) as Record<BackendName, T>;
+}
+
+/** Who may be asked to take part. */
+export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
+export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
+/** Those that a scenario adds by itself; `direct`: nobody in between. */
+export type SubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers' | 'direct';
+
+export function isSelectableSubject(name: string): name is SelectableSubjectName {
+  return (SELECTABLE_SUBJECTS as readonly string[]).includes(name);
 }

@@ -1,7 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import { BACKEND_NAMES, type BackendName, type Ledger, perBackend, type TrafficTotals } from './subject.ts';
 
 type Items<T> = { readonly items: readonly T[] };
-
 type UsageItem = { readonly services: readonly ({ readonly name: string } & TrafficTotals)[] };
 
 /** What the ledger has by now; the Services are named by their backends. */
@@ -61,4 +61,17 @@ async function requestJson<T>(url: URL): Promise<T> {
   const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
   return (await response.json()) as T;
+}
+
+const STABLE_INTERVAL_MS = 1_500;
+
+/** The ledger is written once a second: it has settled when two readings further apart than that are equal. */
+export async function readUntilStable<T>(read: () => Promise<T>): Promise<T> {
+  for (let last = await read(), attempt = 0; attempt < 10; attempt++) {
+    await setTimeout(STABLE_INTERVAL_MS);
+    const before = last;
+    last = await read();
+    if (JSON.stringify(before) === JSON.stringify(last)) return last;
+  }
+  throw new Error('the ledger goes on changing without traffic');
 }

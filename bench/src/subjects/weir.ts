@@ -2,10 +2,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { collectGarbage, inspectorUrlIn } from '../measure/collect-garbage.ts';
+import { collectGarbage, inspectorUrlIn } from '../measure/inspector.ts';
 import { freePorts } from './free-ports.ts';
-import type { BackendPorts, Subject } from './subject.ts';
-import type { SubjectName } from './subject-name.ts';
+import type { BackendPorts, Subject, SubjectName } from './subject.ts';
 import { readFeatureSupport, readLedger } from './weir-console.ts';
 import { benchmarkManifests, LIMIT_NAMES, type LimitProfile } from './weir-manifests.ts';
 

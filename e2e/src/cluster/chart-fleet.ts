@@ -1,11 +1,10 @@
 // Weir as an operator has it: its images in the nodes of a cluster, and a release of its chart.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Cluster, startCluster, temporaryDirectory, weirImages } from '@weir/testkit';
-import { WEIR_CHART } from '../chart/chart-folder.ts';
-import { type HelmResult, runHelm } from '../chart/helm.ts';
-import { type ClusterFleet, clusterFleet } from './in-cluster.ts';
-import { CLIENT_ADDRESSES } from './real-fleet.ts';
+import { temporaryDirectory } from '@weir/testkit';
+import { type Cluster, startCluster, weirImages } from '@weir/tools';
+import { type HelmResult, runHelm, WEIR_CHART } from '../chart/helm.ts';
+import { CLIENT_ADDRESSES, type ClusterFleet, clusterFleet } from './node-fleet.ts';
 
 export const RELEASE_NAMESPACE = 'weir-system';
 /** One for each release that a test installs. */

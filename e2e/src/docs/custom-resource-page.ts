@@ -1,10 +1,10 @@
-// docs/api.md, made of the definitions of the chart.
-import { type CustomResource, customResources, type PrinterColumn } from './custom-resource.ts';
-import { fieldTable } from './field-table.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 
+// docs/api.md, made of the definitions of the chart.
 const PAGE_HEAD = `# Custom resources
 
-<!-- Written by e2e/test/docs-api.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-api -->
+<!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->
 
 What Weir adds to the API of a cluster. The same is told by \`kubectl explain\`, such as \`kubectl explain tenantpolicy.spec.limits\`. All have
 the category \`weir\`: \`kubectl get weir -A\` lists what there is. Kubernetes' own fields (\`metadata\`) are left out.
@@ -39,3 +39,142 @@ function columnText({ name, jsonPath, priority = 0 }: PrinterColumn): string {
 
 const rulesText = (rules: readonly { readonly message: string }[] = []): readonly string[] =>
   rules.length === 0 ? [] : [`Must hold: ${rules.map(({ message }) => message).join('; ')}.`];
+
+// What the reference of the custom resources is made of: a CustomResourceDefinition of the chart, as far as a reader needs it.
+
+/** Of OpenAPI what the definitions use. */
+export interface JsonSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly format?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly items?: JsonSchema;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-validations'?: readonly { readonly message: string }[];
+}
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** Above 0: with `-o wide` only. */
+  readonly priority?: number;
+}
+
+export interface CustomResource {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: 'Cluster' | 'Namespaced';
+  readonly columns: readonly PrinterColumn[];
+  readonly schema: JsonSchema;
+}
+
+interface CustomResourceDefinition {
+  readonly spec: {
+    readonly group: string;
+    readonly scope: CustomResource['scope'];
+    readonly names: { readonly kind: string; readonly plural: string };
+    readonly versions: readonly {
+      readonly name: string;
+      readonly additionalPrinterColumns?: readonly PrinterColumn[];
+      readonly schema: { readonly openAPIV3Schema: JsonSchema };
+    }[];
+  };
+}
+
+const DEFINITIONS_FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
+
+/** In the order of their kinds, one for each version. */
+export function customResources(): readonly CustomResource[] {
+  const files = readdirSync(DEFINITIONS_FOLDER).sort();
+  return files.flatMap((file) =>
+    resourcesOf(parse(readFileSync(new URL(file, DEFINITIONS_FOLDER), 'utf8')) as CustomResourceDefinition),
+  );
+}
+
+function resourcesOf({ spec: { group, scope, names, versions } }: CustomResourceDefinition): readonly CustomResource[] {
+  return versions.map(({ name: version, additionalPrinterColumns: columns = [], schema }) => ({
+    group,
+    version,
+    kind: names.kind,
+    plural: names.plural,
+    scope,
+    columns,
+    schema: schema.openAPIV3Schema,
+  }));
+}
+
+// The fields below a schema as a table: one line for each, with its path, what it may be, and what it means.
+
+/** Markdown. Throws when a field does not say what it means. */
+export function fieldTable(schema: JsonSchema, path: string): string {
+  const rows = fieldsBelow(schema, path).map(fieldRow);
+  return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+interface Field {
+  readonly path: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+}
+
+function fieldsBelow(schema: JsonSchema, path: string): readonly Field[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const own = `${path}.${name}`;
+    const isRequired = schema.required?.includes(name) === true;
+    const below = child.items === undefined ? fieldsBelow(child, own) : fieldsBelow(child.items, `${own}[]`);
+    return [{ path: own, schema: child, isRequired }, ...below];
+  });
+}
+
+function fieldRow({ path, schema, isRequired }: Field): string {
+  const { description } = schema;
+  if (description === undefined) throw new Error(`${path}: no description says what it means`);
+  const rules = [...ruleMessages(schema), ...ruleMessages(schema.items)];
+  const fallback = schema.default === undefined ? [] : [`Default: ${codeSpan(schema.default)}.`];
+  const must = rules.length === 0 ? [] : [`Must hold: ${rules.join('; ')}.`];
+  const meaning = [description, ...fallback, ...must].join(' ');
+  return `| \`${path}\`${isRequired ? ', required' : ''} | ${typeText(schema)} | ${escapeCell(meaning)} |`;
+}
+
+function ruleMessages(schema: JsonSchema | undefined): readonly string[] {
+  return (schema?.['x-kubernetes-validations'] ?? []).map(({ message }) => message);
+}
+
+function typeText(schema: JsonSchema): string {
+  const { type, items, maxItems, additionalProperties, format } = schema;
+  if (items !== undefined) return `list of ${typeText(items)}${maxItems === undefined ? '' : `; up to ${maxItems}`}`;
+  if (additionalProperties !== undefined) return `map to ${typeText(additionalProperties)}`;
+  if (schema.enum !== undefined) return escapeCell(schema.enum.map(codeSpan).join(', '));
+  if (schema['x-kubernetes-int-or-string']) return mixedText(schema);
+  if (format === 'date-time') return 'time (RFC 3339)';
+  if (type === 'string')
+    return schema.maxLength === undefined ? 'string' : `string, up to ${schema.maxLength} characters`;
+  return `${type}${boundsText(schema)}`;
+}
+
+/** Whole numbers and text beside each other: quantities, shares in per cent, and ports with ranges of them. */
+function mixedText(schema: JsonSchema): string {
+  const { pattern = '' } = schema;
+  if (pattern.includes('[KMGTPE]i')) return pattern.includes('%') ? 'quantity or percentage' : 'quantity';
+  return `integer${boundsText(schema)} or text`;
+}
+
+function boundsText({ minimum, maximum }: JsonSchema): string {
+  if (minimum !== undefined && maximum !== undefined) return `, ${minimum} to ${maximum}`;
+  return minimum === undefined ? '' : `, from ${minimum}`;
+}
+
+const codeSpan = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+const escapeCell = (text: string): string => text.replaceAll('|', '\\|');

@@ -7,12 +7,11 @@ import {
   echoServer,
   eventually,
   freePort,
-  type Redis,
   type SpawnedProcess,
   spawnProcess,
-  startRedis,
   temporaryDirectory,
 } from '@weir/testkit';
+import { type Redis, startRedis } from '@weir/tools';
 
 export interface ExposedMetric {
   readonly name: string;

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programPath, type SpawnedProcess, spawnProcess } from '@weir/testkit';
+import { type SpawnedProcess, spawnProcess } from '@weir/testkit';
+import { programPath } from '@weir/tools';
 import type { UnpackedImage } from './unpacked-image.ts';
 
 export interface ContainerOptions {

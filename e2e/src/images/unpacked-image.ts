@@ -1,8 +1,8 @@
-// An image as a runtime sees it: its configuration, and the files of all its layers in one folder.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listImageFiles } from './image-files.ts';
+
+// An image as a runtime sees it: its configuration, and the files of all its layers in one folder.
 
 /** Capabilities of programs are among the extended attributes. */
 const PRESERVE_ATTRIBUTES = ['--xattrs', '--xattrs-include=*', '--preserve-permissions'];
@@ -77,4 +77,31 @@ function parseCapabilityListing(listing: string): string[] {
 
 function tar(...args: string[]): string {
   return execFileSync('tar', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 26 });
+}
+
+// What lies in an unpacked image.
+export interface ImageFile {
+  /** From the root of the image, without a slash at its beginning. */
+  readonly path: string;
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly owner: string;
+  readonly mode: number;
+  readonly size: number;
+}
+
+/** Without following links. */
+export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
+  return readdirSync(join(rootfs, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(below, entry.name);
+    const { uid, gid, mode, size } = lstatSync(join(rootfs, path));
+    const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : entry.isSymbolicLink() ? 'link' : 'other';
+    const file: ImageFile = { path, kind, owner: `${uid}:${gid}`, mode: mode & 0o7777, size };
+    return kind === 'folder' ? [file, ...listImageFiles(rootfs, path)] : [file];
+  });
+}
+
+/** The folders of npm packages, at whatever depth. */
+export function npmPackageFolders(files: readonly ImageFile[]): string[] {
+  const folder = /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+$/;
+  return files.filter(({ kind, path }) => kind === 'folder' && folder.test(path)).map(({ path }) => path);
 }

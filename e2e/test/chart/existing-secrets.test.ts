@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { connectClient, requireProgram, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
+import { connectClient, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
 import { parseAllDocuments } from 'yaml';
-import { INSTALLATIONS, type Installation, renderChart, renderManifests } from '../../src/chart/rendering.ts';
+import { INSTALLATIONS, type Installation, renderChart, renderManifests } from '../../src/chart/helm.ts';
 
 interface Pods {
   readonly template: {

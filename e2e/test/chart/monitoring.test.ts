@@ -1,18 +1,21 @@
-// What is drawn and what is alerted of is what the processes measure.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { WEIR_CHART } from '../../src/chart/chart-folder.ts';
+import { requireProgram } from '@weir/tools';
+import { INSTALLATIONS, renderManifests, WEIR_CHART } from '../../src/chart/helm.ts';
 
+// What is drawn and what is alerted of is what the processes measure.
 const root = new URL('../../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, root), 'utf8');
+
 /** In quotes: as a metric is named where it is made. */
 const metricsInSources = new Set(
   globSync('packages/*/src/**/*.ts', { cwd: fileURLToPath(root) }).flatMap((file) =>
     [...read(file).matchAll(/'(weir_[a-z_]+)'/g)].map(([, name]) => name ?? ''),
   ),
 );
+
 const metricsIn = (text: string): string[] =>
   (text.match(/\bweir_[a-z_]+/g) ?? []).map((name) => name.replace(/_(?:bucket|sum|count)$/, ''));
 
@@ -26,4 +29,32 @@ describe('each metric exists', () => {
       );
     });
   }
+});
+
+interface Rule {
+  readonly alert?: string;
+  readonly labels?: { readonly severity?: string };
+  readonly annotations?: { readonly summary?: string; readonly description?: string };
+}
+
+describe('the alerts of the chart', requireProgram('helm'), () => {
+  const rules = async (): Promise<readonly Rule[]> => {
+    const installation = INSTALLATIONS.find(({ name }) => name === 'everything');
+    assert.ok(installation);
+    const manifests = await renderManifests(installation);
+    const found = manifests
+      .filter(({ kind }) => kind === 'PrometheusRule')
+      .flatMap(({ spec }) =>
+        (spec as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap((each) => each.rules),
+      );
+    assert.ok(found.length > 0);
+    return found;
+  };
+
+  test('say how grave it is, and in a sentence what it is', async () => {
+    for (const { alert = '', labels, annotations } of await rules()) {
+      assert.match(labels?.severity ?? '', /^(critical|warning|info)$/, alert);
+      assert.ok(annotations?.summary, alert);
+    }
+  });
 });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { requireProgram } from '@weir/testkit';
-import { INSTALLATIONS, renderManifests } from '../../src/chart/rendering.ts';
+import { requireProgram } from '@weir/tools';
+import { INSTALLATIONS, renderManifests } from '../../src/chart/helm.ts';
 
 const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
 

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { golden } from '@weir/testkit';
-import { CRDS_CHART, chartFile, chartMetadata, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { valuesSchema } from '../../src/chart/values-schema.ts';
-import { valuesTables } from '../../src/chart/values-table.ts';
-import { parseValues } from '../../src/chart/values-tree.ts';
+import { CRDS_CHART, chartFile, chartMetadata, WEIR_CHART } from '../../src/chart/helm.ts';
+import { parseValues } from '../../src/chart/values.ts';
+import { valuesSchema, valuesTables } from '../../src/chart/values-reference.ts';
 
 const BETWEEN = /(<!-- values: written by e2e\/test\/chart\/reference\.test\.ts -->\n).*(<!-- end of values -->)/s;
 

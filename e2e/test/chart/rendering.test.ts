@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { golden, requireProgram } from '@weir/testkit';
+import { golden } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { stringify } from 'yaml';
-import { CHARTS, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { runHelm } from '../../src/chart/helm.ts';
-import { INSTALLATIONS, renderManifests, valuesFile } from '../../src/chart/rendering.ts';
-import { normalizeManifests } from '../../src/chart/stable.ts';
+import {
+  CHARTS,
+  INSTALLATIONS,
+  normalizeManifests,
+  renderManifests,
+  runHelm,
+  valuesFile,
+  WEIR_CHART,
+} from '../../src/chart/helm.ts';
 
 interface Workload {
   readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } };

@@ -2,11 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { requireProgram, temporaryDirectory } from '@weir/testkit';
+import { temporaryDirectory } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { parseDocument } from 'yaml';
-import { chartFile, WEIR_CHART } from '../../src/chart/chart-folder.ts';
-import { INSTALLATIONS, type Installation, renderChart, valuesFile } from '../../src/chart/rendering.ts';
-import { type ChartValue, parseValues } from '../../src/chart/values-tree.ts';
+import {
+  chartFile,
+  INSTALLATIONS,
+  type Installation,
+  renderChart,
+  valuesFile,
+  WEIR_CHART,
+} from '../../src/chart/helm.ts';
+import { type ChartValue, parseValues } from '../../src/chart/values.ts';
 
 const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
   values.flatMap((each) => (each.children === undefined ? [each] : leaves(each.children)));

@@ -4,17 +4,17 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '@weir/testkit';
 import {
   type ApiServer,
   type Cluster,
   type ControlPlane,
   ECHO_IMAGE,
-  eventually,
   insideSandbox,
   requireProgram,
   startCluster,
   weirImages,
-} from '@weir/testkit';
+} from '@weir/tools';
 import { LOCAL_API_SERVER } from '../../src/api-server-mode.ts';
 
 const FIRST = '10.250.0.1';

@@ -1,7 +1,7 @@
 // The life of a release, as whoever runs the cluster and its tenants see it, on three real nodes: each part goes on where the last one
 // ended.
 import { after, before, describe } from 'node:test';
-import { insideSandbox, requireProgram } from '@weir/testkit';
+import { insideSandbox, requireProgram } from '@weir/tools';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
 import { faults } from './chart/faults.ts';
 import { installation } from './chart/installation.ts';

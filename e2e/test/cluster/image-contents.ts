@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type ImageFile, listImageFiles, npmPackageFolders } from '../../src/images/image-files.ts';
 import type { UnpackedImage } from '../../src/images/unpacked-image.ts';
+import { type ImageFile, listImageFiles, npmPackageFolders } from '../../src/images/unpacked-image.ts';
 import type { Images } from './images.test.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));

@@ -5,12 +5,13 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type ControlPlane, eventually, programPath, startControlPlane, temporaryDirectory } from '@weir/testkit';
+import { eventually, temporaryDirectory } from '@weir/testkit';
+import { type ControlPlane, programPath, startControlPlane } from '@weir/tools';
 import { API_SERVER_ADDRESS, nodeAddress, podAddress } from '../../src/addresses.ts';
-import { applyCustomResources } from '../../src/custom-resources.ts';
+import { applyCustomResources } from '../../src/fleet.ts';
 import { type Container, type ContainerOptions, startContainer } from '../../src/images/container.ts';
-import { addressesIn, waitForStatus } from '../../src/kubernetes-objects.ts';
 import { Pods } from '../../src/pods.ts';
+import { addressesIn, waitForStatus } from '../../src/service-status.ts';
 import type { Images } from './images.test.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));

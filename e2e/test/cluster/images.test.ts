@@ -1,6 +1,7 @@
 // The images as they are built: what is in them, and that they run as a strict security context lets them.
 import { before, describe } from 'node:test';
-import { insideSandbox, requireProgram, temporaryDirectory, weirImages } from '@weir/testkit';
+import { temporaryDirectory } from '@weir/testkit';
+import { insideSandbox, requireProgram, weirImages } from '@weir/tools';
 import { type UnpackedImage, unpackImage } from '../../src/images/unpacked-image.ts';
 import { imageContents } from './image-contents.ts';
 import { imagesRunning } from './images-running.ts';

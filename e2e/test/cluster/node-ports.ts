@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { echoPods, echoService, plainNamespace, servicePort } from '../../src/cluster/echo-objects.ts';
-import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
-import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
-import { addressesIn, conditionIn, waitForStatus } from '../../src/kubernetes-objects.ts';
+import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
+import { waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace, servicePort } from '../../src/manifests.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../../src/service-status.ts';
 
 const namespace = 'bypass';
 const path = `${namespace}/echo`;

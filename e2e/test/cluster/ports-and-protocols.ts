@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { echoPods, echoService, type PortSpec, plainNamespace, servicePort } from '../../src/cluster/echo-objects.ts';
-import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
-import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
-import { steadyConnections } from '../../src/cluster/steady-connections.ts';
-import { addressesIn, type ServiceStatus, waitForStatus } from '../../src/kubernetes-objects.ts';
+import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
+import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
+import { echoPods, echoService, type PortSpec, plainNamespace, servicePort } from '../../src/manifests.ts';
+import { addressesIn, type ServiceStatus, waitForStatus } from '../../src/service-status.ts';
+import { steadyConnections } from '../../src/steady-load.ts';
 
 const namespace = 'ports';
 const path = `${namespace}/echo`;

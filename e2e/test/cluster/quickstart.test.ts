@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { insideSandbox, programPath, requireProgram } from '@weir/testkit';
+import { insideSandbox, programPath, requireProgram } from '@weir/tools';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
-import { commandsIn, replaceOutputs, runLine } from '../../src/docs/transcript.ts';
+import { commandsIn, replaceOutputs, runLine } from '../../src/docs/console-transcript.ts';
 
 const root = new URL('../../../', import.meta.url);
 const file = new URL('docs/quickstart.md', root);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { echoPods, echoService, plainNamespace } from '../../src/cluster/echo-objects.ts';
-import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
-import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
-import { steadyConnections } from '../../src/cluster/steady-connections.ts';
-import { udpClient } from '../../src/cluster/udp-client.ts';
+import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
+import { udpClient, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { steadyConnections } from '../../src/steady-load.ts';
 
 const namespace = 'rolling';
 const port = 7700;

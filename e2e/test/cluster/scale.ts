@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { echoPods, echoService, plainNamespace } from '../../src/cluster/echo-objects.ts';
-import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
-import type { NodeFleet } from '../../src/cluster/real-fleet.ts';
-import { addressesIn, conditionIn, waitForStatus } from '../../src/kubernetes-objects.ts';
+import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
+import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../../src/service-status.ts';
 
 const namespace = 'scale';
 const path = `${namespace}/echo`;

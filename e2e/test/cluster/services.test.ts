@@ -1,12 +1,12 @@
 // Services on a cluster with real nodes: kubelets, containers and kube-proxy, and whatever a tenant may change while clients come.
 import { after, before, describe } from 'node:test';
-import { insideSandbox, requireProgram } from '@weir/testkit';
-import { type NodeFleet, startNodeFleet } from '../../src/cluster/real-fleet.ts';
-import { sessionAffinity } from './affinity.ts';
+import { insideSandbox, requireProgram } from '@weir/tools';
+import { type NodeFleet, startNodeFleet } from '../../src/cluster/node-fleet.ts';
 import { nodePorts } from './node-ports.ts';
 import { portsAndProtocols } from './ports-and-protocols.ts';
 import { rollingUpdates } from './rolling-updates.ts';
 import { scale } from './scale.ts';
+import { sessionAffinity } from './session-affinity.ts';
 import { sourceRanges } from './source-ranges.ts';
 import { trafficPolicy } from './traffic-policy.ts';
 

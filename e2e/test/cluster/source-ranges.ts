@@ -1,8 +1,8 @@
 import { before, describe, test } from 'node:test';
 import { connectClient } from '@weir/testkit';
-import { echoPods, echoService, plainNamespace } from '../../src/cluster/echo-objects.ts';
-import { waitForProbeResult, waitUntilServed } from '../../src/cluster/expectations.ts';
-import { CLIENT_ADDRESSES, type NodeFleet } from '../../src/cluster/real-fleet.ts';
+import { CLIENT_ADDRESSES, type NodeFleet } from '../../src/cluster/node-fleet.ts';
+import { waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
 
 const namespace = 'ranges';
 const path = `${namespace}/echo`;

@@ -1,9 +1,19 @@
 import { exitStatusFor, UsageError } from '@weir/runtime';
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { ConsoleError } from './client/console-client.ts';
-import { EXIT_OK, EXIT_PROBLEM, EXIT_USAGE, type ExitCode } from './exit-code.ts';
-import { programFor } from './program.ts';
+import { addSignInOptions } from './client/server-options.ts';
+import { type CommandContext, EXIT_OK, EXIT_PROBLEM, EXIT_USAGE, type ExitCode } from './command-context.ts';
+import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addExplain } from './commands/explain.ts';
+import { addGet } from './commands/get.ts';
+import { addStandalone } from './commands/standalone.ts';
+import { addResume, addSuspend } from './commands/suspend.ts';
+import { addTop } from './commands/top.ts';
+import { addTranslate } from './commands/translate.ts';
+import { addUsage } from './commands/usage.ts';
 import type { Terminal } from './terminal.ts';
+import { version } from './version.ts';
 
 /** Runs one command line and answers its exit code; whatever goes wrong is one message, never a stack. */
 export async function runWeir(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
@@ -37,3 +47,42 @@ function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
 function errorOutcomeFor(error: unknown): { readonly code: ExitCode; readonly message: string } {
   return error instanceof UsageError ? { code: EXIT_USAGE, message: error.message } : exitStatusFor(error);
 }
+
+/** The whole command line. */
+export function programFor(context: CommandContext): Command {
+  const { terminal } = context;
+  const program = new Command('weir')
+    .description('LoadBalancer Services for every tenant of a shared Kubernetes cluster, on ordinary nodes')
+    .version(version(), '-V, --version', 'print the version')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.out(text),
+      writeErr: (text) => terminal.err(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'weir: ')),
+      getOutHasColors: () => terminal.colour,
+      getErrHasColors: () => terminal.colour,
+      ...(terminal.columns() === undefined ? { getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 } : {}),
+    })
+    .showHelpAfterError('(add --help to see what there is)')
+    .addHelpText('after', EXIT_CODE_HELP);
+  for (const add of [
+    addStandalone,
+    addTranslate,
+    addTop,
+    addUsage,
+    addGet,
+    addExplain,
+    addSuspend,
+    addResume,
+    addDoctor,
+    addDemo,
+  ]) {
+    add(program, context);
+  }
+  addSignInOptions(program);
+  return program;
+}
+
+const EXIT_CODE_HELP = `
+Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or nothing to talk to.
+Each command says more with --help.`;

@@ -9,17 +9,9 @@ import { loadKubeConfig } from '@weir/controller';
 import { DEFAULT_SERVICE_SETTINGS, type Entry, serviceId, tenantId } from '@weir/model';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore } from '@weir/store';
-import {
-  aggregatedApiManifest,
-  type ControlPlane,
-  eventually,
-  makeCertificate,
-  requireProgram,
-  startControlPlane,
-  type TemporaryDirectory,
-  temporaryDirectory,
-} from '@weir/testkit';
-import { type InProcessResult, runWeirInProcess } from './build/weir-inside.ts';
+import { eventually, makeCertificate, type TemporaryDirectory, temporaryDirectory } from '@weir/testkit';
+import { aggregatedApiManifest, type ControlPlane, requireProgram, startControlPlane } from '@weir/tools';
+import { type InProcessResult, runWeirInProcess } from './fixtures/weir-in-process.ts';
 
 const CRDS = fileURLToPath(new URL('../../../charts/weir-crds/definitions', import.meta.url));
 

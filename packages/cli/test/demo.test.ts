@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { occupyPort } from './build/listen-on.ts';
-import { runWeirProcess } from './build/run-weir.ts';
+import { occupyPort } from './fixtures/occupied-port.ts';
+import { runWeirProcess } from './fixtures/weir-process.ts';
 
 /** Loopback addresses that no other test, and no demo of a person on this machine, uses. */
 const network = `127.${100 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 256}`;

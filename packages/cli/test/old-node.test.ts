@@ -6,9 +6,9 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connectClient, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
-import { endpointSlice, manifestDirectory, service } from './build/manifests.ts';
-import { findOldNode } from './build/old-node.ts';
-import { startWeirProcess } from './build/run-weir.ts';
+import { endpointSlice, manifestDirectory, service } from './fixtures/manifests.ts';
+import { findOldNode } from './fixtures/old-node.ts';
+import { startWeirProcess } from './fixtures/weir-process.ts';
 
 const BIN = fileURLToPath(new URL('../bin/weir.js', import.meta.url));
 const node = findOldNode() ?? '';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { startConsole, storeSuspensionWriter } from '@weir/console';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { createMemoryStore } from '@weir/store';
-import { runWeirProcess } from './build/run-weir.ts';
+import { runWeirProcess } from './fixtures/weir-process.ts';
 
 test('resume of a Suspension that the console cannot delete fails, and names the line that lifts it', async () => {
   const store = createMemoryStore();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { endpointSlice, manifestDirectory, service, tenantPolicy } from './build/manifests.ts';
-import { runWeirProcess } from './build/run-weir.ts';
+import { endpointSlice, manifestDirectory, service, tenantPolicy } from './fixtures/manifests.ts';
+import { runWeirProcess } from './fixtures/weir-process.ts';
 
 test('good manifests become a table, a status for each Service, and no problem', async () => {
   await using files = manifestDirectory();

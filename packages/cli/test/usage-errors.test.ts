@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { test } from 'node:test';
 import { freePort } from '@weir/testkit';
-import { manifestDirectory } from './build/manifests.ts';
-import { runWeirProcess } from './build/run-weir.ts';
-import { runWeirInProcess } from './build/weir-inside.ts';
+import { manifestDirectory } from './fixtures/manifests.ts';
+import { runWeirInProcess } from './fixtures/weir-in-process.ts';
+import { runWeirProcess } from './fixtures/weir-process.ts';
 
 const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['bogus', /unknown command 'bogus'/],

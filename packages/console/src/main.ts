@@ -22,10 +22,10 @@ import {
   type Store,
   withRedisAccess,
 } from '@weir/store';
+import { findKubeconfig } from './kubernetes/api-client.ts';
 import { type ConsoleAuth, type RunningConsole, startConsole } from './start-console.ts';
-import { findKubeconfig } from './suspensions/find-kubeconfig.ts';
-import { kubernetesSuspensionWriter } from './suspensions/kubernetes-suspensions.ts';
-import { storeSuspensionWriter } from './suspensions/store-suspensions.ts';
+import { kubernetesSuspensionWriter } from './suspensions/kubernetes-suspension-writer.ts';
+import { storeSuspensionWriter } from './suspensions/store-suspension-writer.ts';
 
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),

@@ -1,5 +1,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import fastifyStatic from '@fastify/static';
 import swagger from '@fastify/swagger';
 import type { KubeConfig } from '@kubernetes/client-node';
 import {
@@ -13,25 +15,21 @@ import {
 } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import fastify, { type FastifyInstance } from 'fastify';
-import { guardRoutes } from './access/rules.ts';
-import { kubernetesAuthenticator, NO_AUTHENTICATION } from './access/sign-in.ts';
+import { kubernetesAuthenticator, NO_AUTHENTICATION } from './access/authenticator.ts';
+import { guardRoutes } from './access/authorization.ts';
 import { aggregatedRoutes, toConsolePath } from './aggregation/aggregated-routes.ts';
-import type { RouteContext } from './api/console-parts.ts';
-import { handleErrors } from './api/error-answers.ts';
-import { fleetRoutes } from './api/fleet-routes.ts';
-import { monitoringRoutes } from './api/health-routes.ts';
+import { handleErrors, validationError } from './api/error-responses.ts';
+import { currentUserRoute, fleetRoutes } from './api/fleet-routes.ts';
 import { liveRoutes } from './api/live-routes.ts';
-import { currentUserRoute } from './api/me-route.ts';
-import { openApiOptionsFor } from './api/open-api.ts';
+import { monitoringRoutes } from './api/monitoring-routes.ts';
+import type { RouteContext } from './api/route-context.ts';
+import { openApiOptionsFor } from './api/schemas.ts';
 import { serviceRoutes } from './api/service-routes.ts';
 import { suspensionRoutes } from './api/suspension-routes.ts';
 import { tenantRoutes } from './api/tenant-routes.ts';
-import { validationError } from './api/validation.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
-import { createConsoleServer, type TlsOptions } from './guard/console-server.ts';
-import { OpenSockets } from './guard/open-sockets.ts';
-import { servePage } from './page.ts';
-import { RateSampler } from './rates/sampler.ts';
+import { createConsoleServer, OpenSockets, type TlsOptions } from './http-server.ts';
+import { RateSampler } from './rates/rate-sampler.ts';
 import type { SuspensionWriter } from './suspensions/suspension-writer.ts';
 
 export interface ConsoleOptions {
@@ -165,4 +163,35 @@ function createApp(parts: RouteContext, encryption: TlsOptions | undefined): Fas
 
 function portOf(address: AddressInfo | string | null): number | undefined {
   return typeof address === 'object' ? address?.port : undefined;
+}
+
+/** Both from `src/` and from `dist/src/`. */
+const PAGE_DIRECTORY = fileURLToPath(
+  new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url),
+);
+
+/** Only what is served here runs or loads: text of tenants (names, messages) must never become code. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+export function servePage(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('referrer-policy', 'no-referrer');
+    reply.header('cross-origin-resource-policy', 'same-origin');
+  });
+  app.register(async (page) => {
+    page.addHook('onRoute', (route) => {
+      route.config = { ...route.config, access: 'anybody' };
+    });
+    page.register(fastifyStatic, {
+      root: PAGE_DIRECTORY,
+      prefix: '/',
+      cacheControl: true,
+      maxAge: 0,
+      index: 'index.html',
+      schemaHide: true,
+    });
+  });
 }

@@ -8,15 +8,8 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import {
-  insideNamespace,
-  programPath,
-  requireProgram,
-  type SpawnedProcess,
-  spawnProcess,
-  startRedis,
-  temporaryDirectory,
-} from '@weir/testkit';
+import { type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { insideNamespace, programPath, requireProgram, startRedis } from '@weir/tools';
 
 const POD = 'fd00:10:244::5';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));

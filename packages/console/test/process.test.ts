@@ -4,7 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { requireProgram, type SpawnedProcess, spawnProcess, startRedis, temporaryDirectory } from '@weir/testkit';
+import { type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 

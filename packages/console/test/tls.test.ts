@@ -4,8 +4,8 @@ import https from 'node:https';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { type Certificate, makeCertificate, temporaryDirectory } from '@weir/testkit';
-import { mountCertificate } from './build/mounted-certificate.ts';
-import { startTestConsole } from './build/running-console.ts';
+import { mountCertificate } from './fixtures/mounted-certificate.ts';
+import { startTestConsole } from './fixtures/test-console.ts';
 
 test('with a certificate it answers over TLS, and shows a new one as soon as the files are replaced', async () => {
   await using directory = temporaryDirectory('console-tls');

@@ -41,9 +41,9 @@ import {
 } from '@weir/store';
 import { loadDefaultPolicy } from './config/default-policy.ts';
 import { SECRET_SETTINGS, secretAccessFor, validateSecretSettings } from './config/secret-settings.ts';
-import { type KubernetesController, startKubernetesController } from './control/start-kubernetes-controller.ts';
+import { type KubernetesController, startKubernetesController } from './controller/kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
-import { DNS_LABEL } from './snapshot/formats.ts';
+import { DNS_LABEL } from './parse/formats.ts';
 
 const CIDR: SettingFormat<string> = {
   allowed: 'a network such as 10.96.0.0/16',

@@ -1,9 +1,9 @@
-// What the cluster (or a directory of manifests) says, projected to the fields that Weir reads.
-// A source builds it sorted by namespace and name and freezes it; everything that decides starts from it.
-import type { TenantPolicySpec } from './policy.ts';
+import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
 import type { PortRange } from './port-range.ts';
 import type { Problem } from './problem.ts';
 
+// What the cluster (or a directory of manifests) says, projected to the fields that Weir reads.
+// A source builds it sorted by namespace and name and freezes it; everything that decides starts from it.
 export interface Snapshot {
   readonly settings: FleetSettings;
   readonly namespaces: readonly NamespaceObject[];
@@ -202,3 +202,13 @@ export type SuspensionTarget =
   | { readonly kind: 'tenant'; readonly tenant: string }
   | { readonly kind: 'namespace'; readonly namespace: string }
   | { readonly kind: 'service'; readonly namespace: string; readonly service: string };
+
+export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
+  loadBalancerClass: 'weir.dev/weir',
+  classless: false,
+  defaultPolicy: UNRESTRICTED_POLICY,
+  reservedPorts: [],
+  sharedPorts: [],
+  nodesPerService: 2,
+  trust: { kind: 'files' },
+};

@@ -1,6 +1,6 @@
-export { OUTCOMES, type Outcome } from './counters/outcome.ts';
-export { kernelWarnings } from './kernel-settings.ts';
-export { trustedProxyWarnings } from './proxy-protocol/trust-advice.ts';
-export type { ProxyOptions } from './proxy-settings.ts';
-export type { ProxySelfView, ServiceCount } from './proxy-view.ts';
-export { type RunningProxy, startProxy } from './start-proxy.ts';
+export { OUTCOMES, type Outcome } from './metering/outcome.ts';
+export { trustedProxyWarnings } from './protocol/trusted-proxy-warnings.ts';
+export { kernelWarnings } from './status/host-warnings.ts';
+export type { ProxySelfView, ServiceCount } from './status/proxy-view.ts';
+export type { ProxyOptions } from './supervisor/proxy-settings.ts';
+export { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';

@@ -30,9 +30,9 @@ import {
   type Store,
   withRedisAccess,
 } from '@weir/store';
-import { kernelWarnings } from './kernel-settings.ts';
-import { trustedProxyWarnings } from './proxy-protocol/trust-advice.ts';
-import { type RunningProxy, startProxy } from './start-proxy.ts';
+import { trustedProxyWarnings } from './protocol/trusted-proxy-warnings.ts';
+import { kernelWarnings } from './status/host-warnings.ts';
+import { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';
 
 /** RFC 1123, as the API server has it. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;

@@ -28,7 +28,7 @@ test('a worker loads nothing that only the main thread needs', async () => {
 });
 
 test('a start loads neither the library for metrics nor an HTTP client, that of Node included', async () => {
-  await import('../src/start-proxy.ts');
+  await import('../src/supervisor/start-proxy.ts');
   assert.notEqual(loadedOf('runtime').length, 0);
   assert.deepEqual(loadedOf('prom-client', 'undici'), []);
   // Which comes with an import of it, but not with `process.getBuiltinModule`.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { fileError } from './file-error.ts';
+import { fileError } from './errors.ts';
 
 /** Text in pieces is asked for as it is written, and others have their turn in between. */
 type FileContent = string | Uint8Array | Iterable<string>;

@@ -1,4 +1,4 @@
-import { errorMessage } from './error-message.ts';
+import { errorMessage } from './errors.ts';
 
 /** `live`: only a restart helps. `ready`: keep work away until it is over. */
 export type HealthKind = 'live' | 'ready';

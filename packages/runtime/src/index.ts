@@ -1,54 +1,69 @@
+export { ADMIN_TOKEN_FORMAT } from './admin/admin-access.ts';
+export type { AdminRoute } from './admin/admin-handler.ts';
 export { type AdminServer, type AdminServerOptions, createAdminServer } from './admin/admin-server.ts';
-export type { AdminRoute } from './admin/answer.ts';
-export { createHttpServer } from './admin/create-http-server.ts';
-export { CertificateReloader } from './admin/key-pair.ts';
-export { createProbeSocket, type ProbeSocketOptions } from './admin/probe-socket.ts';
-export { listenOnUnixSocket, type UnixSocket } from './admin/socket-file.ts';
-export { ADMIN_TOKEN_FORMAT } from './admin/token-check.ts';
+export {
+  createProbeSocket,
+  listenOnUnixSocket,
+  type ProbeSocketOptions,
+  type UnixSocket,
+} from './admin/unix-socket.ts';
 export { ensureDirectory, readFileIfPresent, writeFileAtomic } from './atomic-file.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
-export { type Clock, systemClock, type Timer } from './clock/clock.ts';
-export { ManualClock } from './clock/manual-clock.ts';
-export { wait } from './clock/wait.ts';
+export { type Clock, systemClock, type Timer, wait } from './clock.ts';
+export {
+  formatHostPort,
+  type HostPort,
+  isLoopback,
+  isProxyUrl,
+  PROXY_URL_FORMAT,
+  parseHostPort,
+  redactUrl,
+} from './config/addresses.ts';
 export { formatDuration, parseDuration } from './config/duration.ts';
-export { formatHostPort, type HostPort, parseHostPort } from './config/host-port.ts';
-export { isLoopback } from './config/loopback.ts';
-export { ConfigError, type ConfigOf, parseConfig } from './config/parse-config.ts';
 export {
-  anyText,
-  boolean,
-  type IntegerOptions,
-  integer,
-  list,
-  oneOf,
-  path,
-  type TextOptions,
-  text,
-} from './config/plain-settings.ts';
-export { isProxyUrl, PROXY_URL_FORMAT } from './config/proxy-url.ts';
-export { redactUrl } from './config/redact-url.ts';
-export {
+  ConfigError,
   type ConfigMistake,
+  type ConfigOf,
   optional,
+  parseConfig,
   type Setting,
   type SettingFormat,
   type SettingOptions,
   type SettingResult,
   setting,
-} from './config/setting.ts';
+} from './config/parse-config.ts';
 export {
+  anyText,
+  boolean,
   type DurationOptions,
   duration,
   hostPort,
   hostPortOrOff,
+  type IntegerOptions,
+  integer,
+  list,
+  oneOf,
+  path,
   secret,
-} from './config/world-settings.ts';
-export { RUNTIME_ERRORS, type RuntimeErrorCode } from './error-codes.ts';
-export { errorMessage } from './error-message.ts';
-export { type FileOperation, fileError } from './file-error.ts';
+  type TextOptions,
+  text,
+} from './config/settings.ts';
+export {
+  errorMessage,
+  type FileOperation,
+  fileError,
+  isAbort,
+  type ListenErrorOptions,
+  listenError,
+  RUNTIME_ERRORS,
+  type RuntimeErrorCode,
+  UsageError,
+  WeirError,
+} from './errors.ts';
 export { createHealth, type Health, type HealthCheck, type HealthKind, type HealthReport } from './health.ts';
-export { isAbort } from './is-abort.ts';
-export { type ListenErrorOptions, listenError } from './listen-error.ts';
+export { CertificateReloader } from './http/certificate-reloader.ts';
+export { createHttpServer } from './http/create-http-server.ts';
+export { HttpClient } from './http/http-client.ts';
 export {
   createLogger,
   LOG_LEVELS,
@@ -59,6 +74,7 @@ export {
   silentLogger,
 } from './log.ts';
 export { createLoop, type Loop, type LoopOptions } from './loop.ts';
+export { ManualClock } from './manual-clock.ts';
 export type {
   CollectedOptions,
   Counter,
@@ -70,11 +86,14 @@ export type {
   Metrics,
   Sample,
 } from './metrics/contract.ts';
-export { packageVersion } from './package-version.ts';
-export { exitStatusFor } from './process/exit-for.ts';
-export { type ProcessControl, type ProcessHost, type ProcessPlan, runProcess } from './process/run-process.ts';
+export { exitStatusFor } from './process/exit-status.ts';
+export {
+  type ProcessControl,
+  type ProcessHost,
+  type ProcessPlan,
+  packageVersion,
+  runProcess,
+} from './process/run-process.ts';
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';
 export { Sealer } from './sealer.ts';
 export { Secret } from './secret.ts';
-export { HttpClient } from './server-connection.ts';
-export { UsageError, WeirError } from './weir-error.ts';

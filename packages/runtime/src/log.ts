@@ -1,8 +1,7 @@
 import { type Logger as PinoLogger, pino } from 'pino';
-import { oneOf } from './config/plain-settings.ts';
-import type { Setting } from './config/setting.ts';
-import { errorMessage } from './error-message.ts';
-import { UsageError, WeirError } from './weir-error.ts';
+import type { Setting } from './config/parse-config.ts';
+import { oneOf } from './config/settings.ts';
+import { errorMessage, UsageError, WeirError } from './errors.ts';
 
 export type Logger = PinoLogger;
 

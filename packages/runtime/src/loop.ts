@@ -1,6 +1,6 @@
 import { backoffMs } from './backoff.ts';
-import type { Clock, Timer } from './clock/clock.ts';
-import { isAbort } from './is-abort.ts';
+import type { Clock, Timer } from './clock.ts';
+import { isAbort } from './errors.ts';
 
 export interface LoopOptions {
   /** Reads the state of the world and acts on it; what triggered it does not matter. Must not await the loop's own `close`. */

@@ -1,5 +1,5 @@
 import type { ConnectionState } from './contract.ts';
-import type { StoreError } from './error.ts';
+import type { StoreError } from './errors.ts';
 
 /** The connection state of a store, and those who want to know of its changes. `closed` is the end. */
 export class ConnectionStatus {

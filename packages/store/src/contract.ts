@@ -13,8 +13,8 @@ import type {
   UsageReport,
   UsageRow,
 } from '@weir/model/data-plane';
-import type { StoreError } from './error.ts';
-import type { PeriodLength } from './retention.ts';
+import type { StoreError } from './errors.ts';
+import type { PeriodLength } from './usage-periods.ts';
 
 export interface Store {
   readonly table: TableStore;

@@ -1,11 +1,14 @@
 export type * from './contract.ts';
-export { StoreError, type StoreErrorCode } from './error.ts';
-export { FLEET_NAME_FORMAT } from './fleet-name.ts';
-export { FLEET_SECRET_FORMAT } from './fleet-secret.ts';
-export { type FollowSuspensionsOptions, followSuspensions, type KnownSuspensions } from './follow/follow-cutoffs.ts';
+export { rethrowRefusedAsUsage, StoreError, type StoreErrorCode } from './errors.ts';
+export { FLEET_NAME_FORMAT, FLEET_SECRET_FORMAT } from './fleet.ts';
+export {
+  type FollowSuspensionsOptions,
+  followSuspensions,
+  type KnownSuspensions,
+  mergeSuspensions,
+} from './follow/follow-suspensions.ts';
 export { type AppliedRevision, type FollowTableOptions, followTable } from './follow/follow-table.ts';
-export { mergeSuspensions } from './follow/merge-cutoffs.ts';
-export type { PositionedTable } from './follow/table-chain.ts';
+export type { PositionedTable } from './follow/follower-state.ts';
 export {
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,
@@ -16,10 +19,9 @@ export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOpti
 export { openMemoryStore, type PersistentMemoryStoreOptions } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';
-export type { RedisAccess } from './redis/access.ts';
-export { inspectRedis, type RedisInspection } from './redis/inspect-redis.ts';
+export { inspectRedis, type RedisInspection } from './redis/connection/inspect-redis.ts';
+export type { RedisAccess } from './redis/connection/redis-target.ts';
+export { type RedisUser, redisUsersFor } from './redis/keys.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
 export { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from './redis/redis-settings.ts';
-export { type RedisUser, redisUsersFor } from './redis/users.ts';
-export { rethrowRefusedAsUsage } from './refused-as-usage.ts';
-export { PERIOD_LENGTHS, type PeriodLength } from './retention.ts';
+export { PERIOD_LENGTHS, type PeriodLength } from './usage-periods.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { withParentDeathSignal } from './ending-with-us.ts';
-import { ProcessOutput } from './process-output.ts';
+import type { Readable } from 'node:stream';
 
 export type SpawnOptions = {
   readonly command: string;
@@ -125,4 +125,81 @@ const TERMINATING_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
 
 function describeExit({ code, signal }: Exit): string {
   return signal ? `by ${signal}` : `exit code ${code}`;
+}
+
+/** Of what a long-lived program writes only the end is kept. */
+const MAX_OUTPUT_CHARACTERS = 8 * 1024 * 1024;
+
+/** What a process writes, as text, and who waits for something in it. */
+export class ProcessOutput {
+  #combined = '';
+  #stdout = '';
+  #endReason: string | undefined;
+  readonly #name: string;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(name: string, streams: { stdout: Readable; stderr: Readable }) {
+    this.#name = name;
+    streams.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.#stdout = (this.#stdout + text).slice(-MAX_OUTPUT_CHARACTERS);
+      this.append(text);
+    });
+    streams.stderr.setEncoding('utf8').on('data', (text: string) => this.append(text));
+  }
+
+  get combined(): string {
+    return this.#combined;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get tail(): string {
+    return this.#combined.trimEnd().split('\n').slice(-30).join('\n');
+  }
+
+  append(text: string): void {
+    this.#combined = (this.#combined + text).slice(-MAX_OUTPUT_CHARACTERS);
+    for (const check of this.#listeners) check();
+  }
+
+  /** No more will come; `how` says why. Whoever still waits fails. */
+  end(how: string): void {
+    this.#endReason = how;
+    for (const check of this.#listeners) check();
+  }
+
+  async waitFor(what: RegExp | ((output: string) => boolean), options: { timeoutMs?: number } = {}): Promise<void> {
+    const { timeoutMs = 30_000 } = options;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const fail = (why: string): void => reject(new Error(`${this.#name} ${why}:\n${this.tail}`));
+    const check = (): void => {
+      if (what instanceof RegExp ? what.test(this.#combined) : what(this.#combined)) resolve();
+      else if (this.#endReason !== undefined) fail(`ended before it showed ${what}, ${this.#endReason}`);
+    };
+    const timer = setTimeout(() => fail(`has not shown ${what} in ${timeoutMs} ms`), timeoutMs);
+    this.#listeners.add(check);
+    check();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#listeners.delete(check);
+    }
+  }
+}
+
+const SETPRIV = '/usr/bin/setpriv';
+
+/**
+ * The command, such that Linux sends it the signal when we end, even by SIGKILL: nothing is left behind that runs on, or holds a
+ * lock. The request survives exec, so that the pid is the program's own.
+ */
+export function withParentDeathSignal(
+  signal: 'KILL' | 'TERM',
+  command: string,
+  args: readonly string[],
+): [command: string, args: readonly string[]] {
+  return existsSync(SETPRIV) ? [SETPRIV, ['--pdeathsig', signal, command, ...args]] : [command, args];
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
-import { echoService } from '../../../src/cluster/echo-objects.ts';
-import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/expectations.ts';
-import { addressesIn, serviceStatus, waitForStatus } from '../../../src/kubernetes-objects.ts';
+import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/probe.ts';
+import { echoService } from '../../../src/manifests.ts';
+import { addressesIn, serviceStatus, waitForStatus } from '../../../src/service-status.ts';
 import { SHOP, servedAt } from './tenants.ts';
 import { underLoad } from './upgrades.ts';
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { getHttps } from '../../../src/cluster/ask-https.ts';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 
 interface Pods {
@@ -131,4 +134,24 @@ async function execIn({ kubectl }: ChartFleet, workload: string, expression: str
 async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Promise<string> {
   const text = await kubectl('get', 'secret', name, '-n', RELEASE_NAMESPACE, `-o=jsonpath={.data.${key}}`);
   return Buffer.from(text, 'base64').toString();
+}
+
+export interface HttpsRequest {
+  readonly url: string;
+  /** PEM of the authority that its certificate has to be of, and the name that it has to be for. */
+  readonly ca: string;
+  readonly servername: string;
+  readonly token?: string;
+}
+
+export async function getHttps({
+  url,
+  ca,
+  servername,
+  token,
+}: HttpsRequest): Promise<{ status: number; body: string }> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const request = get(url, { ca, servername, headers, agent: false, timeout: 10_000 });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, body: await text(response) };
 }

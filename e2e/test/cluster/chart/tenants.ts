@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
 import type { ChartFleet } from '../../../src/cluster/chart-fleet.ts';
-import { echoPods, echoService, plainNamespace } from '../../../src/cluster/echo-objects.ts';
-import { waitForProbeResult } from '../../../src/cluster/expectations.ts';
-import { addressesIn, conditionIn, waitForStatus } from '../../../src/kubernetes-objects.ts';
+import { waitForProbeResult } from '../../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace } from '../../../src/manifests.ts';
+import { addressesIn, conditionIn, waitForStatus } from '../../../src/service-status.ts';
 
 /** Of the Service that goes through all parts. */
 export const SHOP = { path: 'shop/echo', port: 80 } as const;

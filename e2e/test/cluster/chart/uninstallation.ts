@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { eventually } from '@weir/testkit';
-import { grantedPermissions, permissionText } from '../../../src/chart/rights.ts';
+import { eventually, makeCertificate } from '@weir/testkit';
+import type { AuditedRequest } from '@weir/tools';
+import { parseAllDocuments } from 'yaml';
+import { chartFile, WEIR_CHART } from '../../../src/chart/helm.ts';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
-import { echoPods, echoService, plainNamespace } from '../../../src/cluster/echo-objects.ts';
-import { existingSecrets } from '../../../src/cluster/existing-secrets.ts';
-import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/expectations.ts';
+import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/probe.ts';
+import { echoPods, echoService, plainNamespace } from '../../../src/manifests.ts';
 import {
   addressesIn,
   conditionIn,
   type ServiceStatus,
   serviceStatus,
   waitForStatus,
-} from '../../../src/kubernetes-objects.ts';
+} from '../../../src/service-status.ts';
 import { SHOP, servedAt } from './tenants.ts';
 
 const EDGE = { class: 'weir.dev/edge', path: 'edge/echo', port: 8080 } as const;
@@ -125,4 +127,76 @@ async function leftOf({ kubectl }: ChartFleet, release: string): Promise<readonl
     .trim()
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('customresourcedefinition'));
+}
+
+// The Secrets of a release as an operator has them who lets the chart make none: see docs/existing-secrets.md.
+
+/** The value that names the certificate of each server. */
+const CERTIFICATE_VALUES = {
+  proxy: 'proxy.admin.tls',
+  controller: 'controller.admin.tls',
+  console: 'console.tls',
+  redis: 'redis.tls',
+} as const;
+
+export interface ExistingSecrets {
+  readonly objects: readonly object[];
+  /** Arguments of helm. */
+  readonly helmArguments: readonly string[];
+}
+
+/** `fullName` is what the chart puts before the names of its objects: `weir`, `edge-weir`. */
+export function existingSecrets(fullName: string): ExistingSecrets {
+  const issuer = makeCertificate({ name: `authority of ${fullName}`, isAuthority: true });
+  const certificates = Object.entries(CERTIFICATE_VALUES).map(([server, value]) => {
+    const host = `${fullName}-${server}`;
+    const names = [host, `${host}.${RELEASE_NAMESPACE}.svc`];
+    const { chain, key } = makeCertificate({ name: host, names, issuer });
+    const data = { 'tls.crt': chain, 'tls.key': key, 'ca.crt': issuer.certificate };
+    return { value: `${value}.existingSecret`, secret: secretManifest(`own-${server}`, data) };
+  });
+  const passwords = Object.fromEntries(
+    ['controller', 'proxy', 'console'].map((user) => [`${user}-password`, randomText()] as const),
+  );
+  const others = [
+    { value: 'redis.auth.existingSecret', secret: secretManifest('own-passwords', passwords) },
+    { value: 'adminToken.existingSecret', secret: secretManifest('own-token', { token: randomText() }) },
+    { value: 'tls.fleetSecret', secret: secretManifest('own-fleet', { secret: randomText() }) },
+  ];
+  const all = [...certificates, ...others];
+  return {
+    objects: all.map(({ secret }) => secret),
+    helmArguments: all.map(({ value, secret }) => `--set=${value}=${secret.metadata.name}`),
+  };
+}
+
+function secretManifest(name: string, stringData: Readonly<Record<string, string>>) {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: RELEASE_NAMESPACE }, stringData };
+}
+
+const randomText = (): string => randomBytes(20).toString('hex');
+
+// The rights that the chart gives to an account, and those that were used.
+interface Role {
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+/** Each as `VERB RESOURCE.GROUP`. */
+export function grantedPermissions(component: string): readonly string[] {
+  const roles = parseAllDocuments(chartFile(WEIR_CHART, `rights/${component}.yaml`)).map((each) => each.toJS() as Role);
+  return roles
+    .flatMap(({ rules }) => rules)
+    .flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => permissionText({ verb, group, resource }))),
+      ),
+    );
+}
+
+export function permissionText({ verb, group, resource }: Omit<AuditedRequest, 'account'>): string {
+  return `${verb} ${resource}${group === '' ? '' : `.${group}`}`;
 }

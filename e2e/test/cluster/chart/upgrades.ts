@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
-import { type SteadyConnections, steadyConnections } from '../../../src/cluster/steady-connections.ts';
-import { serviceStatus } from '../../../src/kubernetes-objects.ts';
+import { serviceStatus } from '../../../src/service-status.ts';
+import { type SteadyConnections, steadyConnections } from '../../../src/steady-load.ts';
 import { SHOP, servedAt } from './tenants.ts';
 
 export function upgrades(fleet: () => ChartFleet): void {

@@ -1,5 +1,5 @@
 import { errorMessage, WeirError } from '@weir/runtime';
-import type { ConsoleRequest, ConsoleResponse, Transport } from './way.ts';
+import type { ConsoleRequest, ConsoleResponse, Transport } from './transport.ts';
 
 export type ConsoleErrorCode =
   /** Nobody answers at the address. */

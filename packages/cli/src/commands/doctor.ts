@@ -1,9 +1,9 @@
 import type { RedisAccess } from '@weir/store';
 import type { Command } from 'commander';
-import type { CommandContext } from '../command-context.ts';
+import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
 import { diagnose } from '../doctor/diagnose.ts';
-import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
-import { findingsText } from '../output/findings-text.ts';
+import { CHECK_CODES, type Finding, type Severity } from '../doctor/finding.ts';
+import { type Colourize, colourizeFor, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import type { Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
@@ -37,7 +37,7 @@ export function addDoctor(program: Command, { terminal, finish }: CommandContext
     .addHelpText('after', EXAMPLES)
     .action(async (options: DoctorCommandOptions) => {
       // Loaded here: commands that only ask a console need none of it, and begin at once.
-      const { collectFacts } = await import('../doctor/collect/collect-facts.ts');
+      const { collectFacts } = await import('../doctor/collect-facts.ts');
       const { redisAccessFrom } = await import('@weir/store');
       const redis = redisAccessFrom(terminal.env, options.redis);
       const items = diagnose(await collectFacts(collectOptionsFor(options, terminal, redis)));
@@ -61,4 +61,24 @@ function collectOptionsFor(
     version: version(),
     signal,
   };
+}
+
+const SEVERITY_STYLES = { ok: 'green', warning: 'yellow', error: 'red' } as const;
+const SEVERITY_WIDTH = 'warning'.length;
+const CODE_WIDTH = Math.max(...CHECK_CODES.map((code) => code.length));
+
+/** One line of each finding (a message is as long as it must be, so nothing stands right of it), and how many there are of each. */
+export function findingsText(findings: readonly Finding[], colour: boolean): string {
+  const paint = colourizeFor(colour);
+  return `${findings.map((finding) => `${findingLine(finding, paint)}\n`).join('')}\n${findingsSummary(findings)}\n`;
+}
+
+function findingLine({ code, severity, subject, message }: Finding, paint: Colourize): string {
+  const word = paint(SEVERITY_STYLES[severity], severity) + ' '.repeat(SEVERITY_WIDTH - severity.length);
+  return `${word}  ${code.padEnd(CODE_WIDTH)}  ${paint('bold', toSingleLine(subject))}: ${toSingleLine(message)}`;
+}
+
+function findingsSummary(findings: readonly Finding[]): string {
+  const count = (severity: Severity): number => findings.filter((finding) => finding.severity === severity).length;
+  return `${findings.length} checks: ${count('ok')} ok, ${count('warning')} warning, ${count('error')} error`;
 }

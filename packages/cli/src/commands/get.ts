@@ -1,12 +1,12 @@
 import type { FleetProblem } from '@weir/console';
 import type { ProxyView, ServiceView } from '@weir/model';
 import { Argument, type Command } from 'commander';
-import type { ItemList, TenantItem } from '../client/answers.ts';
-import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
+import type { ItemList, TenantItem } from '../client/responses.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
-import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
+import { EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
 import { bytesText, countText } from '../output/amounts.ts';
-import { type Colourize, colourizeFor, stateText } from '../output/colour.ts';
+import { type Colourize, colourizeFor, stateText } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { problemsText } from '../output/problem-text.ts';
 import { type Column, tableText } from '../output/table.ts';

@@ -10,10 +10,10 @@ import {
 } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
-import { EXIT_OK } from '../exit-code.ts';
-import { colourizeFor } from '../output/colour.ts';
+import { EXIT_OK } from '../command-context.ts';
+import { colourizeFor } from '../output/ansi.ts';
 import { problemText, resolvedProblemText } from '../output/problem-text.ts';
-import { untilAborted } from '../standalone/aborted.ts';
+import { untilAborted } from '../standalone/until-aborted.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 

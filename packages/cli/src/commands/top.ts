@@ -1,8 +1,8 @@
 import type { LiveFrame } from '@weir/console';
 import { type Command, Option } from 'commander';
 import { ConsoleError } from '../client/console-client.ts';
-import { liveFrames } from '../client/live.ts';
-import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
+import { liveFrames } from '../client/live-frames.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/top-text.ts';

@@ -1,10 +1,18 @@
-import { certificateValidityFor, NO_ALLOCATIONS, type Problem, tableToJson, translate } from '@weir/model';
+import {
+  certificateValidityFor,
+  NO_ALLOCATIONS,
+  type Problem,
+  type ServiceStatus,
+  tableToJson,
+  translate,
+} from '@weir/model';
 import { systemClock } from '@weir/runtime';
 import type { Command } from 'commander';
-import type { CommandContext } from '../command-context.ts';
-import { EXIT_OK, EXIT_PROBLEM } from '../exit-code.ts';
-import { type DryRun, dryRunText } from '../output/dry-run.ts';
+import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
+import { type Colourize, colourizeFor, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { problemsText } from '../output/problem-text.ts';
+import { tableText } from '../output/table.ts';
 import { fleetSettingsFor, resolveFleetOptions } from '../standalone/directory-settings.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
@@ -48,4 +56,54 @@ async function dryRun(options: ManifestOptions): Promise<DryRun> {
 
 function hasError(problems: readonly Problem[]): boolean {
   return problems.some((problem) => problem.severity === 'error');
+}
+
+/** What `weir translate` prints. */
+export interface DryRun {
+  readonly table: ReturnType<typeof tableToJson>;
+  readonly statuses: readonly ServiceStatus[];
+  readonly problems: readonly Problem[];
+  /** Well-formed objects of kinds that Weir does not read, by kind. */
+  readonly ignored: Readonly<Record<string, number>>;
+}
+
+export function dryRunText(run: DryRun, colour: boolean): string {
+  const paint = colourizeFor(colour);
+  const parts = [servicesText(run, paint), problemsText(run.problems, paint), ignoredText(run.ignored)];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
+  if (statuses.length === 0) return '';
+  const ready = (uid: string): number =>
+    Math.max(0, ...endpointCounts(table.endpoints.filter((chunk) => chunk.service === uid)));
+  return tableText<ServiceStatus>(
+    [
+      { title: 'SERVICE', value: (status) => `${status.namespace}/${status.name}` },
+      { title: 'TENANT', value: (status) => status.tenant ?? '-' },
+      {
+        title: 'VERDICT',
+        value: ({ accepted }) => paint(accepted.reason === 'Accepted' ? 'green' : 'red', accepted.reason),
+      },
+      {
+        title: 'PORTS',
+        value: ({ ports }) => ports.map(({ port, protocol }) => `${port}/${protocol}`).join(',') || '-',
+      },
+      { title: 'NODES', value: ({ nodes }) => nodes.join(',') || '-' },
+      { title: 'ENDPOINTS', value: (status) => String(ready(status.uid)), align: 'right' },
+    ],
+    statuses,
+  );
+}
+
+/** Ready endpoints of each port. */
+function endpointCounts(chunks: DryRun['table']['endpoints']): number[] {
+  const ports = Map.groupBy(chunks, (chunk) => `${chunk.protocol}/${chunk.port}`);
+  return [...ports.values()].map((same) => same.reduce((sum, chunk) => sum + chunk.endpoints.length, 0));
+}
+
+function ignoredText(ignored: DryRun['ignored']): string {
+  const kinds = Object.entries(ignored).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (kinds.length === 0) return '';
+  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${toSingleLine(kind)}`).join(', ')}\n`;
 }

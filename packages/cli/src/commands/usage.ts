@@ -1,7 +1,7 @@
 import type { UsageItem } from '@weir/console';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { ItemList } from '../client/answers.ts';
-import { clientFor, type ServerOptions, serverOption } from '../client/server-option.ts';
+import type { ItemList } from '../client/responses.ts';
+import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
 import { bytesText, countText, percentText } from '../output/amounts.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';

@@ -1,3 +1,7 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { UsageError } from '@weir/runtime';
 
 /** What the addresses in the manifests begin with. */
@@ -24,4 +28,24 @@ export function addressIn({ prefix }: DemoNetwork, last: number): string {
 /** A manifest with its addresses moved to the network. */
 export function rewriteAddresses({ prefix }: DemoNetwork, manifest: string): string {
   return manifest.replaceAll(MANIFEST_ADDRESS_PREFIX, prefix);
+}
+
+const MANIFEST_DIRECTORY = fileURLToPath(
+  new URL(import.meta.url.includes('/dist/') ? '../../../demo/' : '../../demo/', import.meta.url),
+);
+
+export interface DemoManifests {
+  readonly directory: string;
+  close(): Promise<void>;
+}
+
+/** A copy that whoever watches may edit; it goes away with the demo. */
+export async function copyDemoManifests(network: DemoNetwork): Promise<DemoManifests> {
+  const directory = await mkdtemp(join(tmpdir(), 'weir-demo-'));
+  for (const name of await readdir(MANIFEST_DIRECTORY)) {
+    if (!name.endsWith('.yaml')) continue;
+    const manifest = await readFile(join(MANIFEST_DIRECTORY, name), 'utf8');
+    await writeFile(join(directory, name), rewriteAddresses(network, manifest));
+  }
+  return { directory, close: () => rm(directory, { recursive: true, force: true }) };
 }

@@ -1,24 +1,24 @@
 import { createLogger, type HostPort, systemClock, wait } from '@weir/runtime';
 import { ConsoleClient } from '../client/console-client.ts';
-import { directTransport } from '../client/direct-way.ts';
-import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../exit-code.ts';
-import { colourizeFor } from '../output/colour.ts';
+import { directTransport } from '../client/transport.ts';
+import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
+import { colourizeFor } from '../output/ansi.ts';
 import { problemText } from '../output/problem-text.ts';
 import { type RunningStandalone, startStandalone } from '../standalone/start-standalone.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Backends, startBackends } from './backends.ts';
-import { type DemoClients, startDemoClients } from './clients.ts';
-import { copyDemoManifests } from './demo-manifests.ts';
 import type { DemoNetwork } from './demo-network.ts';
-import { DemoReport } from './findings.ts';
+import { copyDemoManifests } from './demo-network.ts';
 import {
   type DemoContext,
+  DemoReport,
   isExpectedProblem,
   showAddresses,
   showBandwidth,
   showSuspension,
   showUsage,
-} from './scenes.ts';
+} from './steps.ts';
+import { type DemoClients, startDemoClients } from './traffic.ts';
 
 export interface DemoOptions {
   readonly network: DemoNetwork;

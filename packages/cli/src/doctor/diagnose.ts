@@ -1,8 +1,8 @@
 import * as clocks from './checks/clocks.ts';
-import * as cluster from './checks/cluster.ts';
+import * as cluster from './checks/control-plane.ts';
+import * as redis from './checks/control-plane.ts';
 import * as nodes from './checks/nodes.ts';
 import * as proxies from './checks/proxies.ts';
-import * as redis from './checks/redis.ts';
 import * as services from './checks/services.ts';
 import type { Facts } from './facts.ts';
 import { CHECK_CODES, type CheckCode, type CheckResult, type Finding } from './finding.ts';

@@ -1,9 +1,8 @@
-// What doctor sees of the world. Everything that is decided starts from here.
 import type { ServerProbe } from '@weir/controller';
-import type { Heartbeat } from '@weir/model';
+import { EXCLUDE_NODE_LABEL, type Heartbeat, isExcludedNode, isLoadBalancerNode, nodeAddressesOf } from '@weir/model';
 import type { RedisInspection } from '@weir/store';
-import type { Fact } from './fact.ts';
 
+// What doctor sees of the world. Everything that is decided starts from here.
 export interface Facts {
   /** Milliseconds since the epoch, by the clock of this machine. */
   readonly now: number;
@@ -83,4 +82,68 @@ export interface HostFact {
   readonly addresses: readonly string[];
   /** What of its kernel's settings will cost clients something; undefined: it was not looked at. */
   readonly kernelWarnings: readonly string[] | undefined;
+}
+
+/** Something that was looked at, or why it could not be. */
+export type Fact<T> = KnownFact<T> | UnknownFact;
+
+interface KnownFact<T> {
+  readonly kind: 'known';
+  readonly value: T;
+}
+
+/** `failed`: it was asked for and did not answer as it should; `not-asked`: nobody said where it is. */
+export interface UnknownFact {
+  readonly kind: 'unknown';
+  readonly cause: 'failed' | 'not-asked';
+  /** A sentence without its full stop, with what to do. */
+  readonly message: string;
+}
+
+export function knownFact<T>(value: T): KnownFact<T> {
+  return { kind: 'known', value };
+}
+
+export function unknownFact(cause: UnknownFact['cause'], message: string): UnknownFact {
+  return { kind: 'unknown', cause, message };
+}
+
+/** Those that are to carry proxies, whether or not they can. */
+export function labelledNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
+  return nodes.filter(isLoadBalancerNode);
+}
+
+/** Those of them on which Services are placed. */
+export function usableNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
+  return labelledNodes(nodes).filter(
+    (node) => exclusionReason(node) === undefined && nodeAddressesOf(node).bind.length > 0,
+  );
+}
+
+/** Why no Service is placed on a labelled node, and what to do; undefined: they are. */
+export function exclusionReason(node: NodeFact): string | undefined {
+  const { name, isCordoned, isDeleting } = node;
+  if (isDeleting) return `${name} is being deleted`;
+  if (isExcludedNode(node)) {
+    return `${name} has the label ${EXCLUDE_NODE_LABEL} (to take it back: kubectl label node ${name} ${EXCLUDE_NODE_LABEL}-)`;
+  }
+  if (isCordoned) return `${name} is cordoned (to take it back: kubectl uncordon ${name})`;
+  return undefined;
+}
+
+/**
+ * Services that Weir takes: those of its class, and those of which it has said something, as it does of Services without class
+ * when the controller is classless.
+ */
+export function managedServices(
+  services: readonly ServiceFact[],
+  { loadBalancerClass }: Pick<Facts, 'loadBalancerClass'>,
+): readonly ServiceFact[] {
+  return services.filter(
+    (service) => !service.ignored && (service.loadBalancerClass === loadBalancerClass || service.hasWeirCondition),
+  );
+}
+
+export function serviceName({ namespace, name }: ServiceFact): string {
+  return `${namespace}/${name}`;
 }

@@ -1,4 +1,4 @@
-import { type UnknownFact, unknownFact } from './fact.ts';
+import { type UnknownFact, unknownFact } from './facts.ts';
 
 /** What one check found; also when all is well. */
 export interface Finding {
@@ -39,8 +39,8 @@ export const CHECK_CODES = [
   'ProxyClocks',
   'KernelSettings',
 ] as const;
-export type CheckCode = (typeof CHECK_CODES)[number];
 
+export type CheckCode = (typeof CHECK_CODES)[number];
 /** The verdict of a check, without what is the same in all of them. */
 export type CheckResult = Pick<Finding, 'severity' | 'message'>;
 
@@ -66,4 +66,18 @@ export const API_SERVER_UNAVAILABLE: UnknownFact = unknownFact(
   'failed',
   'the API server cannot be asked (KubernetesVersion)',
 );
+
 export const REDIS_UNAVAILABLE: UnknownFact = unknownFact('failed', 'Redis cannot be asked (RedisReachable)');
+
+const MAX_LISTED_ITEMS = 10;
+
+/** `a, b and 12 more`: a cluster has more of everything than a line can hold. */
+export function joinList(items: readonly string[], most: number = MAX_LISTED_ITEMS): string {
+  if (items.length <= most) return items.join(', ');
+  return `${items.slice(0, most).join(', ')} and ${items.length - most} more`;
+}
+
+/** `1 node`, `2 nodes`. */
+export function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

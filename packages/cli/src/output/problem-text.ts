@@ -1,5 +1,5 @@
-import type { Colourize } from './colour.ts';
-import { toSingleLine } from './printable.ts';
+import type { Colourize } from './ansi.ts';
+import { toSingleLine } from './ansi.ts';
 
 /** As much of a problem as is printed. */
 export interface PrintableProblem {

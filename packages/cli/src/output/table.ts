@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { toSingleLine } from './printable.ts';
+import { toSingleLine } from './ansi.ts';
 
 export interface Column<Row> {
   readonly title: string;

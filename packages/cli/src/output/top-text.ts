@@ -1,6 +1,6 @@
 import type { LiveFrame, Rate } from '@weir/console';
 import { bitRateText, countText } from './amounts.ts';
-import { colourizeFor } from './colour.ts';
+import { colourizeFor } from './ansi.ts';
 import { tableText } from './table.ts';
 
 export const SORT_COLUMNS = ['out', 'in', 'connections', 'requests', 'name'] as const;

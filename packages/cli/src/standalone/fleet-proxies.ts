@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os';
 import { entriesOf, type NodeEntry, type RoutingTable } from '@weir/model';
-import type { RunningProxy } from '@weir/proxy';
-import type { Logger } from '@weir/runtime';
+import { type RunningProxy, startProxy } from '@weir/proxy';
+import { type Clock, type Logger, type Secret, systemClock, wait } from '@weir/runtime';
 import { followTable, type Store } from '@weir/store';
+import { version } from '../version.ts';
 
 export interface FleetProxiesOptions {
   readonly store: Store;
@@ -75,4 +77,60 @@ export class FleetProxies {
     const proxy = await starting;
     await proxy?.close();
   }
+}
+
+export interface NodeProxyOptions {
+  /** Two proxies of one fleet and node on this machine would serve the same: the second one waits. */
+  readonly fleet: string;
+  readonly node: string;
+  readonly store: Store;
+  /** What private keys are sealed with; undefined: none can be opened. */
+  readonly fleetSecret: Secret | undefined;
+  readonly workers: number | undefined;
+  readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly state: string | undefined;
+  /** Somebody asked for a drain on its local socket. */
+  readonly onDrain: () => void;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** The proxy of one node in this process. */
+export function startNodeProxy(options: NodeProxyOptions): Promise<RunningProxy> {
+  const { workers = availableParallelism(), state, log, ...same } = options;
+  return startProxy({
+    ...same,
+    workers,
+    stateDirectory: state,
+    log: log.child({ part: 'proxy' }),
+    version: version(),
+  });
+}
+
+const SERVING_POLL_INTERVAL_MS = 20;
+/** Then it is ready with what it has: a node whose address is not here never answers. */
+const MAX_SERVING_WAIT_MS = 5_000;
+
+/** Resolves once every node's proxy has the table and has said of each of its listeners whether it could be bound. */
+export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<void> {
+  const until = systemClock.monotonic() + MAX_SERVING_WAIT_MS;
+  while (!signal.aborted && systemClock.monotonic() < until) {
+    if (await areAllListenersReported(store)) return;
+    await wait(systemClock, SERVING_POLL_INTERVAL_MS, signal).catch(() => {});
+  }
+}
+
+async function areAllListenersReported(store: Store): Promise<boolean> {
+  const [copy, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
+  if (copy === undefined) return false;
+  const byNode = new Map(heartbeats.map((heartbeat) => [heartbeat.node, heartbeat]));
+  const listeners = Map.groupBy(entriesOf(copy.table, 'listener'), (listener) => listener.node);
+  return entriesOf(copy.table, 'node').every(({ name }) => {
+    const heartbeat = byNode.get(name);
+    if (heartbeat?.applied?.id !== copy.position.id) return false;
+    const answered = new Set(
+      heartbeat.listeners.filter((report) => report.bound || report.error !== null).map((report) => report.id),
+    );
+    return (listeners.get(name) ?? []).every((listener) => answered.has(listener.id));
+  });
 }

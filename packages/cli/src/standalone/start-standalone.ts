@@ -1,4 +1,4 @@
-// Controller, proxies and console over one store in one process: the same parts as in a cluster, composed here.
+import { join } from 'node:path';
 import { pid } from 'node:process';
 import {
   type ProblemChangeSet,
@@ -12,21 +12,21 @@ import {
   type Controller,
   type DirectorySource,
   openDirectorySource,
+  openLiveEndpointsSource,
+  ReloadingKubeApi,
   type Source,
   startController,
 } from '@weir/controller';
 import { kernelWarnings, trustedProxyWarnings } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
-import { untilAborted } from './aborted.ts';
 import { type FleetOptions, fleetSettingsFor, resolveFleetOptions } from './directory-settings.ts';
-import { FleetProxies } from './fleet-proxies.ts';
+import { FleetProxies, startNodeProxy, waitUntilServing } from './fleet-proxies.ts';
 import { resolveFleetSecret } from './fleet-secret.ts';
-import { openSource } from './open-source.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
-import { startNodeProxy } from './start-node-proxy.ts';
-import { waitUntilServing } from './when-serving.ts';
+import { untilAborted } from './until-aborted.ts';
 
+// Controller, proxies and console over one store in one process: the same parts as in a cluster, composed here.
 export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
@@ -155,6 +155,7 @@ function partsFor(options: StandaloneOptions, made: StartedParts): Part[] {
 
 const NEW_FLEET_SECRET_WARNING =
   'the fleet-secret of --state was not there, and another was made: certificates that are kept there are not shown before their Secrets are read again';
+
 const SECRETS_NOT_READ_WARNING =
   'Secrets are not read: with --redis the keys in them lie there sealed, and WEIR_FLEET_SECRET is not set, which they are sealed with; set it to the same secret of at least 32 characters for all processes of the fleet';
 
@@ -191,4 +192,24 @@ function consolePartFor({ console: place, log }: StandaloneOptions, made: Starte
 /** In memory each process is a fleet of its own; whoever shares a Redis shares the fleet, and takes turns on a node. */
 function fleetNameFor({ redis }: StandaloneOptions): string {
   return redis === undefined ? `${STANDALONE_FLEET}-${pid}` : STANDALONE_FLEET;
+}
+
+export interface SourceOptions {
+  readonly kubeconfig?: string | undefined;
+  readonly state?: string | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * An API server that hangs is mostly one that is being lost. The connection to it may lead through this process, so nothing but its
+ * silence tells; the next one goes to another API server.
+ */
+const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, silenceMs: 30_000 };
+
+/** The files, refined by an API server if there is one. */
+export async function openSource(files: DirectorySource, { kubeconfig, state, log }: SourceOptions): Promise<Source> {
+  if (kubeconfig === undefined) return files;
+  const api = new ReloadingKubeApi(kubeconfig, API_SERVER_TIMEOUTS);
+  const cachePath = state === undefined ? undefined : join(state, 'api-server-endpoints.json');
+  return openLiveEndpointsSource({ files, api, cachePath, clock, log: log.child({ part: 'api-server' }) });
 }

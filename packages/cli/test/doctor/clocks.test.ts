@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { minSkewMs } from '../../src/doctor/skew.ts';
-import { findingFor, heartbeat, heartbeats, NOW, redis, server } from '../build/facts.ts';
+import { minSkewMs } from '../../src/doctor/checks/clocks.ts';
+import { findingFor, heartbeat, heartbeats, NOW, redis, server } from '../fixtures/doctor-facts.ts';
 
 test('only what a reading does not leave open counts as skew', () => {
   const askedAt = 1_000;

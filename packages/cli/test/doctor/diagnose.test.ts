@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { findingsText } from '../../src/commands/doctor.ts';
 import { diagnose } from '../../src/doctor/diagnose.ts';
 import { CHECK_CODES } from '../../src/doctor/finding.ts';
-import { findingsText } from '../../src/output/findings-text.ts';
-import { FAILED, healthyFacts, NOT_ASKED, node } from '../build/facts.ts';
+import { FAILED, healthyFacts, NOT_ASKED, node } from '../fixtures/doctor-facts.ts';
 
 test('where all is well, every check says so', () => {
   const findings = diagnose(healthyFacts());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { knownFact } from '../../src/doctor/fact.ts';
-import { findingFor, node, service } from '../build/facts.ts';
+import { knownFact } from '../../src/doctor/facts.ts';
+import { findingFor, node, service } from '../fixtures/doctor-facts.ts';
 
 const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const a = node('a', '10.0.0.1');

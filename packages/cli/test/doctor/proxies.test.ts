@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { knownFact } from '../../src/doctor/fact.ts';
-import { FAILED, findingFor, heartbeat, heartbeats, node } from '../build/facts.ts';
+import { knownFact } from '../../src/doctor/facts.ts';
+import { FAILED, findingFor, heartbeat, heartbeats, node } from '../fixtures/doctor-facts.ts';
 
 test('ProxiesAlive: a node without a proxy is an error; one that is left out needs none', () => {
   const silent = findingFor('ProxiesAlive', { heartbeats: heartbeats(heartbeat('edge-1')) });

@@ -6,17 +6,11 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@weir/runtime';
 import { openRedisStore } from '@weir/store';
-import {
-  type ControlPlane,
-  freePort,
-  requireProgram,
-  startControlPlane,
-  startRedis,
-  temporaryDirectory,
-} from '@weir/testkit';
+import { freePort, temporaryDirectory } from '@weir/testkit';
+import { type ControlPlane, requireProgram, startControlPlane, startRedis } from '@weir/tools';
 import type { Finding } from '../../src/doctor/finding.ts';
-import { heartbeat } from '../build/facts.ts';
-import { type InProcessResult, runWeirInProcess, runWeirOnTerminal } from '../build/weir-inside.ts';
+import { heartbeat } from '../fixtures/doctor-facts.ts';
+import { type InProcessResult, runWeirInProcess, runWeirOnTerminal } from '../fixtures/weir-in-process.ts';
 
 const CRDS = fileURLToPath(new URL('../../../../charts/weir-crds/definitions', import.meta.url));
 const LONG_AGO = '2020-01-01T00:00:00.000000Z';

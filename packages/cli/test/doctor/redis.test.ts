@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findingFor, redis } from '../build/facts.ts';
+import { findingFor, redis } from '../fixtures/doctor-facts.ts';
 
 test('RedisReachable: a replica is an error, one that loads a warning', () => {
   const replica = findingFor('RedisReachable', { redis: redis({ role: 'replica' }) });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { knownFact } from '../../src/doctor/fact.ts';
-import { findingFor, NOW, service } from '../build/facts.ts';
+import { knownFact } from '../../src/doctor/facts.ts';
+import { findingFor, NOW, service } from '../fixtures/doctor-facts.ts';
 
 test('PublishedAddresses: an address of ours without ipMode: Proxy is an error; a host name has none', () => {
   const services = knownFact([

@@ -1,12 +1,12 @@
-// Every reason that there is, from the objects to what a tenant reads: `scenes/REASON.yaml` is what happens, and beside it stands what
+// Every reason that there is, from the objects to what a tenant reads: `scenarios/REASON.yaml` is what happens, and beside it stands what
 // is said in the Service's status, in its Events and by `weir explain`.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { DEGRADED_REASONS, PROGRAMMED_REASONS, type Problem, REFUSAL_REASONS, SUSPENDED_REASONS } from '@weir/model';
 import { golden } from '@weir/testkit';
-import { parseScenario } from './scene.ts';
-import { type StepResult, startScenarioRunner } from './stage.ts';
+import { parseScenario } from './scenario.ts';
+import { type StepResult, startScenarioRunner } from './scenario-runner.ts';
 
 const REASONS: readonly string[] = [
   'Accepted',
@@ -15,7 +15,7 @@ const REASONS: readonly string[] = [
   ...DEGRADED_REASONS,
   ...SUSPENDED_REASONS,
 ];
-const SCENARIOS = new URL('scenes/', import.meta.url);
+const SCENARIOS = new URL('scenarios/', import.meta.url);
 const MAX_MESSAGE_BYTES = 1_024;
 
 describe('what a Service is told', () => {

@@ -1,12 +1,9 @@
-// What a user may do: the API server is asked (SubjectAccessReview), so that a Role or a ClusterRole of the cluster's own decides.
 import type { Clock } from '@weir/runtime';
-import type { ApiClient } from '../kubernetes/api-connection.ts';
-import { TtlCache } from './answer-cache.ts';
-import { reviewRefusedError, reviewUnavailableError } from './api-server-away.ts';
-import { SingleFlight } from './single-flight.ts';
-import { KeyedSemaphore } from './turns.ts';
+import { type ApiClient, reviewRefusedError, reviewUnavailableError } from '../kubernetes/api-client.ts';
+import { SingleFlight, TtlCache } from './review-cache.ts';
 import type { AuthenticatedUser } from './user.ts';
 
+// What a user may do: the API server is asked (SubjectAccessReview), so that a Role or a ClusterRole of the cluster's own decides.
 export interface ResourceAttributes {
   readonly verb: string;
   readonly resource: string;
@@ -67,5 +64,33 @@ export class AccessReviews {
     const isAllowed = status?.allowed === true;
     this.#decisions.set(key, isAllowed);
     return isAllowed;
+  }
+}
+
+/** So many at a time of one key; the others wait their turn. One user's thousand questions do not keep another's waiting. */
+export class KeyedSemaphore {
+  readonly #maxPerKey: number;
+  readonly #slotsByKey = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+
+  constructor(most: number) {
+    this.#maxPerKey = most;
+  }
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#slotsByKey.get(key) ?? { running: 0, waiting: [] };
+    this.#slotsByKey.set(key, own);
+    if (own.running < this.#maxPerKey) own.running += 1;
+    // Whoever ends hands its place on.
+    else await new Promise<void>((resolve) => own.waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = own.waiting.shift();
+      if (next !== undefined) next();
+      else {
+        own.running -= 1;
+        if (own.running === 0) this.#slotsByKey.delete(key);
+      }
+    }
   }
 }

@@ -2,10 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@weir/runtime';
 import { ApiError } from '../api/api-error.ts';
-import type { ApiClient, ApiResponse } from '../kubernetes/api-connection.ts';
-import { TtlCache } from './answer-cache.ts';
-import { reviewRefusedError, reviewUnavailableError } from './api-server-away.ts';
-import { SingleFlight } from './single-flight.ts';
+import type { ApiClient, ApiResponse } from '../kubernetes/api-client.ts';
+import { reviewRefusedError, reviewUnavailableError } from '../kubernetes/api-client.ts';
+import { SingleFlight, TtlCache } from './review-cache.ts';
 import { type AuthenticatedUser, authenticatedUser } from './user.ts';
 
 /** Tokens made for the console alone (`kubectl create token … --audience`): the API server itself does not take them. */

@@ -1,9 +1,9 @@
 import { proxyViewsFor, tableToJson } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
-import { scopeOf } from '../access/seen.ts';
-import { isProblemVisible } from '../access/sight.ts';
-import { problemsFor } from '../fleet/problem-list.ts';
-import type { RouteContext } from './console-parts.ts';
+import { scopeOf } from '../access/authorization.ts';
+import { isProblemVisible, namespacesIn } from '../access/authorization-scope.ts';
+import { problemsFor } from '../fleet/problems.ts';
+import type { RouteContext } from './route-context.ts';
 import { optionalProperties, responseSchemas } from './schemas.ts';
 
 export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteContext): void {
@@ -71,6 +71,39 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
     async () => {
       const { table } = watch.fleet();
       return { position: watch.position, ...tableToJson(table) };
+    },
+  );
+}
+
+/** What the page shows, and what it leaves out because the caller could not use it. */
+export function currentUserRoute(app: FastifyInstance, { fleet, watch, authenticator }: RouteContext): void {
+  app.get(
+    '/api/v1/me',
+    {
+      config: { access: 'what-one-sees' },
+      schema: {
+        summary: 'Who asks, and what they may see and do',
+        querystring: optionalProperties(),
+        response: responseSchemas(
+          '`auth` (none, kubernetes), `user`, `fleet`, `reachable`, `namespaces` (null: all), `may` (suspend, resume)',
+        ),
+      },
+    },
+    async ({ caller }) => {
+      const known = watch.table === undefined ? [] : namespacesIn(watch.table);
+      const [sight, suspend, resume] = await Promise.all([
+        caller.scopeWithin(known),
+        caller.canChangeSuspensions('create'),
+        caller.canChangeSuspensions('delete'),
+      ]);
+      return {
+        auth: authenticator.kind,
+        user: caller.name,
+        fleet,
+        reachable: watch.isReachable,
+        namespaces: sight.kind === 'all' ? null : [...sight.namespaces].sort(),
+        may: { suspend, resume },
+      };
     },
   );
 }

@@ -1,14 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { scopeOf } from '../access/seen.ts';
-import { visibleTenantNames } from '../access/sight.ts';
-import type { RateHistory } from '../rates/history.ts';
-import { type LiveHistory, liveHistoriesFor } from '../rates/live-past.ts';
+import { scopeOf } from '../access/authorization.ts';
+import { visibleTenantNames } from '../access/authorization-scope.ts';
+import type { RateHistory } from '../rates/rate-history.ts';
 import { ApiError } from './api-error.ts';
-import type { RouteContext } from './console-parts.ts';
-import { RateEventCache } from './live-texts.ts';
-import { LiveWatcher } from './live-watcher.ts';
+import { type LiveHistory, liveHistoriesFor, RateEventCache } from './live-events.ts';
+import { LiveWatcher, writeWithBackpressure } from './live-watcher.ts';
+import type { RouteContext } from './route-context.ts';
 import { optionalProperties, watchSchema } from './schemas.ts';
-import { writeWithBackpressure } from './send-paced.ts';
 
 /** Each costs a frame per second; more than this is no audience but a leak somewhere. */
 const MAX_WATCHERS = 100;

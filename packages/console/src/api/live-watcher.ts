@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { Clock } from '@weir/runtime';
-import { type AuthorizationScope, isSameScope } from '../access/sight.ts';
+import { type AuthorizationScope, isSameScope } from '../access/authorization-scope.ts';
 
 export interface LiveWatcherOptions {
   readonly stream: ServerResponse;
@@ -68,4 +69,24 @@ export class LiveWatcher {
       this.#scopeCheckedAt = clock.monotonic();
     }
   }
+}
+
+/** Writes the texts no faster than they are read, so that only so much waits in memory; ends early with the stream. */
+export async function writeWithBackpressure(stream: Writable, texts: Iterable<string>): Promise<void> {
+  for (const text of texts) {
+    if (stream.destroyed || stream.writableEnded) return;
+    if (!stream.write(text)) await untilDrained(stream);
+  }
+}
+
+function untilDrained(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      stream.off('drain', settle);
+      stream.off('close', settle);
+      resolve();
+    };
+    stream.on('drain', settle);
+    stream.on('close', settle);
+  });
 }

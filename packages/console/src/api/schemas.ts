@@ -1,12 +1,14 @@
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import type { Authenticator } from '../access/authenticator.ts';
+import { TOKEN_AUDIENCE } from '../access/token-reviews.ts';
+import { SERIES_STEPS } from '../usage/tenant-series.ts';
+
 // Pieces of request schemas. `description` is what a 400 offers as allowed, and what the OpenAPI document says.
-import { SERIES_STEPS } from '../usage/series.ts';
 
 /** Names of namespaces and Services: RFC 1123 labels. */
 const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-
 /** What a label value may be, since a tenant may be named by one. */
 const LABEL_VALUE_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
-
 /** Names of objects of the cluster: RFC 1123 subdomains. */
 const OBJECT_NAME_PATTERN = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
 
@@ -15,16 +17,19 @@ export const namespaceSchema: object = {
   pattern: DNS_LABEL_PATTERN,
   description: 'the name of a namespace: lower-case letters, digits and -',
 };
+
 export const serviceSchema: object = {
   type: 'string',
   pattern: DNS_LABEL_PATTERN,
   description: 'the name of a Service: lower-case letters, digits and -',
 };
+
 export const tenantSchema: object = {
   type: 'string',
   pattern: LABEL_VALUE_PATTERN,
   description: 'the name of a tenant: letters, digits, -, _ and .',
 };
+
 export const suspensionNameSchema: object = {
   type: 'string',
   pattern: OBJECT_NAME_PATTERN,
@@ -46,7 +51,6 @@ export const seriesStepSchema: object = {
 
 /** An API server in front ends after a minute what does not say that it lasts. */
 export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
-
 export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
 /** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
@@ -113,4 +117,14 @@ export function responseSchemas(description: string): object {
     },
   };
   return { 200: { description, type: 'object', additionalProperties: true }, '4xx': error, '5xx': error };
+}
+
+type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
+
+/** The head of the document; routes that want a token name `bearerAuth`. */
+export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
+  const info = { title: 'Weir console', description: 'What a fleet of Weir knows and does', version: 'v1' };
+  if (kind === 'none') return { info };
+  const description = `A token of the cluster, best one for the audience ${TOKEN_AUDIENCE}; what it shows follows from get tenantusages.weir.dev, what it does from create and delete of suspensions.weir.dev`;
+  return { info, components: { securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer', description } } } };
 }

@@ -1,13 +1,13 @@
 import { addCounters, monthOf, tenantViewsFor, ZERO_COUNTERS } from '@weir/model';
 import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
-import { scopeOf } from '../access/seen.ts';
-import { isNamespaceVisible } from '../access/sight.ts';
+import { scopeOf } from '../access/authorization.ts';
+import { isNamespaceVisible } from '../access/authorization-scope.ts';
 import { explanationFor, findServiceEntry } from '../fleet/explanation.ts';
-import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rates.ts';
+import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rate-history.ts';
 import { suspensionsFor } from '../suspensions/suspension-item.ts';
 import { ApiError } from './api-error.ts';
-import type { RouteContext } from './console-parts.ts';
+import type { RouteContext } from './route-context.ts';
 import {
   namespaceSchema,
   optionalProperties,

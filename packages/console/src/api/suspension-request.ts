@@ -1,7 +1,7 @@
 import type { RoutingTable, Suspension, SuspensionTarget } from '@weir/model';
 import { entriesOf } from '@weir/model';
-import { suspensionNameFor } from '../suspensions/suspension-name.ts';
 import type { TargetJson } from '../suspensions/suspension-object.ts';
+import { suspensionNameFor } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
 

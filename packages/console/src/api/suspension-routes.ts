@@ -1,15 +1,14 @@
 import type { Suspension } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
+import { refuseUnlessPermitted, scopeOf } from '../access/authorization.ts';
+import { isCutoffVisible, isTargetVisible, namespacesIn } from '../access/authorization-scope.ts';
 import type { Caller } from '../access/caller.ts';
-import { refuseUnlessPermitted } from '../access/rules.ts';
-import { scopeOf } from '../access/seen.ts';
-import { isCutoffVisible, isTargetVisible, namespacesIn } from '../access/sight.ts';
-import { alreadySuspendedError } from '../suspensions/already-suspended.ts';
 import { suspensionItemFor } from '../suspensions/suspension-item.ts';
-import { suspensionNameFor } from '../suspensions/suspension-name.ts';
+import { suspensionNameFor } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
+import { alreadySuspendedError } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
-import type { RouteContext } from './console-parts.ts';
+import type { RouteContext } from './route-context.ts';
 import {
   optionalProperties,
   replaceSchema,

@@ -1,15 +1,14 @@
 import { entriesOf, isInForce, monthOf, type Suspension, tenantViewsFor } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
-import { refuseUnlessTenantVisible, scopeOf } from '../access/seen.ts';
-import { isTenantVisible, withVisibleNamespaces } from '../access/sight.ts';
-import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rates.ts';
+import { refuseUnlessTenantVisible, scopeOf } from '../access/authorization.ts';
+import { isTenantVisible, withVisibleNamespaces } from '../access/authorization-scope.ts';
+import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rate-history.ts';
 import { type SuspensionItem, suspensionItemFor } from '../suspensions/suspension-item.ts';
-import type { SeriesStep } from '../usage/series.ts';
+import type { SeriesStep } from '../usage/tenant-series.ts';
 import { readTenantSeries } from '../usage/tenant-series.ts';
-import { usageItemsFor } from '../usage/usage-items.ts';
-import { visibleUsage } from '../usage/usage-seen.ts';
+import { usageItemsFor, visibleUsage } from '../usage/usage-items.ts';
 import { ApiError } from './api-error.ts';
-import type { RouteContext } from './console-parts.ts';
+import type { RouteContext } from './route-context.ts';
 import {
   monthSchema,
   optionalProperties,

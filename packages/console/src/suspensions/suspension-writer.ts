@@ -1,4 +1,5 @@
 import type { Suspension, SuspensionTarget } from '@weir/model';
+import { ApiError } from '../api/api-error.ts';
 
 export interface SuspensionRequest {
   readonly target: SuspensionTarget;
@@ -21,4 +22,10 @@ export interface SuspensionWriter {
   suspend(request: SuspensionRequest): Promise<Suspension>;
   /** Lifts one that did not come from a file; rejects with `ApiError` when it would not stay lifted. */
   resume(cutoff: Suspension): Promise<void>;
+}
+
+/** There is a Suspension of this name, which nobody asked to replace. */
+export function alreadySuspendedError(name: string, why: string, options: { readonly cause?: unknown } = {}): ApiError {
+  const message = `Suspension "${name}" is there already, ${why}; replace it by \`weir suspend --replace\` (?replace=true), or lift it first`;
+  return new ApiError('AlreadySuspended', message, options);
 }

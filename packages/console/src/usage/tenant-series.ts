@@ -1,6 +1,5 @@
-import { addCounters, type Counters, type UsagePeriod, ZERO_COUNTERS } from '@weir/model';
+import { addCounters, type Counters, minuteOf, periodsOf, type UsagePeriod, ZERO_COUNTERS } from '@weir/model';
 import type { UsageStore } from '@weir/store';
-import { type SeriesStep, seriesPeriodsFor } from './series.ts';
 
 export interface SeriesItem extends Counters {
   readonly period: UsagePeriod;
@@ -25,4 +24,26 @@ export async function readTenantSeries(
 async function countersIn(usage: UsageStore, tenant: string, period: UsagePeriod): Promise<Counters> {
   const rows = await usage.rows(period, tenant);
   return rows.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS);
+}
+
+export const SERIES_STEPS = ['minute', 'hour', 'day'] as const;
+export type SeriesStep = (typeof SERIES_STEPS)[number];
+
+interface SeriesRange {
+  readonly minutes: number;
+  readonly count: number;
+}
+
+/** The last hour, two days, or month. */
+const SERIES_RANGES: Readonly<Record<SeriesStep, SeriesRange>> = {
+  minute: { minutes: 1, count: 60 },
+  hour: { minutes: 60, count: 48 },
+  day: { minutes: 1_440, count: 31 },
+};
+
+/** The periods that a graph shows, ascending; the last one holds `now` (milliseconds since the epoch). UTC. */
+export function seriesPeriodsFor(now: number, step: SeriesStep): readonly UsagePeriod[] {
+  const { minutes, count } = SERIES_RANGES[step];
+  const last = minuteOf(now);
+  return Array.from({ length: count }, (_, index) => periodsOf(last - (count - 1 - index) * minutes)[step]);
 }

@@ -1,11 +1,13 @@
 import {
   addCounters,
   type Counters,
+  type RoutingTable,
   type TenantEntry,
   type UsagePeriod,
   type UsageRow,
   ZERO_COUNTERS,
 } from '@weir/model';
+import { type AuthorizationScope, isNamespaceVisible, visibleTenants } from '../access/authorization-scope.ts';
 
 /** `items` of `weir usage -o json`. */
 export interface UsageItem extends Counters {
@@ -64,4 +66,24 @@ function sumCounters(services: readonly Counters[]): Counters {
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * What somebody sees of it: the Services of their namespaces, under the total of their tenant. What their namespaces used under another
+ * tenant, whose they were, stands under its name as what it is, without that tenant's total.
+ */
+export function visibleUsage(
+  sight: AuthorizationScope,
+  table: RoutingTable,
+  items: readonly UsageItem[],
+): readonly UsageItem[] {
+  if (sight.kind === 'all') return items;
+  const tenants = visibleTenants(sight, table);
+  return items.flatMap((item) => {
+    const services = item.services.filter(({ namespace }) => isNamespaceVisible(sight, namespace));
+    if (tenants?.has(item.tenant)) return [{ ...item, services }];
+    if (services.length === 0) return [];
+    const { receivedBytes, sentBytes, connections, requests } = services.reduce(addCounters, ZERO_COUNTERS);
+    return [{ ...item, receivedBytes, sentBytes, connections, requests, trafficPerMonth: null, services }];
+  });
 }

@@ -10,10 +10,10 @@ import {
   type TemporaryDirectory,
   temporaryDirectory,
 } from '@weir/testkit';
-import { mountCertificate } from '../build/mounted-certificate.ts';
-import { type ReviewServer, startReviewServer } from '../build/review-server.ts';
-import { startTestConsole, type TestConsole } from '../build/running-console.ts';
-import { twoTenantStore } from '../build/two-tenants.ts';
+import { mountCertificate } from '../fixtures/mounted-certificate.ts';
+import { type ReviewServer, startReviewServer } from '../fixtures/review-server.ts';
+import { startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
+import { twoTenantStore } from '../fixtures/two-tenants.ts';
 
 const NAME = 'front-proxy-client';
 const PEOPLE = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } };

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '@weir/runtime';
-import { requireProgram } from '@weir/testkit';
-import { type Browser, type Page, startBrowser } from '../build/browser.ts';
-import { type ReviewServer, startReviewServer } from '../build/review-server.ts';
-import { startTestConsole, type TestConsole } from '../build/running-console.ts';
-import { RIVAL_DATA, twoTenantStore } from '../build/two-tenants.ts';
+import { requireProgram } from '@weir/tools';
+import { type Browser, type Page, startBrowser } from '../fixtures/browser.ts';
+import { type ReviewServer, startReviewServer } from '../fixtures/review-server.ts';
+import { startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
+import { RIVAL_DATA, twoTenantStore } from '../fixtures/two-tenants.ts';
 
 const PEOPLE = {
   'token-of-dev': { name: 'system:serviceaccount:shop:developer-of-the-shop', may: ['get tenantusages shop'] },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { suspensionNameFor } from '../../src/suspensions/suspension-name.ts';
+import { suspensionNameFor } from '../../src/suspensions/suspension-object.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { type Problem, type TenantPolicySpec, UNRESTRICTED_POLICY } from '@weir/model';
 import { errorMessage, fileError, UsageError } from '@weir/runtime';
 import { parse } from 'yaml';
-import { Fields } from '../snapshot/fields.ts';
-import { readTenantPolicySpec, unenforcedProblems } from '../snapshot/tenant-policy.ts';
+import { Fields } from '../parse/fields.ts';
+import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy.ts';
 
 /**
  * The policy of namespaces that no TenantPolicy selects: a file (YAML or JSON) with what would stand in `spec`, or with a whole

@@ -10,7 +10,7 @@ import {
   setting,
 } from '@weir/runtime';
 import { FLEET_SECRET_FORMAT } from '@weir/store';
-import { DNS_LABEL } from '../snapshot/formats.ts';
+import { DNS_LABEL } from '../parse/formats.ts';
 
 const NAMESPACE_FORMAT: SettingFormat<string> = {
   allowed: DNS_LABEL.allowed,

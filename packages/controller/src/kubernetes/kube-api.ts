@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { type HttpClient, WeirError } from '@weir/runtime';
-import { KubeApiError, kubeApiErrorFor } from './api-error.ts';
-import { connectTo } from './connection.ts';
+import { errorMessage, type HttpClient, WeirError } from '@weir/runtime';
+import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
+import { connectTo, loadKubeConfig } from './kube-config.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -30,7 +31,6 @@ export interface WatchRequest {
 
 /** Told of each request: its method, `WATCH` for the opening of a watch, and the status of the answer; undefined: there was none. */
 export type ResponseObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
-
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
 
@@ -217,5 +217,43 @@ class RenewableTimeout {
 
   #start(ms: number): NodeJS.Timeout {
     return setTimeout(() => this.#expired.abort(), ms);
+  }
+}
+
+/** The API server of a kubeconfig that may be written, mended and replaced while we run. What is wrong with it is an `ApiError`. */
+export class ReloadingKubeApi {
+  readonly #path: string;
+  readonly #options: KubeApiOptions;
+  #loaded: { readonly text: string; readonly api: KubeApi } | undefined;
+
+  constructor(path: string, options: KubeApiOptions = {}) {
+    this.#path = path;
+    this.#options = options;
+  }
+
+  async request(asked: ApiRequest): Promise<Json> {
+    return (await this.#api()).request(asked);
+  }
+
+  async watch(asked: WatchRequest): Promise<void> {
+    return (await this.#api()).watch(asked);
+  }
+
+  close(): void {
+    this.#loaded?.api.close();
+  }
+
+  async #api(): Promise<KubeApi> {
+    // Why it cannot be read the loading says.
+    const text = await readFile(this.#path, 'utf8').catch(() => undefined);
+    if (text !== undefined && this.#loaded?.text === text) return this.#loaded.api;
+    try {
+      const api = new KubeApi(loadKubeConfig(this.#path, '--kubeconfig'), this.#options);
+      this.#loaded?.api.close();
+      this.#loaded = { text: text ?? '', api };
+      return api;
+    } catch (error) {
+      throw new KubeApiError('UNAUTHORIZED', errorMessage(error), { cause: error });
+    }
   }
 }

@@ -1,9 +1,9 @@
 // The finalizer by which tools know that a load balancer is still to be cleaned up. Weir itself needs none. It is written through
 // `services/status`, as Kubernetes' own controllers do, so no right to a tenant's spec comes with it; and in a name of its own by
 // server-side apply, so that who else put the same one there keeps it.
-import { fieldManagerFor } from './field-manager.ts';
-import { CLEANUP_FINALIZER, type ObservedService } from './service-facts.ts';
-import { type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
+
+import { CLEANUP_FINALIZER, type ObservedService } from './service-status.ts';
+import { fieldManagerFor, type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface CleanupFinalizerOptions extends Omit<StatusWriterOptions, 'fieldManager'> {
   readonly loadBalancerClass?: string;

@@ -1,18 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
+import { type ConcurrentRun, runConcurrently } from '../kubernetes/concurrent-calls.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import { CleanupFinalizer } from './cleanup-finalizer.ts';
 import type { EventWriter } from './event-writer.ts';
-import { fieldManagerFor } from './field-manager.ts';
-import { type ConcurrentRun, runConcurrently } from './for-each-of.ts';
-import { eventsFor, newEventsFor, persistentEventsFor } from './service-event.ts';
-import { type ObservedService, observedServiceFor } from './service-facts.ts';
-import { type DesiredStatus, desiredStatusFor, hasStaleStatus, isStatusCurrent } from './service-status.ts';
+import { eventsFor, newEventsFor, persistentEventsFor } from './event-writer.ts';
+import { PendingUpdates } from './pending-updates.ts';
+import {
+  type DesiredStatus,
+  desiredStatusFor,
+  hasStaleStatus,
+  isStatusCurrent,
+  type ObservedService,
+  observedServiceFor,
+} from './service-status.ts';
+import { ViewsByUid } from './service-views.ts';
 import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
-import { type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
-import { PendingUpdates } from './untold.ts';
-import { ViewsByUid } from './views.ts';
+import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
 
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;

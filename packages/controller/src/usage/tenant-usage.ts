@@ -1,17 +1,19 @@
-// TenantUsage: what a namespace used, for its tenant to read, and for the ledger to be restored from when Redis lost it.
 import {
   addCounters,
   type Counters,
   entriesOf,
+  monthOf,
   type RoutingTable,
   type TenantEntry,
   type TenantLimits,
+  trafficExhaustedMessage,
   type UsagePeriod,
   type UsageRow,
   ZERO_COUNTERS,
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
 
+// TenantUsage: what a namespace used, for its tenant to read, and for the ledger to be restored from when Redis lost it.
 export interface TenantUsage {
   readonly namespace: string;
   readonly status: TenantUsageStatus;
@@ -151,3 +153,64 @@ export function latestOf(a: readonly TenantUsage[], b: readonly TenantUsage[]): 
 function countersOf({ receivedBytes, sentBytes, connections, requests }: Counters): Counters {
   return { receivedBytes, sentBytes, connections, requests };
 }
+
+/** How much of its month a tenant has used, in the steps that somebody is told of. */
+export type TrafficLevel = 'below' | '80%' | '100%';
+
+/** The level of each tenant that has a `trafficPerMonth`. `rows` is the present month. */
+export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): ReadonlyMap<string, TrafficLevel> {
+  const used = new Map<string, Counters>();
+  for (const row of rows) used.set(row.tenant, addCounters(used.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
+  const levels = new Map<string, TrafficLevel>();
+  for (const { name, limits } of entriesOf(table, 'tenant')) {
+    const limit = limits.trafficPerMonth;
+    if (limit === undefined) continue;
+    const { receivedBytes, sentBytes } = used.get(name) ?? ZERO_COUNTERS;
+    const bytes = receivedBytes + sentBytes;
+    levels.set(name, bytes >= limit ? '100%' : bytes >= limit * 0.8 ? '80%' : 'below');
+  }
+  return levels;
+}
+
+/** Tenants that came to 80 % or 100 % of their month since `before`. */
+export function tenantsThatReachedLevel(
+  before: ReadonlyMap<string, TrafficLevel>,
+  levels: ReadonlyMap<string, TrafficLevel>,
+): ReadonlySet<string> {
+  const crossed = [...levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
+  return new Set(crossed.map(([name]) => name));
+}
+
+/** What to say to the tenants that have used up their month, by tenant. */
+export function exhaustedMessages(
+  table: RoutingTable,
+  levels: ReadonlyMap<string, TrafficLevel>,
+): ReadonlyMap<string, string> {
+  const exhausted = entriesOf(table, 'tenant').filter(({ name }) => levels.get(name) === '100%');
+  return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
+}
+
+/** The month of `now` (milliseconds since the epoch) and the one before, in UTC. */
+export function recentMonths(now: number): readonly [present: UsagePeriod, last: UsagePeriod] {
+  const present = monthOf(now);
+  const [year = 0, month = 0] = present.split('-').map(Number);
+  const last = month === 1 ? `${year - 1}-12` : `${year}-${String(month - 1).padStart(2, '0')}`;
+  return [present, last];
+}
+
+/** Where usage outlives the store. A directory has none: there the store has a state directory of its own. */
+export interface UsageArchive {
+  /** All that is kept. Rejects when that cannot be known now. */
+  read(): Promise<readonly TenantUsage[]>;
+  /** Puts it in place of what is kept of its namespace. Rejects when the archive is away. */
+  write(usage: TenantUsage): Promise<ArchiveOutcome>;
+  /** Forgets a namespace. */
+  remove(namespace: string): Promise<void>;
+}
+
+export type ArchiveOutcome =
+  | { readonly kind: 'written' }
+  /** The namespace is gone or going, and with it who would read this. */
+  | { readonly kind: 'left-out' }
+  /** Somebody has to put it right: then it can be written. */
+  | { readonly kind: 'refused'; readonly reason: string };

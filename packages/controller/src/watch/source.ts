@@ -1,5 +1,5 @@
 import type { Snapshot, Suspension, SuspensionOrigin } from '@weir/model';
-import type { FallbackKind } from '../snapshot/stand-ins.ts';
+import type { FallbackKind } from '../snapshot/fallback-objects.ts';
 
 /** What a source knows: a snapshot but for the fleet's settings, which are configuration. */
 export interface SourceSnapshot extends Omit<Snapshot, 'settings'> {

@@ -9,8 +9,8 @@ import {
   eventually as eventuallyWithin,
   type ProxiedRequest,
   type ProxiedResponse,
-  requireProgram,
 } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import {
   addNode,
   type Cluster,
@@ -22,7 +22,7 @@ import {
   startProxiedApi,
   startRunningController,
 } from '../fixtures/cluster.ts';
-import { serviceNow } from '../fixtures/told-service.ts';
+import { serviceNow } from '../fixtures/service-status.ts';
 
 const KINDS_WATCHED = 8;
 const SERVICES = '/api/v1/services';

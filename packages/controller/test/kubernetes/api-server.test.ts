@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { eventually, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import {
@@ -14,7 +15,7 @@ import {
   startCluster,
   startRunningController,
 } from '../fixtures/cluster.ts';
-import { conditionsOf, eventuallyWithHeartbeats, serviceNow } from '../fixtures/told-service.ts';
+import { conditionsOf, eventuallyWithHeartbeats, serviceNow } from '../fixtures/service-status.ts';
 
 interface EventList {
   readonly items: readonly {

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
+import { eventually as eventuallyWithin } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { uninstallFleet } from '../../src/retire/retire-fleet.ts';
+import { uninstallFleet } from '../../src/uninstall/uninstall-fleet.ts';
+import { renderChart } from '../fixtures/chart-release.ts';
 import {
   addNode,
   type Cluster,
@@ -15,7 +17,6 @@ import {
   startCluster,
   startRunningController,
 } from '../fixtures/cluster.ts';
-import { renderChart } from '../fixtures/release.ts';
 
 const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 const SPACE = 'held';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { requireProgram } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { type Cluster, startCluster } from '../fixtures/cluster.ts';
-import { RULE_CASES } from '../fixtures/policy-rules.ts';
+import { RULE_CASES } from '../fixtures/policy-rule-cases.ts';
 
 describe('what kubectl applies', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
   let cluster: Cluster;

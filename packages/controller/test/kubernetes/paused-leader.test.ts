@@ -4,7 +4,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store, type SuspensionState } from '@weir/store';
-import { eventually as eventuallyWithin, type ProxiedRequest, requireProgram, startRedis } from '@weir/testkit';
+import { eventually as eventuallyWithin, type ProxiedRequest } from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
 import {
   addNode,
   type Cluster,

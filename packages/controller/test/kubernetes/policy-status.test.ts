@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
+import { eventually as eventuallyWithin } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 import { StatusWriter } from '../../src/status/status-writer.ts';

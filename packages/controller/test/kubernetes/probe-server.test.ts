@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { freePort } from '@weir/testkit';
-import { probeServer } from '../../src/kubernetes/probe-server.ts';
+import { probeServer } from '../../src/kubernetes/kube-config.ts';
 
 const patient = new AbortController().signal;
 

@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { createLogger, ManualClock } from '@weir/runtime';
-import { eventually as eventuallyWithin, requireProgram } from '@weir/testkit';
-import { KubeApiError } from '../../src/kubernetes/api-error.ts';
+import { eventually as eventuallyWithin } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import type { KubeApi } from '../../src/kubernetes/kube-api.ts';
+import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { openKubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
 import {
   addNode,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMemoryStore } from '@weir/store';
-import { eventually, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { type Cluster, startCluster, startRunningController } from '../fixtures/cluster.ts';
 
 describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiserver', 'kubectl'), () => {

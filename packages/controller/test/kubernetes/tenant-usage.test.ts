@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { minuteOf, monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
-import { eventually, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { KubernetesUsageArchive } from '../../src/usage/kubernetes-usage.ts';
-import type { TenantUsage } from '../../src/usage/tenant-usage.ts';
-import type { ArchiveOutcome } from '../../src/usage/usage-archive.ts';
+import { KubernetesUsageArchive } from '../../src/usage/kubernetes-usage-archive.ts';
+import type { ArchiveOutcome, TenantUsage } from '../../src/usage/tenant-usage.ts';
 import { type Cluster, namespace, service, startCluster, startRunningController } from '../fixtures/cluster.ts';
-import { serviceNow } from '../fixtures/told-service.ts';
+import { serviceNow } from '../fixtures/service-status.ts';
 
 interface UsageJson {
   readonly status: { readonly tenant: Readonly<Record<string, unknown>> };

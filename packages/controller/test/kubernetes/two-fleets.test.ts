@@ -1,7 +1,8 @@
 // Fleets of different classes in one cluster, of which one takes Services without a class, too.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import {
   addNode,
   type Cluster,
@@ -11,7 +12,7 @@ import {
   startCluster,
   startRunningController,
 } from '../fixtures/cluster.ts';
-import { eventuallyWithHeartbeats, type ServiceJson, serviceNow } from '../fixtures/told-service.ts';
+import { eventuallyWithHeartbeats, type ServiceJson, serviceNow } from '../fixtures/service-status.ts';
 
 const [DEFAULT, EDGE] = ['weir.dev/weir', 'weir.dev/edge'];
 const ALL = { loadBalancerClass: DEFAULT, classless: true };

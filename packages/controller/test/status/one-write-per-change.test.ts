@@ -6,9 +6,9 @@ import { entriesOf, type Heartbeat, type ServiceObject, type SliceObject } from 
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
+import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
+import { FakeServicesApi, servicePathOf } from '../fixtures/fake-services-api.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-import { FakeServicesApi, servicePathOf } from '../fixtures/services-api.ts';
-import { heartbeat, startControllerHarness } from '../fixtures/world.ts';
 
 const SERVICES = 1_000;
 const NODES = ['a', 'b', 'c'];

@@ -1,7 +1,7 @@
-import type { Client } from '../match/client.ts';
+import type { Client } from '../match/route.ts';
 import type { AffinityTable } from './affinity-table.ts';
-import type { EndpointStats } from './endpoint-load.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
+import type { EndpointStats } from './endpoint-stats.ts';
 
 /**
  * Chooses among the endpoints of a listener. One per listener and worker, because some remember where they were.

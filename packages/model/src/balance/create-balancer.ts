@@ -1,14 +1,13 @@
 import type { Route } from '../match/route.ts';
 import type { Affinity } from '../settings/service-settings.ts';
-import type { Balancer, BalancerOptions } from './balancer.ts';
-import { createClientAffinityBalancer } from './client-affinity.ts';
-import { hashClientAddress, hashClientFlow } from './client-hash.ts';
-import { FIRST_AVAILABLE_BALANCER } from './first.ts';
-import { createLeastConnectionsBalancer } from './least-connections.ts';
-import { createMaglevBalancer } from './maglev.ts';
-import { createRandomBalancer } from './random.ts';
-import { createRendezvousBalancer } from './rendezvous.ts';
-import { createRoundRobinBalancer } from './round-robin.ts';
+import { type Balancer, type BalancerOptions, untriedEndpoints } from './balancer.ts';
+import { hashClientAddress, hashClientFlow } from './hash.ts';
+import { createClientAffinityBalancer, createMaglevBalancer, createRendezvousBalancer } from './hash-balancers.ts';
+import {
+  createLeastConnectionsBalancer,
+  createRandomBalancer,
+  createRoundRobinBalancer,
+} from './weighted-balancers.ts';
 
 /** What of a route a balancer is made for. */
 export type BalancerRoute = Pick<Route, 'service' | 'listener' | 'settings'>;
@@ -49,3 +48,12 @@ export function canKeepBalancer({ settings: a }: BalancerRoute, { settings: b }:
 function timeoutOf(affinity: Affinity): number | undefined {
   return affinity.kind === 'client-ip' ? affinity.timeoutMs : undefined;
 }
+
+/**
+ * The first of those that work, by address: the others are its reserve. Weights mean nothing here: one endpoint has
+ * everything, or nothing.
+ */
+export const FIRST_AVAILABLE_BALANCER: Balancer = {
+  choose: (pool, _client, tried) =>
+    untriedEndpoints(pool.preferred, tried)[0] ?? untriedEndpoints(pool.fallback, tried)[0],
+};

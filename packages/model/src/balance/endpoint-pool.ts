@@ -1,7 +1,6 @@
 import type { Endpoint } from '../table/entry.ts';
-import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED } from './endpoint-load.ts';
-import type { MaglevTable } from './maglev-slots.ts';
-import { slowStartEnd } from './slow-start.ts';
+import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED, slowStartEnd } from './endpoint-stats.ts';
+import type { MaglevTable } from './maglev-table.ts';
 
 /** The endpoints of a listener, sorted out once per change, so that nothing is left to filter for a connection. */
 export interface EndpointPool {

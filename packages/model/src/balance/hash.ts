@@ -1,3 +1,5 @@
+import type { Client } from '../match/route.ts';
+
 // Hashes that are the same on every proxy and in every worker. They spread; they do not keep secrets: who owns many
 // addresses can find some that meet the same endpoint.
 
@@ -23,3 +25,11 @@ function mix(hash: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
 }
+
+/** 32 bits, unsigned, of what is to meet the same endpoint always. */
+export type ClientHash = (client: Client) => number;
+const CLIENT_SEED = 0x510e527f;
+/** All that come from one address. */
+export const hashClientAddress: ClientHash = (client) => hashText(client.address, CLIENT_SEED);
+/** One flow: also when the kernel gives its datagrams to another worker it meets the same endpoint. */
+export const hashClientFlow: ClientHash = (client) => hashPair(hashText(client.address, CLIENT_SEED), client.port);

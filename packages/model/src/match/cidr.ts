@@ -1,6 +1,7 @@
-// Networks and addresses as text. What has to be fast for each client is in networks.ts.
 import ipaddr from 'ipaddr.js';
-import { type AddressFamily, formatAddressWords, parseUnmappedAddressWords } from './address-words.ts';
+import { type AddressFamily, formatAddressWords, ipv6Bytes, parseUnmappedAddressWords } from './address.ts';
+
+// Networks and addresses as text. What has to be fast for each client is in networks.ts.
 
 /** A network of addresses: the canonical text, and its two parts. */
 export interface Cidr {
@@ -75,7 +76,6 @@ export function networkMask(bits: number): number {
 }
 
 const words = new Uint32Array(4);
-
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 /** Canonical: four decimal numbers up to 255 without leading zeros. */
 const IPV4: RegExp = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
@@ -101,4 +101,17 @@ function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (!text.includes(':') || !ipaddr.IPv6.isValid(text)) return undefined;
   const address = ipaddr.IPv6.parse(text);
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/**
+ * What counts as one client for limits: an IPv4 address, or the /64 of an IPv6 address, of which a single host can use
+ * every one. Text that is no address is a client of its own. IPv4 that arrives as `::ffff:a.b.c.d` counts as IPv4.
+ */
+export function clientKeyFor(address: string): string {
+  if (!address.includes(':')) return address;
+  const canonical = canonicalAddress(address);
+  if (canonical === undefined || !canonical.includes(':')) return canonical ?? address;
+  const bytes = ipv6Bytes(canonical);
+  const words = [0, 2, 4, 6].map((at) => ((bytes[at] as number) << 8) | (bytes[at + 1] as number));
+  return words.map((word) => word.toString(16)).join(':');
 }

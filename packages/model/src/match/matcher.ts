@@ -1,8 +1,3 @@
-// The table of one node, compiled for look-up. It is patched in place, because a copy would cost the size of the table
-// for each change; the routes in it are immutable, so that open connections keep theirs. `createMatcher` is the
-// reference: patching must lead to the same routes as compiling the changed table whole.
-
-import { entryIdOf } from '../table/diff.ts';
 import {
   type CertificateEntry,
   type EndpointsEntry,
@@ -11,14 +6,15 @@ import {
   nodeId,
   type ServiceEntry,
 } from '../table/entry.ts';
-import type { Change, RoutingTable } from '../table/table.ts';
-import { type SourceRangeCheck, sourceRangeCheckFor } from './admission.ts';
-import { sharedResourceUses } from './bonds.ts';
-import { SmallEntryMap } from './few-entries.ts';
+import { type Change, entryIdOf, type RoutingTable } from '../table/table.ts';
+import { sharedResourceUses } from './atomic-groups.ts';
+import { compileRoute, type SourceRangeCheck, sourceRangeCheckFor } from './compile-route.ts';
 import { type ListenerRoutes, MutableListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOfRoute, type Route, type RouteKey, routeKey } from './route.ts';
-import { compileRoute } from './route-for.ts';
 
+// The table of one node, compiled for look-up. It is patched in place, because a copy would cost the size of the table
+// for each change; the routes in it are immutable, so that open connections keep theirs. `createMatcher` is the
+// reference: patching must lead to the same routes as compiling the changed table whole.
 export interface Matcher {
   readonly node: string;
   readonly routes: ReadonlyMap<RouteKey, Route>;
@@ -212,4 +208,35 @@ function removeRoute({ routes, listeners }: MutableMatcher, route: RouteKey): bo
 
 function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
   return `${protocol}/${port}`;
+}
+
+/** Entries by id, of which there is mostly one: a map for each of thousands of Services would be larger than what is in it. */
+export class SmallEntryMap<E extends { readonly id: string }> {
+  #only: E | undefined;
+  /** As soon as there were two at a time. */
+  #multiple: Map<string, E> | undefined;
+
+  get isEmpty(): boolean {
+    return this.#only === undefined && (this.#multiple === undefined || this.#multiple.size === 0);
+  }
+
+  /** In the order in which they came. */
+  values(): Iterable<E> {
+    return this.#multiple?.values() ?? (this.#only === undefined ? [] : [this.#only]);
+  }
+
+  put(entry: E): void {
+    const only = this.#only;
+    if (this.#multiple !== undefined) this.#multiple.set(entry.id, entry);
+    else if (only === undefined || only.id === entry.id) this.#only = entry;
+    else {
+      this.#multiple = new Map([only, entry].map((each) => [each.id, each]));
+      this.#only = undefined;
+    }
+  }
+
+  delete(id: string): void {
+    this.#multiple?.delete(id);
+    if (this.#only?.id === id) this.#only = undefined;
+  }
 }

@@ -1,6 +1,5 @@
 import type { ServiceSettings, TlsPort } from '../settings/service-settings.ts';
 import type { CertificateEntry, Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
-import type { Client } from './client.ts';
 
 /** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
 export interface Route {
@@ -35,7 +34,6 @@ export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings
 
 /** `TCP/192.0.2.7/443`: what a proxy can bind once. */
 export type ListenerKey = string;
-
 /** What tells routes apart: the key of the listener, and behind it, where Services share that, the UID of the Service. */
 export type RouteKey = string;
 
@@ -60,4 +58,18 @@ export function listenerKeyOfEntryId(id: string): ListenerKey | undefined {
 
 export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
   return `${listener.protocol}/${listener.address}/${listener.port}`;
+}
+
+/** Who connects. Both may cost a system call, so they are read only by what needs them. */
+export interface Client {
+  readonly address: string;
+  readonly port: number;
+}
+
+export type RouteRefusal = 'no-endpoints' | 'source-range';
+
+/** Why a route takes nothing from this client; undefined: it does. Law: agrees with a linear search through the table. */
+export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
+  if (!route.allowsSource(client)) return 'source-range';
+  return route.endpoints.length === 0 ? 'no-endpoints' : undefined;
 }

@@ -1,12 +1,11 @@
 // The annotations `weir.dev/…` of a Service: one line for each that this version honours. A value that is not allowed
 // refuses, and so does a name that is not here: to ignore, say, a client CA would open a Service.
 import { parseHost } from '../match/hosts.ts';
-import { quote, shorten } from '../translate/text.ts';
-import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
-import { parseDuration } from './duration.ts';
+import { quote, shorten } from '../message-text.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
-import { parseQuantity } from './quantity.ts';
+import { parseDuration, parseQuantity } from './quantity.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
+import { ANNOTATION_PREFIX } from './service-settings.ts';
 import { TLS_ANNOTATIONS } from './tls-annotations.ts';
 
 /** Part of the settings; or what is wrong and what is allowed, to be said after the value. */

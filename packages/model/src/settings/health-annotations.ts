@@ -1,5 +1,5 @@
 // `weir.dev/health-check` and what belongs to it. A part without the check that it is for is refused: it would do nothing.
-import { parseDuration } from './duration.ts';
+import { parseDuration } from './quantity.ts';
 import {
   DEFAULT_HEALTH_TIMING,
   type HealthCheck,

@@ -1,8 +1,6 @@
 // Kubernetes quantities (`10Ti`, `1.5G`, `2e9`), exactly: a floating-point reading of 8191Pi is off by bytes.
-
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
-
 const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;
 
 export type ParsedQuantity =
@@ -26,4 +24,14 @@ export function parseQuantity(text: string): ParsedQuantity {
   if (scaled % divisor !== 0n) return { kind: 'fraction' };
   const value = scaled / divisor;
   return value > BigInt(Number.MAX_SAFE_INTEGER) ? { kind: 'too-large' } : { kind: 'whole', value: Number(value) };
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds of a duration such as `500ms`, `5s`, `10m`, `2h`; undefined when the text is not one. */
+export function parseDuration(text: string): number | undefined {
+  const parts = /^([0-9]{1,9})(ms|s|m|h)$/.exec(text);
+  if (parts === null) return undefined;
+  const [, count = '', unit = ''] = parts;
+  return Number(count) * (UNITS_MS[unit] ?? 0);
 }

@@ -1,5 +1,4 @@
 // What a Service asks for, as the data plane reads it. Every field has a value: defaults are applied once, in translation.
-
 export interface ServiceSettings {
   readonly algorithm: Algorithm;
   readonly affinity: Affinity;
@@ -45,9 +44,7 @@ export interface TlsPort {
 }
 
 export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev' | 'first';
-
 export type Affinity = { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
-
 export type HealthCheck = { readonly kind: 'off' } | ({ readonly kind: 'tcp' } & HealthCheckTiming) | HttpHealthCheck;
 
 export interface HttpHealthCheck extends HealthCheckTiming {
@@ -104,3 +101,6 @@ export const DEFAULT_HEALTH_TIMING: HealthCheckTiming = {
   healthyThreshold: 1,
   unhealthyThreshold: 3,
 };
+
+/** Of every annotation of a Service that is meant for Weir. */
+export const ANNOTATION_PREFIX = 'weir.dev/';

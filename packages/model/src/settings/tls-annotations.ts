@@ -1,8 +1,9 @@
 // `weir.dev/tls-secret` and what belongs to it: at which ports TLS ends, with which certificate, and whom it lets in.
+
+import { joinItems, portText, quote } from '../message-text.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
-import { joinItems, portText, quote } from '../translate/text.ts';
-import { ANNOTATION_PREFIX } from './annotation-prefix.ts';
 import type { ServiceSettings, TlsPort, TlsTermination } from './service-settings.ts';
+import { ANNOTATION_PREFIX } from './service-settings.ts';
 
 /** Part of the settings, after those parsed before; or what is wrong. */
 type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'tls'> | string;

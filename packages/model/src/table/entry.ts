@@ -1,9 +1,9 @@
-// One entry of the routing table: the unit that is stored, streamed and replaced whole.
 import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 
+// One entry of the routing table: the unit that is stored, streamed and replaced whole.
 export type Entry =
   | NodeEntry
   | TenantEntry
@@ -144,7 +144,6 @@ export interface ProblemEntry {
 }
 
 export const MAX_ENDPOINTS_PER_ENTRY = 100;
-
 export const nodeId = (name: string): string => `node/${name}`;
 export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
@@ -169,4 +168,9 @@ export function endpointsId(
   chunk: number,
 ): string {
   return `endpoints/${port.service}/${port.protocol}/${port.port}/${slice}/${chunk}`;
+}
+
+/** `address|port`: what tells two endpoints of one port apart. */
+export function endpointKey(endpoint: Endpoint): string {
+  return `${endpoint.address}|${endpoint.port}`;
 }

@@ -1,24 +1,36 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
+
+import { joinItems, joinSentences } from '../message-text.ts';
 import { UNRESTRICTED_GRANTS } from '../policy.ts';
+import { type ParsedSettings, serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import { type ParsedSettings, serviceSettingsFor } from '../settings/settings-for.ts';
 import type { FleetSettings, ServiceObject } from '../snapshot.ts';
-import { type QuotaDependency, QuotaRecorder } from './asked-quota.ts';
-import type { ServedConfig } from './degraded.ts';
-import type { ServiceAllocation } from './held.ts';
-import { hostRefusalFor } from './host-claims.ts';
+import type { ServiceAllocation } from './allocate/allocations.ts';
+import type { Placement } from './allocate/placement.ts';
+import {
+  type NodeRequirements,
+  nodeRequirementsFor,
+  type OwnerText,
+  placeInPool,
+  type RefusalCheck,
+  refusalCheckFor,
+} from './allocate/pool-placement.ts';
+import type { PortAllocations } from './allocate/port-allocations.ts';
+import { portRefusalsFor, type Refusal, serviceRefusalFor } from './allocate/port-refusals.ts';
+import type { Quota } from './allocate/quota.ts';
+import { type QuotaDependency, QuotaRecorder } from './allocate/quota.ts';
+import {
+  hasTooManyHosts,
+  hostRefusalFor,
+  type PortModes,
+  portModesFor,
+  wantedResourceKeys,
+} from './allocate/shared-ports.ts';
 import type { Nodes } from './nodes.ts';
-import type { Placement } from './placement.ts';
-import { type NodeRequirements, nodeRequirementsFor, placeInPool } from './pool.ts';
-import { portRefusalsFor, type Refusal, serviceRefusalFor } from './port-refusals.ts';
-import type { Quota } from './quota.ts';
-import type { SecretIndex } from './secret-book.ts';
-import { hasTooManyHosts, type PortModes, portModesFor, wantedResourceKeys } from './shared-ports.ts';
-import { type OwnerText, type RefusalCheck, refusalCheckFor } from './still-taken.ts';
-import type { PortAllocations } from './taken-ports.ts';
+import type { SecretIndex } from './secret-index.ts';
+import type { ServedConfig } from './service-result.ts';
+import { refusedResult, type ServiceResult, servedResult, withStillServedText } from './service-result.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
-import { joinItems, joinSentences } from './text.ts';
-import { refusedResult, type ServiceResult, servedResult, withStillServedText } from './verdicts.ts';
 
 export interface Decision extends ServiceResult {
   /** What it could use if somebody else gave it up: `portKey`, `shareKey` and `claimKey`. */

@@ -1,15 +1,16 @@
+import type { ListDiff } from '../list-diff.ts';
 import { canonicalAddress } from '../match/cidr.ts';
-import { endpointKey } from '../match/endpoint-key.ts';
 import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import {
   type Endpoint,
   type EndpointsEntry,
+  endpointKey,
   endpointsId,
   MAX_ENDPOINTS_PER_ENTRY,
   type Protocol,
 } from '../table/entry.ts';
-import type { EndpointAddressCheck } from './trust.ts';
+import type { EndpointAddressCheck } from './endpoint-trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
@@ -127,4 +128,33 @@ function endpointEntriesFor(
 function sortedUnique(endpoints: readonly Endpoint[]): Endpoint[] {
   const unique = new Map(endpoints.map((endpoint) => [endpointKey(endpoint), endpoint]));
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
+/** The slices of each Service, by `namespace/name`. */
+export class SliceIndex {
+  readonly #byService = new Map<string, readonly SliceObject[]>();
+
+  /** Sorted by name. */
+  of(service: { readonly namespace: string; readonly name: string }): readonly SliceObject[] {
+    return this.#byService.get(`${service.namespace}/${service.name}`) ?? [];
+  }
+
+  /** Returns whose slices are others now. */
+  update({ removed, added }: ListDiff<SliceObject>): ReadonlySet<string> {
+    const leaving = Map.groupBy(removed, keyOf);
+    const coming = Map.groupBy(added, keyOf);
+    const touched = new Set([...leaving.keys(), ...coming.keys()]);
+    for (const key of touched) {
+      const left = new Set(leaving.get(key));
+      const stays = (this.#byService.get(key) ?? []).filter((slice) => !left.has(slice));
+      const all = [...stays, ...(coming.get(key) ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+      if (all.length === 0) this.#byService.delete(key);
+      else this.#byService.set(key, all);
+    }
+    return touched;
+  }
+}
+
+function keyOf({ namespace, serviceName }: SliceObject): string {
+  return `${namespace}/${serviceName}`;
 }

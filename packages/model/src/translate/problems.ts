@@ -1,12 +1,12 @@
+import { countOf } from '../message-text.ts';
 import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
 import type { Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
 import { readinessOf } from '../view/readiness.ts';
-import type { TranslatedService } from './outcome.ts';
-import { isOwned } from './owned.ts';
-import { noNodesMessage } from './pool-text.ts';
-import type { ServiceRegistry } from './service-book.ts';
-import { countOf } from './text.ts';
+import { noNodesMessage } from './allocate/placement-messages.ts';
+import { isOwned } from './owned-services.ts';
+import type { TranslatedService } from './service-entries.ts';
+import type { ServiceRegistry } from './service-registry.ts';
 
 /** What problems beside those of a Service are about. */
 export interface ProblemContext {

@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { ServiceEntry } from '../table/entry.ts';
 import { entriesOf, type RoutingTable, tableOf } from '../table/table.ts';
-import type { Allocations } from './held.ts';
+import type { Allocations } from './allocate/allocations.ts';
 import { Translator } from './translator.ts';
 
 export interface Translation {

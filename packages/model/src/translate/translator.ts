@@ -1,25 +1,24 @@
 // Translation that remembers: of a new snapshot only what another object touches is decided again. The full translation is
 // the first step of a new translator; a law compares the two over random histories.
+
+import { secretPath } from '../certificate-validity.ts';
+import { diffLists, type ListDiff } from '../list-diff.ts';
 import type { Problem } from '../problem.ts';
-import { serviceSettingsFor } from '../settings/settings-for.ts';
+import { serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
-import { secretPath } from '../tls/validity.ts';
-import { diffLists, type ListDiff } from './changed-in.ts';
-import { Allocator } from './decider.ts';
-import { type Allocations, servedPortNames } from './held.ts';
+import { type Allocations, servedPortNames } from './allocate/allocations.ts';
+import { Allocator } from './allocate/allocator.ts';
+import { EndpointTrustIndex } from './endpoint-trust.ts';
+import { SliceIndex } from './endpoints.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
-import { serviceEntriesFor, translateService } from './outcomes.ts';
-import { ProblemIndex } from './problem-book.ts';
+import { ProblemIndex } from './problem-index.ts';
 import { fleetProblems, serviceProblems, suspensionProblems } from './problems.ts';
-import { SecretIndex } from './secret-book.ts';
-import { ServiceRegistry } from './service-book.ts';
-import { allocationOf, type ServiceRecord } from './service-record.ts';
-import { SliceIndex } from './slice-index.ts';
-import { type EntryReplacement, TableBuilder } from './table-draft.ts';
-import { isSameMembership, TenancyTracker } from './tenancy-watch.ts';
-import { TenantEntryTracker } from './tenant-entries.ts';
-import { EndpointTrustIndex } from './trust.ts';
+import { SecretIndex } from './secret-index.ts';
+import { serviceEntriesFor, translateService } from './service-entries.ts';
+import { allocationOf, type ServiceRecord, ServiceRegistry } from './service-registry.ts';
+import { type EntryReplacement, TableBuilder, TenantEntryTracker } from './table-builder.ts';
+import { isSameMembership, TenancyTracker } from './tenancy.ts';
 
 export interface TranslatorOutput {
   readonly table: RoutingTable;

@@ -1,8 +1,15 @@
+import {
+  COUNTER_NAMES,
+  type Counters,
+  maxCounters,
+  type SlotReport,
+  type UsagePoint,
+  type UsageReport,
+  ZERO_COUNTERS,
+} from './report.ts';
+
 // What a proxy has counted and the ledger has not acknowledged. A value: `record` what the counters say, send
 // `reportFor`, `acknowledge` the report that was accepted. Sending a report twice, late or never is harmless.
-import { COUNTER_NAMES, type Counters, maxCounters, ZERO_COUNTERS } from './counters.ts';
-import type { SlotReport, UsagePoint, UsageReport } from './report.ts';
-
 export interface Journal {
   /** By `slotKey`. */
   readonly slots: ReadonlyMap<string, JournalSlot>;
@@ -112,4 +119,49 @@ export function removeSlots(journal: Journal, keys: readonly string[]): Journal 
   const slots = new Map(journal.slots);
   for (const key of keys) slots.delete(key);
   return { slots };
+}
+
+// The journal as it stands in the state directory.
+type DecodedSlot = Journal['slots'] extends ReadonlyMap<string, infer Slot> ? Slot : never;
+
+/** JSON: `{"version": 1, "slots": [...]}`. */
+export function encodeJournal(journal: Journal): string {
+  return JSON.stringify({ version: 1, slots: [...journal.slots.values()] });
+}
+
+/** Undefined when the text is not a whole journal: then nothing of it may be used. */
+export function decodeJournal(text: string): Journal | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || value.version !== 1 || !Array.isArray(value.slots)) return undefined;
+  const slots = new Map<string, DecodedSlot>();
+  for (const slot of value.slots) {
+    if (!isSlot(slot)) return undefined;
+    slots.set(slotKey(slot), slot);
+  }
+  return { slots };
+}
+
+function isSlot(value: unknown): value is DecodedSlot {
+  return (
+    isRecord(value) &&
+    ['service', 'tenant', 'namespace', 'name'].every((field) => typeof value[field] === 'string') &&
+    isCounters(value.acknowledged) &&
+    Array.isArray(value.points) &&
+    value.points.every((point) => isRecord(point) && Number.isSafeInteger(point.minute) && isCounters(point.counters))
+  );
+}
+
+function isCounters(value: unknown): boolean {
+  return (
+    isRecord(value) && COUNTER_NAMES.every((name) => Number.isSafeInteger(value[name]) && Number(value[name]) >= 0)
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,10 @@
 // The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
-import type { Suspension } from '../cutoff.ts';
+
+import { codePointByteLength, joinItems, joinSentences } from '../message-text.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
+import type { Suspension } from '../suspension.ts';
 import type { ServiceEntry, StatusReason } from '../table/entry.ts';
-import { noNodesMessage } from '../translate/pool-text.ts';
-import { joinItems, joinSentences } from '../translate/text.ts';
-import { codePointByteLength } from '../utf8.ts';
+import { noNodesMessage } from '../translate/allocate/placement-messages.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Condition {

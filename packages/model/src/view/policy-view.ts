@@ -1,5 +1,5 @@
 // What became of the namespaces that a TenantPolicy selects: the answer to "does this policy do what I meant?".
-import { comparePolicies, policiesSelecting } from '../precedence.ts';
+import { comparePolicies, policiesSelecting } from '../policy-selection.ts';
 import type { NamespaceObject, Snapshot, TenantPolicyObject } from '../snapshot.ts';
 import { type Tenancy, type Tenant, tenancyFor } from '../translate/tenancy.ts';
 

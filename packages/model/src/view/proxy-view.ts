@@ -1,7 +1,7 @@
 import type { Heartbeat, TablePosition } from '../heartbeat.ts';
 import type { NodeEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
-import type { FleetState } from './fleet.ts';
+import type { FleetState } from './fleet-state.ts';
 
 /** One life of a proxy, or a node whose proxy is not heard. */
 export interface ProxyView {

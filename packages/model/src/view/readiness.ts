@@ -1,9 +1,9 @@
+import { joinItems, joinSentences, portsText } from '../message-text.ts';
+import { type EndpointsEntry, endpointKey, type PortEntry, type ServiceEntry } from '../table/entry.ts';
+import { portKey } from '../translate/allocate/port-key.ts';
+
 // Which ports of a Service refuse their clients because no endpoint is in use, or will when those that terminate end, and what to say
 // of it. Without figures: they change by themselves, and each change would be news.
-import type { EndpointsEntry, PortEntry, ServiceEntry } from '../table/entry.ts';
-import { portKey } from '../translate/port-key.ts';
-import { joinItems, joinSentences, portsText } from '../translate/text.ts';
-
 export interface Readiness {
   /** At least one port has an endpoint in use. */
   readonly hasEndpoints: boolean;
@@ -42,6 +42,7 @@ const IDLE_TEXT: Readonly<Record<IdleReason, string>> = {
   forbidden: 'none of the endpoints may be used',
   none: 'there is no endpoint',
 };
+
 const IDLE_HELP: Readonly<Record<IdleReason, string>> = {
   unready: 'check the readiness of the pods that the selector finds',
   forbidden: 'see the condition weir.dev/Accepted',
@@ -74,4 +75,35 @@ function leavingText(ports: readonly PortEntry[] | undefined): string {
 
 function whereText(ports: readonly PortEntry[] | undefined): string {
   return ports === undefined ? '' : ` for ${portsText(ports)}`;
+}
+
+export interface EndpointCount {
+  readonly ready: number;
+  readonly total: number;
+}
+
+/**
+ * How many endpoints a Service has, of the port that has the fewest ready ones: also of one that has none at all. Those that serve
+ * while they terminate are not ready.
+ */
+export function countEndpoints(
+  { ports }: Pick<ServiceEntry, 'ports'>,
+  chunks: Iterable<EndpointsEntry>,
+): EndpointCount {
+  const served = ports.filter(({ error }) => error === null);
+  const byPort = new Map(
+    served.map((port) => [portKey(port), { ready: new Set<string>(), leaving: new Set<string>(), unready: 0 }]),
+  );
+  for (const chunk of chunks) {
+    const count = byPort.get(portKey(chunk));
+    if (count === undefined) continue;
+    const keys = chunk.leaving ? count.leaving : count.ready;
+    for (const endpoint of chunk.endpoints) keys.add(endpointKey(endpoint));
+    count.unready += chunk.unready;
+  }
+  const counts = [...byPort.values()].map(({ ready, leaving, unready }) => ({
+    ready: ready.size,
+    total: ready.size + leaving.size + unready,
+  }));
+  return counts.sort((a, b) => a.ready - b.ready || a.total - b.total)[0] ?? { ready: 0, total: 0 };
 }

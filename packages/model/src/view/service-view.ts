@@ -1,13 +1,13 @@
-import type { Suspension } from '../cutoff.ts';
 import type { ListenerReport } from '../heartbeat.ts';
 import type { RefusalReason } from '../reason.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { Suspension } from '../suspension.ts';
 import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry } from '../table/entry.ts';
-import { type Condition, conditionsFor } from './condition.ts';
-import type { EndpointCount } from './endpoint-count.ts';
-import type { FleetState } from './fleet.ts';
-import type { ListenerReportIndex } from './node-reports.ts';
-import type { PortView } from './port-view.ts';
-import type { Readiness } from './readiness.ts';
+import { isOwned } from '../translate/owned-services.ts';
+import { type Condition, conditionsFor, FLEET_UNREACHABLE } from './condition.ts';
+import type { FleetState } from './fleet-state.ts';
+import type { ListenerReportIndex } from './listener-reports.ts';
+import type { EndpointCount, Readiness } from './readiness.ts';
 
 export type ServiceState = 'Programmed' | 'Pending' | 'Refused' | 'Suspended';
 
@@ -174,4 +174,39 @@ function stateFor(
   if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...of('Programmed') };
   if (isStatus('Accepted', 'False')) return { state: 'Refused', ...of('Accepted') };
   return { state: 'Pending', ...of('Programmed') };
+}
+
+/** One listener: a port on a node. */
+export interface PortView {
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly node: string;
+  readonly address: string;
+  readonly bound: boolean;
+  readonly listening: boolean;
+  readonly error: string | null;
+}
+
+/** What to say of the Services that Weir takes while nothing can be decided, because the store has not been reached since the start. */
+export function storeUnreachableViewsFor({
+  services,
+  settings,
+}: Pick<Snapshot, 'services' | 'settings'>): ServiceView[] {
+  const { reason, message } = FLEET_UNREACHABLE;
+  return services
+    .filter((service) => isOwned(service, settings))
+    .map(({ uid, namespace, name }) => ({
+      uid,
+      namespace,
+      name,
+      tenant: null,
+      state: 'Pending',
+      reason,
+      message,
+      addresses: [],
+      ports: [],
+      portErrors: [],
+      endpoints: { ready: 0, total: 0 },
+      conditions: [FLEET_UNREACHABLE],
+    }));
 }

@@ -6,10 +6,8 @@ import {
   type NodeEntry,
   type ServiceEntry,
 } from '../table/entry.ts';
-import { possiblyChangedIds } from '../table/entry-map.ts';
-import { EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
-import { countEndpoints, type EndpointCount } from './endpoint-count.ts';
-import { type Readiness, readinessOf } from './readiness.ts';
+import { EMPTY_TABLE, possiblyChangedIds, type RoutingTable } from '../table/table.ts';
+import { countEndpoints, type EndpointCount, type Readiness, readinessOf } from './readiness.ts';
 
 /** What the table holds for one Service. */
 export interface ServiceTablePart {

@@ -9,7 +9,7 @@ import {
   type EndpointStats,
   updateEndpointStats,
 } from '@weir/model';
-import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../build/balance.ts';
+import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../fixtures/balance.ts';
 
 const ENDPOINTS = endpointStatsList(5).map(({ endpoint }) => endpoint);
 const NEVER = Number.NEGATIVE_INFINITY;

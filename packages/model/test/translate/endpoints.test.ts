@@ -13,8 +13,8 @@ import {
   UNRESTRICTED_GRANTS,
   updateEndpointStats,
 } from '@weir/model';
-import { pod, policy, port, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { endpointsOf, portsOf, reasonOf, translateAfter, translateFresh } from '../build/translation.ts';
+import { pod, policy, port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+import { endpointsOf, portsOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 describe('endpoints', () => {
   test('slices are merged, and an address that stands in two is one endpoint of the matcher', () => {

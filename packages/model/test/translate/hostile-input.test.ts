@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entriesOf, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
-import { namespace, node, policy, port, service, snapshotOf, team } from '../build/snapshot.ts';
-import { messageOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
+import { namespace, node, policy, port, service, snapshotOf, team } from '../fixtures/snapshot.ts';
+import { messageOf, reasonOf, statusOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 const POOLS = Array.from({ length: 50 }, (_, i) => `p${String(i).padStart(2, '0')}`);
 

@@ -16,8 +16,8 @@ import {
   type Translation,
   Translator,
 } from '@weir/model';
-import { port, secret, service, slice, snapshotOf } from '../build/snapshot.ts';
-import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../build/translation.ts';
+import { port, secret, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 const settings: FleetSettings = { ...DEFAULT_FLEET_SETTINGS, nodesPerService: 1, secretAccess: { kind: 'cluster' } };
 const MAY_2030 = 1_903_910_400_000;

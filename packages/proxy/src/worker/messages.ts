@@ -1,14 +1,13 @@
 // What the main thread and a worker say to each other, in lists of messages (see outbox.ts). Orders are followed in the order in which they were given,
 // but cut-offs at once.
 import type { Change, ListenerKey, Protocol, RouteKey, Suspension } from '@weir/model/data-plane';
-import type { WorkerLimiterMemory } from '../admit/limit-memory.ts';
-import type { LimiterRows } from '../admit/worker-limits.ts';
-import type { Outcome } from '../counters/outcome.ts';
-import type { DrainingEndpoint } from '../health/departed-book.ts';
-import type { LocalFailureCounts } from '../relay/local-failures.ts';
-import type { CertificateFaultReport } from '../tls/secure-contexts.ts';
-import type { PeerWorkersSetup } from '../udp/neighbours.ts';
-import type { PassiveHealthReport } from './connect-news.ts';
+import type { LimiterRows } from '../limits/admission.ts';
+import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
+import type { Outcome } from '../metering/outcome.ts';
+import type { CertificateFaultReport } from '../protocol/tls-contexts.ts';
+import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
+import type { LocalFailureCounts, PassiveHealthReport } from '../upstream/connect-reports.ts';
+import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 
 /** What a worker is born with. */
 export interface WorkerStartData {

@@ -8,25 +8,23 @@ import {
   patchMatcher,
   type RouteKey,
 } from '@weir/model/data-plane';
-import type { WorkerLimiterMemory } from '../admit/limit-memory.ts';
-import { WorkerAdmission } from '../admit/worker-limits.ts';
-import type { Outcome } from '../counters/outcome.ts';
-import type { RelayContext } from '../relay/connection-home.ts';
-import type { Session } from '../relay/member.ts';
+import { PendingConnections } from '../accept/pending-connection.ts';
+import { WorkerAdmission } from '../limits/admission.ts';
+import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
+import { Shaper } from '../limits/shaper.ts';
+import type { Outcome } from '../metering/outcome.ts';
+import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
+import type { RelayContext, Session } from '../relay/session.ts';
+import { SessionExpirer, SessionTerminator } from '../relay/session-terminator.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import { Shaper } from '../shape/shaper.ts';
-import type { TcpTransport } from '../tcp/transport.ts';
-import { PassiveHealthReporter } from './connect-news.ts';
-import { EndpointDrainer } from './departures.ts';
-import { SessionExpirer } from './expiring.ts';
+import type { TcpTransport } from '../transport/tcp-transport.ts';
+import { PassiveHealthReporter } from '../upstream/connect-reports.ts';
+import { EndpointDrainer } from '../upstream/endpoint-drainer.ts';
+import { UpstreamRegistry } from '../upstream/upstream-registry.ts';
+import { CommandRunner } from './command-runner.ts';
+import { LazyRoutes } from './lazy-routes.ts';
 import type { SentCommand, TableCommand, WorkerCommand } from './messages.ts';
 import { monotonicMs } from './monotonic.ts';
-import { CommandRunner } from './order-runner.ts';
-import { UpstreamRegistry } from './route-homes.ts';
-import { ServiceSessionsRegistry } from './service-groups.ts';
-import { SessionTerminator } from './severing.ts';
-import { LazyRoutes } from './sleepers.ts';
-import { PendingConnections } from './strangers.ts';
 import { WorkerListeners, type WorkerListenersOptions } from './worker-listeners.ts';
 
 const WHEEL_SLOTS = 128;

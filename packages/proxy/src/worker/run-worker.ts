@@ -1,20 +1,18 @@
-// A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a
-// connection's own ends the worker; the main thread replaces it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityTable } from '@weir/model/data-plane';
 import { Sealer, Secret } from '@weir/runtime/sealing';
-import { descriptorLimit } from '../open-descriptors.ts';
-import { LocalFailureReporter } from '../relay/local-failures.ts';
-import type { TcpTransport } from '../tcp/transport.ts';
-import { PeerWorkers } from '../udp/neighbours.ts';
-import type { UdpTransport } from '../udp/transport.ts';
-import { DescriptorLimiter } from './descriptor-room.ts';
+import { DescriptorLimiter, descriptorLimit } from '../limits/descriptor-limit.ts';
+import { PeerWorkers } from '../relay/peer-workers.ts';
+import type { TcpTransport } from '../transport/tcp-transport.ts';
+import type { UdpTransport } from '../transport/udp-transport.ts';
+import { LocalFailureReporter } from '../upstream/connect-reports.ts';
 import { startEventLoopDelayMonitor } from './event-loop-delay.ts';
+import { MessageBatcher } from './message-batcher.ts';
 import { LIVENESS_INTERVAL_MS, type SentCommand, type WorkerMessage, type WorkerStartData } from './messages.ts';
-import { MessageBatcher } from './outbox.ts';
 import { RelayWorker } from './relay-worker.ts';
-import { ErrorReporter } from './troubles.ts';
 
+// A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a
+// connection's own ends the worker; the main thread replaces it.
 const TICK_MS = 1_000;
 
 export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport): void {
@@ -66,4 +64,27 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
   port.on('message', (orders: readonly SentCommand[]) => {
     for (const order of orders) worker.apply(order);
   });
+}
+
+type ErrorKind = 'accept' | 'internal';
+const MAX_REPORTS_PER_TICK = 5;
+
+/** What went wrong, told to the main thread's log, but never faster than a person can read: a bug may strike every connection. */
+export class ErrorReporter {
+  readonly #send: (what: ErrorKind, text: string) => void;
+  #reportsThisTick = 0;
+
+  constructor(tell: (what: ErrorKind, text: string) => void) {
+    this.#send = tell;
+  }
+
+  report(what: ErrorKind, thrown: unknown): void {
+    this.#reportsThisTick += 1;
+    if (this.#reportsThisTick > MAX_REPORTS_PER_TICK) return;
+    this.#send(what, thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+  }
+
+  tick(): void {
+    this.#reportsThisTick = 0;
+  }
 }

@@ -1,24 +1,24 @@
 // What listens in a worker: a door of either protocol is opened with what its clients need, and closed.
 import { compileNetworks, type Matcher, type NetworkSet } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
-import type { WorkerAdmission } from '../admit/worker-limits.ts';
-import type { RelayContext } from '../relay/connection-home.ts';
-import { descriptorCeiling } from '../tcp/descriptor-ceiling.ts';
-import type { TcpListenOptions } from '../tcp/transport.ts';
-import { TlsContexts } from '../tls/secure-contexts.ts';
-import { dgramTransport } from '../udp/dgram-transport.ts';
-import type { UdpFlow } from '../udp/flow.ts';
-import { UdpFlowListener } from '../udp/flow-listener.ts';
-import type { PeerWorkers } from '../udp/neighbours.ts';
-import { flowsPerTenant, TenantFlows } from '../udp/tenant-flows.ts';
-import type { UdpTransport } from '../udp/transport.ts';
-import type { DescriptorLimiter } from './descriptor-room.ts';
+import type { PendingConnections } from '../accept/pending-connection.ts';
+import { TcpListener, type TcpListenerOptions } from '../accept/tcp-listener.ts';
+import { UdpFlowListener } from '../accept/udp-flow-listener.ts';
+import type { WorkerAdmission } from '../limits/admission.ts';
+import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
+import { descriptorCeiling } from '../limits/descriptor-limit.ts';
+import { TlsContexts } from '../protocol/tls-contexts.ts';
+import type { PeerWorkers } from '../relay/peer-workers.ts';
+import type { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
+import type { RelayContext } from '../relay/session.ts';
+import type { SessionTerminator } from '../relay/session-terminator.ts';
+import type { UdpFlow } from '../relay/udp-flow.ts';
+import { flowsPerTenant, TenantFlows } from '../relay/udp-flow-table.ts';
+import type { TcpListenOptions } from '../transport/tcp-transport.ts';
+import { dgramTransport } from '../transport/udp/dgram-transport.ts';
+import type { UdpTransport } from '../transport/udp-transport.ts';
+import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import type { ListenerConfig, WorkerMessage } from './messages.ts';
-import type { UpstreamRegistry } from './route-homes.ts';
-import type { ServiceSessionsRegistry } from './service-groups.ts';
-import type { SessionTerminator } from './severing.ts';
-import type { PendingConnections } from './strangers.ts';
-import { TcpListener, type TcpListenerOptions } from './tcp-door.ts';
 
 export interface WorkerListenersOptions {
   /** Absent: the public one. */

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { createHealth, formatHostPort } from '@weir/runtime';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { connectAndAwaitEnd } from '../fixtures/ending-of.ts';
+import { connectAndAwaitEnd } from '../fixtures/connection-ending.ts';
 import { startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, webService } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
 
 const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
-import { endpointOf, startServing } from '../fixtures/serving.ts';
+import { endpointOf, startServing } from '../fixtures/services.ts';
 
 /** IPv6 has one loopback address, so a listener there takes a port that nobody has. */
 const CASES = [

@@ -1,9 +1,10 @@
 // A proxy without the right to low ports.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eventually, insideNamespace } from '@weir/testkit';
-import { spawnProxy } from '../fixtures/separate-proxy.ts';
-import { webService } from '../fixtures/serving.ts';
+import { eventually } from '@weir/testkit';
+import { insideNamespace } from '@weir/tools';
+import { webService } from '../fixtures/services.ts';
+import { spawnProxy } from '../fixtures/spawned-proxy.ts';
 
 const namespace = insideNamespace({ sysctls: { 'net/ipv4/ip_unprivileged_port_start': 1_024 } });
 const NOBODY = 65_534;

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { faultyStore, type ReportFate } from '../fixtures/faulty-store.ts';
 import { startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, startServing, webService } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
 const FATES: readonly ReportFate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
 import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
 import { uidOf } from '../fixtures/tables.ts';
 
 const REFUSED = { code: 'ECONNREFUSED' };

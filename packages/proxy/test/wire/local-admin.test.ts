@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '@weir/runtime';
 import { connectClient, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
-import { openLocalAdmin } from '../../src/admin/local-admin.ts';
+import { openLocalAdmin } from '../../src/status/local-admin.ts';
 import { startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, webService } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
 
 test('a CPU profile of a worker is taken while it relays, by nobody but the own user', async () => {
   await using fleet = await startFleet();

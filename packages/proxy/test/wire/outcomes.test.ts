@@ -1,3 +1,3 @@
-import { outcomeTests } from './outcomes-tests.ts';
+import { outcomeTests } from './outcomes-suite.ts';
 
 outcomeTests();

@@ -13,14 +13,12 @@ import {
   echoServer,
   eventually,
   makeCertificate,
-  requireProgram,
   spawnProcess,
-  startRedisSentinel,
   temporaryDirectory,
 } from '@weir/testkit';
-import { loopbackAddress } from '../fixtures/loopback.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, webService } from '../fixtures/serving.ts';
+import { requireProgram, startRedisSentinel } from '@weir/tools';
+import { loopbackAddress, PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

@@ -1,3 +1,3 @@
-import { relayTests } from './relay-tests.ts';
+import { relayTests } from './relay-suite.ts';
 
 relayTests();

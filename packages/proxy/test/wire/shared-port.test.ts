@@ -7,11 +7,11 @@ import type { TLSSocket } from 'node:tls';
 import { connectClient, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { outcomesFor } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { outcomesFor } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
-import { type TlsEcho, tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
-import { clientHelloRecord, serverNameExtension } from '../tls/hellos.ts';
+import { type TlsEcho, tlsClient, tlsEcho } from '../fixtures/tls-echo.ts';
+import { clientHelloRecord, serverNameExtension } from '../protocol/client-hello-bytes.ts';
 
 const sharing = (name: string, backend: TlsEcho, hosts: readonly string[]): TestService => ({
   name,

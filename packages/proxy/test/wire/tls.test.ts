@@ -4,14 +4,13 @@ import { test } from 'node:test';
 import { createLogger, type Logger, Secret } from '@weir/runtime';
 import { type ConnectionEnd, connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
 import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
-import { scriptedEndpoint } from '../fixtures/endpoint-double.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
 import { NET_WORKER } from '../fixtures/net-worker.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { receiveProxyHeader } from '../fixtures/proxy-header-of.ts';
-import { endpointOf, outcomesFor, webService } from '../fixtures/serving.ts';
-import { tlsClient, tlsEcho } from '../fixtures/tls-peers.ts';
-import { captureNodeClientHello } from '../tls/hellos.ts';
+import { receiveProxyHeader, scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
+import { tlsClient, tlsEcho } from '../fixtures/tls-echo.ts';
+import { captureNodeClientHello } from '../protocol/client-hello-bytes.ts';
 
 const at = (fleet: Fleet, servername = 'web.example', node = 'a'): Promise<TestClient> =>
   connectClient({ host: fleet.addressOf(node), port: PORT, tls: { ...TRUSTING_CLIENT, servername } });

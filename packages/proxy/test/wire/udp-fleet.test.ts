@@ -9,8 +9,8 @@ import { connectClient, echoServer, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { FAILING_WORKER, failWorkers } from '../fixtures/failing-worker.ts';
 import { startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/ports.ts';
-import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/serving.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, type UdpEndpoint, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
 

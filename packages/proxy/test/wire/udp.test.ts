@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '@weir/model';
 import { eventually } from '@weir/testkit';
-import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/counters/columns.ts';
-import { rawUdpTransport } from '../../src/udp/bare-udp-transport.ts';
-import { dgramTransport } from '../../src/udp/dgram-transport.ts';
-import { startWorkerInTest, type WorkerInTest, type WorkerInTestOptions } from '../fixtures/lone-worker.ts';
-import { PORT } from '../fixtures/ports.ts';
+import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/metering/counters.ts';
+import { dgramTransport } from '../../src/transport/udp/dgram-transport.ts';
+import { rawUdpTransport } from '../../src/transport/udp/raw-udp-transport.ts';
+import { PORT } from '../fixtures/listen-address.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpEndpoint, udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
+import { startWorkerInTest, type WorkerInTest, type WorkerInTestOptions } from '../fixtures/worker-in-test.ts';
 
 const transports = { 'bare handles': rawUdpTransport, 'public dgram': dgramTransport };
 const SERVICE = { kind: 'service', namespace: 'shop', service: 'voice' } as const;

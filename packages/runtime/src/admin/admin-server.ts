@@ -1,21 +1,17 @@
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type Clock, systemClock } from '../clock/clock.ts';
-import { formatHostPort, type HostPort } from '../config/host-port.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { formatHostPort, type HostPort } from '../config/addresses.ts';
+import { listenError } from '../errors.ts';
 import type { Health } from '../health.ts';
-import { listenError } from '../listen-error.ts';
+import { CertificateReloader } from '../http/certificate-reloader.ts';
+import { createHttpServer, createHttpsServer } from '../http/create-http-server.ts';
 import { type Logger, silentLogger } from '../log.ts';
 import type { Part } from '../process/start-parts.ts';
 import type { Secret } from '../secret.ts';
-import type { AdminContent, AdminMetrics, AdminRoute } from './answer.ts';
-import { limitConnections } from './bound-connections.ts';
-import { closeServer, trackSockets } from './close-server.ts';
-import { createHttpServer, createHttpsServer } from './create-http-server.ts';
-import { exposureWarningFor } from './exposure.ts';
-import { CertificateReloader } from './key-pair.ts';
-import { handleAdminRequest } from './respond.ts';
-import { createTokenCheck } from './token-check.ts';
+import { createTokenCheck, exposureWarningFor } from './admin-access.ts';
+import { type AdminContent, type AdminMetrics, type AdminRoute, handleAdminRequest } from './admin-handler.ts';
 
 export interface AdminServerOptions extends HostPort {
   readonly health: Health;
@@ -44,6 +40,7 @@ const HTTP_SERVER_OPTIONS = {
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16_384,
 };
+
 const TLS_HANDSHAKE_TIMEOUT_MS = 5_000;
 
 /** Read-only HTTP for probes, Prometheus and people: /healthz, /readyz, /metrics and the given routes as JSON. */
@@ -103,4 +100,58 @@ async function listen(
   } catch (error) {
     throw listenError(error, { address: formatHostPort({ host, port }), advice });
   }
+}
+
+/** Nobody asks more of it than a scraper, two probes and a person; a flood must not cost the process its descriptors. */
+const MAX_OPEN_CONNECTIONS = 256;
+/** New ones per second: a TLS handshake takes up to a millisecond, which the thread needs for what the process is there for. */
+const MAX_NEW_CONNECTIONS_PER_WINDOW = 200;
+const CONNECTION_WINDOW_MS = 1_000;
+
+/** How many connections a server takes, at once and per second; it closes the others as soon as they are there. */
+export function limitConnections(server: Server, clock: Clock): void {
+  let began = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  server.maxConnections = MAX_OPEN_CONNECTIONS;
+  server.on('connection', () => {
+    const now = clock.monotonic();
+    if (now - began >= CONNECTION_WINDOW_MS) {
+      began = now;
+      count = 0;
+    }
+    count += 1;
+    if (count < MAX_NEW_CONNECTIONS_PER_WINDOW) return;
+    server.maxConnections = 0;
+    clock.setTimeout(
+      () => {
+        server.maxConnections = MAX_OPEN_CONNECTIONS;
+      },
+      began + CONNECTION_WINDOW_MS - now,
+    );
+  });
+}
+
+/** How long an answer under way may take when the server closes. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** The connections of this server, those in their TLS handshake included, of which the server itself knows nothing yet. */
+export function trackSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+/** The port is free at once. Idle keep-alive connections end now, those in use after their answer, or after a second. */
+export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, clock: Clock): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const deadline = clock.setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, CLOSE_TIMEOUT_MS);
+  await closed;
+  deadline.cancel();
 }

@@ -1,5 +1,4 @@
-import { WeirError } from '../weir-error.ts';
-import type { ConfigMistake, Setting } from './setting.ts';
+import { WeirError } from '../errors.ts';
 
 export type ConfigOf<Spec> = { readonly [Name in keyof Spec]: Spec[Name] extends Setting<infer T> ? T : never };
 
@@ -36,4 +35,64 @@ function describeMistake({ variable, redactedValue, allowed }: ConfigMistake): s
   return redactedValue === undefined
     ? `${variable} is not set; use ${allowed}`
     : `${variable} is ${redactedValue}; use ${allowed}`;
+}
+
+/** One variable of a configuration: where it stands, and how its text becomes a value. */
+export interface Setting<T> {
+  readonly variable: string;
+  read(text: string | undefined): SettingResult<T>;
+}
+
+export type SettingResult<T> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'mistake'; readonly mistake: ConfigMistake };
+
+export interface ConfigMistake {
+  readonly variable: string;
+  /** What stood there, as far as it may be shown; undefined: nothing stood there. */
+  readonly redactedValue: string | undefined;
+  readonly allowed: string;
+}
+
+/** How one kind of value is written. `parse` answers undefined for what is not allowed. */
+export interface SettingFormat<T> {
+  readonly allowed: string;
+  parse(text: string): T | undefined;
+  /** What of a wrong text may be printed; absent: all of it. */
+  redact?(text: string): string;
+}
+
+export interface SettingOptions<T> {
+  /** What counts when the variable is unset or empty; without it the variable is required. */
+  readonly default?: T;
+}
+
+/** Makes a setting of its own kind. Empty counts as unset, because charts write `value: ""` for what nobody chose. */
+export function setting<T>(variable: string, format: SettingFormat<T>, options: SettingOptions<T> = {}): Setting<T> {
+  const mistake = (redactedValue: string | undefined): SettingResult<T> => ({
+    kind: 'mistake',
+    mistake: { variable, redactedValue, allowed: format.allowed },
+  });
+  return {
+    variable,
+    read(text) {
+      if (isUnset(text))
+        return options.default === undefined ? mistake(undefined) : { kind: 'value', value: options.default };
+      const value = format.parse(text);
+      if (value !== undefined) return { kind: 'value', value };
+      return mistake(format.redact === undefined ? JSON.stringify(text) : format.redact(text));
+    },
+  };
+}
+
+/** The same setting, but undefined when the variable is unset. */
+export function optional<T>(wanted: Setting<T>): Setting<T | undefined> {
+  return {
+    variable: wanted.variable,
+    read: (text) => (isUnset(text) ? { kind: 'value', value: undefined } : wanted.read(text)),
+  };
+}
+
+function isUnset(text: string | undefined): text is undefined | '' {
+  return text === undefined || text.trim() === '';
 }

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
-import { type SeriesCapOptions, withSeriesCap } from './capped.ts';
-import { type CollectedMetric, renderCollected } from './collected.ts';
 import type { MetricOptions, Metrics } from './contract.ts';
+import { type CollectedMetric, renderCollected } from './exposition.ts';
+import { type SeriesCapOptions, withSeriesCap } from './series-cap.ts';
 
 export interface MetricsOptions {
   /** Series per metric; what exceeds it is dropped, and `weir_metrics_dropped_total{metric,reason="cap"}` says so. */

@@ -1,3 +1,5 @@
+import type { Labels, MetricOptions } from './contract.ts';
+
 /**
  * Keeps a metric from growing without bound: the first `max` combinations of label values are admitted, others are not until some
  * are forgotten.
@@ -21,4 +23,41 @@ export class SeriesCap {
   forget(labelValues: readonly string[]): void {
     this.#known.delete(JSON.stringify(labelValues));
   }
+}
+
+/** What of prom-client's metrics is the same for all kinds. */
+interface RemovableMetric {
+  remove(labels: Labels<string>): void;
+}
+
+export type DropReason = 'cap' | 'error';
+
+export interface CappedMetric<Metric extends RemovableMetric> {
+  /** Lets `apply` touch the metric, unless that would open one series too many. */
+  update(labels: Labels<string>, apply: (metric: Metric) => void): void;
+  remove(labels: Labels<string>): void;
+}
+
+export interface SeriesCapOptions {
+  readonly maxSeries: number;
+  drop(metric: string, reason: DropReason): void;
+}
+
+export function withSeriesCap<Metric extends RemovableMetric>(
+  metric: Metric,
+  { name, labels: names = [] }: MetricOptions<string>,
+  { maxSeries, drop }: SeriesCapOptions,
+): CappedMetric<Metric> {
+  const cap = new SeriesCap(maxSeries);
+  const valuesOf = (labels: Labels<string>): string[] => names.map((label) => labels[label] ?? '');
+  return {
+    update(labels, apply) {
+      if (cap.admits(valuesOf(labels))) apply(metric);
+      else drop(name, 'cap');
+    },
+    remove(labels) {
+      metric.remove(labels);
+      cap.forget(valuesOf(labels));
+    },
+  };
 }

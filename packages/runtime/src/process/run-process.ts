@@ -1,9 +1,9 @@
 import type { EventEmitter } from 'node:events';
-import { type Clock, systemClock, type Timer } from '../clock/clock.ts';
-import { isAbort } from '../is-abort.ts';
+import { readFileSync } from 'node:fs';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { isAbort, UsageError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { UsageError } from '../weir-error.ts';
-import { exitStatusFor } from './exit-for.ts';
+import { exitStatusFor } from './exit-status.ts';
 import { type Part, startParts } from './start-parts.ts';
 
 export interface ProcessPlan {
@@ -33,7 +33,6 @@ export interface ProcessHost {
 }
 
 type StopReason = { readonly kind: 'asked' } | { readonly kind: 'failed'; readonly error: unknown };
-
 const DEFAULT_CLOSE_TIMEOUT_MS = 35_000;
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -168,4 +167,11 @@ function rejectArguments(args: readonly string[]): void {
   throw new UsageError(
     `${args.join(' ')}: arguments are not taken; the settings are environment variables, which docs/operating.md lists`,
   );
+}
+
+/** The version of the package whose `src/` or `dist/src/` a module lies in itself, not deeper; `moduleUrl` is its `import.meta.url`. */
+export function packageVersion(moduleUrl: string): string {
+  const up = moduleUrl.includes('/dist/') ? '../..' : '..';
+  const text = readFileSync(new URL(`${up}/package.json`, moduleUrl), 'utf8');
+  return String(JSON.parse(text).version);
 }

@@ -1,7 +1,6 @@
-import { errorMessage } from '../error-message.ts';
+import { errorMessage, WeirError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { WeirError } from '../weir-error.ts';
-import { isUsageError } from './exit-for.ts';
+import { isUsageError } from './exit-status.ts';
 
 /** What a process is made of: a connection, a server, a loop. `main.ts` lists them in one array. */
 export interface Part {

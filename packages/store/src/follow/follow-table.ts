@@ -1,8 +1,7 @@
 import type { Change, RoutingTable, TablePosition } from '@weir/model/data-plane';
 import { type Clock, systemClock } from '@weir/runtime';
 import type { TableStore } from '../contract.ts';
-import { StoreError } from '../error.ts';
-import { retryUntilAborted } from './keep-following.ts';
+import { StoreError } from '../errors.ts';
 import {
   applyRevision,
   applySnapshot,
@@ -11,7 +10,8 @@ import {
   initialState,
   type PositionedTable,
   requireSnapshot,
-} from './table-chain.ts';
+} from './follower-state.ts';
+import { retryUntilAborted } from './retry-until-aborted.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;

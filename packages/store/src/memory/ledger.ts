@@ -11,9 +11,9 @@ import {
   type UsageRow,
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
+import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, UsageBase, UsageSeed } from '../contract.ts';
-import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../retention.ts';
-import { compareUsageBases, compareUsageRows } from '../usage-order.ts';
+import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage-periods.ts';
 
 export interface Ledger {
   seeded: boolean;

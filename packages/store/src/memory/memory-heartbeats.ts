@@ -1,9 +1,9 @@
 import type { Heartbeat } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
+import { compareHeartbeats } from '../comparators.ts';
 import type { HeartbeatStore } from '../contract.ts';
-import { compareHeartbeats } from '../heartbeat-order.ts';
 import { HEARTBEAT_TTL_MS } from '../limits.ts';
-import type { MemoryConnection } from './gate.ts';
+import type { MemoryConnection } from './memory-connection.ts';
 
 export interface HeartbeatContent {
   /** The last life of each node. */

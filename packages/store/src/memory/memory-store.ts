@@ -1,11 +1,11 @@
 // The whole contract in one process: the bus of `weir standalone`, of the demo and of most tests.
 import { type Clock, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
-import type { StoreError } from '../error.ts';
-import { MemoryConnection } from './gate.ts';
+import type { StoreError } from '../errors.ts';
 import { emptyLedger } from './ledger.ts';
-import { emptySuspensionContent, MemorySuspensions } from './memory-cutoffs.ts';
+import { MemoryConnection } from './memory-connection.ts';
 import { emptyHeartbeatContent, MemoryHeartbeats } from './memory-heartbeats.ts';
+import { emptySuspensionContent, MemorySuspensions } from './memory-suspensions.ts';
 import { emptyTableContent, MemoryTable } from './memory-table.ts';
 import { MemoryUsage } from './memory-usage.ts';
 

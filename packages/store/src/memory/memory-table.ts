@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Change, Entry, RoutingTable, TablePosition } from '@weir/model/data-plane';
 import type { PublishRequest, PublishResult, Revision, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
-import { StoreError } from '../error.ts';
+import { StoreError } from '../errors.ts';
 import { DEFAULT_KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
-import type { MemoryConnection } from './gate.ts';
+import type { MemoryConnection } from './memory-connection.ts';
 
 /** What is lost in a wipe, and kept in a state directory (but for the revisions, which followers do without). */
 export interface TableContent {

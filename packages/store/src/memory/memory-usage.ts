@@ -1,8 +1,7 @@
 import { minuteOf, type UsagePeriod, type UsageReport, type UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
-import type { PeriodLength } from '../retention.ts';
-import type { MemoryConnection } from './gate.ts';
+import type { PeriodLength } from '../usage-periods.ts';
 import {
   addReport,
   emptyLedger,
@@ -14,6 +13,7 @@ import {
   rowsFor,
   seedLedger,
 } from './ledger.ts';
+import type { MemoryConnection } from './memory-connection.ts';
 
 export interface MemoryUsageOptions {
   readonly connection: MemoryConnection;

@@ -2,10 +2,15 @@ import { join } from 'node:path';
 import { isInForce } from '@weir/model/data-plane';
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import { createMemoryStore, type MemoryStore, type StateSection } from './memory-store.ts';
-import { type DirectoryLock, lockDirectory } from './state/directory-lock.ts';
-import { prepareStateDirectory, readState, writeState } from './state/state-file.ts';
-import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state/state-formats.ts';
-import { StateWriter } from './state/state-writer.ts';
+import {
+  type DirectoryLock,
+  lockDirectory,
+  prepareStateDirectory,
+  readState,
+  StateWriter,
+  writeState,
+} from './state-directory.ts';
+import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state-formats.ts';
 
 export interface PersistentMemoryStoreOptions {
   /** Made if it is not there. One store at a time: the second one is refused. */

@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Change, diff, type RoutingTable, type TablePosition } from '@weir/model/data-plane';
+import {
+  type Change,
+  diff,
+  EMPTY_TABLE,
+  type Entry,
+  encodeEntry,
+  type RoutingTable,
+  type ServiceEntry,
+  type TablePosition,
+} from '@weir/model/data-plane';
 import type { PublishResult, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
-import { StoreError } from '../error.ts';
+import { StoreError } from '../errors.ts';
+import { MAX_BYTES_PER_REVISION, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { isSamePosition } from '../position.ts';
-import { splitIntoRevisions } from './split-changes.ts';
-import { changesForCompleteTable } from './whole-table.ts';
 
 export type PublishOutcome =
   | {
@@ -166,4 +174,56 @@ export class TablePublisher {
     this.#leader = undefined;
     return { kind: 'not-leader', leader };
   }
+}
+
+/** The changes in their order, in as few revisions as the limits allow; at least one, which may be empty. */
+export function splitIntoRevisions(
+  changes: readonly Change[],
+  maxChanges: number = MAX_CHANGES_PER_REVISION,
+): readonly (readonly Change[])[] {
+  const parts: Change[][] = [];
+  let part: Change[] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const size = change.kind === 'put' ? Buffer.byteLength(encodeEntry(change.entry)) : change.id.length;
+    if (part.length > 0 && (part.length === maxChanges || bytes + size > MAX_BYTES_PER_REVISION)) {
+      parts.push(part);
+      part = [];
+      bytes = 0;
+    }
+    part.push(change);
+    bytes += size;
+  }
+  return [...parts, part];
+}
+
+/**
+ * The changes that make the table out of nothing, each Service followed by its certificate and listeners before anything else. Whoever leads after one
+ * that ended on the way goes by what lies there: so it knows at least for a part of the Services where they are and what they
+ * serve by, where by the order of ids it would know nothing until nearly all was written.
+ */
+export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
+  const holders = new Map<string, Change[]>();
+  const others: Change[] = [];
+  const changes = diff(EMPTY_TABLE, table);
+  for (const change of changes) {
+    const entry = entryOf(change);
+    if (hasSettings(entry)) holders.set(entry.uid, [change]);
+  }
+  for (const change of changes) {
+    const entry = entryOf(change);
+    if (hasSettings(entry)) continue;
+    const isHeld = entry?.kind === 'listener' || entry?.kind === 'certificate';
+    const holder = isHeld ? holders.get(entry.service) : undefined;
+    (holder ?? others).push(change);
+  }
+  return [...[...holders.values()].flat(), ...others];
+}
+
+function hasSettings(entry: Entry | undefined): entry is ServiceEntry {
+  return entry?.kind === 'service' && entry.settings !== null;
+}
+
+function entryOf(change: Change): Entry | undefined {
+  return change.kind === 'put' ? change.entry : undefined;
 }

@@ -1,17 +1,17 @@
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
-import { StoreError } from '../error.ts';
-import { FLEET_NAME_FORMAT } from '../fleet-name.ts';
+import { StoreError } from '../errors.ts';
+import { FLEET_NAME_FORMAT } from '../fleet.ts';
 import { DEFAULT_KEPT_BYTES, DEFAULT_KEPT_REVISIONS } from '../limits.ts';
-import type { RedisAccess } from './access.ts';
-import { RedisConnection } from './connection.ts';
-import { type PrivateKeyAccess, PrivateKeyReader } from './key-reader.ts';
+import { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisAccess } from './connection/redis-target.ts';
+import { targetFor } from './connection/redis-target.ts';
 import { keysFor } from './keys.ts';
-import { RedisSuspensions } from './redis-cutoffs.ts';
+import { type PrivateKeyAccess, PrivateKeyReader } from './private-key-reader.ts';
 import { RedisHeartbeats } from './redis-heartbeats.ts';
+import { RedisSuspensions } from './redis-suspensions.ts';
 import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
-import { targetFor } from './target.ts';
 
 export interface RedisStoreOptions extends RedisAccess {
   /** Several fleets may share one Redis. Named by the rule `FLEET_NAME`. */

@@ -13,9 +13,9 @@ import {
   setting,
   text,
 } from '@weir/runtime';
-import type { RedisAccess } from './access.ts';
-import { REDIS_URL_FORMAT } from './redis-url.ts';
-import { parseTarget } from './target.ts';
+import type { RedisAccess } from './connection/redis-target.ts';
+import { parseTarget } from './connection/redis-target.ts';
+import { REDIS_URL_FORMAT } from './connection/redis-url.ts';
 
 const REDIS_URL_SETTING_FORMAT: SettingFormat<Secret> = {
   allowed: REDIS_URL_FORMAT,

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import type { RoutingTable, TablePosition } from '@weir/model/data-plane';
 import type { PublishRequest, PublishResult, Revision, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
-import type { RedisConnection } from './connection.ts';
-import type { PrivateKeyJoiner } from './key-reader.ts';
+import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
-import { readPartialTable, readTable, type TableSource } from './read-table.ts';
-import { readRevisions } from './redis-revisions.ts';
+import type { PrivateKeyJoiner } from './private-key-reader.ts';
+import { readPartialTable, readRevisions, readTable, type TableSource } from './read-table.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
 /** What of the changes is kept for followers that are behind. */

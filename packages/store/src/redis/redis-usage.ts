@@ -1,13 +1,12 @@
 import type { Counters, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
+import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
-import { type PeriodLength, periodsKeptAt } from '../retention.ts';
-import { compareUsageBases, compareUsageRows } from '../usage-order.ts';
-import type { RedisConnection } from './connection.ts';
+import { type PeriodLength, periodsKeptAt } from '../usage-periods.ts';
+import { runPipeline, runTransaction } from './connection/pipeline.ts';
+import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
-import { runPipeline, runTransaction } from './transaction.ts';
-import { flushCalls, seedCall } from './usage-arguments.ts';
-import { decodeBases, decodeFolded, decodeSums } from './usage-codec.ts';
+import { decodeBases, decodeFolded, decodeSums, flushCalls, seedCall } from './usage-codec.ts';
 
 const MAX_EXPORT_ATTEMPTS = 5;
 

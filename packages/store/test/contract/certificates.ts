@@ -16,8 +16,8 @@ import {
   put,
   putCertificate,
   removeCertificate,
-} from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+} from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 /** Wherever their keys lie, certificates cross the store with them, and in step with all else. */
 export function certificatesContract(subject: StoreUnderTest): void {

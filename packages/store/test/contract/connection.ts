@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ConnectionState, Store } from '../../src/contract.ts';
-import { StoreError } from '../../src/error.ts';
-import { cutoff, heartbeat, report } from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+import { StoreError } from '../../src/errors.ts';
+import { cutoff, heartbeat, report } from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 const MAX_REJECTION_MS = 2_500;
 

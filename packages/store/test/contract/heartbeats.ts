@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
 import { HEARTBEAT_TTL_MS } from '../../src/limits.ts';
-import { heartbeat } from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+import { heartbeat } from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 export function heartbeatsContract(subject: StoreUnderTest): void {
   describe(`the heartbeats of ${subject.name}`, () => {

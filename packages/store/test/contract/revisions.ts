@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { TablePosition } from '@weir/model';
 import type { Revision, Store } from '../../src/contract.ts';
-import { StoreError } from '../../src/error.ts';
-import { openEpochAsLeader, publish, put, remove } from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+import { StoreError } from '../../src/errors.ts';
+import { openEpochAsLeader, publish, put, remove } from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 export function revisionsContract(subject: StoreUnderTest): void {
   describe(`the revisions of ${subject.name}`, () => {

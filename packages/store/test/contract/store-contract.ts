@@ -1,9 +1,9 @@
 import { certificatesContract } from './certificates.ts';
 import { connectionContract } from './connection.ts';
-import { suspensionsContract } from './cutoffs.ts';
 import { heartbeatsContract } from './heartbeats.ts';
 import { revisionsContract } from './revisions.ts';
-import type { StoreUnderTest } from './subject.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
+import { suspensionsContract } from './suspensions.ts';
 import { tableContract } from './table.ts';
 import { usageContract } from './usage.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_CHANGES_PER_REVISION } from '../../src/limits.ts';
-import { contentOf, contentOfEntries, entry, newId, openEpochAsLeader, publish, put, remove } from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+import { contentOf, contentOfEntries, entry, newId, openEpochAsLeader, publish, put, remove } from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 export function tableContract(subject: StoreUnderTest): void {
   describe(`the table of ${subject.name}`, () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { minuteOf, type UsageRow } from '@weir/model';
 import type { Store, UsageSeed } from '../../src/contract.ts';
-import { report } from './sample.ts';
-import type { StoreUnderTest } from './subject.ts';
+import { report } from './sample-data.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
 
 const NOW = minuteOf(Date.now());
 

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { apply, type Change, type RoutingTable, type TablePosition } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import type { Revision, TableStore } from '../../src/contract.ts';
-import type { StoreError } from '../../src/error.ts';
+import type { StoreError } from '../../src/errors.ts';
 import { type FollowTableOptions, followTable } from '../../src/follow/follow-table.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
 import {
@@ -15,7 +15,7 @@ import {
   publish,
   put,
   remove,
-} from '../contract/sample.ts';
+} from '../contract/sample-data.ts';
 
 describe('following the table', () => {
   test('tells the whole table first, then each change with the table that it makes', async (t) => {

@@ -1,9 +1,9 @@
 import { ManualClock } from '@weir/runtime';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
-import { followProperties } from '../contract/follow-law.ts';
+import { followProperties } from '../contract/follow-properties.ts';
 import { storeContract } from '../contract/store-contract.ts';
-import type { StoreFixture, StoreFixtureOptions } from '../contract/subject.ts';
-import { usageProperties } from '../contract/usage-law.ts';
+import type { StoreFixture, StoreFixtureOptions } from '../contract/store-fixture.ts';
+import { usageProperties } from '../contract/usage-properties.ts';
 
 const memory = { name: 'memory', open: async (options: StoreFixtureOptions = {}) => memoryFixture(options) };
 storeContract(memory);

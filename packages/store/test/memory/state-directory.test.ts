@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { minuteOf, periodsOf } from '@weir/model';
 import { type Clock, ManualClock, silentLogger, systemClock } from '@weir/runtime';
 import { eventually, temporaryDirectory } from '@weir/testkit';
-import { StoreError } from '../../src/error.ts';
+import { StoreError } from '../../src/errors.ts';
 import type { MemoryStore } from '../../src/memory/memory-store.ts';
 import { openMemoryStore } from '../../src/memory/open-memory-store.ts';
 import {
@@ -19,7 +19,7 @@ import {
   put,
   putCertificate,
   report,
-} from '../contract/sample.ts';
+} from '../contract/sample-data.ts';
 
 const NOW = minuteOf(Date.now());
 

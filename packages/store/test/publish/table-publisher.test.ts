@@ -15,11 +15,10 @@ import {
   tableOf,
 } from '@weir/model';
 import type { PublishRequest, TableStore } from '../../src/contract.ts';
-import { StoreError } from '../../src/error.ts';
+import { StoreError } from '../../src/errors.ts';
 import { createMemoryStore } from '../../src/memory/memory-store.ts';
-import { splitIntoRevisions } from '../../src/publish/split-changes.ts';
-import { TablePublisher } from '../../src/publish/table-publisher.ts';
-import { contentOf, entry, put } from '../contract/sample.ts';
+import { splitIntoRevisions, TablePublisher } from '../../src/publish/table-publisher.ts';
+import { contentOf, entry, put } from '../contract/sample-data.ts';
 
 describe('publishing the table', () => {
   test('the first leader opens an epoch and publishes the whole; then only what changed', async () => {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { encodeEntry, type ListenerReport, minuteOf, type TablePosition } from '@weir/model';
-import { eventually, requireProgram } from '@weir/testkit';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { keysFor } from '../../src/redis/keys.ts';
 import {
   contentOf,
@@ -14,8 +15,8 @@ import {
   publish,
   put,
   report,
-} from '../contract/sample.ts';
-import { useSharedRedis } from './beside-redis.ts';
+} from '../contract/sample-data.ts';
+import { useSharedRedis } from './fixtures/shared-redis.ts';
 
 describe('the content of Redis', requireProgram('redis'), () => {
   const { redis, fixture } = useSharedRedis();

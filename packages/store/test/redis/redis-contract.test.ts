@@ -1,7 +1,7 @@
 import { after, before, describe } from 'node:test';
-import { requireProgram } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { storeContract } from '../contract/store-contract.ts';
-import { type StartedRedis, startRedisWithData } from './redis-world.ts';
+import { type StartedRedis, startRedisWithData } from './fixtures/redis-fixture.ts';
 
 describe('with a real Redis', requireProgram('redis'), () => {
   let started: StartedRedis | undefined;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig } from '@weir/runtime';
+import { targetFor } from '../../src/redis/connection/redis-target.ts';
 import { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from '../../src/redis/redis-settings.ts';
-import { targetFor } from '../../src/redis/target.ts';
 
 type Env = Record<string, string>;
 

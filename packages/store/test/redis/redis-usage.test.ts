@@ -4,7 +4,7 @@ import type { UsageReport } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { keysFor } from '../../src/redis/keys.ts';
 import { RedisUsage, type UsageConnection } from '../../src/redis/redis-usage.ts';
-import { report } from '../contract/sample.ts';
+import { report } from '../contract/sample-data.ts';
 
 const MINUTE = 29_000_000;
 

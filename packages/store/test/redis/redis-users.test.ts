@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { minuteOf, type TablePosition } from '@weir/model';
 import { Secret, silentLogger } from '@weir/runtime';
-import { makeCertificate, type Redis as RedisServer, requireProgram, startRedis } from '@weir/testkit';
+import { makeCertificate } from '@weir/testkit';
+import { type Redis as RedisServer, requireProgram, startRedis } from '@weir/tools';
 import { Redis } from 'ioredis';
 import type { Store } from '../../src/contract.ts';
-import type { RedisAccess } from '../../src/redis/access.ts';
-import { inspectRedis } from '../../src/redis/inspect-redis.ts';
-import { keysFor } from '../../src/redis/keys.ts';
+import { inspectRedis } from '../../src/redis/connection/inspect-redis.ts';
+import type { RedisAccess } from '../../src/redis/connection/redis-target.ts';
+import { keysFor, redisUsersFor } from '../../src/redis/keys.ts';
 import { openRedisStore, type RedisStoreOptions } from '../../src/redis/open-redis-store.ts';
-import { redisUsersFor } from '../../src/redis/users.ts';
 import {
   certificate,
   contentOf,
@@ -23,8 +23,8 @@ import {
   publish,
   putCertificate,
   report,
-} from '../contract/sample.ts';
-import { type CaFile, createCaFile } from './authority-file.ts';
+} from '../contract/sample-data.ts';
+import { type CaFile, createCaFile } from './fixtures/ca-file.ts';
 
 const FLEET = 'weir';
 const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');

@@ -1,10 +1,14 @@
-import { NODE_ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf } from '@weir/model';
-import type { Facts, NodeFact } from '../facts.ts';
-import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
-import { exclusionReason, labelledNodes, usableNodes } from '../fleet-nodes.ts';
-import { joinList, pluralize } from '../listed.ts';
-import { managedServices, serviceName } from '../our-services.ts';
-import { tunnelAddresses } from '../tunnel-addresses.ts';
+import { NODE_ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf, parseCidr } from '@weir/model';
+import {
+  exclusionReason,
+  type Facts,
+  labelledNodes,
+  managedServices,
+  type NodeFact,
+  serviceName,
+  usableNodes,
+} from '../facts.ts';
+import { type CheckResult, error, joinList, notChecked, ok, pluralize, warning } from '../finding.ts';
 
 const LABEL_COMMAND = 'kubectl label node NAME role=loadbalancer';
 
@@ -107,4 +111,24 @@ export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   return ok(
     `NetworkPolicies have to let these in, which pods see instead of the client: ${joinList([...new Set(all)], 20)}`,
   );
+}
+
+/** Annotations in which network plugins say the node's address towards pods of other nodes. */
+const TUNNEL_ADDRESS_ANNOTATIONS = [
+  'network.cilium.io/ipv4-cilium-host',
+  'network.cilium.io/ipv6-cilium-host',
+  'projectcalico.org/IPv4IPIPTunnelAddr',
+  'projectcalico.org/IPv4VXLANTunnelAddr',
+  'projectcalico.org/IPv6VXLANTunnelAddr',
+] as const;
+
+const FLANNEL_BACKEND_ANNOTATION = 'flannel.alpha.coreos.com/backend-type';
+
+/** Through an overlay a process in the host's network is seen with the address of the overlay's device, not with the InternalIP. */
+export function tunnelAddresses({ annotations, podCIDRs }: NodeFact): readonly string[] {
+  const said = TUNNEL_ADDRESS_ANNOTATIONS.flatMap((name) => annotations[name] ?? []);
+  // Its vxlan device has the first address of the node's range.
+  const isVxlan = annotations[FLANNEL_BACKEND_ANNOTATION] === 'vxlan';
+  const flannel = isVxlan ? podCIDRs.flatMap((range) => parseCidr(range)?.address.toString() ?? []) : [];
+  return [...said, ...flannel];
 }

@@ -1,8 +1,7 @@
 import type { Heartbeat } from '@weir/model';
 import type { Facts } from '../facts.ts';
-import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
-import { labelledNodes, usableNodes } from '../fleet-nodes.ts';
-import { joinList, pluralize } from '../listed.ts';
+import { labelledNodes, usableNodes } from '../facts.ts';
+import { type CheckResult, error, joinList, notChecked, ok, pluralize, warning } from '../finding.ts';
 
 export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);

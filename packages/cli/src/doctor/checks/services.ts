@@ -1,7 +1,6 @@
 import type { Facts, ServiceFact } from '../facts.ts';
-import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
-import { joinList, pluralize } from '../listed.ts';
-import { managedServices, serviceName } from '../our-services.ts';
+import { managedServices, serviceName } from '../facts.ts';
+import { type CheckResult, error, joinList, notChecked, ok, pluralize, warning } from '../finding.ts';
 
 export function publishedAddresses(facts: Facts): CheckResult {
   const { services } = facts;

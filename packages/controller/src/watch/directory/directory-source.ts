@@ -3,13 +3,11 @@ import type { NodeObject, Problem, Suspension, SuspensionOrigin } from '@weir/mo
 import { type Clock, Sealer, type Secret, type Timer, UsageError } from '@weir/runtime';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { unreadableReason } from './find-manifests.ts';
-import { type CommandLineNode, fleetNodes, withImpliedNamespaces } from './fleet-nodes.ts';
-import { ManifestFiles } from './manifest-files.ts';
+import { Debounce, DirectoryWatcher } from './directory-watcher.ts';
+import { type MergedContents, mergeContents } from './file-contents.ts';
+import { type CommandLineNode, fleetNodes, withImpliedNamespaces } from './implied-objects.ts';
+import { ManifestFiles, unreadableReason } from './manifest-files.ts';
 import { type ManifestKind, manifestParsersFor, type ObjectsByKind } from './manifest-kinds.ts';
-import { type MergedContents, mergeContents } from './merge-files.ts';
-import { Debounce } from './quiet.ts';
-import { DirectoryWatcher } from './watch-directories.ts';
 
 export interface DirectoryOptions {
   /** Files and directories, as given to `-f`. */

@@ -1,12 +1,12 @@
 import { changedAtFor, type Problem } from '@weir/model';
 import type { Clock } from '@weir/runtime';
-import type { KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json } from '../../kubernetes/kube-api.ts';
-import { creationTimeOf } from '../../snapshot/change-trigger.ts';
+import type { KubeApiError } from '../../kubernetes/kube-api-error.ts';
+import { creationTimeOf } from '../../parse/endpoint-slice.ts';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
-import { unreadableKindProblems } from './kind-problem.ts';
-import type { WatchedKind, WatchedKindOptions, WatchedObjects } from './kinds.ts';
-import type { ReflectorTarget } from './reflector.ts';
+import { NewestVersion, type ReflectorTarget } from './reflector.ts';
+import { unreadableKindProblems } from './watch-failures.ts';
+import type { WatchedKind, WatchedKindOptions, WatchedObjects } from './watched-kinds.ts';
 
 export interface KindCacheHooks {
   readonly clock: Pick<Clock, 'now'>;
@@ -151,4 +151,19 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
 function keyOfRaw(raw: Json): string {
   const { namespace, name } = (raw.metadata ?? {}) as { namespace?: string; name?: string };
   return objectKey({ name: name ?? '', ...(namespace !== undefined && { namespace }) });
+}
+
+/** One list and watch, and what it has brought. */
+export interface KindWatch<K extends WatchedKind = WatchedKind> {
+  readonly options: WatchedKindOptions<K>;
+  readonly cache: KindCache<K>;
+  /** Of all reflectors that fill the cache, one after the other. */
+  readonly newest: NewestVersion;
+}
+
+export function createKindWatch<K extends WatchedKind>(
+  options: WatchedKindOptions<K>,
+  hooks: KindCacheHooks,
+): KindWatch<K> {
+  return { options, cache: new KindCache(options, hooks), newest: new NewestVersion() };
 }

@@ -1,15 +1,14 @@
 import type { Suspension, SuspensionOrigin } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
-import { KubeApiError } from '../../kubernetes/api-error.ts';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
-import { FALLBACK_KINDS, type FallbackKind } from '../../snapshot/stand-ins.ts';
+import { KubeApiError } from '../../kubernetes/kube-api-error.ts';
+import { FALLBACK_KINDS, type FallbackKind } from '../../snapshot/fallback-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { WatchFailureLog } from './failure-log.ts';
-import { kindSubject } from './kind-problem.ts';
-import { type AlwaysWatchedKind, WATCHED_KINDS } from './kinds.ts';
+import { createKindWatch, type KindWatch } from './kind-cache.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
 import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
-import { createKindWatch, type KindWatch } from './watch.ts';
+import { kindSubject, WatchFailureLog } from './watch-failures.ts';
+import { type AlwaysWatchedKind, WATCHED_KINDS } from './watched-kinds.ts';
 
 export interface KubernetesSourceOptions {
   readonly api: KubeApi;

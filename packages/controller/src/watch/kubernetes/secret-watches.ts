@@ -1,9 +1,9 @@
 import type { SecretAccess, SecretObject } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
-import { parseSecret } from '../../snapshot/secret.ts';
+import { parseSecret } from '../../parse/secret.ts';
 import type { KindCacheHooks } from './kind-cache.ts';
-import type { WatchedKindOptions } from './kinds.ts';
-import { createKindWatch, type KindWatch } from './watch.ts';
+import { createKindWatch, type KindWatch } from './kind-cache.ts';
+import type { WatchedKindOptions } from './watched-kinds.ts';
 
 export interface ReadableSecrets {
   readonly access: SecretAccess;

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { serviceSettingsFor } from '@weir/model';
-import { eventually, requireProgram } from '@weir/testkit';
-import { parseService } from '../../../src/snapshot/service.ts';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
+import { parseService } from '../../../src/parse/service.ts';
 import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation-cases.ts';
+import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
-import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/release.ts';
 
 /** A policy, or what it reads, is in force a moment after it is there. */
 const IN_FORCE = { timeoutMs: 30_000 };

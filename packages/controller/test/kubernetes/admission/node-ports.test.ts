@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, requireProgram } from '@weir/testkit';
-import { type ChartRelease, type CommandResult, startChartRelease, tenantService } from '../../fixtures/release.ts';
+import { eventually } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
+import {
+  type ChartRelease,
+  type CommandResult,
+  startChartRelease,
+  tenantService,
+} from '../../fixtures/chart-release.ts';
 
 const ASKED =
   /spec\.allocateLoadBalancerNodePorts is not false, and node ports bypass limits, accounting and cut-off; set it to false/;

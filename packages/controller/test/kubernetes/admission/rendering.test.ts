@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { requireProgram } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
 import { parseAllDocuments } from 'yaml';
-import { renderChart } from '../../fixtures/release.ts';
+import { renderChart } from '../../fixtures/chart-release.ts';
 
 const MUTATING = 'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy';
 const OLDER_MUTATING = 'admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy';

@@ -1,0 +1,121 @@
+import { downloadBulk } from '../load/bulk-stream.ts';
+import { type DatagramReport, datagramReportErrors, runDatagrams } from '../load/generators.ts';
+import { runWrk, type WrkOptions, type WrkReport, wrkReportErrors } from '../load/wrk.ts';
+import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
+import type { BackendName } from '../subjects/subject.ts';
+
+/** One kind of load that is put on a port, and the figure that it gives. */
+export type Load = {
+  readonly title: string;
+  readonly unit: string;
+  readonly backend: BackendName;
+  run(port: number, seconds: number): Promise<LoadResult>;
+  figure(cpuMs: number, loaded: LoadResult): number;
+};
+
+export type LoadResult = {
+  /** Requests, connections, bytes or round trips. */
+  readonly count: number;
+  readonly ms: number;
+  readonly traffic: TrafficBounds;
+  /** What makes it invalid, in words. */
+  readonly errors: readonly string[];
+};
+
+export function cpuMicrosecondsPerUnit(cpuMs: number, { count }: LoadResult): number {
+  return (cpuMs * 1000) / count;
+}
+
+export const keepAliveRequests: Load = {
+  title: 'kept connections',
+  unit: 'µs of CPU per request',
+  backend: 'answers',
+  run: (port, seconds) => runWrkLoad({ port, seconds, connections: 64, headers: [] }),
+  figure: cpuMicrosecondsPerUnit,
+};
+
+export const oneConnectionPerRequest: Load = {
+  title: 'one connection per request',
+  unit: 'µs of CPU per connection',
+  backend: 'answers',
+  run: (port, seconds) => runWrkLoad({ port, seconds, connections: 32, headers: ['Connection: close'] }),
+  figure: cpuMicrosecondsPerUnit,
+};
+
+async function runWrkLoad(options: WrkOptions): Promise<LoadResult> {
+  const report = await runWrk(options);
+  return {
+    count: report.requests,
+    ms: report.microseconds / 1000,
+    traffic: wrkTraffic(report, options),
+    errors: wrkReportErrors(report),
+  };
+}
+
+/** wrk leaves in the middle: each connection may have a request under way that it does not count. */
+export function wrkTraffic(
+  { requests, bytes, requestBytes }: WrkReport,
+  { connections, headers }: WrkOptions,
+): TrafficBounds {
+  const isKept = headers.length === 0;
+  const answerBytes = Math.ceil(bytes / Math.max(1, requests));
+  const counted = { receivedBytes: requests * requestBytes, sentBytes: bytes };
+  const underWay = { receivedBytes: connections * requestBytes, sentBytes: connections * answerBytes };
+  return trafficBetween(
+    { ...counted, connections: isKept ? connections : requests },
+    {
+      receivedBytes: counted.receivedBytes + underWay.receivedBytes,
+      sentBytes: counted.sentBytes + underWay.sentBytes,
+      // and one with which wrk tries the address before it begins
+      connections: connections + 1 + (isKept ? 0 : requests),
+    },
+  );
+}
+
+/** So much for each second of a turn: about half of what one core relays, whoever it is. */
+const STREAM_BYTES_PER_SECOND = 500e6;
+
+export const oneStream: Load = {
+  title: 'one stream',
+  unit: 'CPU-ms per GB',
+  backend: 'bulk',
+  run: runStream,
+  figure: (cpuMs, { count }) => cpuMs / (count / 1e9),
+};
+
+async function runStream(port: number, seconds: number): Promise<LoadResult> {
+  const bytes = seconds * STREAM_BYTES_PER_SECOND;
+  const { requestBytes, ms } = await downloadBulk(port, bytes);
+  const traffic = exactTraffic({ receivedBytes: requestBytes, sentBytes: bytes, connections: 1 });
+  return { count: bytes, ms, traffic, errors: [] };
+}
+
+const UDP_FLOWS = 64;
+
+export const udpRoundTrips: Load = {
+  title: 'UDP round trips',
+  unit: 'µs of CPU per round trip',
+  backend: 'datagrams',
+  run: runRoundTrips,
+  figure: cpuMicrosecondsPerUnit,
+};
+
+async function runRoundTrips(port: number, seconds: number): Promise<LoadResult> {
+  const report = await runDatagrams({ port, seconds, flows: UDP_FLOWS });
+  return {
+    count: report.roundTrips,
+    ms: report.ms,
+    traffic: datagramTraffic(report, UDP_FLOWS),
+    errors: datagramReportErrors(report),
+  };
+}
+
+/** One that was lost may have been lost before the proxy or behind it. */
+export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramReport, flowCount: number): TrafficBounds {
+  const back = roundTrips * messageBytes;
+  const there = sent * messageBytes;
+  return trafficBetween(
+    { receivedBytes: back, sentBytes: back, connections: flowCount },
+    { receivedBytes: there, sentBytes: there, connections: flowCount },
+  );
+}

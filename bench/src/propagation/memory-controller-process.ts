@@ -1,0 +1,37 @@
+// A process of its own: `memory-controller-process.ts REDIS-URL FLEET LAYOUT`. A controller on a source that it is told to edit.
+import { startController } from '@weir/controller';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
+import { silentLogger, systemClock } from '@weir/runtime';
+import { openRedisStore } from '@weir/store';
+import { InMemorySource } from '../control/in-memory-cluster.ts';
+import { monotonicMs } from '../measure/monotonic-clock.ts';
+import { serveRpc } from '../processes/rpc.ts';
+import { type PropagationLayout, propagationCluster, withServiceEndpoint } from './propagation-cluster.ts';
+import type { EndpointName } from './topology.ts';
+
+export type MemoryControllerRpc = {
+  start(): Promise<void>;
+  /** When, by the machine's monotonic clock, the source had it. */
+  move(service: number, to: EndpointName): number;
+};
+
+const [url = '', fleet = '', text = ''] = process.argv.slice(2);
+const layout = JSON.parse(text) as PropagationLayout;
+const source = new InMemorySource(propagationCluster(layout));
+const log = silentLogger();
+
+serveRpc<MemoryControllerRpc>({
+  async start() {
+    const store = await openRedisStore({ url, fleet, log });
+    const controller = startController({ source, store, settings: DEFAULT_FLEET_SETTINGS, log, clock: systemClock });
+    await controller.idle();
+    const refused = controller.problems()[0];
+    if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
+  },
+  move(service, to) {
+    const next = withServiceEndpoint(source.snapshot(), service, layout.backends[to]);
+    const at = monotonicMs();
+    source.replace(next, Date.now());
+    return at;
+  },
+});

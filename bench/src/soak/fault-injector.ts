@@ -1,0 +1,154 @@
+// What is done to the proxy while it serves: endpoints come and go, Services too, one is cut off, workers are ended.
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { type Random, seededRandom } from './random.ts';
+import { SERVICES, type ServiceName, soakServiceManifest, transientServiceManifest } from './services.ts';
+
+export type FaultInjectorOptions = {
+  readonly seed: number;
+  /** How long the load lasts: what is rare comes three times in a short one. */
+  readonly durationMs: number;
+  /** Of the manifests, which are watched. */
+  readonly directory: string;
+  readonly ports: Readonly<Record<ServiceName, number>>;
+  readonly endpointPorts: Readonly<Record<ServiceName, number>>;
+  /** For Services that come and go. */
+  readonly transientPorts: readonly number[];
+  suspend(): Promise<void>;
+  resume(): Promise<void>;
+  endWorker(random: Random): Promise<void>;
+};
+
+/** In which part of the load workers are ended. */
+const WORKER_FAULTS_SHARE = 0.35;
+/** How long a connection may be under way to a listener that closes, on a busy machine. */
+const RECENT_FAULT_MS = 5_000;
+
+export class FaultInjector {
+  /** Clients leave at once. */
+  readonly #clientAbort = new AbortController();
+  readonly #options: FaultInjectorOptions;
+  readonly #lastFaultAt = new Map<ServiceName | 'all', number>();
+  readonly #faultCounts = { coming: 0, passing: 0, suspensions: 0, workers: 0 };
+
+  constructor(options: FaultInjectorOptions) {
+    this.#options = options;
+  }
+
+  get clientAbortSignal(): AbortSignal {
+    return this.#clientAbort.signal;
+  }
+
+  get faultCounts(): Readonly<Record<'coming' | 'passing' | 'suspensions' | 'workers', number>> {
+    return this.#faultCounts;
+  }
+
+  isRecentlyDisturbed(name: ServiceName): boolean {
+    const last = Math.max(this.#lastFaultAt.get(name) ?? 0, this.#lastFaultAt.get('all') ?? 0);
+    return last > 0 && performance.now() - last < RECENT_FAULT_MS;
+  }
+
+  abortClients(): void {
+    this.#clientAbort.abort();
+  }
+
+  /** Until the signal; in the end everything is as at the beginning. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { seed, durationMs, resume } = this.#options;
+    const rarely = (most: number): number => Math.min(most, durationMs / 4);
+    // Whatever leaks goes with the worker that leaked it: those of the end have to be old ones.
+    const early = AbortSignal.any([signal, AbortSignal.timeout(durationMs * WORKER_FAULTS_SHARE)]);
+    const every = (ms: number, salt: number, act: (random: Random) => Promise<void> | void): Promise<void> =>
+      repeat({ ms, signal, random: seededRandom(seed ^ salt) }, act);
+    await Promise.all([
+      every(3_000, 1, (random) => this.#changeEndpoints(random)),
+      every(1_000, 2, (random) => this.#changeTransientService(random)),
+      every(rarely(20_000), 3, () => this.#suspendService(signal)),
+      repeat({ ms: rarely(60_000), signal: early, random: seededRandom(seed ^ 4) }, (random) =>
+        this.#endWorker(random),
+      ),
+    ]);
+    await resume();
+    this.#writeManifest('coming', endpointIndexes('coming'));
+    for (const index of this.#options.transientPorts.keys()) this.#removeTransientService(index);
+  }
+
+  /** Some of the endpoints, now and then none: then the listener is closed. */
+  #changeEndpoints(random: Random): void {
+    this.#faultCounts.coming++;
+    const ready = random.chance(0.15) ? [] : endpointIndexes('coming').filter(() => random.chance(0.6));
+    this.#lastFaultAt.set('coming', performance.now());
+    this.#writeManifest('coming', ready);
+  }
+
+  #changeTransientService(random: Random): void {
+    this.#faultCounts.passing++;
+    const { transientPorts, endpointPorts, directory } = this.#options;
+    const index = random.integer(0, transientPorts.length - 1);
+    const port = transientPorts[index];
+    if (port === undefined || random.chance(0.5)) this.#removeTransientService(index);
+    else
+      writeAtomically(
+        join(directory, transientServiceFile(index)),
+        transientServiceManifest(index, { port, target: endpointPorts.calm }),
+      );
+  }
+
+  async #suspendService(signal: AbortSignal): Promise<void> {
+    this.#faultCounts.suspensions++;
+    this.#lastFaultAt.set('paused', performance.now());
+    await this.#options.suspend();
+    await sleep(3_000, signal);
+    this.#lastFaultAt.set('paused', performance.now());
+    await this.#options.resume();
+  }
+
+  async #endWorker(random: Random): Promise<void> {
+    this.#faultCounts.workers++;
+    this.#lastFaultAt.set('all', performance.now());
+    await this.#options.endWorker(random);
+  }
+
+  #writeManifest(name: ServiceName, ready: readonly number[]): void {
+    const { directory, ports, endpointPorts } = this.#options;
+    const text = soakServiceManifest(name, { port: ports[name], target: endpointPorts[name], ready });
+    writeAtomically(join(directory, `${name}.yaml`), text);
+  }
+
+  #removeTransientService(index: number): void {
+    rmSync(join(this.#options.directory, transientServiceFile(index)), { force: true });
+  }
+}
+
+/** Whoever watches the directory never sees half of it. */
+export function writeAtomically(path: string, text: string): void {
+  const draft = `${path}.new`;
+  writeFileSync(draft, text);
+  renameSync(draft, path);
+}
+
+export function endpointIndexes(name: ServiceName): number[] {
+  return [...SERVICES[name].endpoints.keys()];
+}
+
+function transientServiceFile(index: number): string {
+  return `passing-${index}.yaml`;
+}
+
+type RepeatOptions = { readonly ms: number; readonly signal: AbortSignal; readonly random: Random };
+
+async function repeat(
+  { ms, signal, random }: RepeatOptions,
+  act: (random: Random) => Promise<void> | void,
+): Promise<void> {
+  for (;;) {
+    await sleep(ms, signal);
+    if (signal.aborted) return;
+    await act(random);
+  }
+}
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => {});
+}

@@ -1,0 +1,38 @@
+import { fileURLToPath } from 'node:url';
+import type { Inspector } from '../measure/inspector.ts';
+
+/** What the proxy counts of a Service (`/debug/listeners` of a proxy by itself). */
+export type ServiceView = {
+  readonly name: string;
+  readonly active: number;
+  readonly counters: { readonly receivedBytes: number; readonly sentBytes: number; readonly connections: number };
+  readonly outcomes: Readonly<Record<string, number>>;
+};
+
+export type ProxyView = {
+  readonly workers: number;
+  readonly connections: number;
+  readonly services: readonly ServiceView[];
+};
+
+const PROXY_FILE = fileURLToPath(new URL('../../../packages/proxy/src/supervisor/supervisor.ts', import.meta.url));
+const PROXY_PROTOTYPE_EXPRESSION = `process.getBuiltinModule('node:module').createRequire(${JSON.stringify(PROXY_FILE)})(${JSON.stringify(PROXY_FILE)}).Supervisor.prototype`;
+
+/** Standalone has no page for it, so the one proxy in its memory is asked. */
+export async function findProxyView(inspector: Inspector): Promise<() => Promise<ProxyView>> {
+  const { result: made } = await inspector.call('Runtime.evaluate', { expression: PROXY_PROTOTYPE_EXPRESSION });
+  const { objects } = await inspector.call('Runtime.queryObjects', { prototypeObjectId: made?.objectId });
+  const { result: proxy } = await inspector.call('Runtime.callFunctionOn', {
+    objectId: objects?.objectId,
+    functionDeclaration: 'function () { return this[0]; }',
+  });
+  if (proxy?.objectId === undefined) throw new Error('no proxy was found in the process');
+  return async () => {
+    const { result: view } = await inspector.call('Runtime.callFunctionOn', {
+      objectId: proxy.objectId,
+      functionDeclaration: 'function () { return this.view(); }',
+      returnByValue: true,
+    });
+    return view?.value as ProxyView;
+  };
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { echoServer } from '@weir/testkit';
+import type { L4Reading } from '../../src/l4/l4-result.ts';
+import { findHighestRate, latencyResults } from '../../src/l4/measure-latency.ts';
+import { runOpenLoop } from '../../src/load/generators.ts';
+import { LatencyHistogram } from '../../src/measure/statistics.ts';
+
+describe('latencies', () => {
+  test('the percentile is the least that so many do not exceed, in µs', () => {
+    const latencies = new LatencyHistogram();
+    for (let ms = 1; ms <= 100; ms++) latencies.add(ms);
+    assert.equal(latencies.percentile(0.5), 50_000);
+    assert.equal(latencies.percentile(0.99), 99_000);
+    assert.equal(latencies.count, 100);
+  });
+
+  test('more than a second counts as a second, and none has no percentile', () => {
+    const latencies = new LatencyHistogram();
+    assert.equal(latencies.percentile(0.5), Number.NaN);
+    latencies.add(90_000);
+    assert.equal(latencies.percentile(0.5), 1_000_000);
+  });
+});
+
+describe('the highest rate', () => {
+  const upTo =
+    (limit: number, tried: number[] = []) =>
+    (rate: number) => {
+      tried.push(rate);
+      return Promise.resolve(rate <= limit);
+    };
+
+  test('is found to 1 part in 16 of the one that failed first', async () => {
+    const rate = await findHighestRate(upTo(21_000), { from: 1_000, upTo: 1_000_000 });
+    assert.ok(rate <= 21_000 && rate > 21_000 - 1_000, String(rate));
+  });
+
+  test('is the least when nothing above it holds, and is never tried beyond the most', async () => {
+    assert.equal(await findHighestRate(upTo(500), { from: 1_000, upTo: 8_000 }), 1_000);
+    const tried: number[] = [];
+    assert.equal(await findHighestRate(upTo(Number.POSITIVE_INFINITY, tried), { from: 1_000, upTo: 8_000 }), 8_000);
+    assert.deepEqual(tried, [2_000, 4_000, 8_000]);
+  });
+});
+
+const turn = (p50: number, p99: number): { p50: L4Reading; p99: L4Reading } => {
+  const reading = { userMs: 1, systemMs: 1, count: 1, ms: 1 };
+  return { p50: { ...reading, figure: p50 }, p99: { ...reading, figure: p99 } };
+};
+
+test('the median is judged by what is added to the echo of the same round, the 99th percentile as it is', () => {
+  const turns = new Map([
+    ['weir', [turn(50, 900), turn(70, 800)]],
+    ['direct', [turn(20, 5_000), turn(30, 100)]],
+  ] as const);
+  const [whole, added, longest] = latencyResults('latency', turns);
+  const figures = (result: typeof whole): unknown => result?.readings.weir?.map(({ figure }) => figure);
+  assert.deepEqual(
+    [figures(whole), figures(added), figures(longest)],
+    [
+      [50, 70],
+      [30, 40],
+      [900, 800],
+    ],
+  );
+  assert.deepEqual([whole?.bars, added?.bars, longest?.bars], [{}, { haproxy: 1.1 }, { haproxy: 1.5 }]);
+  assert.equal(added?.readings.direct, undefined);
+});
+
+test('the generator counts each message that came back, at the rate that was asked for', async () => {
+  await using echo = await echoServer();
+  const report = await runOpenLoop({ port: echo.port, rate: 500, seconds: 1, connections: 4 });
+  assert.ok(report.kind === 'measured');
+  assert.equal(report.messages, 650);
+  assert.ok(report.counted >= 499 && report.counted <= 501, `${report.counted} counted`);
+  assert.equal(echo.received, 650 * 64);
+  assert.ok(report.ms >= 1_290 && report.p50 > 0 && report.p99 >= report.p50);
+});
+
+test('the generator fails when a byte comes back that was not sent', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => socket.write(bytes.fill(7, 20, 21)));
+  });
+  await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  try {
+    const run = runOpenLoop({ port, rate: 100, seconds: 1, connections: 1 });
+    await assert.rejects(run, /byte \d+ of connection 0 is not as sent/);
+  } finally {
+    server.close();
+  }
+});

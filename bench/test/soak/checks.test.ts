@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ALLOWED_GROWTH, findingsFor } from '../../src/soak/checks.ts';
+import { type ClientTotals, emptyClientTotals } from '../../src/soak/client-totals.ts';
+import { emptyDatagramTotals } from '../../src/soak/load-generator.ts';
+import type { MemoryKind } from '../../src/soak/process-resources.ts';
+import type { ServiceView } from '../../src/soak/proxy-view.ts';
+import { SERVICE_NAMES, type ServiceName } from '../../src/soak/services.ts';
+import type { SoakResult } from '../../src/soak/soak-result.ts';
+
+/** Each Service had two connections: one ended well and one was reset by its client. */
+function goodReading(): SoakResult {
+  const rest = {
+    files: { tcp: 1, file: 11 },
+    residentKiB: { malloc: 40_000, 'V8 and large buffers': 70_000, 'machine code': 7_000, stacks: 400, files: 62_600 },
+    malloc: { used: 30_000_000, free: 40_000_000 },
+    heapBytes: { main: 40_000_000, workers: 20_000_000 },
+  };
+  const count = (name: ServiceName): ServiceView => ({
+    name,
+    active: 0,
+    counters: { receivedBytes: 150, sentBytes: 120, connections: 2 },
+    outcomes: { completed: 1, 'reset-by-client': 1 },
+  });
+  const tally: ClientTotals = {
+    ...emptyClientTotals(),
+    established: 2,
+    clientOutcomes: { ...emptyClientTotals().clientOutcomes, clean: 1, left: 1 },
+    cleanSent: 100,
+    cleanRead: 100,
+    otherSent: 60,
+    otherRead: 15,
+  };
+  const datagramTotals = { ...emptyDatagramTotals(), sockets: 2, answered: 2, sentBytes: 150, readBytes: 120 };
+  const endpoint = { connections: 2, open: 0, read: 150, written: 130 };
+  return {
+    before: rest,
+    after: rest,
+    view: { workers: 2, connections: 0, services: SERVICE_NAMES.map(count) },
+    ledger: of(() => ({ receivedBytes: 150, sentBytes: 120, connections: 2 })),
+    clientTotals: of((name) => (name === 'calm' ? { ...tally, otherSent: 50 } : tally)),
+    datagramTotals,
+    endpointTotals: of(() => endpoint),
+    workers: 2,
+    endedWorkers: 0,
+    proxyLog: '',
+    exit: { code: 0, signal: null },
+  };
+}
+
+describe('the checks of a soak', () => {
+  test('nothing is found where nothing is left', () => {
+    assert.deepEqual(findingsFor(goodReading()), []);
+  });
+
+  const leaks: readonly (readonly [string, (good: SoakResult) => SoakResult, RegExp])[] = [
+    [
+      'a connection that is still active',
+      (good) => withCount(good, { active: 1 }, { connections: 1 }),
+      /^1 connections are still active$/,
+    ],
+    [
+      'a Service with a connection that is still active',
+      (good) => withCount(good, { active: 1 }),
+      /^calm: 1 are still active$/,
+    ],
+    [
+      'a connection without outcome',
+      (good) => withCount(good, { outcomes: { completed: 1 } }),
+      /^calm: 2 connections, and outcomes for 1 to 1$/,
+    ],
+    [
+      'a connection with two outcomes',
+      (good) => withCount(good, { outcomes: { completed: 1, 'reset-by-client': 1, 'rate-limit': 1 } }),
+      /^calm: 3 outcomes, and clients connected 2 times$/,
+    ],
+    [
+      'a mistake in a connection',
+      (good) => withCount(good, { outcomes: { completed: 1, internal: 1 } }),
+      /^calm: 1 ended as "internal", and no worker was ended$/,
+    ],
+    [
+      'one that the client saw end well, and the proxy did not',
+      (good) => withCount(good, { outcomes: { 'reset-by-client': 2 } }),
+      /^calm: 0 completed, and 1 clients saw FIN both ways$/,
+    ],
+    [
+      'a UDP flow that stays',
+      (good) => withCount(good, { active: 1 }, {}, 'datagrams'),
+      /^datagrams: 1 flows are still/,
+    ],
+    [
+      'a UDP flow without outcome',
+      (good) => withCount(good, { outcomes: { 'idle-timeout': 1 } }, {}, 'datagrams'),
+      /^datagrams: 2 flows, and 1 outcomes$/,
+    ],
+    [
+      'a descriptor of a kind too many',
+      (good) => ({
+        ...good,
+        after: { ...good.after, files: { tcp: 1, file: 11, 'socket without peer': ALLOWED_GROWTH.files + 1 } },
+      }),
+      /^3 descriptors of kind "socket without peer", and 0 before$/,
+    ],
+    [
+      'memory allocated by native code and never freed',
+      (good) => {
+        const used = good.before.malloc.used + ALLOWED_GROWTH.mallocBytes + 1;
+        return { ...good, after: { ...good.after, malloc: { ...good.before.malloc, used } } };
+      },
+      /^what malloc has given and not got back went from 28\.6 MiB to 30\.6 MiB$/,
+    ],
+    [
+      'memory that is mapped past malloc and never given back',
+      (good) => withResident(good, 'V8 and large buffers', ALLOWED_GROWTH.heldBytes / 1024 + 1),
+      /^memory in use went from 165\.3 MiB to 177\.3 MiB$/,
+    ],
+    [
+      'malloc that keeps ever more',
+      (good) => withResident(good, 'malloc', ALLOWED_GROWTH.residentBytes / 1024 + 1),
+      /^resident memory went from 175\.8 MiB to 199\.8 MiB$/,
+    ],
+    [
+      'a heap that grows',
+      (good) => {
+        const workers = good.before.heapBytes.workers + ALLOWED_GROWTH.heapBytes + 1;
+        return { ...good, after: { ...good.after, heapBytes: { ...good.before.heapBytes, workers } } };
+      },
+      /^the heap of workers went from 19\.1 MiB to 23\.1 MiB$/,
+    ],
+    [
+      'a byte received too many',
+      (good) => withBytes(good, 'receivedBytes', 151),
+      /^calm: received 151 bytes, and 150 were$/,
+    ],
+    [
+      'a byte received too few',
+      (good) => withBytes(good, 'receivedBytes', 149),
+      /^calm: received 149 bytes, and 150 were$/,
+    ],
+    [
+      'more sent than the endpoints gave',
+      (good) => withBytes(good, 'sentBytes', 131),
+      /^calm: sent 131 bytes, and 115 to 130 were$/,
+    ],
+    [
+      'less sent than clients read',
+      (good) => withBytes(good, 'sentBytes', 114),
+      /^calm: sent 114 bytes, and 115 to 130 were$/,
+    ],
+    [
+      'a ledger that is not what was counted',
+      (good) => ({ ...good, ledger: { ...good.ledger, calm: { receivedBytes: 150, sentBytes: 119, connections: 2 } } }),
+      /^calm: sentBytes is 119 in the ledger, and the proxy counted 120$/,
+    ],
+    ['a Service that the ledger lacks', (good) => ({ ...good, ledger: {} }), /^calm: it is not in the ledger$/],
+    [
+      'a client that waits for ever',
+      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, stuck: 1 } }),
+      /^calm: 1 clients were left waiting$/,
+    ],
+    [
+      "a byte of somebody else's",
+      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, foreign: 1 } }),
+      /^calm: 1 clients got a byte that was not theirs$/,
+    ],
+    ['load that never came', (good) => withTally(good, { established: 0 }), /^calm: no client has ever connected$/],
+    [
+      'a worker that ended by itself',
+      (good) => ({ ...good, proxyLog: '{"msg":"worker ended and is replaced"}\n' }),
+      /^1 workers ended, and 0 were ended on purpose$/,
+    ],
+    [
+      'a worker that was not replaced',
+      (good) => ({ ...good, view: { ...good.view, workers: 1 } }),
+      /^1 of 2 workers are up$/,
+    ],
+    [
+      'what a connection threw',
+      (good) => ({ ...good, proxyLog: '{"msg":"connection failed"}\n' }),
+      /^1 connections ended by a mistake of the proxy/,
+    ],
+    [
+      'a crash at the end',
+      (good) => ({ ...good, exit: { code: null, signal: 'SIGSEGV' } }),
+      /^the proxy ended with SIGSEGV$/,
+    ],
+  ];
+  for (const [what, spoil, finding] of leaks) {
+    test(`${what} is found`, () => {
+      const findings = findingsFor(spoil(goodReading()));
+      assert.ok(
+        findings.some((text) => finding.test(text)),
+        `found: ${findings.join('; ') || 'nothing'}`,
+      );
+    });
+  }
+
+  test('what malloc has free is no leak', () => {
+    const good = goodReading();
+    const reading = withResident(good, 'malloc', 20_000);
+    const malloc = { ...good.before.malloc, free: good.before.malloc.free + 20_480_000 };
+    assert.deepEqual(findingsFor({ ...reading, after: { ...reading.after, malloc } }), []);
+  });
+
+  test('what was reset while listeners closed may never have been seen', () => {
+    const reading = withTally(goodReading(), { established: 4, possiblyUnseen: 2 });
+    assert.deepEqual(findingsFor(reading), []);
+    assert.deepEqual(findingsFor(withTally(reading, { established: 5 })), [
+      'calm: 2 outcomes, and clients connected 3 to 5 times',
+    ]);
+  });
+});
+
+function of<T>(value: (name: ServiceName) => T): Record<ServiceName, T> {
+  return Object.fromEntries(SERVICE_NAMES.map((name) => [name, value(name)])) as Record<ServiceName, T>;
+}
+
+function withCount(
+  reading: SoakResult,
+  change: Partial<ServiceView>,
+  view: { connections?: number } = {},
+  of: ServiceName = 'calm',
+): SoakResult {
+  const services = reading.view.services.map((count) => (count.name === of ? { ...count, ...change } : count));
+  return { ...reading, view: { ...reading.view, ...view, services } };
+}
+
+function withResident(reading: SoakResult, kind: MemoryKind, grownKiB: number): SoakResult {
+  const { residentKiB } = reading.before;
+  return {
+    ...reading,
+    after: { ...reading.after, residentKiB: { ...residentKiB, [kind]: residentKiB[kind] + grownKiB } },
+  };
+}
+
+/** In the proxy and in the ledger alike. */
+function withBytes(reading: SoakResult, what: 'receivedBytes' | 'sentBytes', bytes: number): SoakResult {
+  const counters = { receivedBytes: 150, sentBytes: 120, connections: 2, [what]: bytes };
+  return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, calm: counters } };
+}
+
+function withTally(reading: SoakResult, change: Partial<ClientTotals>): SoakResult {
+  return { ...reading, clientTotals: { ...reading.clientTotals, calm: { ...reading.clientTotals.calm, ...change } } };
+}

@@ -1,0 +1,130 @@
+import { isMap, isScalar, type Pair, parse, parseDocument, type YAMLMap } from 'yaml';
+
+/** A value of values.yaml, or a section of them. */
+export interface ChartValue extends ValueComment {
+  /** Such as `controller.sharedPorts`. */
+  readonly path: string;
+  readonly key: string;
+  readonly default: unknown;
+  /** Of a map whose keys are these and no others; else absent. */
+  readonly children?: readonly ChartValue[];
+}
+
+/** The values in the order of the file. Throws what is wrong with the file, all at once. */
+export function parseValues(text: string): readonly ChartValue[] {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error !== undefined) throw error;
+  if (!isMap(document.contents)) return [];
+  const errors: string[] = [];
+  const values = parseChildren(document.contents, { prefix: '', errors });
+  if (errors.length > 0) throw new Error(`values.yaml: ${errors.join('; ')}`);
+  return values;
+}
+
+interface ParsePosition {
+  readonly prefix: string;
+  readonly errors: string[];
+}
+
+function parseChildren(map: YAMLMap, place: ParsePosition): readonly ChartValue[] {
+  // the library gives the comment of the first key to the map
+  return map.items.map((pair, index) => parseValue(pair, index === 0 ? map.commentBefore : undefined, place));
+}
+
+function parseValue(pair: Pair, first: string | null | undefined, { prefix, errors }: ParsePosition): ChartValue {
+  const { key: name, value } = pair;
+  if (!isScalar(name)) throw new Error('values.yaml: a key is not a text');
+  const key = String(name.value);
+  const path = `${prefix}${key}`;
+  const { comment = undefined } = isScalar(value) ? value : {};
+  if (comment) errors.push(`${path}: a comment stands behind it instead of above it`);
+  const parsed = parseValueComment(first ?? name.commentBefore ?? '');
+  const own = { ...parsed, path, key, default: toPlainValue(value) };
+  const section = isMap(value) && value.items.length > 0 && !('additionalProperties' in parsed.schema);
+  if (!section && parsed.text === '') errors.push(`${path}: no comment says what it means`);
+  return section ? { ...own, children: parseChildren(value, { prefix: `${path}.`, errors }) } : own;
+}
+
+function toPlainValue(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
+    ? value.toJSON()
+    : value;
+}
+
+/** A word that a value may be, and what it does. */
+export interface Choice {
+  readonly word: string;
+  readonly meaning: string;
+}
+
+/** What stands above a value in values.yaml. */
+export interface ValueComment {
+  /** Without line breaks, but between paragraphs. */
+  readonly text: string;
+  readonly choices: readonly Choice[];
+  /** Of the `@schema` line: what is laid over the schema that follows from the default. */
+  readonly schema: object;
+}
+
+const CHOICE = /^ {3,}(\S+) {2,}(\S.*)$/;
+const CONTINUATION = /^ {5,}(\S.*)$/;
+const SCHEMA = /^\s*@schema (.+)$/;
+
+/** `comment` is what the YAML library says of it: its lines without the `#`, blank lines of the file as empty ones. */
+export function parseValueComment(comment: string): ValueComment {
+  const [own = ''] = comment.split('\n\n').slice(-1);
+  const paragraphs: string[] = [''];
+  const choices: { word: string; meaning: string }[] = [];
+  let schema: object = {};
+  for (const line of own.split('\n')) {
+    const [, overlay] = SCHEMA.exec(line) ?? [];
+    const [, word, meaning] = CHOICE.exec(line) ?? [];
+    const [, further] = CONTINUATION.exec(line) ?? [];
+    const last = choices.at(-1);
+    if (overlay !== undefined) schema = schemaFromAnnotation(overlay);
+    else if (word !== undefined && meaning !== undefined) choices.push({ word: word === '""' ? '' : word, meaning });
+    else if (last !== undefined && further !== undefined) last.meaning += ` ${further}`;
+    else if (line.trim() === '') paragraphs.push('');
+    else paragraphs.push(`${paragraphs.pop()} ${line.trim()}`.trim());
+  }
+  return { text: paragraphs.filter((each) => each !== '').join('\n'), choices, schema };
+}
+
+function schemaFromAnnotation(overlay: string): object {
+  if (overlay.startsWith('{')) return parse(overlay) as object;
+  const named = NAMED_TYPES[overlay];
+  if (named === undefined)
+    throw new Error(
+      `@schema ${overlay}: there is no such type; use a map, or one of ${Object.keys(NAMED_TYPES).join(', ')}`,
+    );
+  return named;
+}
+
+// The types of values that the comments of values.yaml name, as JSON Schema. Patterns are of Go (RE2): helm checks them.
+const PORT_SCHEMA = { type: 'integer', minimum: 1, maximum: 65_535 };
+
+export const NAMED_TYPES: Readonly<Record<string, object>> = {
+  /** Of Kubernetes: 100m, 128Mi, 2. */
+  quantity: { type: ['string', 'number'], pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$' },
+  /** Of Weir: 500ms, 30s, 1h30m. */
+  duration: { type: 'string', pattern: '^([0-9]+(d|h|m|s|ms))+$' },
+  /** Of a Secret (RFC 1123 subdomain), or empty. */
+  'secret-name': { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$', maxLength: 253 },
+  port: PORT_SCHEMA,
+  ports: { type: 'array', items: PORT_SCHEMA, uniqueItems: true },
+  'port-ranges': {
+    type: 'array',
+    items: { type: ['integer', 'string'], pattern: '^[0-9]{1,5}(-[0-9]{1,5})?$', minimum: 1, maximum: 65_535 },
+    uniqueItems: true,
+  },
+  cidrs: { type: 'array', items: { type: 'string', pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$' }, uniqueItems: true },
+  objects: { type: 'array', items: { type: 'object' } },
+  map: { type: 'object', additionalProperties: true },
+  /** Of a container. */
+  resources: {
+    type: 'object',
+    properties: { requests: { type: 'object' }, limits: { type: 'object' }, claims: { type: 'array' } },
+    additionalProperties: false,
+  },
+};

@@ -1,0 +1,96 @@
+// The tenant that is limited and cut off, again and again, while versions change around it.
+import assert from 'node:assert/strict';
+import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import { NODES, nodeAddress } from '../addresses.ts';
+import { assertEchoed, assertRefused, assertRefusedNow } from '../client-assertions.ts';
+import type { Fleet } from '../fleet.ts';
+import { loadBalancer, namespaceManifest, tenantPolicy } from '../manifests.ts';
+import type { Pods } from '../pods.ts';
+import { waitForAddresses } from '../service-status.ts';
+import { assertUsage, sumTotals, type TrafficTotals } from './traffic-totals.ts';
+
+const ADDRESSES = NODES.map(nodeAddress);
+const PORT = 25565;
+const OTHER_TENANT_PORT = 3002;
+/** Connections on each proxy. */
+const MAX_CONNECTIONS_PER_PROXY = 2;
+const DEFAULT_WAIT = { timeoutMs: 30_000, intervalMs: 100 };
+
+export interface LimitedTenant {
+  /** What controllers, proxies, console and `weir` do together arrives at each proxy: a change, the limit, a cut-off; and the ledger is right. */
+  assertLimitAndSuspension(weir: (...args: string[]) => Promise<string>): Promise<void>;
+}
+
+export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<LimitedTenant> {
+  await fleet.cluster.apply(
+    tenantPolicy('game', { limits: { connections: MAX_CONNECTIONS_PER_PROXY } }),
+    namespaceManifest('game', { team: 'game' }),
+    loadBalancer('game/world', { ports: [{ port: PORT, targetPort: 'main' }] }),
+    namespaceManifest('news'),
+  );
+  await pods.echo({ namespace: 'game', name: 'world-1', labels: { app: 'world' }, number: 2, port: 8080 });
+  await pods.echo({ namespace: 'news', name: 'web-1', labels: { app: 'web' }, number: 3, port: 8080 });
+  await waitForAddresses(fleet.cluster, 'game/world', ADDRESSES);
+  let counted: TrafficTotals = { sent: 0, received: 0, connections: 0 };
+  const count = ({ sent, received }: TestClient): void => {
+    counted = sumTotals([counted, { sent, received, connections: 1 }]);
+  };
+
+  /** As many as may be, through each proxy; one more is reset. */
+  const full = async (): Promise<readonly TestClient[]> => {
+    const clients: TestClient[] = [];
+    for (const host of ADDRESSES) {
+      for (let place = 0; place < MAX_CONNECTIONS_PER_PROXY; place += 1)
+        clients.push(await eventually(() => openEchoConnection(host, PORT), DEFAULT_WAIT));
+      await assert.rejects(
+        openEchoConnection(host, PORT),
+        /ECONNRESET/,
+        `one more than ${MAX_CONNECTIONS_PER_PROXY} at ${host}`,
+      );
+    }
+    return clients;
+  };
+
+  return {
+    async assertLimitAndSuspension(weir) {
+      await assertChangePropagates(fleet);
+      const players = await full();
+      await weir('suspend', 'game', '--message', 'a break');
+      for (const player of players) assert.deepEqual(await player.ended, { kind: 'error', code: 'ECONNRESET' });
+      players.forEach(count);
+      await assertRefusedNow(ADDRESSES, PORT);
+      await weir('resume', 'game');
+      for (const host of ADDRESSES) count(await eventually(() => completeConnection(host, PORT), DEFAULT_WAIT));
+      await assertUsage(fleet, 'game', counted);
+    },
+  };
+}
+
+/** A new Service is served everywhere, and is gone when it is deleted. It is another tenant's: whoever looks whether a port is closed counts. */
+async function assertChangePropagates(fleet: Fleet): Promise<void> {
+  await fleet.cluster.apply(loadBalancer('news/web', { ports: [{ port: OTHER_TENANT_PORT, targetPort: 'main' }] }));
+  await waitForAddresses(fleet.cluster, 'news/web', ADDRESSES);
+  await assertEchoed(ADDRESSES, OTHER_TENANT_PORT);
+  await fleet.cluster.kubectl('delete', 'service', 'web', '-n', 'news');
+  await assertRefused(ADDRESSES, OTHER_TENANT_PORT);
+}
+
+/** Connects, is answered, and ends. */
+async function completeConnection(host: string, port: number): Promise<TestClient> {
+  await using client = await openEchoConnection(host, port);
+  await client.end();
+  assert.deepEqual(await client.ended, { kind: 'end' });
+  return client;
+}
+
+async function openEchoConnection(host: string, port: number): Promise<TestClient> {
+  const client = await connectClient({ host, port });
+  try {
+    await client.send('hello');
+    assert.equal(String(await client.take(5)), 'hello');
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+// A real API server is asked what it thinks of each manifest, without installing any: fields that it does not know, values that it
+// refuses, and pods that its Pod Security warns of.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { type ControlPlane, programPath, requireProgram, startControlPlane } from '@weir/tools';
+import { INSTALLATIONS, type Manifest, renderManifests } from '../../src/chart/helm.ts';
+import { prometheusCrds } from '../../src/chart/prometheus-crds.ts';
+
+describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
+  let plane: ControlPlane;
+  before(async () => {
+    plane = await startControlPlane();
+    const [first] = INSTALLATIONS;
+    assert.ok(first);
+    const definitions = (await renderManifests(first)).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    assert.equal(definitions.length, 3);
+    for (const each of [...definitions, ...prometheusCrds])
+      await plane.kubectl('apply', '--server-side', '-f', '-', { stdin: JSON.stringify(each) });
+    await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+    const namespaces = new Set([...INSTALLATIONS.map(({ namespace }) => namespace), 'shop', 'blog']);
+    for (const name of namespaces) {
+      await plane.kubectl('create', 'namespace', name);
+      await plane.kubectl('label', 'namespace', name, 'pod-security.kubernetes.io/warn=restricted');
+    }
+  });
+  after(() => plane?.close());
+
+  /** `kubectl apply` of all of it, and what it printed, line by line. */
+  const dryRun = async (manifests: readonly Manifest[]): Promise<{ ok: boolean; lines: readonly string[] }> => {
+    await using folder = temporaryDirectory('manifests');
+    const path = join(folder.path, 'all.json');
+    writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }));
+    const flags = ['--server-side', '--dry-run=server', '--validate=strict', '--field-manager=helm'];
+    const kubectl = await spawnProcess({
+      command: programPath('kubectl'),
+      args: ['apply', ...flags, '-f', path],
+      env: { ...process.env, KUBECONFIG: plane.kubeconfig, KUBECACHEDIR: join(folder.path, 'cache') },
+      mayExit: true,
+    });
+    const { code } = await kubectl.exited;
+    return { ok: code === 0, lines: kubectl.output().trim().split('\n') };
+  };
+
+  for (const installation of INSTALLATIONS) {
+    test(`takes all of ${installation.name}.yaml, and warns of nothing but that proxies are in the network of the node`, async () => {
+      const manifests = await renderManifests(installation);
+      const { ok, lines } = await dryRun(manifests);
+      assert.ok(ok, lines.join('\n'));
+      const taken = lines.filter((line) => line.endsWith('serverside-applied (server dry run)'));
+      assert.equal(taken.length, manifests.length, lines.join('\n'));
+      const warnings = lines.filter((line) => !taken.includes(line));
+      assert.equal(warnings.length, 1, warnings.join('\n'));
+      assert.match(
+        warnings[0] ?? '',
+        /^Warning: would violate PodSecurity "restricted:latest": host namespaces \(hostNetwork=true\), /,
+      );
+    });
+  }
+
+  test('refuses a field that it does not know, so that it is known here', async () => {
+    const [first] = INSTALLATIONS;
+    assert.ok(first);
+    const [pods] = (await renderManifests(first)).filter(({ kind }) => kind === 'DaemonSet');
+    assert.ok(pods);
+    const { ok, lines } = await dryRun([{ ...pods, spec: { ...(pods.spec as object), updateStratgy: {} } }]);
+    assert.equal(ok, false);
+    assert.match(lines.join('\n'), /updateStratgy/);
+  });
+});

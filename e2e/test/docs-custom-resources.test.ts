@@ -1,0 +1,33 @@
+// The reference of the custom resources comes from their definitions, so that neither says what the other does not.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { golden } from '@weir/testkit';
+import { customResourcePage, fieldTable } from '../src/docs/custom-resource-page.ts';
+
+test('docs/api.md is made of the definitions in charts/weir-crds', () => {
+  golden(new URL('../../docs/api.md', import.meta.url), customResourcePage());
+});
+
+test('a field that does not say what it means is told with its path', () => {
+  const schema = { properties: { limits: { description: 'Limits.', properties: { ports: { type: 'integer' } } } } };
+  assert.throws(() => fieldTable(schema, 'spec'), /^Error: spec\.limits\.ports: no description says what it means$/);
+});
+
+test('of a field the table has path, type, bounds, default, meaning and rules', () => {
+  const schema = {
+    required: ['kind'],
+    properties: {
+      kind: { type: 'string', enum: ['A', 'B'], default: 'A', description: 'One | the other.' },
+      items: {
+        type: 'array',
+        maxItems: 3,
+        description: 'Some.',
+        items: { type: 'integer', minimum: 1, maximum: 9, 'x-kubernetes-validations': [{ message: 'no two alike' }] },
+      },
+    },
+  };
+  assert.deepEqual(fieldTable(schema, 'spec').split('\n').slice(2), [
+    '| `spec.kind`, required | `A`, `B` | One \\| the other. Default: `A`. |',
+    '| `spec.items` | list of integer, 1 to 9; up to 3 | Some. Must hold: no two alike. |',
+  ]);
+});

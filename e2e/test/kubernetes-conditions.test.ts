@@ -1,0 +1,203 @@
+// Why a Service is not served, or not as it should be, as its user reads it with kubectl; on a real API server.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type EventuallyOptions, eventually } from '@weir/testkit';
+import { insideNamespace, requireProgram } from '@weir/tools';
+import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
+import { assertEchoed } from '../src/client-assertions.ts';
+import { type Fleet, startFleet } from '../src/fleet.ts';
+import { loadBalancer, namespaceManifest, suspension, tenantPolicy } from '../src/manifests.ts';
+import { Pods } from '../src/pods.ts';
+import { conditionIn, type ServiceWatch, watchServices } from '../src/service-status.ts';
+
+const ADDRESSES = NODES.map(nodeAddress);
+const [FIRST = '', SECOND = '', THIRD = ''] = ADDRESSES;
+const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 500 };
+/** After Redis is back, so long nobody's silence counts. */
+const GRACE_MS = 10_000;
+
+const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
+
+describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, () => {
+  let fleet: Fleet;
+  let pods: Pods;
+  let services: ServiceWatch;
+  const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
+  const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
+  const named = (path: string): readonly string[] => {
+    const [space = '', name = ''] = path.split('/');
+    return ['service', name, '-n', space];
+  };
+  const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
+    services.waitForAddresses(path, addresses);
+  /** `kubectl describe` shows an Event, and no conditions. */
+  const described = (path: string, what: RegExp): Promise<void> =>
+    eventually(async () => assert.match(await kubectl('describe', ...named(path)), what), DEFAULT_WAIT);
+  const without = (port: number, more: object = {}): object => ({
+    selector: { app: 'web' },
+    allocateLoadBalancerNodePorts: false,
+    ports: [{ port, targetPort: 'main' }],
+    ...more,
+  });
+
+  before(async () => {
+    fleet = await startFleet();
+    pods = new Pods(fleet.cluster);
+    services = await watchServices(fleet.cluster);
+    await apply(
+      namespaceManifest('shop', { team: 'shop' }),
+      tenantPolicy('shop', {}),
+      loadBalancer('shop/web', without(4001)),
+    );
+    await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
+    await served('shop/web');
+    await services.waitForNoCondition('shop/web', 'Degraded');
+  });
+  after(async () => {
+    await pods?.close();
+    await services?.close();
+    await fleet?.close();
+  });
+
+  test('BindFailed: another program has the port on the nodes; where it gives it up the Service is served', async () => {
+    const others = await Promise.all(ADDRESSES.map((host) => pods.echoServerAt({ host, port: 4010 })));
+    await apply(loadBalancer('shop/taken', without(4010)));
+    await services.waitFor('shop/taken', (status) => {
+      const { status: is, reason, message = '' } = conditionIn(status, 'Programmed') ?? {};
+      assert.equal(`${is} ${reason}`, 'False BindFailed');
+      for (const [index, node] of NODES.entries()) {
+        const where = `${node}: cannot listen on ${ADDRESSES[index]}:4010: the port is in use by another process`;
+        assert.ok(message.includes(where), message);
+      }
+      assert.match(message, /stop that process, or give the Service another port.*it is tried again by itself$/);
+    });
+    await services.waitForCondition('shop/taken', 'Accepted', 'True Accepted');
+    await served('shop/taken', []);
+    await described('shop/taken', /Warning +BindFailed .*cannot listen on/);
+    await others[0]?.close();
+    await served('shop/taken', [FIRST]);
+    await assertEchoed([FIRST], 4010);
+    const fewer = await services.waitForCondition('shop/taken', 'Degraded', 'True FewerNodes');
+    assert.doesNotMatch(fewer, /node-1/);
+    for (const node of ['node-2', 'node-3']) assert.ok(fewer.includes(`${node}: cannot listen on`), fewer);
+    await Promise.all(others.map((other) => other.close()));
+    await served('shop/taken');
+    await services.waitForNoCondition('shop/taken', 'Degraded');
+    await assertEchoed(ADDRESSES, 4010);
+  });
+
+  test('NoNodes: the pool of its tenant has none, until an operator labels one as the message says', async () => {
+    await apply(
+      namespaceManifest('edge', { team: 'edge' }),
+      tenantPolicy('edge', { pools: ['edge'] }),
+      loadBalancer('edge/web', { ports: [{ port: 4020 }] }),
+    );
+    const message = await services.waitForCondition('edge/web', 'Programmed', 'False NoNodes');
+    assert.match(message, /no node of pool "edge".*kubectl label node NAME role=loadbalancer weir\.dev\/pool=edge/);
+    await services.waitForCondition('edge/web', 'Accepted', 'True Accepted');
+    await served('edge/web', []);
+    await described('edge/web', /Warning +NoNodes .*no node of pool "edge"/);
+    await kubectl('label', 'node', 'node-3', 'weir.dev/pool=edge');
+    await served('edge/web', [THIRD]);
+    await kubectl('label', 'node', 'node-3', 'weir.dev/pool-');
+    await services.waitForCondition('edge/web', 'Programmed', 'True Programmed');
+  });
+
+  test('Degraded: what is not as it should be is the reason, and an Event', async () => {
+    const four = { annotations: { 'weir.dev/nodes': '4' } };
+    await apply(
+      loadBalancer('shop/idle', without(4030, { selector: { app: 'nobody' } })),
+      loadBalancer('shop/over', without(4031)),
+      loadBalancer('shop/bypass', { selector: { app: 'web' }, ports: [{ port: 4032, targetPort: 'main' }] }),
+      loadBalancer('shop/local', without(4033, { externalTrafficPolicy: 'Local' })),
+      loadBalancer('shop/few', without(4034), four),
+    );
+    await served('shop/over');
+    await apply(tenantPolicy('shop', { allowedPorts: [4001, 4010, '4030', '4032-4039'] }));
+    for (const [name, reason, message] of [
+      ['idle', 'NoReadyEndpoints', /there is no endpoint, so clients are refused/],
+      ['over', 'OverLimit', /4031\/TCP is no longer allowed for tenant "shop".* TenantPolicy "shop"/],
+      ['bypass', 'NodePortBypass', /node ports \(\d+\) are open on every node.*allocateLoadBalancerNodePorts/],
+      ['local', 'SourceAddressNotPreserved', /externalTrafficPolicy is Local.*weir\.dev\/proxy-protocol/],
+      ['few', 'FewerNodes', /served on 3 of the 4 nodes that are wanted/],
+    ] as const) {
+      assert.match(await services.waitForCondition(`shop/${name}`, 'Degraded', `True ${reason}`), message);
+      await served(`shop/${name}`);
+      await described(`shop/${name}`, new RegExp(`Warning +${reason} `));
+    }
+    await apply(tenantPolicy('shop', {}));
+    await services.waitForNoCondition('shop/over', 'Degraded');
+  });
+
+  test('ports that it may not have carry the reason, each its own, and the others are served', async () => {
+    await apply(tenantPolicy('shop', { allowedPorts: [4001, '4010-4050', 22] }));
+    const ports = [4001, 22, 4060].map((port) => ({ name: `p${port}`, port, targetPort: 'main' }));
+    await apply(loadBalancer('shop/web', without(4001, { ports })));
+    await services.waitFor('shop/web', ({ loadBalancer: shown }) => {
+      assert.deepEqual(
+        shown?.ingress?.map((each) => each.ports?.map(({ port, error }) => [port, error])),
+        ADDRESSES.map(() => [
+          [22, 'weir.dev/PortReserved'],
+          [4001, undefined],
+          [4060, 'weir.dev/PortNotAllowed'],
+        ]),
+      );
+    });
+    await assertEchoed(ADDRESSES, 4001);
+    await described('shop/web', /Warning +Port(Reserved|NotAllowed) /);
+    await apply(tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
+    await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
+  });
+
+  test('Suspended: by whom, with the message, and its addresses stay', async () => {
+    for (const [by, rule] of [
+      ['SuspendedByOperator', undefined],
+      ['SuspendedByRule', 'outBitsPerSecond above 1Gi for 5m'],
+    ] as const) {
+      const target = { type: 'Service', namespace: 'shop', service: 'web' };
+      await apply(suspension('stop', { target, message: 'Call us.', ...(rule !== undefined && { rule }) }));
+      assert.equal(await services.waitForCondition('shop/web', 'Suspended', `True ${by}`), 'Call us.');
+      await served('shop/web');
+      await described('shop/web', new RegExp(`Warning +${by} .*Call us\\.`));
+      await kubectl('delete', 'suspension', 'stop');
+      await services.waitForNoCondition('shop/web', 'Suspended');
+    }
+    await assertEchoed(ADDRESSES, 4001);
+  });
+
+  test('FleetUnreachable: while Redis is away who is new reads it, who is served is left alone, and for 10 s after', async () => {
+    const before = await kubectl('get', ...named('shop/web'), '-o', 'yaml');
+    await fleet.redis.stop();
+    await fleet.killProxy('node-3');
+    await apply(loadBalancer('shop/new', without(4040)));
+    const message = await services.waitForCondition('shop/new', 'Programmed', 'Unknown FleetUnreachable');
+    assert.match(message, /it is not known whether this is served.* ask the operator whether the store of the fleet/);
+    assert.equal(await kubectl('get', ...named('shop/web'), '-o', 'yaml'), before);
+    await assertEchoed([FIRST, SECOND], 4001);
+    const back = performance.now();
+    await fleet.redis.start();
+    await services.waitForCondition('shop/new', 'Programmed', 'True Programmed');
+    await assertEchoed([FIRST, SECOND], 4040);
+    await served('shop/web', [FIRST, SECOND]);
+    const afterMs = performance.now() - back;
+    assert.ok(afterMs >= GRACE_MS, `the address of a proxy that was silent left ${afterMs} ms after Redis was back`);
+  });
+
+  test('of proxies that die one after the other the addresses leave, but never the last one', async () => {
+    const before = services.addressHistory('shop/web').length;
+    await fleet.killProxy('node-2');
+    await served('shop/web', [FIRST]);
+    await fleet.killProxy('node-1');
+    await eventually(async () => {
+      const { items } = JSON.parse(await fleet.weir('get', 'proxies', '-o', 'json')) as {
+        items: readonly { readonly state: string }[];
+      };
+      assert.ok(items.length === NODES.length && items.every(({ state }) => state === 'Silent'));
+    }, DEFAULT_WAIT);
+    await apply(loadBalancer('shop/late', without(4041)));
+    const message = await services.waitForCondition('shop/late', 'Programmed', 'False WaitingForProxy');
+    assert.match(message, /waiting for the proxies of node-1, node-2, node-3 to confirm the ports/);
+    await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');
+    assert.deepEqual(services.addressHistory('shop/web').slice(before), [[FIRST]]);
+  });
+});

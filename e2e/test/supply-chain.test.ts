@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
+  'MIT',
+  'ISC',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'Apache-2.0',
+  '0BSD',
+  'Python-2.0',
+  'PSF-2.0',
+  'Unlicense',
+  'BlueOak-1.0.0',
+  'CC0-1.0',
+]);
+
+/** Whether an SPDX expression lets us ship: of alternatives one is enough, of what holds together each. No `WITH`, no nesting. */
+export function isAllowedLicence(expression: string): boolean {
+  const alternatives = expression.replace(/^\((.*)\)$/, '$1').split(' OR ');
+  return alternatives.some((each) => each.split(' AND ').every((name) => ALLOWED_LICENCES.has(name)));
+}
+
+/** As docs/dependencies.md lists them. */
+export const allowedLicenceNames: readonly string[] = [...ALLOWED_LICENCES];
+
+/** An entry of package-lock.json below node_modules. */
+export interface LockedPackage {
+  readonly version: string;
+  readonly license?: string;
+  readonly integrity?: string;
+  /** Only tests and development need it. */
+  readonly dev?: boolean;
+}
+
+const LOCK_FILE = new URL('../../package-lock.json', import.meta.url);
+
+/** What is installed from registries, by its place such as node_modules/pino; packages of ours are left out. */
+export function lockedPackages(): ReadonlyMap<string, LockedPackage> {
+  const { packages } = JSON.parse(readFileSync(LOCK_FILE, 'utf8')) as {
+    packages: Record<string, LockedPackage & { readonly link?: boolean }>;
+  };
+  return new Map(Object.entries(packages).filter(([place, { link }]) => place.includes('node_modules/') && !link));
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const locked = lockedPackages();
+
+/** Where each package that we declare is needed: by which folders when it runs there, else for tests or development. */
+function declared(): ReadonlyMap<string, string> {
+  const places = new Map<string, Set<string>>();
+  for (const path of globSync('{packages/*/,bench/,e2e/,tools/,}package.json', { cwd: root }).sort()) {
+    const { dependencies = {}, devDependencies = {} } = JSON.parse(read(path));
+    const folder = dirname(path);
+    for (const [names, place] of [
+      [dependencies, basename(folder)],
+      [devDependencies, folder === '.' ? 'development' : 'tests'],
+    ])
+      for (const name of Object.keys(names)) if (!name.startsWith('@weir/')) placesOf(places, name).add(place);
+  }
+  return new Map(
+    [...places].map(([name, all]) => {
+      const running = [...all].filter((place) => place !== 'tests' && place !== 'development');
+      return [name, (running.length > 0 ? running : [...all]).sort().join(', ')];
+    }),
+  );
+}
+
+function placesOf(places: Map<string, Set<string>>, name: string): Set<string> {
+  const found = places.get(name) ?? new Set();
+  places.set(name, found);
+  return found;
+}
+
+describe('docs/dependencies.md', () => {
+  const page = read('docs/dependencies.md');
+  const rows = page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+
+  test('has a line for each package that we declare, and for no other, with where it is needed', () => {
+    const listed = rows.map(([, name = '', where = '']) => [
+      name.replaceAll('`', ''),
+      where.split(', ').sort().join(', '),
+    ]);
+    const byName = ([a = '']: readonly string[], [b = '']: readonly string[]): number => (a < b ? -1 : 1);
+    assert.deepEqual(listed.sort(byName), [...declared()].sort(byName));
+  });
+
+  test('says of each why it is there, what else was looked at, and the licence of the lock', () => {
+    for (const [, name = '', , why, other, licence] of rows) {
+      assert.ok(why && other, name);
+      assert.equal(licence, locked.get(`node_modules/${name.replaceAll('`', '')}`)?.license, name);
+    }
+  });
+
+  test('lists the licences that are allowed', () => {
+    const [, list = ''] = /through all levels: (.+?)\. A package/s.exec(page) ?? [];
+    assert.deepEqual(list.split(/,\s+/), allowedLicenceNames);
+  });
+});
+
+describe('what runs in production', () => {
+  test('is under licences that are allowed, through all levels', () => {
+    const running = [...locked].filter(([, { dev = false }]) => !dev);
+    assert.ok(running.length > 50, `only ${running.length} packages were found in the lock`);
+    const refused = running.filter(([, { license = 'none' }]) => !isAllowedLicence(license));
+    assert.deepEqual(
+      refused.map(([place, { version, license }]) => `${place} ${version}: ${license}`),
+      [],
+    );
+  });
+
+  test('is pinned with a checksum, and so is what tests it', () => {
+    const loose = [...locked].filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-'));
+    assert.deepEqual(
+      loose.map(([place]) => place),
+      [],
+    );
+  });
+
+  test('is refused under a licence that asks for more, alone or together with others', () => {
+    for (const fine of ['MIT', '(MIT OR GPL-3.0-only)', 'MIT AND ISC']) assert.ok(isAllowedLicence(fine), fine);
+    for (const bad of ['GPL-3.0-only', 'MIT AND GPL-3.0-only', '(AGPL-3.0-only OR SSPL-1.0)', 'UNLICENSED', ''])
+      assert.ok(!isAllowedLicence(bad), bad);
+  });
+});

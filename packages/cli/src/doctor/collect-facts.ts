@@ -1,0 +1,105 @@
+import { networkInterfaces } from 'node:os';
+import { loadKubeConfig } from '@weir/controller';
+import type { Heartbeat } from '@weir/model';
+import { kernelWarnings } from '@weir/proxy';
+import { type Clock, errorMessage, silentLogger, systemClock, UsageError } from '@weir/runtime';
+import { FLEET_NAME_FORMAT, inspectRedis, openRedisStore, type RedisAccess } from '@weir/store';
+import { attemptFact, type ClusterFacts, collectCluster, unknownCluster, withTimes } from './collect-cluster.ts';
+import { type Facts, type HostFact, type Timed, unknownFact } from './facts.ts';
+import { REDIS_UNAVAILABLE } from './finding.ts';
+
+export interface CollectOptions {
+  readonly kubeconfig: string | undefined;
+  readonly redis: RedisAccess | undefined;
+  readonly fleet: string;
+  readonly loadBalancerClass: string;
+  readonly serviceCidrs: string | undefined;
+  /** Where the Lease of the fleet is, if that is known; else it is looked for everywhere. */
+  readonly namespace: string | undefined;
+  readonly version: string;
+  readonly signal: AbortSignal;
+}
+
+/** Looks at everything that can be reached. Throws `UsageError` when there is nothing to look at. */
+export async function collectFacts(whom: CollectOptions): Promise<Facts> {
+  const { redis: access, fleet, loadBalancerClass, serviceCidrs, version, signal } = whom;
+  if (!FLEET_NAME_FORMAT.pattern.test(fleet)) {
+    throw new UsageError(`--fleet (or WEIR_FLEET) is "${fleet}"; use ${FLEET_NAME_FORMAT.allowed}`);
+  }
+  const clock = systemClock;
+  const [cluster, redis, host] = await Promise.all([
+    collectClusterIfConfigured(whom),
+    collectRedis({ access, fleet, clock, signal }),
+    collectHost(),
+  ]);
+  return { now: clock.now(), fleet, loadBalancerClass, serviceCidrs, version, ...cluster, ...redis, host };
+}
+
+/** A file that was named has to be there; one that was only looked for leaves Redis to be checked. */
+async function collectClusterIfConfigured({
+  kubeconfig,
+  redis,
+  fleet,
+  namespace,
+  signal,
+}: CollectOptions): Promise<ClusterFacts> {
+  try {
+    const kubeConfig = loadKubeConfig(kubeconfig);
+    return await collectCluster({ kubeConfig, fleet, namespace, clock: systemClock, signal });
+  } catch (error) {
+    if (!(error instanceof UsageError) || kubeconfig !== undefined) throw error;
+    const message = `${errorMessage(error)}, or --kubeconfig`;
+    if (redis === undefined) throw new UsageError(`${message}; and no Redis was named by --redis or WEIR_REDIS_URL`);
+    return unknownCluster(unknownFact('not-asked', message));
+  }
+}
+
+/** Of the machine that this runs on. */
+export async function collectHost(): Promise<HostFact> {
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
+  return { addresses, kernelWarnings: process.platform === 'linux' ? await kernelWarnings() : undefined };
+}
+
+export type RedisFacts = Pick<Facts, 'redis' | 'heartbeats'>;
+
+interface CollectRedisOptions {
+  readonly access: RedisAccess | undefined;
+  readonly fleet: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What Redis says of itself, and what the proxies have said in it. */
+export async function collectRedis(options: CollectRedisOptions): Promise<RedisFacts> {
+  const { access, clock, signal } = options;
+  if (access === undefined) {
+    const why = unknownFact(
+      'not-asked',
+      'no Redis was named; give --redis URL, or WEIR_REDIS_URL as the processes have it',
+    );
+    return { redis: why, heartbeats: REDIS_UNAVAILABLE };
+  }
+  const redis = await attemptFact(signal, () =>
+    withTimes(clock, () => inspectRedis({ ...access, fleet: options.fleet })),
+  );
+  if (redis.kind === 'unknown') return { redis, heartbeats: REDIS_UNAVAILABLE };
+  return { redis, heartbeats: await attemptFact(signal, () => readHeartbeats({ ...options, access })) };
+}
+
+async function readHeartbeats({
+  access,
+  fleet,
+  clock,
+}: CollectRedisOptions & { readonly access: RedisAccess }): Promise<Timed<HeartbeatList>> {
+  const store = await openRedisStore({ ...access, fleet, log: silentLogger() });
+  try {
+    if (store.connectionError !== undefined) throw store.connectionError;
+    return await withTimes(clock, async () => ({ items: await store.heartbeats.list() }));
+  } finally {
+    await store.close();
+  }
+}
+
+interface HeartbeatList {
+  readonly items: readonly Heartbeat[];
+}

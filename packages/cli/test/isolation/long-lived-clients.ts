@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connectClient, type TestClient } from '@weir/testkit';
+import { connectTls, greetingFrom } from '../fixtures/tls-echo-server.ts';
+
+/** Clients that stay: of TCP, of TLS by each name, and one flow of UDP to each host. */
+export interface LongLivedClients extends AsyncDisposable {
+  /** Everybody sends and gets back what it sent, a few times. */
+  echoAll(): Promise<void>;
+  /** Others come, for each name at each host, and meet whom they look for. */
+  connectNewClients(): Promise<void>;
+  /** Everybody says good-bye, and has got every byte. */
+  closeAll(): Promise<void>;
+}
+
+interface ClientOptions {
+  readonly hosts: readonly string[];
+  readonly tcpPort: number;
+  readonly udpPort: number;
+  /** A port that is shared by names. */
+  readonly secure: { readonly port: number; readonly names: readonly string[] };
+  /** Flows that have reached the endpoint of the UDP Service. */
+  readonly udpPeers: ReadonlySet<string>;
+}
+
+const CONNECTIONS = 3;
+const ROUNDS = 5;
+const BYTES = 3_000;
+const SEED = 11;
+const DATAGRAM_TIMEOUT_MS = 15_000;
+
+export async function connectLongLivedClients(options: ClientOptions): Promise<LongLivedClients> {
+  const { hosts, tcpPort, udpPort, secure, udpPeers } = options;
+  const stack = new AsyncDisposableStack();
+  const streams: { readonly client: TestClient; bytes: number }[] = [];
+  for (const host of hosts) {
+    for (let i = 0; i < CONNECTIONS; i += 1) {
+      streams.push({ client: stack.use(await connectClient({ host, port: tcpPort })), bytes: 0 });
+    }
+  }
+  const flows = await Promise.all(hosts.map((host) => openFlow(host, udpPort)));
+  for (const flow of flows) stack.use(flow);
+  const places = hosts.flatMap((host) => secure.names.map((servername) => ({ host, port: secure.port, servername })));
+  const named = await Promise.all(places.map(connectTls));
+  for (const client of named) stack.use(client);
+  return {
+    async echoAll() {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await Promise.all([
+          ...streams.map(echo),
+          ...flows.map((flow) => flow.ask(`${round} ${SEED}`)),
+          ...named.map(async (client) => assert.equal(await client.echo(`${round} ${SEED}`), `${round} ${SEED}`)),
+        ]);
+      }
+    },
+    async connectNewClients() {
+      for (const greeting of await Promise.all(places.map(greetingFrom))) assert.equal(greeting, 'b');
+    },
+    async closeAll() {
+      for (const { client, bytes } of streams) {
+        await client.end();
+        assert.deepEqual(await client.ended, { kind: 'end' });
+        assert.equal(client.received, bytes);
+      }
+      assert.equal(udpPeers.size, hosts.length, 'no flow ended and began again');
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+async function echo(stream: { readonly client: TestClient; bytes: number }): Promise<void> {
+  const sent = Buffer.alloc(BYTES, `${SEED} ${stream.bytes} `);
+  stream.bytes += BYTES;
+  await stream.client.send(sent);
+  assert.deepEqual(await stream.client.take(BYTES), sent);
+}
+
+interface Flow extends AsyncDisposable {
+  ask(text: string): Promise<void>;
+}
+
+async function openFlow(host: string, port: number): Promise<Flow> {
+  const socket = createSocket('udp4');
+  socket.connect(port, host);
+  await once(socket, 'connect');
+  return {
+    async ask(text) {
+      const answer = once(socket, 'message', { signal: AbortSignal.timeout(DATAGRAM_TIMEOUT_MS) });
+      socket.send(text);
+      assert.equal(String((await answer)[0]), text);
+    },
+    [Symbol.asyncDispose]: () => new Promise<void>((done) => socket.close(() => done())),
+  };
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { connectClient, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
+import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests.ts';
+import { startTestStandalone, type TestStandalone } from '../fixtures/standalone.ts';
+import { runWeirProcess } from '../fixtures/weir-process.ts';
+
+test('with --state the ledger and what was suspended survive a restart', async () => {
+  await using files = manifestDirectory();
+  await using state = temporaryDirectory('state');
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
+  {
+    await using before = await startTestStandalone(files, ['--state', state.path]);
+    await exchange(port, 1_000);
+    await usesExactly(before, 1_000);
+    await before.weir('suspend', 'shop', '--message', 'Stop.');
+  }
+  await using after = await startTestStandalone(files, ['--state', state.path]);
+  await usesExactly(after, 1_000);
+  const [web] = (await after.weir('get', 'services', '-o', 'json')).json.items;
+  assert.deepEqual([web.state, web.message], ['Suspended', 'Stop.']);
+  await assert.rejects(connectClient({ port }), /ECONNREFUSED/);
+  await after.weir('resume', 'shop');
+  await eventually(() => exchange(port, 500));
+  await usesExactly(after, 1_500);
+});
+
+test('a drain that is asked for on the local socket ends it in good order', async () => {
+  await using files = manifestDirectory();
+  await using state = temporaryDirectory('state');
+  files.write('shop.yaml', service('web', { port: await freePort() }));
+  await using running = await startTestStandalone(files, ['--state', state.path]);
+  const socketPath = join(state.path, 'proxy-local', 'admin.sock');
+  const asked = request({ socketPath, path: '/drain', method: 'POST' }).end();
+  const [answer] = await once(asked, 'response');
+  assert.equal(answer.statusCode, 202);
+  assert.equal((await running.process.exited).code, 0);
+});
+
+test('a state directory that another one keeps is told, and left as it is', async () => {
+  await using files = manifestDirectory();
+  await using state = temporaryDirectory('state');
+  files.write('shop.yaml', service('web', { port: await freePort() }));
+  await using _running = await startTestStandalone(files, ['--state', state.path]);
+  const { code, output } = await runWeirProcess([
+    'standalone',
+    '-f',
+    files.path,
+    '--console',
+    'off',
+    '--state',
+    state.path,
+  ]);
+  assert.equal(code, 2, output);
+  assert.match(output, /^weir: --state: the state directory \S+ is in use by another process; [^\n]*\n$/);
+});
+
+test('a state directory that cannot be used is told', async () => {
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web'));
+  files.writeText('file', '');
+  const { code, output } = await runWeirProcess([
+    'standalone',
+    '-f',
+    files.path,
+    '--console',
+    'off',
+    '--state',
+    `${files.path}/file`,
+  ]);
+  assert.equal(code, 2, output);
+  assert.match(output, /^weir: --state: .*\n$/);
+});
+
+describe('over a real Redis', requireProgram('redis'), () => {
+  test('it serves, counts and suspends as in memory', async () => {
+    await using redis = await startRedis({ password: 'open sesame' });
+    await using files = manifestDirectory();
+    await using backend = await echoServer();
+    const port = await freePort();
+    files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
+    await using fleet = await startTestStandalone(files, ['--redis', redis.url]);
+    await exchange(port, 2_000);
+    await usesExactly(fleet, 2_000);
+    assert.equal((await fleet.weir('suspend', 'shop', '--message', 'Stop.')).code, 0);
+    await eventually(() => assert.rejects(connectClient({ port }), /ECONNREFUSED/));
+  });
+
+  test('a wrong password is one line, which does not show it, and exit code 2', async () => {
+    await using redis = await startRedis({ password: 'right' });
+    await using files = manifestDirectory();
+    files.write('shop.yaml', service('web'));
+    const url = `redis://:wrong-one@127.0.0.1:${redis.port}`;
+    const { code, output } = await runWeirProcess(['standalone', '-f', files.path, '--console', 'off', '--redis', url]);
+    assert.equal(code, 2, output);
+    assert.match(output, /^weir: --redis: Redis at 127\.0\.0\.1:\d+ refuses the user name or password/);
+    assert.doesNotMatch(output, /wrong-one/);
+  });
+});
+
+/** So many bytes to the Service and back, on one connection. */
+async function exchange(port: number, bytes: number): Promise<void> {
+  await using client = await connectClient({ port, expectPattern: 3 });
+  await client.sendPattern({ bytes, seed: 3 });
+  await client.end();
+  await client.ended;
+  assert.equal(client.received, bytes);
+}
+
+function usesExactly(fleet: TestStandalone, bytes: number): Promise<void> {
+  return eventually(async () => {
+    const [shop] = (await fleet.weir('usage', '-o', 'json')).json.items;
+    assert.deepEqual([shop.receivedBytes, shop.sentBytes], [bytes, bytes]);
+  });
+}

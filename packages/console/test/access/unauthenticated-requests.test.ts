@@ -1,0 +1,78 @@
+// What a console that asks for tokens decides before it asks anybody.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import { KubeConfig } from '@kubernetes/client-node';
+import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
+
+const POST = jsonRequest('POST', { target: { type: 'Tenant', tenant: 'shop' }, message: 'x' });
+
+test('it may listen where others reach it, and answers under any name: Service, Ingress, port-forward', async () => {
+  await using console = await tokenConsole({ host: '0.0.0.0' });
+  const { port } = new URL(console.url);
+  const options = { host: '127.0.0.1', port, path: '/api/v1/services', headers: { host: 'console.example' } };
+  const asking = request(options).end();
+  const [response] = await once(asking, 'response');
+  response.resume();
+  assert.equal(response.statusCode, 401);
+  assert.equal(response.headers['www-authenticate'], 'Bearer realm="weir"');
+});
+
+test('a browser is told how to get a token, in the shape of every error', async () => {
+  await using console = await tokenConsole();
+  const { status, json } = await console.request('/api/v1/services');
+  assert.equal(status, 401);
+  assert.equal(json.error.code, 'SignInRequired');
+  assert.match(json.error.message, /kubectl create token SERVICEACCOUNT -n NAMESPACE --audience console\.weir\.dev/);
+});
+
+test('page, health and the document are open; the document says that all else wants a token', async () => {
+  await using console = await tokenConsole();
+  for (const path of ['/', '/app.js', '/healthz', '/readyz', '/openapi.json']) {
+    assert.equal((await console.request(path)).status, 200, path);
+  }
+  const { components, paths } = (await console.request('/openapi.json')).json;
+  assert.equal(components.securitySchemes.bearerAuth.scheme, 'bearer');
+  assert.deepEqual(paths['/api/v1/services'].get.security, [{ bearerAuth: [] }]);
+  assert.equal(paths['/healthz'].get.security, undefined);
+});
+
+test('a page of another site is refused, whatever it sends; one that only leads here is not', async () => {
+  await using console = await tokenConsole();
+  for (const site of ['cross-site', 'same-site']) {
+    const headers = { ...POST.headers, authorization: 'Bearer token', 'sec-fetch-site': site };
+    const answer = await console.request('/api/v1/suspensions', { ...POST, headers });
+    assert.equal(answer.status, 403);
+    assert.equal(answer.json.error.code, 'ForeignOrigin');
+    assert.equal((await console.request('/', { headers: { 'sec-fetch-site': site } })).status, 200);
+  }
+});
+
+test('another site gets no leave to send a token (CORS)', async () => {
+  await using console = await tokenConsole();
+  const headers = { origin: 'https://attacker.example', 'access-control-request-method': 'GET' };
+  const answer = await console.request('/api/v1/services', { method: 'OPTIONS', headers });
+  assert.equal(answer.status, 404);
+  assert.equal(answer.headers.get('access-control-allow-origin'), null);
+});
+
+test('what is no token is refused before anybody is asked, also a very long one', async () => {
+  await using console = await tokenConsole();
+  for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b', 'Bearer ä', `Bearer ${'x'.repeat(15_000)} y`]) {
+    assert.equal(
+      (await console.request('/api/v1/services', { headers: { authorization: encodeURI(authorization) } })).status,
+      401,
+    );
+  }
+});
+
+/** An API server that nobody may ask: whoever does waits for nothing. */
+function tokenConsole(options: { readonly host?: string } = {}): Promise<TestConsole> {
+  const kubeconfig = new KubeConfig();
+  kubeconfig.loadFromClusterAndUser(
+    { name: 'none', server: 'http://127.0.0.1:1', skipTLSVerify: true },
+    { name: 'none' },
+  );
+  return startTestConsole({ ...options, auth: { kind: 'kubernetes', kubeconfig } });
+}

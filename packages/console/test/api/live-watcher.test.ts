@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { writeWithBackpressure } from '../../src/api/live-watcher.ts';
+
+test('a watcher that does not read is sent no more than it has room for, and the rest when it reads', async () => {
+  const stream = new PassThrough({ highWaterMark: 100 });
+  const { texts, made } = counted(1_000);
+  const sending = writeWithBackpressure(stream, texts);
+  await new Promise(setImmediate);
+  assert.ok(made() < 50, `${made()} texts`);
+  let read = 0;
+  stream.on('data', (data: Buffer) => {
+    read += data.length;
+  });
+  await sending;
+  stream.end();
+  await once(stream, 'end');
+  assert.equal(read, 10_000);
+});
+
+test('when the watcher goes away, or the server closes, nothing more is made', async () => {
+  for (const end of ['destroy', 'end'] as const) {
+    const stream = new PassThrough({ highWaterMark: 100 });
+    const { texts, made } = counted(1_000);
+    const sending = writeWithBackpressure(stream, texts);
+    await new Promise(setImmediate);
+    const before = made();
+    stream[end]();
+    stream.resume();
+    await sending;
+    assert.ok(made() <= before + 1, `${made()} texts`);
+  }
+});
+
+/** Texts of ten bytes, and how many of them were taken. */
+function counted(count: number): { readonly texts: Iterable<string>; made(): number } {
+  let made = 0;
+  function* texts(): Generator<string> {
+    for (; made < count; made += 1) yield '0123456789';
+  }
+  return { texts: texts(), made: () => made };
+}

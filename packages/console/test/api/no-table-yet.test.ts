@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
+import { startTestConsole } from '../fixtures/test-console.ts';
+
+test('before the first whole table nothing is shown as if it were empty', async () => {
+  const store = createMemoryStore();
+  const seeded = { store, sendHeartbeat: async () => {}, flushUsage: async () => {} };
+  await using console = await startTestConsole({ seeded, store, clock: systemClock });
+  for (const path of ['services', 'tenants', 'problems', 'table', 'usage', 'live']) {
+    const { status, json } = await console.request(`/api/v1/${path}`);
+    assert.equal(status, 503, path);
+    assert.match(json.error.message, /no routing table has been read yet.*is a controller running/);
+  }
+  assert.equal((await console.request('/healthz')).status, 200);
+  assert.equal((await console.request('/readyz')).status, 503);
+});

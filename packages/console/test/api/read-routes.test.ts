@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '@weir/runtime';
+import { seededStore } from '../fixtures/seeded-store.ts';
+import { startTestConsole } from '../fixtures/test-console.ts';
+
+test('services have exactly the fields that scripts rely on', async () => {
+  await using console = await startTestConsole();
+  const { status, json } = await console.request('/api/v1/services');
+  assert.equal(status, 200);
+  const [extra, web] = json.items;
+  assert.deepEqual(
+    [extra.namespace, extra.name, extra.state, extra.reason],
+    ['shop', 'extra', 'Refused', 'QuotaExceeded'],
+  );
+  assert.match(extra.message, /1 of 1 load balancers/);
+  assert.deepEqual(
+    [web.state, web.tenant, web.addresses, web.endpoints],
+    ['Programmed', 'shop', ['192.0.2.1'], { ready: 2, total: 3 }],
+  );
+  const { port, protocol, node, bound, listening } = web.ports[0];
+  assert.deepEqual(
+    { port, protocol, node, bound, listening },
+    { port: 80, protocol: 'TCP', node: 'a', bound: true, listening: true },
+  );
+});
+
+test('a proxy of a node that carries none is a problem, not a proxy that serves', async () => {
+  const seeded = await seededStore(new ManualClock(Date.now()));
+  const [known] = await seeded.store.heartbeats.list();
+  assert.ok(known);
+  await seeded.store.heartbeats.record({ ...known, node: 'typo', listeners: [] });
+  await using console = await startTestConsole({ seeded });
+  const { items } = (await console.request('/api/v1/proxies')).json;
+  const stray = items.find((each: { node: string }) => each.node === 'typo');
+  assert.equal(stray.state, 'Stray');
+  const problems = (await console.request('/api/v1/problems')).json.items;
+  assert.deepEqual(
+    problems.filter((each: { code: string }) => each.code === 'StrayProxy'),
+    [{ code: 'StrayProxy', subject: 'Node typo', severity: 'warning', heals: true, message: stray.message }],
+  );
+});
+
+test('services can be narrowed to a tenant or a namespace', async () => {
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/api/v1/services?tenant=shop&namespace=shop')).json.items.length, 2);
+  assert.equal((await console.request('/api/v1/services?tenant=nobody')).json.items.length, 0);
+});
+
+test('one Service is explained with endpoints, settings, limits, problems and figures', async () => {
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
+  const { json } = await console.request('/api/v1/services/shop/web');
+  assert.equal(json.endpointList[0].ready.length, 2);
+  assert.equal(json.endpointList[0].unready, 1);
+  assert.deepEqual(
+    json.unhealthyEndpoints.map((each: { node: string; why: string }) => [each.node, each.why]),
+    [['a', 'status 500']],
+  );
+  assert.equal(json.settings.algorithm, 'least-connections');
+  assert.deepEqual(json.limits, { services: 1, trafficPerMonth: 10_000 });
+  assert.equal(json.used.trafficThisMonth, 30);
+  assert.deepEqual(json.month, { receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
+  const refused = await console.request('/api/v1/services/shop/extra');
+  assert.deepEqual(
+    refused.json.problems.map((problem: { code: string }) => problem.code),
+    ['QuotaExceeded'],
+  );
+});
+
+test('tenants show limits, what they have, and what they used', async () => {
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 1_000, sentBytes: 2_000 });
+  const { json } = await console.request('/api/v1/tenants');
+  const [shop] = json.items;
+  assert.equal(shop.name, 'shop');
+  assert.deepEqual(shop.services, { Programmed: 1, Pending: 0, Refused: 1, Suspended: 0 });
+  assert.equal(shop.used.trafficThisMonth, 3_000);
+  assert.equal(shop.suspension, null);
+});
+
+test('usage is by tenant and Service, exact to the byte', async () => {
+  await using console = await startTestConsole();
+  await console.flushUsage({ receivedBytes: 9_007_199_254_740_991, sentBytes: 1, connections: 2, requests: 3 });
+  const { json } = await console.request('/api/v1/usage');
+  const { tenant, receivedBytes, sentBytes, connections, requests, services, month } = json.items[0];
+  assert.deepEqual(
+    { tenant, receivedBytes, sentBytes, connections, requests },
+    { tenant: 'shop', receivedBytes: 9_007_199_254_740_991, sentBytes: 1, connections: 2, requests: 3 },
+  );
+  assert.match(month, /^\d{4}-\d\d$/);
+  assert.deepEqual(
+    [services[0].namespace, services[0].name, services[0].receivedBytes],
+    ['shop', 'web', 9_007_199_254_740_991],
+  );
+});
+
+test('usage of a month without traffic is zero, not an error', async () => {
+  await using console = await startTestConsole();
+  const { json } = await console.request('/api/v1/usage?month=2001-01&tenant=shop');
+  assert.equal(json.items[0].sentBytes, 0);
+  assert.deepEqual(json.items[0].services, []);
+});
+
+test('the series of a tenant ends with the present minute, hour or day', async () => {
+  await using console = await startTestConsole();
+  await console.flushUsage({ sentBytes: 500 });
+  for (const step of ['minute', 'hour', 'day']) {
+    const { json } = await console.request(`/api/v1/tenants/shop/series?of=${step}`);
+    assert.equal(
+      json.items.reduce((sum: number, item: { sentBytes: number }) => sum + item.sentBytes, 0),
+      500,
+      step,
+    );
+  }
+});
+
+test('problems, proxies, table and fleet are told', async () => {
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/api/v1/problems')).json.items[0].subject, 'Service shop/extra');
+  assert.equal((await console.request('/api/v1/proxies')).json.items[0].state, 'Serving');
+  const table = (await console.request('/api/v1/table')).json;
+  assert.deepEqual(Object.keys(table), [
+    'position',
+    'nodes',
+    'tenants',
+    'services',
+    'certificates',
+    'listeners',
+    'endpoints',
+  ]);
+  assert.equal((await console.request('/api/v1/fleet')).json.name, 'test');
+});
+
+test('a wrong query says what is wrong and what is allowed', async () => {
+  await using console = await startTestConsole();
+  const cases: readonly (readonly [path: string, message: RegExp])[] = [
+    ['/api/v1/services?foo=1', /query parameter "foo" is unknown; allowed: namespace, tenant/],
+    ['/api/v1/proxies?foo=1', /query parameter "foo" is unknown; none is allowed here/],
+    ['/api/v1/usage?month=2026-13', /"month" is "2026-13"; use a month as YYYY-MM/],
+    ['/api/v1/tenants/shop/series?of=week', /"of" is "week"; use one of minute, hour, day/],
+    ['/api/v1/services/Shop/web', /"namespace" is "Shop"; use the name of a namespace/],
+    ['/api/v1/usage?tenant=a&tenant=b', /"tenant" is \["a","b"\]; use the name of a tenant/],
+  ];
+  for (const [path, message] of cases) {
+    const { status, json } = await console.request(path);
+    assert.equal(status, 400, path);
+    assert.equal(json.error.code, 'InvalidRequest');
+    assert.match(json.error.message, message);
+  }
+});
+
+test('what is not there is a 404 with words', async () => {
+  await using console = await startTestConsole();
+  for (const path of [
+    '/api/v1/services/shop/nope',
+    '/api/v1/usage?tenant=nobody',
+    '/api/v1/tenants/nobody/series',
+    '/api/v2',
+  ]) {
+    const { status, json } = await console.request(path);
+    assert.equal(status, 404, path);
+    assert.equal(json.error.code, 'NotFound');
+    assert.ok(json.error.message.length > 20);
+  }
+});
+
+test('while the store is away the last table is still shown, and figures say why they are not', async () => {
+  const seeded = await seededStore(new ManualClock(Date.now()));
+  await using console = await startTestConsole({ seeded });
+  await console.request('/api/v1/services');
+  seeded.store.faults.goAway();
+  assert.equal((await console.request('/api/v1/services')).status, 200);
+  const usage = await console.request('/api/v1/usage');
+  assert.equal(usage.status, 503);
+  assert.equal(usage.json.error.code, 'StoreAway');
+});
+
+test('the OpenAPI document lists every route with its parameters', async () => {
+  await using console = await startTestConsole();
+  const { json } = await console.request('/openapi.json');
+  for (const path of ['services', 'tenants', 'usage', 'problems', 'proxies', 'table', 'suspensions', 'live']) {
+    assert.ok(json.paths[`/api/v1/${path}`], path);
+  }
+  assert.ok(json.paths['/api/v1/suspensions/{name}'].delete);
+});
+
+test('health and metrics answer', async () => {
+  await using console = await startTestConsole();
+  assert.equal((await console.request('/healthz')).status, 200);
+  assert.equal((await console.request('/readyz')).status, 200);
+  const { text } = await console.request('/metrics');
+  assert.match(text, /weir_tenant_limit\{tenant="shop",resource="services"\} 1/);
+  assert.match(text, /weir_table_revision 1/);
+});
+
+test('the page is served with a policy that runs nothing but itself', async () => {
+  await using console = await startTestConsole();
+  const page = await console.request('/');
+  assert.match(page.text, /<title>Weir console<\/title>/);
+  assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; script-src 'self'/);
+  const loaded = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
+  for (const path of new Set(loaded)) assert.equal((await console.request(`/${path}`)).status, 200, path);
+});

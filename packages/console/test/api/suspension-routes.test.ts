@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
+
+const SHOP = { type: 'Tenant', tenant: 'shop' } as const;
+const WEB = { type: 'Service', namespace: 'shop', service: 'web' } as const;
+
+test('a suspended tenant is in the store, in the list, and on its Services', async () => {
+  await using console = await startTestConsole();
+  const { status, json } = await suspend(console, { target: SHOP, message: 'You fill the link.' });
+  assert.equal(status, 200);
+  assert.deepEqual(json.target, SHOP);
+  assert.equal(json.until, null);
+  const { suspensions } = await console.store.suspensions.read();
+  assert.deepEqual(
+    suspensions.map(({ target, origin, message }) => ({ target, origin, message })),
+    [{ target: { kind: 'tenant', tenant: 'shop' }, origin: { kind: 'store' }, message: 'You fill the link.' }],
+  );
+  const services = (await console.request('/api/v1/services')).json.items;
+  assert.deepEqual(
+    services.map((service: { state: string }) => service.state),
+    ['Suspended', 'Suspended'],
+  );
+  assert.equal((await console.request('/api/v1/tenants')).json.items[0].suspension.message, 'You fill the link.');
+});
+
+test('the same target again changes message and end instead of adding another', async () => {
+  await using console = await startTestConsole();
+  await suspend(console, { target: WEB, message: 'first', until: inMinutes(5) });
+  const until = inMinutes(10);
+  await suspend(console, { target: WEB, message: 'second', until });
+  const { items } = (await console.request('/api/v1/suspensions')).json;
+  assert.equal(items.length, 1);
+  assert.deepEqual([items[0].message, items[0].until], ['second', until]);
+});
+
+test('one that lasts longer stays, unless one asks to replace it', async () => {
+  await using console = await startTestConsole();
+  await suspend(console, { target: WEB, message: 'first', until: inMinutes(10) });
+  const sooner = { target: WEB, message: 'second', until: inMinutes(5) };
+  const { status, json } = await suspend(console, sooner);
+  assert.equal(status, 409);
+  assert.equal(json.error.code, 'AlreadySuspended');
+  assert.match(json.error.message, /"service\.shop\.web" is there already, and lasts longer; .*weir suspend --replace/);
+  assert.deepEqual(await messages(console), ['first']);
+  assert.equal((await suspend(console, sooner, '?replace=true')).status, 200);
+  assert.deepEqual(await messages(console), ['second']);
+});
+
+test('whether to replace is said by true, and else not at all', async () => {
+  await using console = await startTestConsole();
+  const { status, json } = await suspend(console, { target: WEB, message: 'x' }, '?replace=yes');
+  assert.equal(status, 400);
+  assert.match(json.error.message, /"replace" is "yes"; use true/);
+});
+
+test('resuming lifts it, and a second time there is nothing to lift', async () => {
+  await using console = await startTestConsole();
+  const { name } = (await suspend(console, { target: WEB, message: 'x' })).json;
+  assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 200);
+  assert.deepEqual((await console.store.suspensions.read()).suspensions, []);
+  assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 404);
+});
+
+test('one that stands in a file is lifted there, and the answer says where', async () => {
+  await using console = await startTestConsole();
+  await console.store.suspensions.put({
+    uid: 'u',
+    name: 'by-hand',
+    target: { kind: 'tenant', tenant: 'shop' },
+    message: '',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'file', path: 'manifests/stop.yaml' },
+    createdAt: null,
+  });
+  const { status, json } = await console.request('/api/v1/suspensions/by-hand', { method: 'DELETE' });
+  assert.equal(status, 409);
+  assert.match(json.error.message, /manifests\/stop\.yaml/);
+  assert.equal((await console.store.suspensions.read()).suspensions.length, 1);
+});
+
+test('one that is an object of the cluster is not lifted by a console that reaches only the store', async () => {
+  await using console = await startTestConsole();
+  await console.store.suspensions.put({
+    uid: 'u',
+    name: 'stop-shop',
+    target: { kind: 'tenant', tenant: 'shop' },
+    message: '',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'kubernetes' },
+    createdAt: null,
+  });
+  const { status, json } = await console.request('/api/v1/suspensions/stop-shop', { method: 'DELETE' });
+  assert.equal(status, 409);
+  assert.equal(json.error.code, 'OriginIsKubernetes');
+  assert.match(
+    json.error.message,
+    /"stop-shop" .*without a kubeconfig.*kubectl delete suspension stop-shop.*KUBECONFIG/,
+  );
+  assert.equal((await console.store.suspensions.read()).suspensions.length, 1, 'the controller would put it back');
+});
+
+test('a mistyped target is refused: it would cut nobody off, and nobody would notice', async () => {
+  await using console = await startTestConsole();
+  const targets = [
+    { type: 'Tenant', tenant: 'shpo' },
+    { type: 'Namespace', namespace: 'shpo' },
+    { type: 'Service', namespace: 'shop', service: 'wbe' },
+  ];
+  for (const target of targets) {
+    const { status, json } = await suspend(console, { target, message: 'x' });
+    assert.equal(status, 404);
+    assert.equal(json.error.code, 'UnknownTarget');
+  }
+  assert.deepEqual((await console.store.suspensions.read()).suspensions, []);
+});
+
+test('a body that is not right says what, where, and what is allowed', async () => {
+  await using console = await startTestConsole();
+  const cases: readonly (readonly [body: unknown, message: RegExp])[] = [
+    [{ message: 'x' }, /body "target" is missing; use an object with type/],
+    [{ target: SHOP }, /body "message" is missing; use a text of 1 to 512 characters/],
+    [{ target: SHOP, message: '  ' }, /body "message" is " {2}"; use a text/],
+    [{ target: SHOP, message: 7 }, /body "message" is 7; use a text/],
+    [{ target: SHOP, message: 'x', till: 'y' }, /body "till" is unknown; allowed: target, message, until/],
+    [{ target: { type: 'Pod' }, message: 'x' }, /body "target\.type" is "Pod"; use one of Tenant, Namespace, Service/],
+    [{ target: { type: 'Tenant' }, message: 'x' }, /body "target\.tenant" is missing/],
+    [{ target: { ...WEB, tenant: 'shop' }, message: 'x' }, /body "target\.tenant" is not used with type Service/],
+    [{ target: SHOP, message: 'x', until: 'soon' }, /body "until" is "soon"; use a time in the future as RFC 3339/],
+    [{ target: SHOP, message: 'x', until: '2001-01-01T00:00:00Z' }, /which has passed/],
+    [[], /body is \[\]; use a JSON object/],
+  ];
+  for (const [body, message] of cases) {
+    const { status, json } = await suspend(console, body);
+    assert.equal(status, 400, JSON.stringify(body));
+    assert.match(json.error.message, message);
+  }
+});
+
+test('text that is no JSON is told so', async () => {
+  await using console = await startTestConsole();
+  const answer = await console.request('/api/v1/suspensions', { ...jsonRequest('POST', {}), body: '{"target":' });
+  assert.equal(answer.status, 400);
+  assert.match(answer.json.error.message, /not valid JSON/);
+});
+
+function suspend(console: TestConsole, body: unknown, query = ''): ReturnType<TestConsole['request']> {
+  return console.request(`/api/v1/suspensions${query}`, jsonRequest('POST', body));
+}
+
+async function messages({ store }: TestConsole): Promise<readonly string[]> {
+  return (await store.suspensions.read()).suspensions.map(({ message }) => message);
+}
+
+function inMinutes(minutes: number): string {
+  return new Date(Date.now() + minutes * 60_000).toISOString();
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Counters, UsageRow } from '@weir/model';
+import {
+  addSample,
+  currentRatesFor,
+  EMPTY_RATE_HISTORY,
+  MAX_RATE_FRAMES,
+  type RateHistory,
+  ratePointsFor,
+  type UsageSample,
+} from '../../src/rates/rate-history.ts';
+
+const START = 1_000_000;
+
+test('two samples one second apart give the rate of that second', () => {
+  const history = historyOf(
+    sample(0, row('web', { receivedBytes: 100 })),
+    sample(1_000, row('web', { receivedBytes: 1_100 })),
+  );
+  const rate = currentRatesFor(history)?.tenants.get('shop');
+  assert.equal(rate?.inBitsPerSecond, 8_000);
+  assert.equal(rate?.outBitsPerSecond, 0);
+});
+
+test('one sample alone says nothing', () => {
+  assert.equal(currentRatesFor(historyOf(sample(0, row('web', { sentBytes: 5 })))), undefined);
+});
+
+test('the rate is the mean of three seconds, so that two flushes in one sample do not make it jump', () => {
+  const sent = [0, 2_000, 2_000, 3_000];
+  const history = historyOf(...sent.map((sentBytes, index) => sample(index * 1_000, row('web', { sentBytes }))));
+  assert.equal(currentRatesFor(history)?.services.get('web')?.outBitsPerSecond, 8_000);
+});
+
+test('the Services of a tenant add up, those of another do not', () => {
+  const of = (bytes: number): UsageRow[] => [
+    row('web', { sentBytes: bytes }),
+    row('api', { sentBytes: bytes }),
+    { ...row('game', { sentBytes: 5 * bytes }), tenant: 'game' },
+  ];
+  const history = historyOf(sample(0, ...of(0)), sample(1_000, ...of(1_000)));
+  const rates = currentRatesFor(history);
+  assert.equal(rates?.tenants.get('shop')?.outBitsPerSecond, 16_000);
+  assert.equal(rates?.tenants.get('game')?.outBitsPerSecond, 40_000);
+  assert.equal(rates?.services.get('api')?.outBitsPerSecond, 8_000);
+});
+
+test('a ledger that was wiped and restored does not look like traffic', () => {
+  const full = row('web', { sentBytes: 1_000_000 });
+  const history = historyOf(sample(0, full), sample(1_000), sample(2_000, row('web', { sentBytes: 1_000_050 })));
+  assert.deepEqual(
+    ratePointsFor(history, { kind: 'tenant', id: 'shop' }).map((point) => point.outBitsPerSecond),
+    [0, 400],
+  );
+});
+
+test('at the turn of the month what was counted since counts from zero', () => {
+  const before = sample(0, row('web', { sentBytes: 1_000_000 }));
+  const after = { ...sample(1_000, row('web', { sentBytes: 125 })), month: '1970-02' };
+  assert.equal(currentRatesFor(historyOf(before, after))?.services.get('web')?.outBitsPerSecond, 1_000);
+});
+
+test('after nobody looked for long, the gap is not spread over one point', () => {
+  const history = historyOf(
+    sample(0, row('web', { sentBytes: 0 })),
+    sample(60_000, row('web', { sentBytes: 1_000_000 })),
+    sample(61_000, row('web', { sentBytes: 1_000_125 })),
+  );
+  assert.deepEqual(
+    ratePointsFor(history, { kind: 'service', id: 'web' }).map((point) => point.outBitsPerSecond),
+    [1_000],
+  );
+});
+
+test('no more than five minutes are kept, and only who moved something takes room', () => {
+  let history: RateHistory = EMPTY_RATE_HISTORY;
+  for (let second = 0; second < MAX_RATE_FRAMES * 2; second += 1) {
+    history = addSample(history, sample(second * 1_000, row('web', { sentBytes: 7 })));
+  }
+  assert.equal(history.frames.length, MAX_RATE_FRAMES);
+  assert.equal(history.frames.at(-1)?.services.size, 0);
+});
+
+test('a wall clock that was set back does not keep points of the future', () => {
+  const history = historyOf(sample(0), sample(1_000), sample(-500_000), sample(-499_000));
+  assert.deepEqual(
+    history.frames.map((frame) => frame.at),
+    [START - 499_000],
+  );
+});
+
+function historyOf(...samples: readonly UsageSample[]): RateHistory {
+  return samples.reduce(addSample, EMPTY_RATE_HISTORY);
+}
+
+function sample(at: number, ...rows: readonly UsageRow[]): UsageSample {
+  return { at: START + at, month: '1970-01', rows };
+}
+
+function row(service: string, counters: Partial<Counters>): UsageRow {
+  return {
+    service,
+    tenant: 'shop',
+    namespace: 'shop',
+    name: service,
+    counters: { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0, ...counters },
+  };
+}

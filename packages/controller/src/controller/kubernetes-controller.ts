@@ -1,0 +1,119 @@
+import { hostname } from 'node:os';
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { FleetSettings } from '@weir/model';
+import { type Clock, type Logger, type Metrics, Sealer, type Secret, UsageError } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
+import type { Store } from '@weir/store';
+import { KubeApi } from '../kubernetes/kube-api.ts';
+import { startLeaderElection } from '../leader/leader-election.ts';
+import { leaderOnlyApi } from '../leader/leadership.ts';
+import { PolicyStatusReconciler } from '../policies/policy-status-reconciler.ts';
+import { EventWriter } from '../status/event-writer.ts';
+import { KubernetesStatus } from '../status/kubernetes-status.ts';
+import { KubernetesSuspensionWriter } from '../suspensions/kubernetes-suspension-writer.ts';
+import { KubernetesUsageArchive } from '../usage/kubernetes-usage-archive.ts';
+import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import type { ReadableSecrets } from '../watch/kubernetes/secret-watches.ts';
+import type { Controller } from './controller.ts';
+import { startController } from './controller.ts';
+import { addControllerMetrics } from './controller-metrics.ts';
+
+export interface KubernetesControllerOptions {
+  readonly kubeConfig: KubeConfig;
+  readonly store: Store;
+  readonly settings: FleetSettings;
+  /** What private keys are sealed with, the same in all proxies; needed where `settings.secretAccess` lets Secrets be read. */
+  readonly fleetSecret?: Secret | undefined;
+  /** Default false: see `KubernetesStatus`. */
+  readonly cleanupFinalizer?: boolean;
+  readonly fleet: string;
+  /** Where the Lease is. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of this process among its replicas; default: host and process. */
+  readonly identity?: string;
+  /** Default: nobody reads any. */
+  readonly metrics?: Metrics;
+}
+
+export interface KubernetesController extends Controller {
+  readonly isLeader: boolean;
+  /** Everything was read at least once. */
+  readonly isSynced: boolean;
+}
+
+/** The parts of a controller on an API server, joined. An API server that is away is waited for; closing leaves the store open. */
+export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
+  const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
+  const secrets = readableSecrets(options);
+  const identity = options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
+  const metrics = addControllerMetrics(options.metrics ?? createMetrics(), clock);
+  const api = new KubeApi(kubeConfig, { onResponse: metrics.api });
+  const leader = startLeaderElection({
+    api,
+    namespace,
+    name: `weir-controller-${fleet}`,
+    identity,
+    clock,
+    log: log.child({ part: 'leader' }),
+  });
+  const writing = leaderOnlyApi(api, leader);
+  const events = new EventWriter({ api: writing, clock, log: log.child({ part: 'events' }), instance: identity });
+  const status = new KubernetesStatus({
+    api: writing,
+    events,
+    loadBalancerClass: settings.loadBalancerClass,
+    cleanupFinalizer: options.cleanupFinalizer === true,
+    clock,
+    log: log.child({ part: 'status' }),
+  });
+  const policies = new PolicyStatusReconciler({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
+  const source = openKubernetesSource({
+    api,
+    clock,
+    log: log.child({ part: 'watch' }),
+    onService: (key, raw) => status.observe(key, raw),
+    onPolicy: (key, raw) => policies.observe(key, raw),
+    observer: metrics.watch,
+    ...(secrets && { secrets }),
+  });
+  const suspensions = new KubernetesSuspensionWriter({ api: writing });
+  const archive = new KubernetesUsageArchive({ api: writing, fleet, log: log.child({ part: 'usage' }) });
+  const controller = startController({
+    source,
+    store,
+    settings,
+    clock,
+    log,
+    leader,
+    status,
+    archive,
+    suspensions,
+    metrics,
+  });
+  policies.start({ source, leader });
+  return {
+    ...controller,
+    get isLeader() {
+      return leader.isLeader;
+    },
+    get isSynced() {
+      return source.isSynced;
+    },
+    async close() {
+      await Promise.all([controller.close(), policies.close()]);
+      await leader.close();
+      await source.close();
+      api.close();
+    },
+  };
+}
+
+function readableSecrets({ settings, fleetSecret }: KubernetesControllerOptions): ReadableSecrets | undefined {
+  const { secretAccess: access = { kind: 'none' } } = settings;
+  if (access.kind === 'none') return undefined;
+  if (fleetSecret === undefined)
+    throw new UsageError('Secrets may be read, and there is no secret of the fleet to seal private keys with');
+  return { access, sealer: new Sealer(fleetSecret) };
+}

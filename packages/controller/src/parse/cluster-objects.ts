@@ -1,0 +1,60 @@
+import { type NamespaceObject, type NodeObject, type PodObject, parseCidr, type ServiceCidrObject } from '@weir/model';
+import type { Fields } from './fields.ts';
+import { CIDR, DNS_LABEL, DNS_SUBDOMAIN, IP_ADDRESS } from './formats.ts';
+import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
+
+export function parseNamespace(raw: unknown): ParseResult<NamespaceObject> {
+  return parseObject('Namespace', raw, (fields) => readMeta(fields, { name: DNS_LABEL, labels: true }));
+}
+
+export function parseNode(raw: unknown): ParseResult<NodeObject> {
+  return parseObject('Node', raw, (fields) => {
+    const addresses = fields.object('status').objects('addresses');
+    return {
+      ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: true }),
+      internalIPs: Object.freeze(addressesOf(addresses, 'InternalIP')),
+      externalIPs: Object.freeze(addressesOf(addresses, 'ExternalIP')),
+      unschedulable: fields.object('spec').boolean('unschedulable', false),
+    };
+  });
+}
+
+/** In their order: the first of a family is the node's main one. */
+function addressesOf(addresses: readonly Fields[], type: string): string[] {
+  return addresses.filter((each) => each.text('type') === type).map((each) => each.requiredText('address', IP_ADDRESS));
+}
+
+const ENDED_PHASES = ['Succeeded', 'Failed'];
+
+/**
+ * A pod that has ended keeps its address in its status while the network may give it to another namespace's pod: believing it would
+ * let its owner reach that one.
+ */
+export function parsePod(raw: unknown): ParseResult<PodObject> {
+  return parseObject('Pod', raw, (fields) => {
+    const metadata = fields.object('metadata');
+    const status = fields.object('status');
+    const ips = status.objects('podIPs').flatMap((each) => each.text('ip', IP_ADDRESS) ?? []);
+    const ip = status.text('podIP', IP_ADDRESS);
+    const all = ip === null || ips.includes(ip) ? ips : [ip, ...ips];
+    return {
+      namespace: metadata.requiredText('namespace', DNS_LABEL),
+      name: metadata.requiredText('name', DNS_SUBDOMAIN),
+      ips: Object.freeze(ENDED_PHASES.includes(status.text('phase') ?? '') ? [] : all),
+      hostNetwork: fields.object('spec').boolean('hostNetwork', false),
+    };
+  });
+}
+
+/** One that is being deleted counts until it is gone: Services may have addresses of it. */
+export function parseServiceCidr(raw: unknown): ParseResult<ServiceCidrObject> {
+  return parseObject('ServiceCIDR', raw, (fields) => ({
+    name: fields.object('metadata').requiredText('name', DNS_SUBDOMAIN),
+    cidrs: Object.freeze(
+      fields
+        .object('spec')
+        .texts('cidrs', CIDR)
+        .map((text) => parseCidr(text)?.text ?? text),
+    ),
+  }));
+}

@@ -1,0 +1,105 @@
+import type { Problem, SliceEndpoint, SliceObject, SlicePort } from '@weir/model';
+import type { Fields, TextFormat } from './fields.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, IPV4_ADDRESS, IPV6_ADDRESS, PORT, parseTimestamp } from './formats.ts';
+import { type ParseResult, parseObject, readNamespacedMeta, subjectOfRaw } from './parse-object.ts';
+
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'] as const;
+
+const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
+  IPv4: IPV4_ADDRESS,
+  IPv6: IPV6_ADDRESS,
+  FQDN: DNS_SUBDOMAIN,
+};
+
+/** A slice that names no Service is nobody's: no object, and a warning. */
+export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
+  const projection = parseObject('EndpointSlice', raw, (fields) => {
+    if (!fields.has('addressType')) fields.noteMissing('addressType', ADDRESS_TYPES.join(', '));
+    const addressType = fields.oneOf('addressType', ADDRESS_TYPES, 'IPv4');
+    return {
+      ...readNamespacedMeta(fields, { name: DNS_SUBDOMAIN }),
+      serviceName: fields.object('metadata').textMap('labels')[SERVICE_NAME_LABEL] ?? '',
+      addressType,
+      ports: readPorts(fields),
+      endpoints: Object.freeze(
+        fields.objects('endpoints').map((item) => readEndpoint(item, ADDRESS_FORMATS[addressType])),
+      ),
+    };
+  });
+  if (projection.object?.serviceName !== '') return projection;
+  return { object: undefined, problems: [missingServiceProblem(raw)] };
+}
+
+function missingServiceProblem(raw: unknown): Problem {
+  return Object.freeze({
+    code: 'InvalidObject',
+    subject: subjectOfRaw('EndpointSlice', raw),
+    severity: 'warning',
+    heals: false,
+    message: `metadata.labels["${SERVICE_NAME_LABEL}"] is missing, so this slice belongs to no Service; name the Service there`,
+  });
+}
+
+function readPorts(fields: Fields): readonly SlicePort[] {
+  const names = new Set<string>();
+  const ports = fields.objects('ports').map((item) => {
+    const name = item.text('name', PORT_NAME) || null;
+    if (names.has(name ?? '')) item.noteInvalid('name', 'another name: two ports have this one');
+    names.add(name ?? '');
+    const port = item.integer('port', PORT);
+    return Object.freeze({ name, port, protocol: item.oneOf('protocol', ['TCP', 'UDP', 'SCTP'], 'TCP') });
+  });
+  return Object.freeze(ports);
+}
+
+/** The API server itself writes an empty name for the port of a Service that has only one. */
+const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => text === '' || DNS_LABEL.matches(text) };
+
+function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
+  const addresses = item.texts('addresses', format);
+  if (!item.has('addresses')) item.noteMissing('addresses', 'a list of addresses');
+  const conditions = item.object('conditions');
+  const hints = item.object('hints').objects('forZones');
+  const hintedZones = [...new Set(hints.flatMap((hint) => hint.text('name') || []))];
+  return Object.freeze({
+    addresses: Object.freeze(addresses),
+    zone: item.text('zone') || null,
+    ...(hintedZones.length > 0 && { hintedZones: Object.freeze(hintedZones) }),
+    ready: conditions.boolean('ready', true),
+    serving: conditions.boolean('serving', conditions.boolean('ready', true)),
+    terminating: conditions.boolean('terminating', false),
+  });
+}
+
+const CHANGE_TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
+const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
+/** Of Kubernetes itself: in a slice that somebody made by hand the time is whatever they wrote. */
+const ENDPOINT_SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
+
+interface RawObject {
+  readonly metadata?: {
+    readonly annotations?: Readonly<Record<string, unknown>> | null;
+    readonly labels?: Readonly<Record<string, unknown>> | null;
+    readonly creationTimestamp?: unknown;
+  } | null;
+}
+
+/**
+ * When the pod or Service changed for which an EndpointSlice was written, milliseconds since the epoch; undefined: it does not say.
+ * Kubernetes tells it to the second, and takes it away when a later write has another cause.
+ */
+export function changeTriggerTimeOf(raw: unknown): number | undefined {
+  const { metadata } = raw as RawObject;
+  if (metadata?.labels?.[MANAGED_BY_LABEL] !== ENDPOINT_SLICE_CONTROLLER) return undefined;
+  return timeOf(metadata.annotations?.[CHANGE_TRIGGER_ANNOTATION]);
+}
+
+/** When the API server made the object, which nobody else can write; milliseconds since the epoch. */
+export function creationTimeOf(raw: unknown): number | undefined {
+  return timeOf((raw as RawObject).metadata?.creationTimestamp);
+}
+
+function timeOf(text: unknown): number | undefined {
+  return typeof text === 'string' ? parseTimestamp(text) : undefined;
+}

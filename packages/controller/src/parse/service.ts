@@ -1,0 +1,96 @@
+import type { ServiceObject, ServicePort } from '@weir/model';
+import type { Fields, TextFormat } from './fields.ts';
+import { DNS_LABEL, IP_ADDRESS, PORT } from './formats.ts';
+import { type ParseResult, parseObject, readNamespacedMeta } from './parse-object.ts';
+
+const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
+/** The defaults of the API server. */
+const DEFAULT_AFFINITY_SECONDS = 10_800;
+const MAX_AFFINITY_SECONDS = 86_400;
+
+export function parseService(raw: unknown): ParseResult<ServiceObject> {
+  return parseObject('Service', raw, (fields) => {
+    const spec = fields.object('spec');
+    const type = spec.oneOf('type', TYPES, 'ClusterIP');
+    const selector = spec.textMap('selector');
+    const clusterIPs = readClusterIPs(spec);
+    return {
+      ...readNamespacedMeta(fields, { name: DNS_LABEL }),
+      type,
+      loadBalancerClass: spec.text('loadBalancerClass'),
+      ports: readPorts(spec, { required: type === 'LoadBalancer' }),
+      hasSelector: Object.keys(selector).length > 0,
+      ...(clusterIPs.length > 0 && { clusterIPs: Object.freeze(clusterIPs) }),
+      clientIpAffinitySeconds: readAffinity(spec),
+      sourceRanges: Object.freeze(spec.texts('loadBalancerSourceRanges')),
+      externalTrafficPolicy: spec.oneOf('externalTrafficPolicy', ['Cluster', 'Local'], 'Cluster'),
+      trafficDistribution: spec.text('trafficDistribution'),
+      publishNotReadyAddresses: spec.boolean('publishNotReadyAddresses', false),
+      ipFamilies: Object.freeze(spec.texts('ipFamilies', IP_FAMILY)),
+      publishedIPs: Object.freeze(readPublishedIPs(fields)),
+      deleting: fields.object('metadata').has('deletionTimestamp'),
+    };
+  });
+}
+
+const IP_FAMILY: TextFormat = { allowed: 'IPv4, IPv6', matches: (text) => text === 'IPv4' || text === 'IPv6' };
+
+/** Left out are `None`, and what a file may hold: nobody has that address. */
+function readClusterIPs(spec: Fields): string[] {
+  return spec.texts('clusterIPs').filter(IP_ADDRESS.matches);
+}
+
+function readPorts(spec: Fields, { required }: { readonly required: boolean }): readonly ServicePort[] {
+  const items = spec.objects('ports');
+  if (required && items.length === 0) spec.noteMissing('ports', 'a list of at least one port');
+  const names = new Set<string>();
+  const numbers = new Set<string>();
+  const ports = items.map((item) => {
+    const port = readPort(item);
+    if (!item.has('name') && items.length > 1) item.noteMissing('name', 'a name for each port when there are several');
+    if (port.name !== null && names.has(port.name)) item.noteInvalid('name', 'another name: two ports have this one');
+    // A wrong number is read as the lowest one allowed: it is no double of anything.
+    const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;
+    if (numbers.has(number)) item.noteInvalid('port', `another number: two ports are ${number}`);
+    if (port.name !== null) names.add(port.name);
+    numbers.add(number);
+    return Object.freeze(port);
+  });
+  return Object.freeze(ports);
+}
+
+function readPort(item: Fields): ServicePort {
+  const nodePort = item.integer('nodePort', { from: 0, to: PORT.to });
+  checkTargetPort(item);
+  return {
+    name: item.text('name', PORT_NAME),
+    port: item.requiredInteger('port', PORT),
+    protocol: item.oneOf('protocol', ['TCP', 'UDP', 'SCTP'], 'TCP'),
+    appProtocol: item.text('appProtocol'),
+    nodePort: nodePort === 0 ? null : nodePort,
+  };
+}
+
+/** An empty name is how some tools write "no name". */
+const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => DNS_LABEL.matches(text) };
+
+/** Not read here (slices carry what it resolves to), but an object with a wrong one would not exist in a cluster. */
+function checkTargetPort(item: Fields): void {
+  const value = item.raw('targetPort');
+  if (value === null || (typeof value === 'string' && /^(?=.*[a-z])[a-z0-9-]{1,15}$/.test(value))) return;
+  if (typeof value === 'string')
+    item.noteInvalid('targetPort', 'a port number, or the name of a port (at most 15 characters)');
+  else item.integer('targetPort', PORT);
+}
+
+function readAffinity(spec: Fields): number | null {
+  const affinity = spec.oneOf('sessionAffinity', ['None', 'ClientIP'], 'None');
+  const config = spec.object('sessionAffinityConfig').object('clientIP');
+  const seconds = config.integer('timeoutSeconds', { from: 1, to: MAX_AFFINITY_SECONDS });
+  return affinity === 'ClientIP' ? (seconds ?? DEFAULT_AFFINITY_SECONDS) : null;
+}
+
+function readPublishedIPs(fields: Fields): string[] {
+  const ingress = fields.object('status').object('loadBalancer').objects('ingress');
+  return ingress.flatMap((each) => each.text('ip', IP_ADDRESS) ?? []).sort();
+}

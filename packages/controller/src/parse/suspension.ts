@@ -1,0 +1,44 @@
+import type { SuspensionObject, SuspensionTarget } from '@weir/model';
+import type { Fields } from './fields.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './formats.ts';
+import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
+
+const TARGET_TYPES = ['Tenant', 'Namespace', 'Service'] as const;
+
+export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
+  return parseObject('Suspension', raw, (fields) => {
+    const spec = fields.object('spec');
+    spec.refuseUnknown(['target', 'message', 'until', 'rule']);
+    const until = spec.text('until', TIMESTAMP);
+    return {
+      ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
+      target: readTarget(spec.object('target')),
+      message: spec.text('message') ?? '',
+      until: until === null ? null : (parseTimestamp(until) ?? null),
+      rule: spec.text('rule'),
+    };
+  });
+}
+
+/** A field that the type does not use is refused: whoever wrote it meant to cut off less than the rest would. */
+function readTarget(target: Fields): SuspensionTarget {
+  if (!target.has('type')) target.noteMissing('type', TARGET_TYPES.join(', '));
+  const type = target.oneOf('type', TARGET_TYPES, 'Tenant');
+  const used = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] }[type];
+  for (const name of target.names()) {
+    if (name !== 'type' && !used.includes(name))
+      target.noteInvalid(name, `only ${used.join(' and ')} with type ${type}`);
+  }
+  switch (type) {
+    case 'Tenant':
+      return Object.freeze({ kind: 'tenant', tenant: target.requiredText('tenant', LABEL_TEXT) });
+    case 'Namespace':
+      return Object.freeze({ kind: 'namespace', namespace: target.requiredText('namespace', DNS_LABEL) });
+    case 'Service':
+      return Object.freeze({
+        kind: 'service',
+        namespace: target.requiredText('namespace', DNS_LABEL),
+        service: target.requiredText('service', DNS_LABEL),
+      });
+  }
+}

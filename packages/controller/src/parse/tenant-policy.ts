@@ -1,0 +1,252 @@
+import {
+  DEFAULT_POOL,
+  type LabelRequirement,
+  type LabelSelector,
+  type PortRange,
+  type Problem,
+  parseCidr,
+  parseDuration,
+  parseHost,
+  parseQuantity,
+  type TenantFrom,
+  type TenantGrants,
+  type TenantLimits,
+  type TenantPolicyObject,
+  type TenantPolicySpec,
+} from '@weir/model';
+import { Fields, type TextFormat } from './fields.ts';
+import { CIDR, COUNT, DNS_LABEL, DNS_SUBDOMAIN, HOST, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
+import { type ParseResult, parseObject, readMeta, subjectOfRaw } from './parse-object.ts';
+
+const GRANT_FIELDS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs'];
+const ENFORCED_FIELDS = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANT_FIELDS, 'limits'];
+const UNENFORCED_FIELDS = ['rules'];
+const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
+const BITS_EXAMPLE = 'bits such as 100M, 1.5G or 1Gi';
+
+const QUANTITY_LIMITS = [
+  { name: 'inBitsPerSecond', unit: 'bits', example: BITS_EXAMPLE },
+  { name: 'outBitsPerSecond', unit: 'bits', example: BITS_EXAMPLE },
+  { name: 'trafficPerMonth', unit: 'bytes', example: 'bytes such as 500Gi, 10Ti or 2e12' },
+] as const;
+
+const ENFORCED_LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
+const UNENFORCED_LIMITS = ['requestsPerSecond'];
+const PRIORITY_RANGE = { from: -1_000_000_000, to: 1_000_000_000 };
+const NODES_RANGE = { from: 1, to: 16 };
+
+export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject> {
+  const projection = parseObject('TenantPolicy', raw, (fields) => ({
+    ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
+    spec: readTenantPolicySpec(fields.object('spec')),
+  }));
+  if (projection.object === undefined) return projection;
+  return {
+    object: projection.object,
+    problems: unenforcedProblems(subjectOfRaw('TenantPolicy', raw), new Fields(raw, []).object('spec')),
+  };
+}
+
+/** Also the format of the fleet's `defaultTenantPolicy`, which is no object but configuration. */
+export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
+  const limits = spec.object('limits');
+  spec.refuseUnknown([...ENFORCED_FIELDS, ...UNENFORCED_FIELDS]);
+  limits.refuseUnknown([...ENFORCED_LIMITS, ...UNENFORCED_LIMITS]);
+  validateRules(spec);
+  return Object.freeze({
+    priority: spec.integer('priority', PRIORITY_RANGE) ?? 0,
+    namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),
+    tenantFrom: readTenantFrom(spec.object('tenantFrom')),
+    grants: readGrants(spec),
+    limits: readLimits(limits),
+  });
+}
+
+const TENANT_FROM_TYPES = ['Namespace', 'Label', 'Name'] as const;
+
+function readTenantFrom(fields: Fields): TenantFrom {
+  fields.refuseUnknown(['type', 'label', 'name']);
+  switch (fields.oneOf('type', TENANT_FROM_TYPES, 'Namespace')) {
+    case 'Namespace':
+      return Object.freeze({ kind: 'namespace' });
+    case 'Label':
+      return Object.freeze({ kind: 'label', label: fields.requiredText('label', LABEL_KEY) });
+    case 'Name':
+      return Object.freeze({ kind: 'name', name: fields.requiredText('name', LABEL_TEXT) });
+  }
+}
+
+function readGrants(spec: Fields): TenantGrants {
+  const pools = [...new Set(spec.texts('pools', LABEL_TEXT))];
+  const hosts = spec.texts('allowedHosts', HOST).map((text) => parseHost(text) ?? text);
+  const networks = spec.texts('allowedEndpointCIDRs', CIDR).map((text) => parseCidr(text)?.text ?? text);
+  return Object.freeze({
+    pools: Object.freeze(pools.length === 0 ? [DEFAULT_POOL] : pools),
+    nodesPerService: spec.integer('nodesPerService', NODES_RANGE),
+    allowedPorts: spec.has('allowedPorts') ? Object.freeze(readPortRanges(spec, 'allowedPorts')) : null,
+    allowedHosts: Object.freeze([...new Set(hosts)]),
+    allowedEndpointCIDRs: Object.freeze([...new Set(networks)]),
+  });
+}
+
+const PORT_RANGE = /^(\d{1,5})(?:-(\d{1,5}))?$/;
+
+/** Ports and ranges of them, as numbers or text: `443`, `8000-8999`. */
+function readPortRanges(fields: Fields, name: string): PortRange[] {
+  return fields.list(name).flatMap((item, index) => {
+    const [, first, last = first] = PORT_RANGE.exec(typeof item === 'number' ? String(item) : readText(item)) ?? [];
+    const range = { from: Number(first), to: Number(last) };
+    if (range.from >= PORT.from && range.from <= range.to && range.to <= PORT.to) return [Object.freeze(range)];
+    fields.noteInvalidItem(name, index, 'a port from 1 to 65535, or a range such as 8000-8999');
+    return [];
+  });
+}
+
+function readText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function readLimits(fields: Fields): TenantLimits {
+  const counts = COUNT_LIMITS.map((name) => [name, fields.integer(name, COUNT)] as const);
+  const quantities = QUANTITY_LIMITS.map((limit) => [limit.name, readQuantity(fields, limit)] as const);
+  return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
+}
+
+/** A Quantity stands in JSON as text or as a number. */
+function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_LIMITS)[number]): number | null {
+  const value = fields.raw(name);
+  if (value === null) return null;
+  const reading = parseQuantity(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
+  switch (reading.kind) {
+    case 'whole':
+      return reading.value;
+    case 'fraction':
+      fields.noteInvalid(name, `a whole number of ${unit}`);
+      return null;
+    case 'too-large':
+      fields.noteInvalid(name, 'less than 8Pi, or leave it out for no limit');
+      return null;
+    case 'malformed':
+      fields.noteInvalid(name, example);
+      return null;
+  }
+}
+
+/** What is written and not kept must never look as if it were. */
+export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
+  const limits = spec.object('limits');
+  const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
+  const later = [
+    ...UNENFORCED_FIELDS.filter((name) => spec.has(name)).map(at),
+    ...UNENFORCED_LIMITS.filter((name) => limits.has(name)).map((name) => at(`limits.${name}`)),
+  ];
+  const messages = [
+    ...unusedFieldMessages(spec.object('tenantFrom')),
+    ...later.map((path) => `${path} is not enforced yet by this version; what it asks for does not happen`),
+  ];
+  return messages.map((message) => ({ code: 'InvalidObject', subject, severity: 'warning', heals: false, message }));
+}
+
+/** Whoever names a tenant means one tenant; without its type each namespace would be one, with the limits for itself. */
+function unusedFieldMessages(from: Fields): string[] {
+  const type = from.oneOf('type', TENANT_FROM_TYPES, 'Namespace');
+  const fields = [
+    { name: 'label', of: 'Label' },
+    { name: 'name', of: 'Name' },
+  ];
+  return fields
+    .filter(({ name, of }) => from.has(name) && of !== type)
+    .map(({ name, of }) => `${from.path}.${name} is not used with type ${type}; use type ${of}, or remove it`);
+}
+
+// The rules of a TenantPolicy, read as strictly as the CRD has them. They are not enforced by this version, which is told
+// elsewhere; what is wrong in them is told already.
+const METRICS = [
+  'inBitsPerSecond',
+  'outBitsPerSecond',
+  'newConnectionsPerSecond',
+  'requestsPerSecond',
+  'trafficPerMonth',
+] as const;
+
+const ACTIONS = ['Notify', 'Throttle', 'Suspend'] as const;
+const RULE_FIELDS = ['name', 'metric', 'above', 'for', 'action', 'throttleTo', 'duration'];
+const MAX_RULES = 32;
+const PERCENTAGE = /^[1-9][0-9]{0,2}%$/;
+
+const DURATION: TextFormat = {
+  allowed: 'a duration such as 30s, 5m or 1h',
+  matches: (text) => (parseDuration(text) ?? 0) > 0,
+};
+
+/** Notes what is wrong in `spec.rules`. */
+export function validateRules(spec: Fields): void {
+  const rules = spec.objects('rules');
+  const limits = spec.object('limits');
+  if (rules.length > MAX_RULES) spec.noteInvalid('rules', `at most ${MAX_RULES} rules`);
+  const names = new Set<string>();
+  for (const rule of rules.slice(0, MAX_RULES)) {
+    const name = rule.requiredText('name', DNS_LABEL);
+    if (name !== '' && names.has(name)) rule.noteInvalid('name', 'a name that no other rule of this policy has');
+    names.add(name);
+    validateRule(rule, limits);
+  }
+}
+
+function validateRule(rule: Fields, limits: Fields): void {
+  rule.refuseUnknown(RULE_FIELDS);
+  for (const name of ['metric', 'action', 'above']) if (!rule.has(name)) rule.noteMissing(name, EXAMPLES[name] ?? '');
+  const metric = rule.oneOf('metric', METRICS, 'inBitsPerSecond');
+  const action = rule.oneOf('action', ACTIONS, 'Notify');
+  const above = textOf(rule, 'above');
+  if (PERCENTAGE.test(above)) {
+    if (!limits.has(metric))
+      rule.noteInvalid('above', `a quantity, for there is no limits.${metric} of which it could be a share`);
+  } else if (rule.has('above') && !isQuantity(above)) rule.noteInvalid('above', EXAMPLES.above ?? '');
+  rule.text('for', DURATION);
+  if (rule.has('for') && metric === 'trafficPerMonth')
+    rule.noteInvalid('for', 'no such field with trafficPerMonth, which is a sum');
+  rule.text('duration', DURATION);
+  if (rule.has('duration') && action === 'Notify') rule.noteInvalid('duration', 'no such field with action Notify');
+  if (action !== 'Throttle') {
+    if (rule.has('throttleTo')) rule.noteInvalid('throttleTo', `no such field with action ${action}`);
+  } else if (!rule.has('throttleTo')) rule.noteMissing('throttleTo', 'a quantity such as 10M');
+  else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.noteInvalid('throttleTo', 'a quantity such as 10M');
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  metric: METRICS.join(', '),
+  action: ACTIONS.join(', '),
+  above: 'a quantity such as 500M, or a share of the limit such as 80%',
+};
+
+function textOf(rule: Fields, name: string): string {
+  const value = rule.raw(name);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function isQuantity(text: string): boolean {
+  return text.length <= 40 && parseQuantity(text).kind === 'whole';
+}
+
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
+
+/** metav1.LabelSelector; absent or empty selects everything. */
+export function readLabelSelector(fields: Fields): LabelSelector {
+  fields.refuseUnknown(['matchLabels', 'matchExpressions']);
+  return Object.freeze({
+    matchLabels: Object.freeze(fields.textMap('matchLabels')),
+    matchExpressions: Object.freeze(fields.objects('matchExpressions').map(readRequirement)),
+  });
+}
+
+function readRequirement(item: Fields): LabelRequirement {
+  item.refuseUnknown(['key', 'operator', 'values']);
+  if (!item.has('operator')) item.noteMissing('operator', OPERATORS.join(', '));
+  const operator = item.oneOf('operator', OPERATORS, 'Exists');
+  const values = item.texts('values');
+  const takesValues = operator === 'In' || operator === 'NotIn';
+  if (takesValues && values.length === 0) item.noteMissing('values', `at least one value for ${operator}`);
+  if (!takesValues && values.length > 0) item.noteInvalid('values', `no values with ${operator}`);
+  return Object.freeze({ key: item.requiredText('key', LABEL_KEY), operator, values: Object.freeze(values) });
+}

@@ -1,0 +1,76 @@
+import type { Suspension, SuspensionObject, SuspensionTarget } from '@weir/model';
+import { FIELD_MANAGER, type Json, type KubeApi } from '../kubernetes/kube-api.ts';
+import { KubeApiError } from '../kubernetes/kube-api-error.ts';
+import { parseSuspension } from '../parse/suspension.ts';
+import type { SuspensionObjectWriter } from './deferred-suspension-calls.ts';
+
+const SUSPENSIONS_PATH = '/apis/weir.dev/v1alpha1/suspensions';
+const REQUEST_TIMEOUT_MS = 5_000;
+
+export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
+  readonly #api: Pick<KubeApi, 'request'>;
+
+  constructor({ api }: { readonly api: Pick<KubeApi, 'request'> }) {
+    this.#api = api;
+  }
+
+  async getOrCreate(cutoff: Suspension, signal: AbortSignal): Promise<SuspensionObject> {
+    try {
+      const query = { fieldManager: FIELD_MANAGER };
+      const request = {
+        method: 'POST',
+        path: SUSPENSIONS_PATH,
+        query,
+        body: objectFor(cutoff),
+        timeoutMs: REQUEST_TIMEOUT_MS,
+        signal,
+      } as const;
+      return parseResponse(await this.#api.request(request));
+    } catch (error) {
+      if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
+    }
+    const path = pathOf(cutoff.name);
+    return parseResponse(await this.#api.request({ method: 'GET', path, timeoutMs: REQUEST_TIMEOUT_MS, signal }));
+  }
+
+  async remove({ name, uid }: Suspension, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#api.request({
+        method: 'DELETE',
+        path: pathOf(name),
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+        timeoutMs: REQUEST_TIMEOUT_MS,
+        signal,
+      });
+    } catch (error) {
+      if (!(error instanceof KubeApiError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT'))) throw error;
+    }
+  }
+}
+
+function objectFor({ name, target, message, until }: Suspension): Json {
+  const end = until === null ? {} : { until: new Date(until).toISOString() };
+  const spec = { target: targetFor(target), message, ...end };
+  return { apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name }, spec };
+}
+
+function targetFor(target: SuspensionTarget): Json {
+  switch (target.kind) {
+    case 'tenant':
+      return { type: 'Tenant', tenant: target.tenant };
+    case 'namespace':
+      return { type: 'Namespace', namespace: target.namespace };
+    case 'service':
+      return { type: 'Service', namespace: target.namespace, service: target.service };
+  }
+}
+
+function parseResponse(raw: Json): SuspensionObject {
+  const { object, problems } = parseSuspension(raw);
+  if (object === undefined) throw new KubeApiError('REFUSED', problems.map(({ message }) => message).join('; '));
+  return object;
+}
+
+function pathOf(name: string): string {
+  return `${SUSPENSIONS_PATH}/${encodeURIComponent(name)}`;
+}

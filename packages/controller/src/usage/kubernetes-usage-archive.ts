@@ -1,0 +1,181 @@
+import type { Counters } from '@weir/model';
+import { errorMessage, type Logger } from '@weir/runtime';
+import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
+import { KubeApiError } from '../kubernetes/kube-api-error.ts';
+import { Fields, type TextFormat } from '../parse/fields.ts';
+import { COUNT, TIMESTAMP } from '../parse/formats.ts';
+import type { ArchiveOutcome, IncarnationUsage, ServiceUsageEntry, TenantUsage, UsageArchive } from './tenant-usage.ts';
+
+const TENANT_USAGES_PATH = '/apis/weir.dev/v1alpha1/tenantusages';
+const PAGE_SIZE = '500';
+
+export interface KubernetesUsageArchiveOptions {
+  readonly api: Pick<KubeApi, 'request'>;
+  readonly fleet: string;
+  readonly log: Logger;
+}
+
+/**
+ * The TenantUsage objects of a fleet, one in each namespace, of its name: fleets of one cluster count each for itself. Where the kind is
+ * not installed there is nothing, and nothing is kept.
+ */
+export class KubernetesUsageArchive implements UsageArchive {
+  readonly #api: Pick<KubeApi, 'request'>;
+  readonly #fleet: string;
+  readonly #log: Logger;
+  /** By namespace, the version that this process wrote or read last: what is held up on its way must not undo what a later leader wrote. */
+  readonly #versionByNamespace = new Map<string, string>();
+
+  constructor({ api, fleet, log }: KubernetesUsageArchiveOptions) {
+    this.#api = api;
+    this.#fleet = fleet;
+    this.#log = log;
+  }
+
+  async read(): Promise<readonly TenantUsage[]> {
+    const found: TenantUsage[] = [];
+    let from: string | undefined;
+    do {
+      const page = await this.#page(from);
+      for (const item of page.items) {
+        this.#noteVersion(item);
+        const usage = parseTenantUsage(item);
+        if (usage !== undefined) found.push(usage);
+        else this.#log.warn({ object: nameOf(item) }, 'a TenantUsage cannot be read and is left out');
+      }
+      from = page.from;
+    } while (from !== undefined);
+    return found;
+  }
+
+  async write({ namespace, status }: TenantUsage): Promise<ArchiveOutcome> {
+    try {
+      await this.#apply({ namespace, status });
+    } catch (error) {
+      if (!(error instanceof KubeApiError) || (error.code === 'AWAY' && !isSingleObjectFailure(error))) throw error;
+      return isNamespaceGone(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
+    }
+    return { kind: 'written' };
+  }
+
+  /** Somebody who edits the object may have changed it; whoever leads, which is asked again as this leaves, has the last word. */
+  async #apply(usage: TenantUsage): Promise<void> {
+    const version = this.#versionByNamespace.get(usage.namespace);
+    this.#versionByNamespace.delete(usage.namespace);
+    try {
+      this.#noteVersion(await this.#patch(usage, version));
+    } catch (error) {
+      if (version === undefined || !(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
+      this.#noteVersion(await this.#patch(usage, undefined));
+    }
+  }
+
+  #patch({ namespace, status }: TenantUsage, resourceVersion: string | undefined): Promise<Json> {
+    const metadata = { name: this.#fleet, namespace, ...(resourceVersion !== undefined && { resourceVersion }) };
+    return this.#api.request({
+      method: 'PATCH',
+      path: pathOf(namespace, this.#fleet),
+      query: { fieldManager: FIELD_MANAGER, force: 'true' },
+      contentType: SERVER_SIDE_APPLY,
+      body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata, status },
+    });
+  }
+
+  #noteVersion(item: Json): void {
+    const { namespace, resourceVersion } = (item.metadata ?? {}) as { namespace?: string; resourceVersion?: string };
+    if (namespace !== undefined && resourceVersion !== undefined)
+      this.#versionByNamespace.set(namespace, resourceVersion);
+  }
+
+  async remove(namespace: string): Promise<void> {
+    this.#versionByNamespace.delete(namespace);
+    try {
+      await this.#api.request({ method: 'DELETE', path: pathOf(namespace, this.#fleet) });
+    } catch (error) {
+      if (!(error instanceof KubeApiError && error.code === 'NOT_FOUND')) throw error;
+    }
+  }
+
+  async #page(
+    from: string | undefined,
+  ): Promise<{ readonly items: readonly Json[]; readonly from: string | undefined }> {
+    try {
+      const query = {
+        limit: PAGE_SIZE,
+        fieldSelector: `metadata.name=${this.#fleet}`,
+        ...(from !== undefined && { continue: from }),
+      };
+      const { items, metadata } = (await this.#api.request({ method: 'GET', path: TENANT_USAGES_PATH, query })) as {
+        items?: readonly Json[];
+        metadata?: { continue?: string };
+      };
+      return { items: items ?? [], from: metadata?.continue || undefined };
+    } catch (error) {
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return { items: [], from: undefined };
+      throw error;
+    }
+  }
+}
+
+/** 500 says that this write failed, as with an object too large for etcd or a webhook of its namespace that is down: others may work. */
+function isSingleObjectFailure({ status }: KubeApiError): boolean {
+  return status === 500;
+}
+
+function isNamespaceGone(error: KubeApiError): boolean {
+  // Without a name it is the kind that is missing, which somebody has to install.
+  const isGone = error.code === 'NOT_FOUND' && error.missingName !== undefined;
+  return isGone || error.message.includes('being terminated');
+}
+
+function pathOf(namespace: string, name: string): string {
+  return `/apis/weir.dev/v1alpha1/namespaces/${namespace}/tenantusages/${name}`;
+}
+
+function nameOf(item: Json): string {
+  const { namespace, name } = (item.metadata ?? {}) as { namespace?: string; name?: string };
+  return `${namespace}/${name}`;
+}
+
+const NON_EMPTY_TEXT: TextFormat = { allowed: 'text', matches: (text) => text !== '' };
+
+/** Undefined: not written by a controller of ours, or by a newer one in a way that this one does not know. */
+export function parseTenantUsage(raw: unknown): TenantUsage | undefined {
+  const mistakes: string[] = [];
+  const fields = new Fields(raw, mistakes);
+  const status = fields.object('status');
+  const usage = {
+    namespace: fields.object('metadata').requiredText('namespace', NON_EMPTY_TEXT),
+    status: {
+      updatedAt: status.requiredText('updatedAt', TIMESTAMP),
+      months: status.objects('months').map((month) => ({
+        month: month.requiredText('month', NON_EMPTY_TEXT),
+        services: month.objects('services').map(readService),
+      })),
+      lives: status.objects('lives').map(readIncarnation),
+    },
+  };
+  return mistakes.length === 0 ? usage : undefined;
+}
+
+function readService(fields: Fields): ServiceUsageEntry {
+  return { ...readSlot(fields), name: fields.requiredText('name', NON_EMPTY_TEXT), ...readCounters(fields) };
+}
+
+function readIncarnation(fields: Fields): IncarnationUsage {
+  const node = fields.requiredText('node', NON_EMPTY_TEXT);
+  return { ...readSlot(fields), node, life: fields.requiredInteger('life', COUNT), ...readCounters(fields) };
+}
+
+function readSlot(fields: Fields): { readonly uid: string; readonly tenant: string } {
+  return { uid: fields.requiredText('uid', NON_EMPTY_TEXT), tenant: fields.requiredText('tenant', NON_EMPTY_TEXT) };
+}
+
+function readCounters(fields: Fields): Counters {
+  return {
+    receivedBytes: fields.requiredInteger('receivedBytes', COUNT),
+    sentBytes: fields.requiredInteger('sentBytes', COUNT),
+    connections: fields.requiredInteger('connections', COUNT),
+    requests: fields.requiredInteger('requests', COUNT),
+  };
+}

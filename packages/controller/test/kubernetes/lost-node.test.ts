@@ -1,0 +1,141 @@
+// A node whose proxy stays away, over more minutes than a test has: API server and Redis are real, and the controller's time is the test's.
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
+import { ManualClock, silentLogger, systemClock } from '@weir/runtime';
+import { openRedisStore, type Store } from '@weir/store';
+import { eventually as eventuallyWithin } from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
+import { startKubernetesController } from '../../src/controller/kubernetes-controller.ts';
+import { KubeApi } from '../../src/kubernetes/kube-api.ts';
+import type { LeaseSpec } from '../../src/leader/leader-election.ts';
+import { addNode, type Cluster, namespace, sendHeartbeat, service, startCluster } from '../fixtures/cluster.ts';
+
+const FLEET = 'given-up';
+const NODES = ['a', 'b', 'c'];
+const ADDRESSES = NODES.map((_, index) => `10.1.0.${index + 1}`);
+
+const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWithin(assertion, { timeoutMs: 60_000 });
+
+const requirement = requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'redis-server');
+
+describe('a node whose proxy stays away', { ...requirement, timeout: 180_000 }, () => {
+  test('loses its address, gets nothing new after 30 s, and after five minutes another has its place, for good', async (context) => {
+    await using cluster = await startCluster();
+    await using redis = await startRedis();
+    const store = await openRedisStore({ url: redis.url, fleet: FLEET, log: silentLogger(), clock: systemClock });
+    context.after(() => store.close());
+    for (const [index, name] of NODES.entries()) await addNode(cluster, name, ADDRESSES[index] ?? '');
+    await cluster.apply(namespace('shop'), service('web', 'shop', 80));
+    const time = startInItsOwnTime(context, { cluster, store });
+    let beating = NODES;
+    keepBeating(context, store, () => beating);
+    const served = (name: string, addresses: readonly string[]): Promise<void> =>
+      time.passUntil(async () => assert.deepEqual(await addressesOf(cluster, name), addresses));
+
+    const two = await time.passUntil(async () => {
+      const addresses = await addressesOf(cluster, 'web');
+      assert.equal(addresses.length, 2);
+      return addresses;
+    });
+    await time.pass(GRACE_SECONDS);
+    const [given = '', kept = ''] = two;
+    const silent = NODES[ADDRESSES.indexOf(given)] ?? '';
+    const others = ADDRESSES.filter((address) => address !== given);
+
+    beating = NODES.filter((name) => name !== silent);
+    // Redis keeps it for 3 s of its own time.
+    await eventually(async () => assert.ok(!(await store.heartbeats.list()).some(({ node }) => node === silent)));
+    const since = time.seconds();
+    await served('web', [kept]);
+    await time.pass(32);
+    await cluster.apply(service('late', 'shop', 81));
+    await served('late', others);
+    await time.pass(295 - (time.seconds() - since));
+    assert.ok(time.seconds() - since < 300);
+    assert.deepEqual(await addressesOf(cluster, 'web'), [kept], 'a node that reboots is back before');
+    await time.pass(10);
+    await served('web', others);
+    assert.ok(time.seconds() - since < 330);
+
+    beating = NODES;
+    await time.pass(30);
+    await cluster.apply(service('marker', 'shop', 82));
+    await time.passUntil(async () => assert.equal((await addressesOf(cluster, 'marker')).length, 2));
+    for (const name of ['web', 'late']) assert.deepEqual(await addressesOf(cluster, name), others);
+  });
+});
+
+const STEP_SECONDS = 2;
+
+/** Of a new leader, and some. */
+const GRACE_SECONDS = 15;
+
+interface OwnTime {
+  /** Since some moment. */
+  seconds(): number;
+  pass(seconds: number): Promise<void>;
+  /** Lets time pass until the assertion holds. */
+  passUntil<T>(assertion: () => Promise<T>): Promise<T>;
+}
+
+/** A controller whose time goes on as fast as the API server renews its Lease, so that it leads all the while. */
+function startInItsOwnTime(context: TestContext, { cluster, store }: { cluster: Cluster; store: Store }): OwnTime {
+  const { kubeConfig } = cluster;
+  const [clock, log, where] = [new ManualClock(Date.now()), silentLogger(), 'weir-system'];
+  const trust = { kind: 'pods', serviceCidrs: ['10.96.0.0/16'] } as const;
+  const settings = { ...DEFAULT_FLEET_SETTINGS, classless: true, trust };
+  const controller = startKubernetesController({
+    kubeConfig,
+    store,
+    settings,
+    fleet: FLEET,
+    namespace: where,
+    clock,
+    log,
+  });
+  const api = new KubeApi(kubeConfig);
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${where}/leases/weir-controller-${FLEET}`;
+  const renewed = async (): Promise<void> => {
+    const { spec } = (await api.request({ method: 'GET', path })) as { spec?: LeaseSpec };
+    assert.ok(clock.now() - Date.parse(spec?.renewTime ?? '') < RENEWED_WITHIN_MS);
+  };
+  const step = async (): Promise<void> => {
+    await clock.advance(STEP_SECONDS * 1_000);
+    // It may be that its turn has only to come, for which time must go on.
+    await eventuallyWithin(renewed, { timeoutMs: 1_000 }).catch(() => undefined);
+  };
+  context.after(async () => {
+    await controller.close();
+    api.close();
+  });
+  return {
+    seconds: () => clock.monotonic() / 1_000,
+    async pass(seconds) {
+      for (let left = seconds; left > 0; left -= STEP_SECONDS) await step();
+    },
+    passUntil: (assertion) =>
+      eventually(async () => {
+        await step();
+        return assertion();
+      }),
+  };
+}
+
+/** It is renewed each 2 s, and who could not for 10 s leads no more. */
+const RENEWED_WITHIN_MS = 4_000;
+
+/** The proxies of these nodes bind whatever they are given. */
+function keepBeating(context: TestContext, store: Store, nodes: () => readonly string[]): void {
+  const beat = (): void => {
+    for (const node of nodes()) void sendHeartbeat(store, node).catch(() => undefined);
+  };
+  const timer = setInterval(beat, 500);
+  context.after(() => clearInterval(timer));
+}
+
+async function addressesOf(cluster: Cluster, name: string): Promise<string[]> {
+  const shown = '-o=jsonpath={.status.loadBalancer.ingress[*].ip}';
+  const text = await cluster.kubectl('get', 'service', name, '-n', 'shop', shown);
+  return text === '' ? [] : text.split(' ');
+}

@@ -1,0 +1,114 @@
+// A controller that lacks the right to read one kind, on a real API server with the chart's rights but one.
+import assert from 'node:assert/strict';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import { type Entry, entriesOf } from '@weir/model';
+import type { MemoryStore } from '@weir/store';
+import { eventually as eventuallyWithin } from '@weir/testkit';
+import { requireProgram } from '@weir/tools';
+import type { KubernetesController } from '../../src/controller/kubernetes-controller.ts';
+import { addNode, type Cluster, namespace, sendHeartbeat, startCluster } from '../fixtures/cluster.ts';
+import { createIsolatedFleet, type IsolatedFleet } from '../fixtures/isolated-fleet.ts';
+
+const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
+  eventuallyWithin(assertion, { timeoutMs: 45_000, intervalMs: 100 });
+
+describe('without the right to read a kind', {
+  ...requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
+  concurrency: true,
+}, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster();
+    await addNode(cluster, 'a', '10.1.0.1');
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  const acceptedOf = async (store: MemoryStore, service: string): Promise<string | undefined> => {
+    const copy = await store.table.read();
+    return copy && entriesOf(copy.table, 'service').find(({ name }) => name === service)?.accepted.reason;
+  };
+  const addressesOf = async (store: MemoryStore): Promise<string[]> => {
+    const copy = await store.table.read();
+    const entries = copy === undefined ? [] : entriesOf(copy.table, 'endpoints');
+    return entries.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)).sort();
+  };
+  /** What proxies act upon. */
+  const inForce = async (store: MemoryStore): Promise<Entry[]> =>
+    [...((await store.table.read())?.table.entries.values() ?? [])]
+      .filter(({ kind }) => kind !== 'problem')
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  const started = (context: TestContext, own: IsolatedFleet): KubernetesController => {
+    const controller = own.start();
+    context.after(() => controller.close());
+    return controller;
+  };
+  const forbidden = (controller: KubernetesController): string[] =>
+    controller
+      .problems()
+      .flatMap(({ code, subject, message }) => (code === 'Forbidden' ? [`${subject}: ${message}`] : []));
+
+  const KINDS = [
+    ['pods', 'endpoints that served before go on'],
+    ['nodes', 'Services are placed on the nodes that served before'],
+    ['tenantpolicies', 'tenants stay as they are, with the limits that they have'],
+    ['suspensions', 'what is cut off stays so'],
+  ] as const;
+
+  for (const [resource, meanwhile] of KINDS) {
+    test(`${resource}: what was served goes on, a new Service is served, too, and it heals without a restart`, async (context) => {
+      const own = await createIsolatedFleet(cluster, resource);
+      const other = `${own.namespace}-new`;
+      const first = started(context, own);
+      await eventually(async () => {
+        assert.deepEqual(await addressesOf(own.store), own.endpoints);
+        assert.equal(await acceptedOf(own.store, 'second'), 'QuotaExceeded');
+      });
+      await first.close();
+      const before = await inForce(own.store);
+
+      await own.denyReading(resource);
+      const second = started(context, own);
+      const [problem = '', ...others] = await eventually(() => {
+        const told = forbidden(second);
+        assert.equal(told.length, 1, told.join('\n'));
+        assert.ok(second.translation());
+        return told;
+      });
+      assert.deepEqual(others, []);
+      assert.match(problem, new RegExp(`cannot list resource "${resource}".*until then ${meanwhile}`));
+      assert.match(problem, new RegExp(`kubectl auth can-i list ${resource}`));
+      await second.idle();
+      assert.deepEqual(await inForce(own.store), before);
+
+      await cluster.kubectl('delete', 'service', '-n', own.namespace, 'second');
+      await cluster.apply(namespace(other), own.service('new', { namespace: other, port: 9_000 }));
+      await eventually(async () => {
+        await sendHeartbeat(own.store, 'a');
+        assert.equal(await acceptedOf(own.store, 'new'), 'Accepted');
+        const { status } = await cluster.get<{ status: { loadBalancer: { ingress?: readonly { ip: string }[] } } }>(
+          'service',
+          '-n',
+          other,
+          'new',
+        );
+        assert.deepEqual(
+          status.loadBalancer.ingress?.map(({ ip }) => ip),
+          ['10.1.0.1'],
+        );
+      });
+
+      await own.denyReading(null);
+      await eventually(() => assert.deepEqual(forbidden(second), []));
+    });
+  }
+
+  test('services: nothing is published, and it heals without a restart', async (context) => {
+    const own = await createIsolatedFleet(cluster, 'services');
+    await own.denyReading('services');
+    const controller = started(context, own);
+    await eventually(() => assert.match(forbidden(controller).join('\n'), /^services: .*nothing new is served/));
+    assert.equal(await own.store.table.meta(), undefined);
+    await own.denyReading(null);
+    await eventually(async () => assert.equal(await acceptedOf(own.store, 'web'), 'Accepted'));
+  });
+});

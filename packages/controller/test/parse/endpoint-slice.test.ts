@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseEndpointSlice } from '../../src/parse/endpoint-slice.ts';
+
+const metadata = { uid: 'u1', namespace: 'shop', name: 'web' };
+
+describe('an EndpointSlice', () => {
+  const labels = { 'kubernetes.io/service-name': 'web' };
+  const slice = (more: object): object => ({ metadata: { ...metadata, labels }, addressType: 'IPv4', ...more });
+
+  test('reads absent conditions as the API does', () => {
+    const endpoints = [{ addresses: ['10.0.0.1'] }, { addresses: ['10.0.0.2'], conditions: { ready: false } }];
+    const { object } = parseEndpointSlice(slice({ endpoints, ports: [{ port: 8080, name: '' }] }));
+    assert.deepEqual(object?.endpoints, [
+      { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false },
+      { addresses: ['10.0.0.2'], zone: null, ready: false, serving: false, terminating: false },
+    ]);
+    assert.deepEqual(object?.ports, [{ name: null, port: 8080, protocol: 'TCP' }]);
+    assert.equal(object?.serviceName, 'web');
+  });
+
+  test('keeps the zones of its endpoints; an empty one is none', () => {
+    const { object } = parseEndpointSlice(
+      slice({
+        endpoints: [
+          { addresses: ['10.0.0.1'], zone: 'eu-1a' },
+          { addresses: ['10.0.0.2'], zone: '' },
+        ],
+      }),
+    );
+    assert.deepEqual(
+      object?.endpoints.map(({ zone }) => zone),
+      ['eu-1a', null],
+    );
+  });
+
+  test('keeps for which zones an endpoint is meant', () => {
+    const forZones = [{ name: 'eu-1b' }, { name: 'eu-1c' }, { name: 'eu-1b' }];
+    const endpoints = [
+      { addresses: ['10.0.0.1'], zone: 'eu-1a', hints: { forZones } },
+      { addresses: ['10.0.0.2'], zone: 'eu-1a', hints: { forZones: [] } },
+      { addresses: ['10.0.0.3'], zone: 'eu-1a', hints: { forNodes: [{ name: 'n1' }] } },
+    ];
+    assert.deepEqual(
+      parseEndpointSlice(slice({ endpoints })).object?.endpoints.map(({ zone, hintedZones }) => [zone, hintedZones]),
+      [
+        ['eu-1a', ['eu-1b', 'eu-1c']],
+        ['eu-1a', undefined],
+        ['eu-1a', undefined],
+      ],
+    );
+  });
+
+  test('without the name of a Service is a warning and no object', () => {
+    const projection = parseEndpointSlice({ metadata, addressType: 'IPv4', endpoints: [] });
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(
+      projection.problems.map((each) => each.severity),
+      ['warning'],
+    );
+  });
+
+  test('refuses addresses that are not of its type', () => {
+    const projection = parseEndpointSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
+    assert.deepEqual(
+      projection.problems.map(({ message }) => message),
+      [
+        'endpoints[0].addresses[0] is "fd00::1"; use an IPv4 address',
+        'endpoints[1].addresses is missing; use a list of addresses',
+      ],
+    );
+  });
+});

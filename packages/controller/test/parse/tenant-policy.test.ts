@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseTenantPolicy } from '../../src/parse/tenant-policy.ts';
+import { RULE_CASES } from '../fixtures/policy-rule-cases.ts';
+
+const messages = (projection: { problems: readonly { message: string }[] }): string[] =>
+  projection.problems.map((each) => each.message);
+
+describe('a TenantPolicy', () => {
+  const policy = (spec: object): object => ({ metadata: { uid: 'p', name: 'shops' }, spec });
+
+  test('without anything selects every namespace and limits nothing', () => {
+    const { object, problems } = parseTenantPolicy(policy({}));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec, {
+      priority: 0,
+      namespaceSelector: { matchLabels: {}, matchExpressions: [] },
+      tenantFrom: { kind: 'namespace' },
+      grants: {
+        pools: ['default'],
+        nodesPerService: null,
+        allowedPorts: null,
+        allowedHosts: [],
+        allowedEndpointCIDRs: [],
+      },
+      limits: {},
+    });
+  });
+
+  test('says where its tenants may be served, and what they may reach', () => {
+    const { object, problems } = parseTenantPolicy(
+      policy({
+        pools: ['edge', 'default', 'edge'],
+        nodesPerService: 3,
+        allowedPorts: [80, '443', '8000-8999'],
+        allowedHosts: ['Shop.Example.com', '*.shop.example.com', 'shop.example.com'],
+        allowedEndpointCIDRs: ['10.80.3.4/16', 'fd00::/8'],
+      }),
+    );
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec.grants, {
+      pools: ['edge', 'default'],
+      nodesPerService: 3,
+      allowedPorts: [
+        { from: 80, to: 80 },
+        { from: 443, to: 443 },
+        { from: 8_000, to: 8_999 },
+      ],
+      allowedHosts: ['shop.example.com', '*.shop.example.com'],
+      allowedEndpointCIDRs: ['10.80.0.0/16', 'fd00::/8'],
+    });
+    assert.deepEqual(parseTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
+  });
+
+  test('that grants what cannot be is refused, item by item', () => {
+    const wrong = parseTenantPolicy(
+      policy({
+        pools: ['-'],
+        nodesPerService: 0,
+        allowedPorts: [0, '9-8', '70000', 'http', {}, 1.5],
+        allowedHosts: ['*', 'a.*.example', '10.0.0.1', 5],
+        allowedEndpointCIDRs: ['10.0.0.1'],
+      }),
+    );
+    assert.equal(wrong.object, undefined);
+    const allowed = 'use a port from 1 to 65535, or a range such as 8000-8999';
+    const host = 'use a host such as shop.example.com, or *.shop.example.com for all below; other scripts as xn--…';
+    assert.deepEqual(messages(wrong), [
+      'spec.pools[0] is "-"; use letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
+      `spec.allowedHosts[0] is "*"; ${host}`,
+      `spec.allowedHosts[1] is "a.*.example"; ${host}`,
+      `spec.allowedHosts[2] is "10.0.0.1"; ${host}`,
+      `spec.allowedHosts[3] is 5; ${host}`,
+      'spec.allowedEndpointCIDRs[0] is "10.0.0.1"; use a CIDR such as 10.0.0.0/8 or fd00::/8',
+      'spec.nodesPerService is 0; use a whole number from 1 to 16',
+      `spec.allowedPorts[0] is 0; ${allowed}`,
+      `spec.allowedPorts[1] is "9-8"; ${allowed}`,
+      `spec.allowedPorts[2] is "70000"; ${allowed}`,
+      `spec.allowedPorts[3] is "http"; ${allowed}`,
+      `spec.allowedPorts[4] is a mapping; ${allowed}`,
+      `spec.allowedPorts[5] is 1.5; ${allowed}`,
+    ]);
+  });
+
+  test('has exact limits, and 0 is one', () => {
+    const { object } = parseTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
+    assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
+  });
+
+  test('limits what is open, what is new, and bits per second', () => {
+    const limits = { connections: 0, newConnectionsPerSecond: 100, inBitsPerSecond: '1.5G', outBitsPerSecond: 8_000 };
+    const { object, problems } = parseTenantPolicy(policy({ limits }));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(object?.spec.limits, { ...limits, inBitsPerSecond: 1_500_000_000 });
+    const wrong = parseTenantPolicy(
+      policy({ limits: { connections: '5', inBitsPerSecond: '1 Gbit', outBitsPerSecond: 0.5 } }),
+    );
+    assert.deepEqual(messages(wrong), [
+      'spec.limits.connections is "5"; use a whole number, 0 or more',
+      'spec.limits.inBitsPerSecond is "1 Gbit"; use bits such as 100M, 1.5G or 1Gi',
+      'spec.limits.outBitsPerSecond is 0.5; use a whole number of bits',
+    ]);
+  });
+
+  for (const { what, limits, rules, mistake } of RULE_CASES) {
+    test(`whose rule is ${what} is ${mistake === undefined ? 'taken, and told that rules are not enforced' : 'refused'}`, () => {
+      const projection = parseTenantPolicy(policy({ limits, rules }));
+      assert.deepEqual(messages(projection), [
+        mistake ?? 'spec.rules is not enforced yet by this version; what it asks for does not happen',
+      ]);
+      assert.equal(projection.object === undefined, mistake !== undefined);
+    });
+  }
+
+  test('whose rules have no names is told so of each, and nothing else', () => {
+    const rule = { metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
+    const told = messages(parseTenantPolicy(policy({ rules: [rule, rule] })));
+    assert.deepEqual(
+      told.map((message) => message.split(';')[0]),
+      ['spec.rules[0].name is missing', 'spec.rules[1].name is missing'],
+    );
+  });
+
+  test('says of every field that is not enforced that it is not', () => {
+    const projection = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
+    assert.deepEqual(projection.object?.spec.limits, { services: 1 });
+    assert.deepEqual(
+      projection.problems.map((each) => `${each.severity}: ${each.message}`),
+      [
+        'warning: spec.rules is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen',
+      ],
+    );
+  });
+
+  test('whose selector has a field that does not exist does not select every namespace: it is refused', () => {
+    const namespaceSelector = {
+      matchLabel: { team: 'a' },
+      matchExpressions: [{ key: 'a', operator: 'Exists', value: 'b' }],
+    };
+    const projection = parseTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(messages(projection), [
+      'spec.namespaceSelector.matchLabel is unknown; use matchLabels, matchExpressions',
+      'spec.namespaceSelector.matchExpressions[0].value is unknown; use key, operator, values',
+      'spec.tenantFrom.names is unknown; use type, label, name',
+    ]);
+  });
+
+  test('that names a tenant without type Name says that the name is not used', () => {
+    const { object, problems } = parseTenantPolicy(policy({ tenantFrom: { name: 'gold' } }));
+    assert.deepEqual(object?.spec.tenantFrom, { kind: 'namespace' });
+    assert.deepEqual(
+      problems.map((each) => `${each.severity}: ${each.message}`),
+      ['warning: spec.tenantFrom.name is not used with type Namespace; use type Name, or remove it'],
+    );
+  });
+
+  test('with a field that does not exist, or a wrong value, is refused', () => {
+    const projection = parseTenantPolicy(
+      policy({ limit: {}, tenantFrom: { type: 'Label' }, limits: { services: '2', trafficPerMonth: '10 TB' } }),
+    );
+    assert.equal(projection.object, undefined);
+    assert.deepEqual(messages(projection), [
+      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, limits, rules',
+      'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
+      'spec.limits.services is "2"; use a whole number, 0 or more',
+      'spec.limits.trafficPerMonth is "10 TB"; use bytes such as 500Gi, 10Ti or 2e12',
+    ]);
+  });
+});

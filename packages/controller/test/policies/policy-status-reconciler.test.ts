@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import {
+  DEFAULT_FLEET_SETTINGS,
+  type NamespaceObject,
+  type TenantPolicyObject,
+  UNRESTRICTED_POLICY,
+} from '@weir/model';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
+import { ALWAYS_LEADER, type Leadership } from '../../src/leader/leadership.ts';
+import { PolicyStatusReconciler } from '../../src/policies/policy-status-reconciler.ts';
+import { FakeSource, serviceObject } from '../fixtures/fake-source.ts';
+
+const meta = (name: string) => ({ uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null });
+const namespaceObject = (name: string): NamespaceObject => meta(name);
+const policyObject = (name: string, priority = 0): TenantPolicyObject => ({
+  ...meta(name),
+  spec: { ...UNRESTRICTED_POLICY, priority },
+});
+
+interface RawChange {
+  readonly version?: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  readonly status?: unknown;
+}
+
+const raw = (name: string, change: RawChange = {}): Json => {
+  const { version = '1', uid = `uid-${name}`, generation = 1, status } = change;
+  return { metadata: { uid, name, resourceVersion: version, generation }, ...(status !== undefined && { status }) };
+};
+
+/** Takes every apply, or fails as told. */
+class FakeApi {
+  readonly applied: ApiRequest[] = [];
+  #version = 100;
+  failure: KubeApiError | undefined;
+  /** Runs while a request is under way. */
+  meanwhile: () => void = () => undefined;
+
+  request = async (request: ApiRequest): Promise<Json> => {
+    this.applied.push(request);
+    this.meanwhile();
+    if (this.failure !== undefined) throw this.failure;
+    const { metadata, status } = request.body as {
+      metadata: { name: string };
+      status: { observedGeneration: number };
+    };
+    this.#version += 1;
+    return raw(metadata.name, { version: `${this.#version}`, generation: status.observedGeneration, status });
+  };
+
+  versionsFor(name: string): unknown[] {
+    const bodies = this.applied.filter(({ path }) => path.includes(`/${name}/`)).map(({ body }) => body ?? {});
+    return bodies.map(({ metadata }) => (metadata as { resourceVersion: string }).resourceVersion);
+  }
+
+  /** `shop 1: 2 of 1` for each: precedence, namespaces and tenants. */
+  said(): string[] {
+    return this.applied.splice(0).map(({ path, body }) => {
+      const status = body?.status as Readonly<Record<string, number>>;
+      return `${path.split('/').at(-2)} ${status.precedence}: ${status.namespaceCount} of ${status.tenantCount}`;
+    });
+  }
+}
+
+class Lead implements Leadership {
+  isLeader = false;
+  #listener: () => void = () => undefined;
+  onChange(listener: () => void): () => void {
+    this.#listener = listener;
+    return () => undefined;
+  }
+  lead(isLeader: boolean): void {
+    this.isLeader = isLeader;
+    this.#listener();
+  }
+  async recheck(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+/** Two namespaces, and the policies `high` and `low` that select both. */
+async function start(context: TestContext, leader: Leadership = ALWAYS_LEADER) {
+  const api = new FakeApi();
+  const clock = new ManualClock();
+  const source = new FakeSource({
+    namespaces: [namespaceObject('a'), namespaceObject('b')],
+    policies: [policyObject('high', 1), policyObject('low')],
+  });
+  const keeper = new PolicyStatusReconciler({ api, settings: DEFAULT_FLEET_SETTINGS, clock, log: silentLogger() });
+  for (const name of ['high', 'low']) keeper.observe(name, raw(name));
+  keeper.start({ source, leader });
+  context.after(() => keeper.close());
+  const pass = (ms = 2_000): Promise<void> => clock.advance(ms);
+  await pass();
+  return { api, clock, source, keeper, pass };
+}
+
+describe('the status of TenantPolicies', () => {
+  test('is applied whole, once, with UID and version as preconditions', async (context) => {
+    const { api, pass } = await start(context);
+    const [high, low] = api.applied;
+    assert.equal(high?.path, '/apis/weir.dev/v1alpha1/tenantpolicies/high/status');
+    assert.equal(high?.contentType, 'application/apply-patch+yaml');
+    assert.deepEqual(high?.body, {
+      apiVersion: 'weir.dev/v1alpha1',
+      kind: 'TenantPolicy',
+      metadata: { name: 'high', uid: 'uid-high', resourceVersion: '1' },
+      status: {
+        observedGeneration: 1,
+        precedence: 1,
+        tenantCount: 2,
+        namespaceCount: 2,
+        tenants: [
+          { name: 'a', namespaces: ['a'] },
+          { name: 'b', namespaces: ['b'] },
+        ],
+        refusedCount: 0,
+        overriddenCount: 0,
+      },
+    });
+    assert.deepEqual(low?.body?.status, {
+      observedGeneration: 1,
+      precedence: 2,
+      tenantCount: 0,
+      namespaceCount: 0,
+      refusedCount: 0,
+      overriddenCount: 2,
+      overridden: [{ policy: 'high', namespaces: ['a', 'b'] }],
+    });
+    await pass(600_000);
+    assert.equal(api.applied.length, 2);
+  });
+
+  test('is not touched by what it does not depend on, nor by the echo of what was written', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    for (const [i, request] of api.applied.splice(0).entries()) {
+      const name = request.path.split('/').at(-2) ?? '';
+      keeper.observe(name, raw(name, { version: `${101 + i}`, status: request.body?.status }));
+    }
+    source.set({ services: [serviceObject('web')] });
+    await pass();
+    source.set({ namespaces: [namespaceObject('a'), namespaceObject('b')] });
+    await pass();
+    assert.deepEqual(api.said(), []);
+  });
+
+  test('follows namespaces and policies, and a burst of them with one write', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    api.said();
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    for (let i = 3; i <= names.length; i += 1) source.set({ namespaces: names.slice(0, i).map(namespaceObject) });
+    await pass();
+    assert.deepEqual(api.said(), ['high 1: 5 of 5', 'low 2: 0 of 0']);
+    keeper.observe('high', undefined);
+    source.set({ policies: [policyObject('low')] });
+    await pass();
+    assert.deepEqual(api.said(), ['low 1: 5 of 5']);
+  });
+
+  test('that somebody else wrote is put right, once', async (context) => {
+    const { api, keeper, pass } = await start(context);
+    api.said();
+    keeper.observe('high', raw('high', { version: '200', status: { precedence: 7 } }));
+    await pass();
+    assert.deepEqual(api.said(), ['high 1: 2 of 2']);
+  });
+
+  test('of one that changed meanwhile is written when it is seen as it is now', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    api.said();
+    api.failure = new KubeApiError('CONFLICT', 'changed');
+    source.set({ namespaces: [namespaceObject('a')] });
+    await pass();
+    api.failure = undefined;
+    api.said();
+    keeper.observe('high', raw('high', { version: '300', generation: 2 }));
+    await pass();
+    assert.deepEqual(api.applied[0]?.body?.metadata, { name: 'high', uid: 'uid-high', resourceVersion: '300' });
+    assert.deepEqual(api.said()[0], 'high 1: 1 of 1');
+  });
+
+  test('is not taken from an answer that the watch has overtaken', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    api.said();
+    api.meanwhile = () => {
+      api.meanwhile = () => undefined;
+      keeper.observe('high', raw('high', { version: '400', generation: 2 }));
+    };
+    source.set({ namespaces: [namespaceObject('a')] });
+    await pass();
+    assert.deepEqual(api.versionsFor('high'), ['101', '400']);
+  });
+
+  test('is written by the leader only, and anew by the next', async (context) => {
+    const leader = new Lead();
+    const { api, source, pass } = await start(context, leader);
+    assert.deepEqual(api.said(), []);
+    leader.lead(true);
+    await pass();
+    assert.deepEqual(api.said(), ['high 1: 2 of 2', 'low 2: 0 of 0']);
+    leader.lead(false);
+    source.set({ namespaces: [] });
+    await pass();
+    assert.deepEqual(api.said(), []);
+    leader.lead(true);
+    await pass();
+    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+  });
+
+  test('waits for an API server that is away', async (context) => {
+    const { api, source, pass } = await start(context);
+    api.said();
+    api.failure = new KubeApiError('AWAY', 'no answer');
+    source.set({ namespaces: [] });
+    await pass(120_000);
+    assert.ok(api.applied.length >= 4 && api.applied.length < 40, `asked ${api.applied.length} times`);
+    api.failure = undefined;
+    api.said();
+    await pass(31_000);
+    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+  });
+
+  test('that the API server refuses is asked for again after ten minutes: rights may be given by then', async (context) => {
+    const { api, source, pass } = await start(context);
+    api.said();
+    for (const code of ['FORBIDDEN', 'REFUSED'] as const) {
+      api.failure = new KubeApiError(code, 'no');
+      source.set({ namespaces: [namespaceObject(code)] });
+      await pass(500_000);
+      assert.deepEqual(api.said(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
+      api.failure = undefined;
+      await pass(200_000);
+      assert.deepEqual(api.said(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
+    }
+  });
+
+  test('says what is wrong with the policy, also when it could never be read', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    api.applied.length = 0;
+    const problem = { code: 'InvalidObject', severity: 'error', heals: false } as const;
+    keeper.observe('new', raw('new'));
+    source.set({
+      problems: [
+        { ...problem, subject: 'TenantPolicy new', message: 'spec.limits.trafficPerMonth must be whole' },
+        { ...problem, subject: 'Service shop/new', message: 'other' },
+      ],
+    });
+    await pass();
+    const counts = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
+    assert.deepEqual(
+      api.applied.map(({ body }) => body?.status),
+      [{ observedGeneration: 1, problems: ['spec.limits.trafficPerMonth must be whole'], ...counts }],
+    );
+  });
+
+  test('of one that is being deleted, or that the watch is about to tell gone, is nobody’s business', async (context) => {
+    const { api, source, keeper, pass } = await start(context);
+    api.said();
+    const { metadata } = raw('high', { version: '500' });
+    keeper.observe('high', { metadata: { ...(metadata as object), deletionTimestamp: '2026-07-01T00:00:00Z' } });
+    api.failure = new KubeApiError('NOT_FOUND', 'gone', { missingName: 'low' });
+    source.set({ namespaces: [] });
+    await pass();
+    assert.deepEqual(api.said(), ['low 2: 0 of 0']);
+    keeper.observe('low', undefined);
+    await pass(120_000);
+    assert.deepEqual(api.said(), []);
+  });
+
+  test('is not asked for on and on where the installed kind has none', async (context) => {
+    const { api, source, pass } = await start(context);
+    api.said();
+    api.failure = new KubeApiError('NOT_FOUND', 'not found', { missingName: 'low' });
+    source.set({ namespaces: [] });
+    await pass(500_000);
+    assert.equal(api.said().length, 4);
+    api.failure = undefined;
+    await pass(200_000);
+    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+  });
+});

@@ -1,0 +1,51 @@
+// A controller that starts while the store is away can decide nothing, and does not know what others have published.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
+import type { Json } from '../../src/kubernetes/kube-api.ts';
+import { EventWriter } from '../../src/status/event-writer.ts';
+import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
+import { type ObservedService, observedServiceFor } from '../../src/status/service-status.ts';
+import { startControllerHarness } from '../fixtures/controller-harness.ts';
+import { FakeServicesApi } from '../fixtures/fake-services-api.ts';
+import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
+
+test('a new Service reads that nothing is known, once, those that say something are left alone, and it goes on from there', async (context) => {
+  const clock = new ManualClock();
+  const log = silentLogger();
+  const store = createMemoryStore({ clock });
+  store.faults.goAway();
+  const api = new FakeServicesApi();
+  const events = new EventWriter({ api, clock, log, instance: 'test' });
+  const status = new KubernetesStatus({ api, events, clock, log });
+  const known = new Map<string, ObservedService | undefined>();
+  api.onService = (key, raw) => {
+    status.observe(key, raw);
+    known.set(key, observedServiceFor(raw as Json));
+  };
+  const port = { name: null, protocol: 'TCP', appProtocol: null, nodePort: null };
+  const services = [
+    serviceObject('new', { ports: [{ ...port, port: 81 }] }),
+    serviceObject('old', { publishedIPs: ['10.0.0.1'] }),
+    serviceObject('others', { loadBalancerClass: 'example.com/other' }),
+  ];
+  for (const each of services) api.add(each);
+  api.touch('shop/old', { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } }).tell();
+  const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services }, 'kubernetes');
+  const said = (name: string): string[] =>
+    (known.get(`shop/${name}`)?.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}`);
+
+  const { advance } = await startControllerHarness(context, { clock, store, source, status });
+  await advance(60_000);
+  assert.deepEqual(said('new'), ['weir.dev/Programmed Unknown FleetUnreachable']);
+  assert.deepEqual([...api.takeWriteCounts()], [['uid-new', 1]]);
+  store.faults.comeBack();
+  await advance(5_000);
+  assert.deepEqual(said('new').slice(0, 2), [
+    'weir.dev/Accepted True Accepted',
+    'weir.dev/Programmed False WaitingForProxy',
+  ]);
+  assert.deepEqual(said('others'), []);
+  assert.deepEqual(api.publishedIPs('shop/old'), ['10.0.0.1'], 'what is published stays');
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { SliceObject } from '@weir/model';
+import { ManualClock } from '@weir/runtime';
+import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { changeTriggerTimeOf } from '../../src/parse/endpoint-slice.ts';
+import { KindCache } from '../../src/watch/kubernetes/kind-cache.ts';
+import { WATCHED_KINDS } from '../../src/watch/kubernetes/watched-kinds.ts';
+import { startControllerHarness } from '../fixtures/controller-harness.ts';
+import { serviceObject } from '../fixtures/fake-source.ts';
+
+describe('what is published tells since when the world has been so', () => {
+  test('by the earliest of the changes in it, and no later one', async (context) => {
+    const { store, source, clock, advance } = await startControllerHarness(context);
+    const at = clock.now();
+    source.set({ services: [serviceObject('api')] }, at - 20);
+    source.set({ services: [serviceObject('api'), serviceObject('web')] }, at - 30);
+    source.set({ services: [serviceObject('shop')] }, at);
+    await advance(10);
+    assert.equal(lastChangedAt(store), at - 30);
+    source.set({ services: [] }, at + 5);
+    await advance(10);
+    assert.equal(lastChangedAt(store), at + 5);
+  });
+
+  test('but not of what was there when the controller took the lead', async (context) => {
+    const { store, source, clock, advance } = await startControllerHarness(context);
+    await store.table.claimLeader();
+    source.set({ services: [] }, clock.now());
+    await advance(5_000);
+    assert.equal(lastRevision(store)?.changes.length !== 0, true);
+    assert.equal(lastChangedAt(store), undefined);
+  });
+
+  test('and a change that touched nothing does not make the next one older', async (context) => {
+    const { store, source, clock, advance } = await startControllerHarness(context);
+    const before = lastRevision(store);
+    source.set({ services: [serviceObject('web')] }, clock.now() - 1_000);
+    await advance(10);
+    assert.equal(lastRevision(store), before);
+    const at = clock.now();
+    source.set({ services: [] }, at);
+    await advance(10);
+    assert.equal(lastChangedAt(store), at);
+  });
+
+  test('also when the store was away meanwhile', async (context) => {
+    const { store, source, clock, advance } = await startControllerHarness(context);
+    const at = clock.now();
+    store.faults.goAway();
+    source.set({ services: [] }, at);
+    await advance(5_000);
+    store.faults.comeBack();
+    await advance(1_000);
+    assert.equal(lastChangedAt(store), at);
+  });
+
+  test('and of a table that is published whole, nothing', async (context) => {
+    const { store, source, clock, advance } = await startControllerHarness(context);
+    store.faults.wipe();
+    source.set({ services: [] }, clock.now());
+    await advance(3_000);
+    assert.equal(lastRevision(store)?.position.revision, 1);
+    assert.equal(lastChangedAt(store), undefined);
+  });
+});
+
+test('a change waits for one look at the cut-offs, when none of them is new', async (context) => {
+  let reads = 0;
+  let readsAtPublish: number | undefined;
+  const store = createMemoryStore({
+    onChange(part) {
+      if (part === 'table') readsAtPublish = reads;
+    },
+  });
+  const { source, advance } = await startControllerHarness(context, { store });
+  await advance(500);
+  const read = store.suspensions.read.bind(store.suspensions);
+  store.suspensions.read = () => {
+    reads += 1;
+    return read();
+  };
+  readsAtPublish = undefined;
+  source.set({ services: [] });
+  await advance(10);
+  assert.equal(readsAtPublish, 1);
+});
+
+describe('a slice tells when its pods changed', () => {
+  test('in its annotation, where that is new, else it is when the watch told of it', async () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 5) }));
+    cache.listed();
+    assert.deepEqual(changes.splice(0), [undefined, undefined], 'what is listed first was there before us');
+
+    await clock.advance(60_000);
+    const now = clock.now();
+    cache.put(slice('a', '10.0.0.2', { trigger: secondsAgo(clock, 2) }));
+    cache.put(slice('a', '10.0.0.3', { trigger: secondsAgo(clock, 2) }));
+    cache.put(slice('a', '10.0.0.4'));
+    cache.put(slice('a', '10.0.0.5', { trigger: secondsAgo(clock, 86_400) }));
+    cache.put(slice('b', '10.0.0.6', { trigger: secondsAgo(clock, 86_400) }));
+    cache.put(slice('b', '10.0.0.7', { trigger: 'yesterday' }));
+    assert.deepEqual(changes.splice(0), [now - 2_000, now, now, now, now, now]);
+    cache.deleted(slice('a', '10.0.0.5'));
+    assert.deepEqual(changes, [now]);
+  });
+
+  test('and is not believed where somebody made the slice by hand, nor for a time in which it said something else', async () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.put(slice('mine', '10.0.0.1'));
+    cache.put(slice('by-hand', '10.0.0.1'));
+    cache.listed();
+    await clock.advance(300_000);
+    cache.put(slice('mine', '10.0.0.2'));
+    await clock.advance(1_000);
+    changes.length = 0;
+    const now = clock.now();
+    const trigger = secondsAgo(clock, 100);
+    cache.put(slice('mine', '10.0.0.3', { trigger }));
+    cache.put(slice('by-hand', '10.0.0.3', { trigger, managedBy: 'kubectl' }));
+    cache.put(slice('new', '10.0.0.3', { trigger, createdAt: secondsAgo(clock, 3) }));
+    assert.deepEqual(changes, [now - 1_000, now, now - 3_000]);
+  });
+
+  test('and wakes nobody when nothing but that has changed', () => {
+    const { cache, clock, changes } = slices();
+    cache.listing();
+    cache.listed();
+    cache.put(slice('a', '10.0.0.1'));
+    changes.length = 0;
+    cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 1) }));
+    assert.deepEqual(changes, []);
+  });
+});
+
+test('the time of a trigger is read to the millisecond, however many digits it has', () => {
+  const labels = { [MANAGED_BY]: CONTROLLER };
+  const trigger = (text: unknown): number | undefined =>
+    changeTriggerTimeOf({
+      metadata: { labels, annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text } },
+    });
+  assert.equal(trigger('2023-11-14T22:13:20.123456789Z'), 1_700_000_000_123);
+  assert.equal(trigger('2023-11-14T22:13:20Z'), 1_700_000_000_000);
+  for (const text of ['', '2023', '1700000000', 5, null]) assert.equal(trigger(text), undefined);
+  for (const raw of [{}, { metadata: null }, { metadata: { annotations: null } }]) {
+    assert.equal(changeTriggerTimeOf(raw), undefined);
+  }
+});
+
+function lastRevision(store: MemoryStore) {
+  return store.table.content.revisions.at(-1);
+}
+
+function lastChangedAt(store: MemoryStore): number | undefined {
+  return lastRevision(store)?.changedAt;
+}
+
+function slices() {
+  // on a second, to which Kubernetes tells its times
+  const clock = new ManualClock(1_700_000_000_000);
+  const changes: (number | undefined)[] = [];
+  const cache = new KindCache<'EndpointSlice'>(WATCHED_KINDS.EndpointSlice, {
+    clock,
+    changed: (changedAt) => changes.push(changedAt),
+  });
+  return { cache, clock, changes };
+}
+
+function secondsAgo(clock: ManualClock, seconds: number): string {
+  return new Date(clock.now() - seconds * 1_000).toISOString().replace('.000', '');
+}
+
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const CONTROLLER = 'endpointslice-controller.k8s.io';
+
+interface Said {
+  readonly trigger?: string;
+  readonly createdAt?: string;
+  readonly managedBy?: string;
+}
+
+function slice(name: string, address: string, { trigger, createdAt, managedBy = CONTROLLER }: Said = {}) {
+  const annotations = trigger === undefined ? {} : { 'endpoints.kubernetes.io/last-change-trigger-time': trigger };
+  const labels = { 'kubernetes.io/service-name': 'web', [MANAGED_BY]: managedBy };
+  const creationTimestamp = createdAt === undefined ? {} : { creationTimestamp: createdAt };
+  return {
+    metadata: { uid: `uid-${name}`, namespace: 'shop', name, labels, annotations, ...creationTimestamp },
+    addressType: 'IPv4' satisfies SliceObject['addressType'],
+    ports: [{ port: 80 }],
+    endpoints: [{ addresses: [address] }],
+  };
+}

@@ -1,0 +1,139 @@
+import ipaddr from 'ipaddr.js';
+
+// Addresses as numbers, read from their text without allocating: who connects is looked up by them.
+
+/** `ipv4`: the address is the first word; `ipv6`: all four, the highest first. */
+export type AddressFamily = 'ipv4' | 'ipv6';
+
+/** Into `words` (four); IPv4 in IPv6 (`::ffff:a.b.c.d`) counts as IPv4. Undefined when the text is not an address. */
+export function parseAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
+  const family = parseUnmappedAddressWords(text, words);
+  if (family !== 'ipv6' || words[0] !== 0 || words[1] !== 0 || words[2] !== 0xffff) return family;
+  words[0] = words[3] as number;
+  return 'ipv4';
+}
+
+/** The same, but IPv4 in IPv6 stays the IPv6 address that it is written as. */
+export function parseUnmappedAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
+  const ipv4 = parseIpv4Number(text);
+  if (ipv4 >= 0) {
+    words[0] = ipv4;
+    return 'ipv4';
+  }
+  if (!text.includes(':')) return undefined;
+  return parseIpv6Groups(text, words) || parseIpv6WithLibrary(text, words) ? 'ipv6' : undefined;
+}
+
+/** As a tenant and an operator read it: of IPv6 as RFC 5952 has it. */
+export function formatAddressWords(family: AddressFamily, words: Uint32Array): string {
+  const [a = 0, b = 0, c = 0, d = 0] = words;
+  if (family === 'ipv4') return `${a >>> 24}.${(a >>> 16) & 255}.${(a >>> 8) & 255}.${a & 255}`;
+  return new ipaddr.IPv6([a, b, c, d].flatMap((word) => [word >>> 16, word & 0xffff])).toString();
+}
+
+const DOT = 0x2e;
+const COLON = 0x3a;
+const ZERO = 0x30;
+
+/** Of four decimal numbers up to 255 without leading zeros, which mean different addresses to different programs; -1: of none. */
+function parseIpv4Number(text: string): number {
+  let address = 0;
+  let octet = -1;
+  let dots = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === DOT) {
+      if (octet < 0) return -1;
+      address = address * 256 + octet;
+      octet = -1;
+      dots += 1;
+    } else {
+      const digit = code - ZERO;
+      if (digit < 0 || digit > 9 || octet === 0) return -1;
+      octet = octet < 0 ? digit : octet * 10 + digit;
+      if (octet > 255) return -1;
+    }
+  }
+  return dots === 3 && octet >= 0 ? address * 256 + octet : -1;
+}
+
+const groups = new Uint16Array(8);
+
+/** The forms that kernels and people write (RFC 4291, 2.2, 1 and 2); false: it is another one, or none. */
+function parseIpv6Groups(text: string, words: Uint32Array): boolean {
+  groups.fill(0);
+  let count = 0;
+  let gap = -1;
+  let at = 0;
+  while (at < text.length) {
+    if (text.charCodeAt(at) === COLON) {
+      // At the edges a colon never stands alone, and between groups one was passed by already.
+      const isDouble = at === 0 ? text.charCodeAt(1) === COLON : true;
+      if (!isDouble || gap >= 0) return false;
+      gap = count;
+      at += at === 0 ? 2 : 1;
+      continue;
+    }
+    const from = at;
+    let group = 0;
+    for (; at < text.length && text.charCodeAt(at) !== COLON; at += 1) {
+      const digit = hexDigit(text.charCodeAt(at));
+      if (digit < 0 || at - from === 4) return false;
+      group = group * 16 + digit;
+    }
+    if (count === 8) return false;
+    groups[count] = group;
+    count += 1;
+    if (at === text.length) break;
+    at += 1;
+    if (at === text.length) return false;
+  }
+  if (gap < 0 ? count !== 8 : count > 7) return false;
+  if (gap >= 0) {
+    groups.copyWithin(8 - (count - gap), gap, count);
+    groups.fill(0, gap, 8 - (count - gap));
+  }
+  for (let word = 0; word < 4; word += 1) {
+    words[word] = (groups[word * 2] as number) * 0x1_0000 + (groups[word * 2 + 1] as number);
+  }
+  return true;
+}
+
+function hexDigit(code: number): number {
+  if (code >= ZERO && code <= 0x39) return code - ZERO;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+/** With an IPv4 address at the end, a zone, and whatever else may be said. */
+function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
+  if (!ipaddr.IPv6.isValid(text)) return false;
+  const { parts } = ipaddr.IPv6.parse(text);
+  for (let word = 0; word < 4; word += 1) {
+    words[word] = (parts[word * 2] as number) * 0x1_0000 + (parts[word * 2 + 1] as number);
+  }
+  return true;
+}
+
+/**
+ * The 16 bytes of an IPv6 address in network order, from its text in any form of RFC 4291, 2.2 (`::`, a trailing IPv4). The
+ * text must be known to be such an address, without a zone; of another the bytes mean nothing.
+ */
+export function ipv6Bytes(text: string): Uint8Array {
+  const [head = '', tail] = text.split('::');
+  const before = groupBytes(head);
+  const after = tail === undefined ? [] : groupBytes(tail);
+  const bytes = new Uint8Array(16);
+  bytes.set(before);
+  bytes.set(after, 16 - after.length);
+  return bytes;
+}
+
+function groupBytes(text: string): number[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((group) => {
+    if (group.includes('.')) return group.split('.').map(Number);
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+}

@@ -1,2 +1,0 @@
-/** Of every annotation of a Service that is meant for Weir. */
-export const ANNOTATION_PREFIX = 'weir.dev/';

@@ -1,0 +1,106 @@
+// What tenants read of their counted limits.
+
+import { countOf, joinItems } from '../../message-text.ts';
+import type { ServiceObject } from '../../snapshot.ts';
+import { policyText, type Tenant } from '../tenancy.ts';
+
+/** What a tenant uses. */
+export interface TenantUsage {
+  /** By UID. */
+  readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
+  /** Of all of them. */
+  ports: number;
+  /** UIDs of those that its limits keep waiting. */
+  readonly waiting: Set<string>;
+  /** What messages call them, until there are others: a tenant may have thousands, and thousands that are refused for them. */
+  cachedNames: { readonly by: Tenant; readonly text: string } | undefined;
+}
+
+/**
+ * Whoever waits is told who is in its way, and whoever serves, by how much its tenant has too many. Both change with each Service that goes
+ * and comes, and a tenant may have ten thousand: of more than so many none is told anything but what stays the same for all.
+ */
+const MAX_NAMED_WAITERS = 100;
+
+export function isCrowded({ waiting }: TenantUsage): boolean {
+  return waiting.size > MAX_NAMED_WAITERS;
+}
+
+export function serviceLimitMessage(tenant: Tenant, used: TenantUsage): string {
+  if (tenant.limits.services === 0)
+    return `tenant "${tenant.name}" may have no load balancers; ${higherLimitHelp(tenant)}`;
+  if (isCrowded(used)) {
+    const all = tenant.limits.services === 1 ? onlyText(tenant, 'load balancer') : allText(tenant);
+    return `${all} in use, and many more wait; delete some or ${higherLimitHelp(tenant)}`;
+  }
+  return `${servicesInUse(tenant, used)}; delete one or ${higherLimitHelp(tenant)}`;
+}
+
+function onlyText({ name }: Tenant, noun: string): string {
+  return `the only ${noun} that tenant "${name}" may have is`;
+}
+
+function allText({ name, limits }: Tenant): string {
+  return `all ${countOf(limits.services ?? 0, 'load balancer')} that tenant "${name}" may have are`;
+}
+
+function servicesInUse(tenant: Tenant, used: TenantUsage): string {
+  return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${serviceNames(tenant, used)})`;
+}
+
+/** `wanted`: by a new Service; undefined: it is one more of a Service that is served. */
+export function portLimitMessage(tenant: Tenant, used: TenantUsage, wanted?: number): string {
+  const limit = tenant.limits.ports ?? 0;
+  if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${higherLimitHelp(tenant)}`;
+  if (wanted !== undefined && wanted > limit) {
+    return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${higherLimitHelp(tenant)}`;
+  }
+  if (isCrowded(used) && limit === 1) {
+    return `${onlyText(tenant, 'listener port')} in use, and many more wait; delete some or ${higherLimitHelp(tenant)}`;
+  }
+  if (isCrowded(used)) {
+    const wants = wanted === undefined ? 'this one is too many' : `too few are left for the ${wanted} of this Service`;
+    return `of the ${countOf(limit, 'listener port')} that tenant "${tenant.name}" may have, and for which many wait, ${wants}; delete some or ${higherLimitHelp(tenant)}`;
+  }
+  const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
+  return `${portsInUse(tenant, used)}, ${wants}; delete some or ${higherLimitHelp(tenant)}`;
+}
+
+function portsInUse(tenant: Tenant, used: TenantUsage): string {
+  const users = used.services.size === 0 ? '' : ` (${serviceNames(tenant, used)})`;
+  return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
+}
+
+/** What is over the limit; undefined: nothing is. */
+export function excessMessage(tenant: Tenant, used: TenantUsage): string | undefined {
+  const { services = Infinity, ports = Infinity } = tenant.limits;
+  if (used.services.size > services) return excessText(tenant, used, countOf(services, 'load balancer'), servicesInUse);
+  if (used.ports > ports) return excessText(tenant, used, countOf(ports, 'listener port'), portsInUse);
+  return undefined;
+}
+
+function excessText(tenant: Tenant, used: TenantUsage, limit: string, inUse: typeof portsInUse): string {
+  const excess =
+    used.services.size > MAX_NAMED_WAITERS
+      ? `tenant "${tenant.name}" has more than the ${limit} that it may have`
+      : inUse(tenant, used);
+  return `${excess}; what serves goes on, nothing new is taken until it fits: delete some or ${higherLimitHelp(tenant)}`;
+}
+
+function higherLimitHelp(tenant: Tenant): string {
+  return `ask for a higher limit in ${policyText(tenant.policy)}`;
+}
+
+/** With their namespace where the tenant has several. */
+function serviceNames(tenant: Tenant, used: TenantUsage): string {
+  if (used.cachedNames?.by !== tenant) used.cachedNames = { by: tenant, text: listServiceNames(tenant, used) };
+  return used.cachedNames.text;
+}
+
+function listServiceNames(tenant: Tenant, used: TenantUsage): string {
+  const hasSeveral = tenant.namespaces.length > 1;
+  const texts = [...used.services.values()].map(({ service: { namespace, name } }) =>
+    hasSeveral ? `${namespace}/${name}` : name,
+  );
+  return joinItems(texts.sort());
+}

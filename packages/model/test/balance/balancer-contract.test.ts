@@ -1,0 +1,139 @@
+// What every balancer promises, whatever it chooses by.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { buildPool, createBalancer, type EndpointStats, type ServiceSettings, updateEndpointStats } from '@weir/model';
+import fc from 'fast-check';
+import { balancerOptions, clientOf, endpointStatsList, poolOf, routeOf } from '../fixtures/balance.ts';
+
+const KINDS: Readonly<Record<string, Partial<ServiceSettings>>> = {
+  'least-connections': { algorithm: 'least-connections' },
+  'round-robin': { algorithm: 'round-robin' },
+  random: { algorithm: 'random' },
+  maglev: { algorithm: 'maglev' },
+  first: { algorithm: 'first' },
+  'client-ip': { affinity: { kind: 'client-ip', timeoutMs: 10_800_000 } },
+};
+const KEEPERS = ['maglev', 'first', 'client-ip'];
+const PROTOCOLS = ['TCP', 'UDP'] as const;
+
+for (const [name, settings] of Object.entries(KINDS)) {
+  for (const protocol of PROTOCOLS) {
+    const create = (seed: number) => createBalancer(routeOf(settings, { protocol }), balancerOptions(seed));
+
+    describe(`${name} for ${protocol}`, () => {
+      test('chooses one of the list, and nothing of an empty one', () => {
+        fc.assert(
+          fc.property(fc.integer(), fc.array(fc.nat(8), { minLength: 1, maxLength: 10 }), (seed, counts) => {
+            const balancer = create(seed);
+            for (const count of counts) {
+              const loads = endpointStatsList(count);
+              const chosen = balancer.choose(poolOf(loads), clientOf(seed & 0xffff), []);
+              assert.equal(chosen === undefined, count === 0);
+              assert.ok(chosen === undefined || loads.includes(chosen));
+            }
+          }),
+          { numRuns: 20 },
+        );
+      });
+
+      test('leaves out what was tried, until nothing is left', () => {
+        const loads = endpointStatsList(6, (i) => (i < 2 ? 'a' : 'b'));
+        const pool = poolOf(loads, 'a');
+        const balancer = create(5);
+        for (let client = 0; client < 50; client += 1) {
+          const tried: EndpointStats[] = [];
+          for (let chosen = choice(); chosen !== undefined; chosen = choice()) tried.push(chosen);
+          assert.equal(new Set(tried).size, 6);
+          const zones = tried.map(({ endpoint }) => endpoint.zone).join('');
+          assert.equal(zones, 'aabbbb', 'the own zone first, the others only when it is used up');
+          function choice(): EndpointStats | undefined {
+            assert.ok(tried.length <= 6);
+            return balancer.choose(pool, clientOf(client), tried);
+          }
+        }
+      });
+
+      test('an endpoint that has left and come back meanwhile counts as tried', () => {
+        const [old] = endpointStatsList(1);
+        const [back, other] = endpointStatsList(2);
+        assert.ok(old && back && other);
+        for (let i = 0; i < 20; i += 1) {
+          assert.equal(create(i).choose(poolOf([back, other]), clientOf(i), [old]), other);
+        }
+      });
+
+      test('takes only healthy endpoints of the own zone while there is one, then healthy ones, then any', () => {
+        const loads = endpointStatsList(8, (i) => (i < 4 ? 'a' : 'b'));
+        const chosenFrom = (pool: ReturnType<typeof poolOf>): Set<string | undefined> => {
+          const balancer = create(3);
+          const seen = new Set<string | undefined>();
+          for (let i = 0; i < 200; i += 1) {
+            const chosen = balancer.choose(pool, clientOf(i), []);
+            assert.ok(chosen);
+            seen.add(`${chosen.endpoint.zone}${chosen.isHealthy ? '' : ' sick'}`);
+          }
+          return seen;
+        };
+        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a']));
+        for (const load of loads.slice(0, 3)) load.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a']));
+        for (const load of loads.slice(0, 4)) load.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['b']));
+        for (const load of loads) load.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a sick']));
+      });
+
+      test('goes on over any history of endpoints and health', () => {
+        const step = fc.record({
+          up: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
+          sick: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
+        });
+        fc.assert(
+          fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(1000), (history, seed) => {
+            const everyone = endpointStatsList(8, (i) => 'ab'[i % 2] ?? '');
+            const balancer = create(seed);
+            let pool = poolOf([]);
+            for (const { up, sick } of history) {
+              const endpoints = everyone.filter((_, i) => up.includes(i)).map(({ endpoint }) => endpoint);
+              const loads = updateEndpointStats(endpoints, pool.all, { now: 0, departed: () => undefined });
+              for (const [i, load] of loads.entries()) load.isHealthy = !sick.includes(i);
+              // The maglev table stays the oldest, as if the main thread were slow.
+              const { maglev } = pool.maglev === undefined ? poolOf(loads) : pool;
+              pool = buildPool(pool, loads, { zone: 'a', maglev });
+              const chosen = balancer.choose(pool, clientOf(seed), []);
+              assert.equal(chosen === undefined, loads.length === 0);
+              assert.ok(chosen === undefined || pool.preferred.includes(chosen));
+            }
+          }),
+          { numRuns: 30 },
+        );
+      });
+
+      if (KEEPERS.includes(name)) {
+        test('gives a client the same endpoint in every worker and on every proxy', () => {
+          for (let i = 0; i < 200; i += 1) {
+            const [here, there] = [create(1), create(2)].map((balancer) =>
+              balancer.choose(poolOf(endpointStatsList(7)), clientOf(i), []),
+            );
+            assert.deepEqual(here?.endpoint, there?.endpoint);
+          }
+        });
+      }
+
+      if (name !== 'first') {
+        test('spreads many clients over all endpoints', () => {
+          const balancer = create(7);
+          const loads = endpointStatsList(5);
+          const pool = poolOf(loads);
+          for (let i = 0; i < 5_000; i += 1) {
+            const chosen = balancer.choose(pool, clientOf(i), []);
+            if (chosen) chosen.activeConnections += 1;
+          }
+          // Five standard deviations of 5,000 fair throws of a die with five sides.
+          for (const { activeConnections } of loads)
+            assert.ok(Math.abs(activeConnections - 1_000) < 142, `${activeConnections} of 1000 expected`);
+        });
+      }
+    });
+  }
+}

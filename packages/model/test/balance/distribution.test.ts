@@ -1,0 +1,64 @@
+// What tells one algorithm from another.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Algorithm, createBalancer, type EndpointStats } from '@weir/model';
+import { balancerOptions, clientOf, endpointStatsList, poolOf, routeOf } from '../fixtures/balance.ts';
+
+const balancerOf = (algorithm: Algorithm, seed = 3) => createBalancer(routeOf({ algorithm }), balancerOptions(seed));
+
+/** How many long connections each of ten has after 10,000. */
+function countsOf(algorithm: Algorithm): number[] {
+  const balancer = balancerOf(algorithm);
+  const pool = poolOf(endpointStatsList(10));
+  for (let i = 0; i < 10_000; i += 1) {
+    const chosen = balancer.choose(pool, clientOf(i), []);
+    if (chosen) chosen.activeConnections += 1;
+  }
+  return pool.all.map(({ activeConnections }) => activeConnections);
+}
+
+const rangeOf = (counts: readonly number[]): number => Math.max(...counts) - Math.min(...counts);
+
+test('round-robin is exact, least-connections nearly so, random drifts', () => {
+  assert.equal(rangeOf(countsOf('round-robin')), 0);
+  assert.ok(rangeOf(countsOf('least-connections')) <= 8);
+  assert.ok(rangeOf(countsOf('random')) > 30);
+});
+
+test('round-robin begins anywhere, so that workers do not all begin at the same endpoint', () => {
+  const pool = poolOf(endpointStatsList(5));
+  const begun = Array.from({ length: 40 }, (_, seed) => balancerOf('round-robin', seed).choose(pool, clientOf(0), []));
+  assert.equal(new Set(begun).size, 5);
+});
+
+test('an idle endpoint is preferred to a busy one whenever both are drawn', () => {
+  const balancer = balancerOf('least-connections');
+  const pool = poolOf(endpointStatsList(2));
+  const [busy, idle] = pool.all as [EndpointStats, EndpointStats];
+  busy.activeConnections = 5;
+  for (let i = 0; i < 100; i += 1) assert.equal(balancer.choose(pool, clientOf(i), []), idle);
+});
+
+test('first stays with the first by address, and goes to the next one when that is ill or was tried', () => {
+  const balancer = balancerOf('first');
+  const loads = endpointStatsList(3);
+  for (let i = 0; i < 20; i += 1) assert.equal(balancer.choose(poolOf(loads), clientOf(i), []), loads[0]);
+  assert.equal(balancer.choose(poolOf(loads), clientOf(1), loads.slice(0, 1)), loads[1]);
+  for (const load of loads.slice(0, 1)) load.isHealthy = false;
+  assert.equal(balancer.choose(poolOf(loads), clientOf(1), []), loads[1]);
+});
+
+test('a UDP flow meets the same endpoint in every worker under every algorithm, and flows of one client are spread', () => {
+  for (const algorithm of ['least-connections', 'round-robin', 'random', 'maglev'] as const) {
+    const route = routeOf({ algorithm }, { protocol: 'UDP' });
+    const [here, there] = [createBalancer(route, balancerOptions(1)), createBalancer(route, balancerOptions(2))];
+    const pool = poolOf(endpointStatsList(8));
+    const met = new Set<EndpointStats | undefined>();
+    for (let port = 1_000; port < 1_200; port += 1) {
+      const chosen = here.choose(pool, clientOf(1, port), []);
+      assert.equal(there.choose(pool, clientOf(1, port), []), chosen);
+      met.add(chosen);
+    }
+    assert.equal(met.size, 8, algorithm);
+  }
+});

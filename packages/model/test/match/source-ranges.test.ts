@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createMatcher,
+  decodeEntry,
+  type Entry,
+  encodeEntry,
+  type Matcher,
+  NO_ALLOCATIONS,
+  patchMatcher,
+  type Route,
+  type RoutingTable,
+  type ServiceEntry,
+  translate,
+} from '@weir/model';
+import { port, service, snapshotOf } from '../fixtures/snapshot.ts';
+
+const PORTS = [port(80), port(81), port(82)];
+
+function tableOf(sourceRanges: readonly string[]): RoutingTable {
+  return translate(snapshotOf({ services: [service('shop/web', { ports: PORTS, sourceRanges })] }), NO_ALLOCATIONS)
+    .table;
+}
+
+function entryOf<K extends Entry['kind']>(table: RoutingTable, kind: K): Extract<Entry, { kind: K }> {
+  const entry = [...table.entries.values()].find((each) => each.kind === kind);
+  assert.ok(entry);
+  return entry as Extract<Entry, { kind: K }>;
+}
+
+/** As a proxy gets them: nothing of what it had before is in them. */
+function put(matcher: Matcher, entry: Entry): void {
+  const read = decodeEntry(encodeEntry(entry));
+  assert.ok(read);
+  patchMatcher(matcher, [{ kind: 'put', entry: read }]);
+}
+
+const withRanges = (entry: ServiceEntry, sourceRanges: readonly string[]): ServiceEntry => {
+  assert.ok(entry.settings);
+  return { ...entry, settings: { ...entry.settings, sourceRanges } };
+};
+
+const admissions = (matcher: Matcher): Route['allowsSource'][] =>
+  [...matcher.routes.values()].map(({ allowsSource }) => allowsSource);
+const admitted = (matcher: Matcher, address: string): boolean[] =>
+  admissions(matcher).map((admits) => admits({ address }));
+
+test('the source ranges of a Service are read once for all its ports, whatever else of it changes', () => {
+  const table = tableOf(['10.0.0.0/8']);
+  const matcher = createMatcher(table, 'n1');
+  const [first] = admissions(matcher);
+  assert.deepEqual(admissions(matcher), [first, first, first]);
+  put(matcher, { ...entryOf(table, 'node'), zone: 'eu-1a' });
+  assert.deepEqual(
+    [...matcher.routes.values()].map(({ zone }) => zone),
+    ['eu-1a', 'eu-1a', 'eu-1a'],
+  );
+  assert.deepEqual(admissions(matcher), [first, first, first]);
+  put(matcher, { ...entryOf(table, 'service'), degraded: [{ reason: 'FewerNodes', message: 'one' }] });
+  assert.deepEqual(
+    [...matcher.routes.values()].map((route) => route.service.degraded.length),
+    [1, 1, 1],
+  );
+  assert.deepEqual(admissions(matcher), [first, first, first]);
+});
+
+test('other source ranges are in force at once, before and after a client has asked', () => {
+  const table = tableOf(['10.0.0.0/8']);
+  const entry = entryOf(table, 'service');
+  const matcher = createMatcher(table, 'n1');
+  put(matcher, withRanges(entry, ['192.0.2.0/24']));
+  assert.deepEqual(admitted(matcher, '10.1.1.1'), [false, false, false]);
+  assert.deepEqual(admitted(matcher, '192.0.2.1'), [true, true, true]);
+  put(matcher, withRanges(entry, ['10.0.0.0/8', '2001:db8::/32']));
+  assert.deepEqual(admitted(matcher, '192.0.2.1'), [false, false, false]);
+  assert.deepEqual(admitted(matcher, '2001:db8::1'), [true, true, true]);
+  put(matcher, withRanges(entry, []));
+  assert.deepEqual(admitted(matcher, '192.0.2.1'), [true, true, true]);
+  put(matcher, withRanges(entry, ['10.0.0.0/8']));
+  assert.deepEqual(admitted(matcher, '192.0.2.1'), [false, false, false]);
+});
+
+test('a Service of ranges that are none lets nobody in', () => {
+  const table = tableOf(['10.0.0.0/8']);
+  const matcher = createMatcher(table, 'n1');
+  put(matcher, withRanges(entryOf(table, 'service'), ['nonsense']));
+  assert.deepEqual(admitted(matcher, '10.1.1.1'), [false, false, false]);
+});

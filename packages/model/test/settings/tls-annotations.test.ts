@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type ServicePort, serviceSettingsFor, type TlsTermination } from '@weir/model';
+import { port, service } from '../fixtures/snapshot.ts';
+
+type Annotations = Readonly<Record<string, string>>;
+
+const HTTPS = [port(80, { name: 'http' }), port(443, { name: 'https' })];
+
+function read(annotations: Annotations, ports: readonly ServicePort[] = HTTPS): ReturnType<typeof serviceSettingsFor> {
+  const prefixed = Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value]);
+  return serviceSettingsFor(service('shop/web', { ports, annotations: Object.fromEntries(prefixed) }));
+}
+
+function tlsOf(annotations: Annotations, ports?: readonly ServicePort[]): TlsTermination | undefined {
+  const parsed = read(annotations, ports);
+  assert.ok(parsed.kind === 'settings', parsed.kind === 'invalid' ? parsed.mistakes.join() : '');
+  return parsed.settings.tls;
+}
+
+function mistakesIn(annotations: Annotations, ports?: readonly ServicePort[]): readonly string[] {
+  const parsed = read(annotations, ports);
+  assert.equal(parsed.kind, 'invalid');
+  return parsed.kind === 'invalid' ? parsed.mistakes : [];
+}
+
+describe('weir.dev/tls-secret', () => {
+  test('ends TLS at 443 by itself, and nowhere without it', () => {
+    assert.equal(tlsOf({}), undefined);
+    assert.deepEqual(tlsOf({ 'tls-secret': 'web-tls' }), {
+      secret: 'web-tls',
+      ports: [{ port: 443, alpn: [] }],
+      clientCaSecret: null,
+    });
+  });
+
+  test('names a Secret', () => {
+    assert.equal(tlsOf({ 'tls-secret': 'a.b-c.9' })?.secret, 'a.b-c.9');
+    for (const name of ['', 'Web', 'shop/web-tls', 'a..b', '-a', 'a-', 'a'.repeat(254), 'a\n'])
+      assert.match(
+        mistakesIn({ 'tls-secret': name })[0] ?? '',
+        /^annotation weir\.dev\/tls-secret: ".* is not allowed; use the name of a Secret/s,
+      );
+  });
+
+  test('that would be used at no port is a mistake', () => {
+    assert.deepEqual(mistakesIn({ 'tls-secret': 'web-tls' }, [port(80), port(8443)]), [
+      'annotation weir.dev/tls-secret: "web-tls" would be used at no port: by itself TLS ends at 443/TCP; name others in annotation weir.dev/tls-ports',
+    ]);
+  });
+
+  test('does nothing for UDP', () => {
+    assert.deepEqual(mistakesIn({ 'tls-secret': 'web-tls' }, [port(443, { protocol: 'UDP' })]), [
+      'annotation weir.dev/tls-secret: "web-tls" can be honoured only for TCP, and the Service has only UDP ports; remove the annotation, or add a TCP port',
+    ]);
+    assert.deepEqual(tlsOf({ 'tls-secret': 'web-tls' }, [...HTTPS, port(443, { protocol: 'UDP' })])?.ports, [
+      { port: 443, alpn: [] },
+    ]);
+  });
+
+  test('and passing on cannot be asked for at once', () => {
+    const both = mistakesIn({ 'tls-secret': 'web-tls', 'tls-passthrough': 'true' });
+    assert.match(
+      both[0] ?? '',
+      /cannot be honoured together with weir\.dev\/tls-passthrough: "true".* remove one of them/,
+    );
+    assert.ok(tlsOf({ 'tls-secret': 'web-tls', 'tls-passthrough': 'false' }));
+  });
+
+  test('lets a Service name the hosts that it is for', () => {
+    const parsed = read({ 'tls-secret': 'web-tls', hosts: 'shop.example.com' });
+    assert.deepEqual(parsed.kind === 'settings' && parsed.settings.hosts, ['shop.example.com']);
+  });
+
+  test('agrees on what the pods speak, as their appProtocol says', () => {
+    const alpnOf = (appProtocol: string | null) =>
+      tlsOf({ 'tls-secret': 's' }, [port(443, { appProtocol })])?.ports[0]?.alpn;
+    assert.deepEqual(alpnOf('http'), ['http/1.1']);
+    assert.deepEqual(alpnOf('kubernetes.io/ws'), ['http/1.1']);
+    assert.deepEqual(alpnOf('kubernetes.io/h2c'), ['h2']);
+    assert.deepEqual(alpnOf('grpc'), ['h2']);
+    for (const other of [null, 'postgresql', 'constructor', '']) assert.deepEqual(alpnOf(other), [], String(other));
+  });
+
+  test('is refused where the pods expect TLS, which would have to be encrypted again', () => {
+    for (const appProtocol of ['https', 'kubernetes.io/wss']) {
+      const [mistake] = mistakesIn({ 'tls-secret': 's' }, [port(8443, { appProtocol })]);
+      assert.match(
+        mistake ?? '',
+        /^annotation weir\.dev\/tls-secret: TLS cannot end at port 8443\/TCP, where appProtocol/,
+      );
+    }
+  });
+});
+
+describe('weir.dev/tls-ports', () => {
+  const ports = [...HTTPS, port(8443, { name: 'admin' }), port(53, { name: 'dns', protocol: 'UDP' })];
+  const portsOf = (value: string) =>
+    tlsOf({ 'tls-secret': 's', 'tls-ports': value }, ports)?.ports.map(({ port: number }) => number);
+
+  test('says where instead, by number or name, each once', () => {
+    assert.deepEqual(portsOf('8443'), [8443]);
+    assert.deepEqual(portsOf('admin, 443 ,8443'), [443, 8443]);
+  });
+
+  test('names TCP ports of the Service, and never 80', () => {
+    const wrong = (value: string) => mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports);
+    assert.deepEqual(wrong('444'), [
+      'annotation weir.dev/tls-ports: "444" is no TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
+    ]);
+    assert.match(
+      mistakesIn({ 'tls-secret': 's', 'tls-ports': '444' }, [port(80)])[0] ?? '',
+      /by number or name; it has none where TLS could end$/,
+    );
+    assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
+    assert.equal(wrong('').length, 1);
+    assert.match(wrong('dns')[0] ?? '', /is no TCP port of the Service/);
+    assert.match(
+      wrong('http')[0] ?? '',
+      /^annotation weir\.dev\/tls-ports: "http" is not allowed: port 80 is plain HTTP/,
+    );
+    assert.equal(wrong('444, 80, 445').length, 3, 'all mistakes at once');
+  });
+
+  test('that are very many are counted, not looked at one by one', () => {
+    const value = Array.from({ length: 60_000 }, (_, i) => `p${i}`).join();
+    assert.deepEqual(mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports), [
+      'annotation weir.dev/tls-ports: 60000 ports are too many: at most 200 are read; name each port of the Service once',
+    ]);
+  });
+
+  test('and client-ca-secret are nothing without tls-secret', () => {
+    for (const name of ['tls-ports', 'client-ca-secret'])
+      assert.match(
+        mistakesIn({ [name]: '443' })[0] ?? '',
+        /can be honoured only with weir\.dev\/tls-secret; add that annotation/,
+      );
+  });
+});
+
+test('weir.dev/client-ca-secret names the CAs of the certificates that clients show', () => {
+  assert.equal(tlsOf({ 'tls-secret': 's', 'client-ca-secret': 'clients' })?.clientCaSecret, 'clients');
+  assert.match(
+    mistakesIn({ 'tls-secret': 's', 'client-ca-secret': 'A' })[0] ?? '',
+    /client-ca-secret: "A" is not allowed/,
+  );
+});

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type TenantGrants, type TenantPolicyObject, UNRESTRICTED_GRANTS } from '@weir/model';
+import { namespace, node, policy, port, service } from '../../fixtures/snapshot.ts';
+import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh } from '../../fixtures/translation.ts';
+
+const many = Array.from({ length: 6 }, (_, index) => node(`n${index + 1}`, `192.0.2.${index + 1}`));
+const edge = (name: string, ip: string): (typeof many)[number] =>
+  node(name, ip, { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
+const granting = (grants: Partial<TenantGrants>): TenantPolicyObject =>
+  policy('shops', { grants: { ...UNRESTRICTED_GRANTS, ...grants } });
+const degradedOf = (translation: ReturnType<typeof translateFresh>, path: string): string[] =>
+  statusOf(translation, path).degraded.map(({ reason }) => reason);
+
+describe('how many nodes', () => {
+  test('a Service gets two of many, and those of its tenant together', () => {
+    const translation = translateFresh({
+      nodes: many,
+      services: [service('a/web'), service('a/api', { ports: [port(81)] }), service('b/web')],
+    });
+    assert.equal(statusOf(translation, 'a/web').nodes.length, 2);
+    assert.deepEqual(statusOf(translation, 'a/web').nodes, statusOf(translation, 'a/api').nodes);
+    assert.deepEqual(degradedOf(translation, 'a/web'), []);
+  });
+
+  test('tenants are spread: of 40, none shares both nodes with more than a third', () => {
+    const names = Array.from({ length: 40 }, (_, index) => `t${index}`);
+    const translation = translateFresh({
+      nodes: many,
+      services: names.map((name, index) => service(`${name}/web`, { ports: [port(1_000 + index)] })),
+    });
+    const pairs = names.map((name) => statusOf(translation, `${name}/web`).nodes.join());
+    for (const pair of pairs) assert.ok(pairs.filter((each) => each === pair).length <= 13, pair);
+    assert.equal(new Set(pairs.flatMap((pair) => pair.split(','))).size, many.length);
+  });
+
+  test('two tenants both get port 443 while there are nodes where it is free', () => {
+    const nodes = many.slice(0, 4);
+    const web = (tenant: string): ReturnType<typeof service> => service(`${tenant}/web`, { ports: [port(443)] });
+    const translation = translateFresh({ nodes, services: [web('a'), web('b'), web('c')] });
+    assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
+    assert.equal(reasonOf(translation, 'c/web'), 'PortConflict');
+    assert.match(messageOf(translation, 'c/web'), /443\/TCP is taken by another tenant on the 4 nodes of the fleet/);
+  });
+
+  test('an annotation asks for more than the policy, and a policy for more than the fleet', () => {
+    const translation = translateFresh({
+      nodes: many,
+      namespaces: [namespace('a'), namespace('b')],
+      policies: [granting({ nodesPerService: 3 })],
+      services: [service('a/web'), service('b/web', { ports: [port(81)], annotations: { 'weir.dev/nodes': '5' } })],
+    });
+    assert.equal(statusOf(translation, 'a/web').nodes.length, 3);
+    assert.equal(statusOf(translation, 'b/web').nodes.length, 5);
+  });
+
+  test('fewer than are wanted are enough, and it is said', () => {
+    const translation = translateFresh({ services: [service('a/web')] });
+    assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
+    assert.deepEqual(degradedOf(translation, 'a/web'), ['FewerNodes']);
+    assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of the 2 nodes that are wanted/);
+  });
+
+  test('who is served stays where it is when nodes come, and one that goes is replaced', () => {
+    const few = many.slice(0, 3);
+    const before = translateFresh({ nodes: few, services: [service('a/web')] });
+    const held = statusOf(before, 'a/web').nodes;
+    const grown = translateAfter(before, { nodes: many, services: [service('a/web')] });
+    assert.deepEqual(statusOf(grown, 'a/web').nodes, held);
+    const [gone] = held;
+    const shrunk = translateAfter(grown, {
+      nodes: many.filter(({ name }) => name !== gone),
+      services: [service('a/web')],
+    });
+    assert.equal(statusOf(shrunk, 'a/web').nodes.length, 2);
+    assert.ok(statusOf(shrunk, 'a/web').nodes.includes(held[1] ?? ''));
+  });
+
+  test('a Service that asks for fewer gives up the others, and who waits for them gets them', () => {
+    const nodes = many.slice(0, 2);
+    const waiting = service('b/web');
+    const before = translateFresh({ nodes, services: [service('a/web', { createdAt: 1 }), waiting] });
+    assert.equal(reasonOf(before, 'b/web'), 'PortConflict');
+    const modest = service('a/web', { createdAt: 1, annotations: { 'weir.dev/nodes': '1' } });
+    const after = translateAfter(before, { nodes, services: [modest, waiting] });
+    assert.equal(statusOf(after, 'a/web').nodes.length, 1);
+    assert.equal(statusOf(after, 'b/web').nodes.length, 1);
+    assert.notDeepEqual(statusOf(after, 'a/web').nodes, statusOf(after, 'b/web').nodes);
+  });
+
+  test('ports that are free only on different nodes are refused together, each with its holder and on how many', () => {
+    const nodes = many.slice(0, 2);
+    const one = { 'weir.dev/nodes': '1' };
+    const before = translateFresh({ nodes, services: [service('a/web', { annotations: one })] });
+    const other = nodes.filter(({ name }) => !statusOf(before, 'a/web').nodes.includes(name));
+    const second = translateAfter(before, {
+      nodes: other,
+      services: [service('b/api', { annotations: one, ports: [port(81)] })],
+    });
+    const held = {
+      ...before,
+      table: { entries: new Map([...before.table.entries, ...second.table.entries]) },
+    };
+    const after = translateAfter(held, {
+      nodes,
+      services: [
+        service('a/web', { annotations: one }),
+        service('b/api', { annotations: one, ports: [port(81)] }),
+        service('a/both', { ports: [port(80), port(81, { name: 'other' })] }),
+      ],
+    });
+    assert.equal(reasonOf(after, 'a/both'), 'PortConflict');
+    assert.match(
+      messageOf(after, 'a/both'),
+      /none of the 2 nodes .* \(taken: 80\/TCP by Service a\/web on 1, 81\/TCP by another tenant on 1\)/,
+    );
+  });
+
+  test('of a cordoned node nothing new is put, and who is there stays', () => {
+    const [first, second] = [many[0], many[1]] as [(typeof many)[number], (typeof many)[number]];
+    const before = translateFresh({ nodes: [first], services: [service('a/web')] });
+    const cordoned = [{ ...first, unschedulable: true }, second];
+    const after = translateAfter(before, {
+      nodes: cordoned,
+      services: [service('a/web'), service('b/web', { ports: [port(81)] })],
+    });
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80', 'n2:80']);
+    assert.deepEqual(portsOf(after, 'b/web'), ['n2:81']);
+  });
+
+  for (const value of ['0', '17', '-1', '1.5', 'two', '']) {
+    test(`"${value}" nodes is refused with what is allowed`, () => {
+      const translation = translateFresh({
+        services: [service('a/web', { annotations: { 'weir.dev/nodes': value } })],
+      });
+      assert.equal(reasonOf(translation, 'a/web'), 'InvalidAnnotation');
+      assert.match(messageOf(translation, 'a/web'), /weir\.dev\/nodes: .* use a whole number from 1 to 16/);
+    });
+  }
+});
+
+describe('pools', () => {
+  const nodes = [node('n1', '192.0.2.1'), edge('e1', '192.0.2.11'), edge('e2', '192.0.2.12')];
+  const wanting = (pool: string): ReturnType<typeof service> =>
+    service('a/web', { annotations: { 'weir.dev/pool': pool } });
+
+  test('without a policy only nodes of the default pool are used', () => {
+    const translation = translateFresh({ nodes, services: [service('a/web')] });
+    assert.deepEqual(statusOf(translation, 'a/web').nodes, ['n1']);
+    assert.equal(statusOf(translation, 'a/web').pool, 'default');
+  });
+
+  test('the first pool of a policy is the one of who asks for none', () => {
+    const translation = translateFresh({
+      nodes,
+      namespaces: [namespace('a')],
+      policies: [granting({ pools: ['edge', 'default'] })],
+      services: [
+        service('a/web'),
+        service('a/api', { ports: [port(81)], annotations: { 'weir.dev/pool': 'default' } }),
+      ],
+    });
+    assert.deepEqual(statusOf(translation, 'a/web').nodes, ['e1', 'e2']);
+    assert.deepEqual(statusOf(translation, 'a/api').nodes, ['n1']);
+  });
+
+  test('a pool that the tenant may not use is refused, with those that it may', () => {
+    const translation = translateFresh({ nodes, services: [wanting('edge')] });
+    assert.equal(reasonOf(translation, 'a/web'), 'PoolNotAllowed');
+    assert.match(messageOf(translation, 'a/web'), /tenant "a" may not use pool "edge", only default/);
+    assert.deepEqual(portsOf(translation, 'a/web'), []);
+  });
+
+  test('who asks for another pool while it is served, and may not have it, is served on', () => {
+    const before = translateFresh({ nodes, services: [service('a/web')] });
+    const after = translateAfter(before, { nodes, services: [wanting('edge')] });
+    assert.equal(reasonOf(after, 'a/web'), 'PoolNotAllowed');
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
+  });
+
+  test('a Service moves to the pool that it asks for, and stays while there is no room', () => {
+    const policies = [granting({ pools: ['default', 'edge'] })];
+    const holders = ['x', 'y'].map((name) =>
+      service(`b/${name}`, { annotations: { 'weir.dev/pool': 'edge', 'weir.dev/nodes': '1' } }),
+    );
+    const namespaces = [namespace('a'), namespace('b')];
+    const before = translateFresh({ nodes, namespaces, policies, services: [service('a/web'), ...holders] });
+    const full = translateAfter(before, { nodes, namespaces, policies, services: [wanting('edge'), ...holders] });
+    assert.equal(reasonOf(full, 'a/web'), 'PortConflict');
+    assert.match(messageOf(full, 'a/web'), /on the 2 nodes of pool "edge".*it stays on n1/);
+    assert.deepEqual(portsOf(full, 'a/web'), ['n1:80']);
+    const free = translateAfter(full, { nodes, namespaces, policies, services: [wanting('edge')] });
+    assert.equal(reasonOf(free, 'a/web'), 'Accepted');
+    assert.deepEqual(portsOf(free, 'a/web'), ['e1:80', 'e2:80']);
+  });
+
+  test('a pool without nodes is a problem that names the labels', () => {
+    const translation = translateFresh({
+      nodes,
+      namespaces: [namespace('a')],
+      policies: [granting({ pools: ['none'] })],
+      services: [service('a/web')],
+    });
+    assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
+    const problem = translation.problems.find(({ code }) => code === 'NoNodes');
+    assert.equal(problem?.subject, 'Service a/web');
+    assert.match(problem.message, /pool "none"/);
+  });
+});
+
+describe('allowed ports', () => {
+  const policies = [
+    granting({
+      allowedPorts: [
+        { from: 80, to: 80 },
+        { from: 8_000, to: 8_999 },
+      ],
+    }),
+  ];
+  const namespaces = [namespace('a')];
+
+  test('what is among them is served, at both ends of a range', () => {
+    const ports = [80, 8_000, 8_999].map((number) => port(number, { name: `p${number}` }));
+    const translation = translateFresh({ namespaces, policies, services: [service('a/web', { ports })] });
+    assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
+  });
+
+  test('another one is refused, with those that the tenant may have', () => {
+    const translation = translateFresh({ namespaces, policies, services: [service('a/web', { ports: [port(443)] })] });
+    assert.equal(reasonOf(translation, 'a/web'), 'PortNotAllowed');
+    assert.match(
+      messageOf(translation, 'a/web'),
+      /port 443\/TCP is not allowed: tenant "a" may have only 80, 8000-8999; use one of them, or ask for it in TenantPolicy "shops"/,
+    );
+  });
+
+  test('a Service that serves and gains one keeps the others', () => {
+    const before = translateFresh({ namespaces, policies, services: [service('a/web')] });
+    const greedy = service('a/web', { ports: [port(80), port(443, { name: 'tls' })] });
+    const after = translateAfter(before, { namespaces, policies, services: [greedy] });
+    assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'PortNotAllowed');
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
+  });
+
+  test('a port that is no longer allowed is served on, and said to be over the limit', () => {
+    const services = [service('a/web', { ports: [port(443)] })];
+    const before = translateFresh({ namespaces, services });
+    const after = translateAfter(before, { namespaces, policies, services });
+    assert.equal(reasonOf(after, 'a/web'), 'Accepted');
+    assert.deepEqual(portsOf(after, 'a/web'), ['n1:443']);
+    assert.ok(degradedOf(after, 'a/web').includes('OverLimit'));
+  });
+
+  test('an empty list allows none', () => {
+    const none = [granting({ allowedPorts: [] })];
+    const translation = translateFresh({ namespaces, policies: none, services: [service('a/web')] });
+    assert.match(messageOf(translation, 'a/web'), /may have no ports at all; ask for it/);
+  });
+});

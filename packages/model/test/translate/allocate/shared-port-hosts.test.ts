@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { entriesOf, type ServiceObject, UNRESTRICTED_GRANTS } from '@weir/model';
+import {
+  policyWithHosts,
+  serviceOn,
+  sharedPortSettings,
+  sharersOf,
+  translateFirst,
+  translateLater,
+} from '../../fixtures/shared-ports.ts';
+import { node, policy, team } from '../../fixtures/snapshot.ts';
+import { messageOf, portsOf, reasonOf, statusOf } from '../../fixtures/translation.ts';
+
+describe('hosts that are not allowed', () => {
+  test('refuse a new Service, with the host, the tenant, what it may have and whom to ask', () => {
+    const translation = translateFirst({ services: [serviceOn('a/web', 'ok.shop.example, shop.example')] });
+    assert.equal(reasonOf(translation, 'a/web'), 'HostNotAllowed');
+    assert.equal(
+      messageOf(translation, 'a/web'),
+      'host shop.example is not allowed: tenant "a" may have only *.shop.example, api.example on ports that are shared; use others in annotation weir.dev/hosts, or ask for it in TenantPolicy "a"',
+    );
+    assert.deepEqual(sharersOf(translation), []);
+  });
+
+  test('are those that no policy allows', () => {
+    const translation = translateFirst({ services: [serviceOn('c/web', 'c.example')] });
+    assert.match(
+      messageOf(translation, 'c/web'),
+      /may have no hosts at all .*; ask for it in the fleet's default policy/,
+    );
+  });
+
+  test('are no matter on a port of the Service alone', () => {
+    const translation = translateFirst({ services: [serviceOn('c/web', 'c.example', { ports: [8443] })] });
+    assert.equal(reasonOf(translation, 'c/web'), 'Accepted');
+  });
+
+  test('leave a Service that serves with those that it has', () => {
+    const before = translateFirst({ services: [serviceOn('a/web', 'web.shop.example')] });
+    const after = translateLater(before, { services: [serviceOn('a/web', 'web.shop.example, other.example')] });
+    assert.equal(reasonOf(after, 'a/web'), 'HostNotAllowed');
+    assert.deepEqual(sharersOf(after), sharersOf(before));
+    const [entry] = entriesOf(after.table, 'service');
+    assert.deepEqual(entry?.settings?.hosts, ['web.shop.example']);
+  });
+
+  test('that were allowed go on serving, and get no further port', () => {
+    const both = { ...sharedPortSettings, sharedPorts: [443, 8443] };
+    const before = translateFirst({ settings: both, services: [serviceOn('a/web', 'web.shop.example')] });
+    const grown = [serviceOn('a/web', 'web.shop.example', { ports: [443, 8443] })];
+    const after = translateLater(before, {
+      settings: both,
+      policies: [policyWithHosts('a', ['api.example'])],
+      services: grown,
+    });
+    assert.equal(reasonOf(after, 'a/web'), 'HostNotAllowed');
+    assert.deepEqual(sharersOf(after), ['uid-a-web n1:443']);
+    assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'HostNotAllowed');
+  });
+
+  test('are also too many at once', () => {
+    const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`).join();
+    assert.match(
+      messageOf(translateFirst({ services: [serviceOn('a/web', many)] }), 'a/web'),
+      /names 101 hosts, .* at most 100/,
+    );
+  });
+
+  test('are what is wrong with the port, too, and never that it names none', () => {
+    const wrong = { 'weir.dev/algorithm': 'fastest' };
+    const translation = translateFirst({
+      services: [
+        serviceOn('a/web', 'shop.example'),
+        serviceOn('b/web', 'x.b.example', { more: { annotations: wrong } }),
+      ],
+    });
+    assert.equal(statusOf(translation, 'a/web').ports[0]?.error?.reason, 'HostNotAllowed');
+    assert.equal(reasonOf(translation, 'b/web'), 'InvalidAnnotation');
+    assert.equal(statusOf(translation, 'b/web').ports[0]?.error, null);
+  });
+
+  test('that are too many keep nobody from what it has, and fewer of them are waited for', () => {
+    const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`);
+    const before = translateFirst({
+      services: [serviceOn('a/web', 'h0.shop.example'), serviceOn('b/web', 'h1.shop.example')],
+    });
+    const after = translateLater(before, {
+      services: [serviceOn('a/web', many.join()), serviceOn('b/web', 'h1.shop.example')],
+    });
+    assert.deepEqual(sharersOf(after), sharersOf(before));
+    const fewer = translateLater(after, { services: [serviceOn('a/web', 'h0.shop.example, h1.shop.example')] });
+    assert.equal(reasonOf(fewer, 'a/web'), 'Accepted');
+  });
+});
+
+describe('hosts that another Service has', () => {
+  test('refuse a new Service; the holder is named within its tenant only', () => {
+    const services = [
+      serviceOn('a/web', 'x.shop.example', { more: { createdAt: 1 } }),
+      serviceOn('a/api', 'x.shop.example, y.shop.example', { more: { createdAt: 2 } }),
+      serviceOn('b/web', 'x.shop.example', { more: { createdAt: 3 } }),
+    ];
+    const translation = translateFirst({ services });
+    assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
+    assert.equal(reasonOf(translation, 'a/api'), 'HostConflict');
+    assert.equal(
+      messageOf(translation, 'a/api'),
+      'host x.shop.example on port 443/TCP of pool "default" is taken by Service a/web; use another host, or another port',
+    );
+    assert.match(messageOf(translation, 'b/web'), /is taken by another tenant; use/);
+    assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443']);
+  });
+
+  test('are theirs in the whole pool, not only on their nodes', () => {
+    const nodes = [1, 2, 3, 4].map((index) => node(`n${index}`, `192.0.2.${index}`));
+    const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'x.shop.example')];
+    assert.equal(reasonOf(translateFirst({ nodes, services }), 'b/web'), 'HostConflict');
+  });
+
+  test('are free in another pool', () => {
+    const edge = node('e1', '192.0.2.9', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
+    const elsewhere = policy('b', {
+      namespaceSelector: team('b'),
+      grants: { ...UNRESTRICTED_GRANTS, pools: ['edge'], allowedHosts: ['*.shop.example'] },
+    });
+    const translation = translateFirst({
+      nodes: [node('n1', '192.0.2.1'), edge],
+      policies: [policyWithHosts('a', ['*.shop.example']), elsewhere],
+      services: [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'x.shop.example')],
+    });
+    assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web e1:443']);
+  });
+
+  test('stay with who had them, whoever is older, and go to who waits first when they are given up', () => {
+    const holder = serviceOn('a/web', 'x.shop.example', { more: { createdAt: 9 } });
+    const older = serviceOn('b/web', 'x.shop.example', { more: { createdAt: 1 } });
+    const oldest = serviceOn('a/api', 'x.shop.example', { more: { createdAt: 0 } });
+    const before = translateFirst({ services: [holder] });
+    const waiting = translateLater(before, { services: [holder, older, oldest] });
+    assert.equal(reasonOf(waiting, 'a/web'), 'Accepted');
+    const given = serviceOn('a/web', 'y.shop.example', { more: { createdAt: 9 } });
+    const after = translateLater(waiting, { services: [given, older, oldest] });
+    assert.deepEqual(
+      ['a/web', 'b/web', 'a/api'].map((path) => reasonOf(after, path)),
+      ['Accepted', 'HostConflict', 'Accepted'],
+    );
+  });
+
+  test('leave a Service that serves with those that it has', () => {
+    const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'y.shop.example')];
+    const before = translateFirst({ services });
+    const after = translateLater(before, {
+      services: [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'x.shop.example')],
+    });
+    assert.equal(reasonOf(after, 'b/web'), 'HostConflict');
+    const held = entriesOf(after.table, 'service').find(({ name, namespace: space }) => `${space}/${name}` === 'b/web');
+    assert.deepEqual(held?.settings?.hosts, ['y.shop.example']);
+    assert.deepEqual(sharersOf(after), sharersOf(before));
+  });
+
+  test('are refused on a further port, and the first one serves on', () => {
+    const both = { ...sharedPortSettings, sharedPorts: [443, 8443] };
+    const services = [serviceOn('a/web', 'x.shop.example', { ports: [8443] }), serviceOn('b/web', 'x.shop.example')];
+    const before = translateFirst({ settings: both, services });
+    const grown = [services[0] as ServiceObject, serviceOn('b/web', 'x.shop.example', { ports: [443, 8443] })];
+    const after = translateLater(before, { settings: both, services: grown });
+    assert.equal(statusOf(after, 'b/web').ports[1]?.error?.reason, 'HostConflict');
+    assert.deepEqual(portsOf(after, 'b/web'), ['n1:443']);
+  });
+
+  test('are no matter beside a wildcard that another has: the exact one is the nearer', () => {
+    const services = [serviceOn('a/web', '*.shop.example'), serviceOn('b/web', 'x.shop.example')];
+    const translation = translateFirst({ services });
+    assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
+  });
+
+  test('keep a Service where it is that asks for a pool where they are taken', () => {
+    const edge = node('e1', '192.0.2.9', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
+    const nodes = [node('n1', '192.0.2.1'), edge];
+    const policies = ['a', 'b'].map((name) =>
+      policy(name, {
+        namespaceSelector: team(name),
+        grants: { ...UNRESTRICTED_GRANTS, pools: ['default', 'edge'], allowedHosts: ['*.shop.example'] },
+      }),
+    );
+    const inEdge = { annotations: { 'weir.dev/pool': 'edge' } };
+    const holder = serviceOn('a/web', 'x.shop.example', { more: inEdge });
+    const before = translateFirst({ nodes, policies, services: [holder, serviceOn('b/web', 'x.shop.example')] });
+    const moving = serviceOn('b/web', 'x.shop.example', { more: inEdge });
+    const after = translateLater(before, { nodes, policies, services: [holder, moving] });
+    assert.equal(reasonOf(after, 'b/web'), 'HostConflict');
+    assert.match(messageOf(after, 'b/web'), /of pool "edge" is taken by another tenant.*it stays on n1/);
+    assert.deepEqual(portsOf(after, 'b/web'), ['n1:443']);
+  });
+});

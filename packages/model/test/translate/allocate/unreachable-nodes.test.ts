@@ -1,0 +1,80 @@
+// What becomes of a node whose proxy is silent, for a while or for good.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  entriesOf,
+  NO_ALLOCATIONS,
+  type NodeObject,
+  type NodeUnreachability,
+  type Snapshot,
+  Translator,
+  type TranslatorOutput,
+} from '@weir/model';
+import { node, port, service, snapshotOf } from '../../fixtures/snapshot.ts';
+import { statusOf, translateAfter, translateFresh } from '../../fixtures/translation.ts';
+
+describe('a node whose proxy does not answer', () => {
+  const absent = (...names: readonly string[]): Pick<Snapshot, 'unreachableNodes'> => ({
+    unreachableNodes: new Map(names.map((each) => each.split(' ') as [string, NodeUnreachability])),
+  });
+  const three = ['1', '2', '3'].map((each) => node(`n${each}`, `192.0.2.${each}`));
+  const web = service('a/web');
+  const before = translateFresh({ nodes: three, services: [web] });
+  const [first = '', second = ''] = statusOf(before, 'a/web').nodes;
+  const third = three.map(({ name }) => name).find((name) => name !== first && name !== second) ?? '';
+
+  test('and has been silent for a while only: nothing new is put there, and who is there stays', () => {
+    const api = service('a/api', { ports: [port(81)] });
+    const after = translateAfter(before, { nodes: three, services: [web, api], ...absent(`${first} silent`) });
+    assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
+    assert.deepEqual(statusOf(after, 'a/api').nodes, [second, third].sort());
+  });
+
+  test('and is lost: another takes its place, which keeps it when it is back', () => {
+    const after = translateAfter(before, { nodes: three, services: [web], ...absent(`${first} lost`) });
+    assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
+    assert.ok(
+      after.problems.some(
+        ({ subject, message }) => subject === `Node ${first}` && /no proxy of this node/.test(message),
+      ),
+    );
+    const back = translateAfter(after, { nodes: three, services: [web] });
+    assert.deepEqual(statusOf(back, 'a/web').nodes, [second, third].sort());
+  });
+
+  test('and is lost where no other has room: it keeps its place', () => {
+    const other = service('b/web', { annotations: { 'weir.dev/nodes': '1' } });
+    const alone = translateFresh({
+      nodes: [three.find(({ name }) => name === third) as NodeObject],
+      services: [other],
+    });
+    const held = { ...before, table: { entries: new Map([...before.table.entries, ...alone.table.entries]) } };
+    const after = translateAfter(held, { nodes: three, services: [web, other], ...absent(`${first} lost`) });
+    assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
+  });
+
+  test('and is lost where no other has room: the first that is given up takes its place, whatever becomes of who had it', () => {
+    const nodesOf = ({ table }: TranslatorOutput): readonly string[] | undefined =>
+      entriesOf(table, 'service').find(({ uid }) => uid === web.uid)?.nodes;
+    const nodes = three;
+    const before = snapshotOf({ nodes, services: [web] });
+    const translator = new Translator(before.settings, NO_ALLOCATIONS);
+    translator.translate(before);
+    const other = service('b/web', { annotations: { 'weir.dev/nodes': '1' } });
+    const crowded = { ...before, services: [web, other] };
+    translator.translate(crowded);
+    const lost = { ...crowded, ...absent(`${first} lost`) };
+    assert.deepEqual(nodesOf(translator.translate(lost)), [first, second]);
+    const reserved = { ...other, ports: [port(22)] };
+    const after = translator.translate({ ...lost, services: [web, reserved] });
+    assert.deepEqual(nodesOf(after), [second, third].sort());
+  });
+
+  test('but none of the pool does: all are as they were', () => {
+    const all = absent(`${first} lost`, `${second} lost`, `${third} silent`);
+    const api = service('a/api', { ports: [port(81)] });
+    const after = translateAfter(before, { nodes: three, services: [web, api], ...all });
+    assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
+    assert.equal(statusOf(after, 'a/api').nodes.length, 2);
+  });
+});

@@ -1,0 +1,124 @@
+// What was decided step by step equals what is decided at once, over random histories.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  allocationsFor,
+  type CertificateEntry,
+  certificateId,
+  entriesOf,
+  NO_ALLOCATIONS,
+  type RoutingTable,
+  type Snapshot,
+  serviceSettingsFor,
+  Translator,
+  translate,
+} from '@weir/model';
+import fc from 'fast-check';
+import { historySettings, nodeSets, snapshotSteps } from '../fixtures/arbitrary-history.ts';
+import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+
+const sorted = ({ entries }: RoutingTable): unknown => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+
+test('step by step is the same as at once', () => {
+  fc.assert(
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
+      let held = NO_ALLOCATIONS;
+      for (const step of history) {
+        snapshot = step(snapshot);
+        const whole = translate(snapshot, held);
+        const next = translator.translate(snapshot);
+        assert.deepEqual(sorted(next.table), sorted(whole.table));
+        assert.deepEqual(next.problems, whole.problems);
+        held = allocationsFor(whole.table);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('whoever is served where TLS ends has a certificate, and nobody else has one', () => {
+  fc.assert(
+    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
+      for (const step of history) {
+        snapshot = step(snapshot);
+        const { table } = translator.translate(snapshot);
+        const ending = entriesOf(table, 'service').filter(({ settings }) => settings?.tls !== undefined);
+        const shown = entriesOf(table, 'certificate').map(({ service }) => service);
+        assert.deepEqual(shown.sort(), ending.map(({ uid }) => uid).sort());
+        for (const { uid, settings } of ending) {
+          const { clientAuthorities } = table.entries.get(certificateId(uid)) as CertificateEntry;
+          assert.equal(
+            clientAuthorities !== null,
+            settings?.tls?.clientCaSecret !== null,
+            'no client CA is ever left out',
+          );
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('where a Service asks for TLS to end, no port that it did not serve before is opened in the clear', () => {
+  fc.assert(
+    fc.property(fc.array(snapshotSteps, { minLength: 2, maxLength: 12 }), (history) => {
+      const translator = new Translator(historySettings, NO_ALLOCATIONS);
+      let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
+      let served = new Set<string>();
+      for (const step of history) {
+        snapshot = step(snapshot);
+        const { table } = translator.translate(snapshot);
+        const entries = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
+        for (const each of snapshot.services) {
+          const parsed = serviceSettingsFor(each);
+          const asked = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
+          const given = entries.get(each.uid);
+          for (const { port } of asked) {
+            if (served.has(`${each.uid} ${port}`)) continue;
+            const isOpen = given?.ports.some((own) => own.port === port && own.error === null) === true;
+            const isGranted = given?.settings?.tls?.ports.some((own) => own.port === port) === true;
+            if (given?.settings) assert.ok(!isOpen || isGranted, `${each.name} at ${port}`);
+          }
+        }
+        const open = [...entries.values()].flatMap(({ uid, settings: own, ports }) =>
+          own === null ? [] : ports.flatMap(({ port, error }) => (error === null ? [`${uid} ${port}`] : [])),
+        );
+        served = new Set(open);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('when nothing changes, table and problems are the same objects', () => {
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  const snapshot = snapshotOf({
+    settings: historySettings,
+    services: [service('a/web'), service('b/web')],
+    slices: [slice('a/web', [])],
+  });
+  const first = translator.translate(snapshot);
+  const second = translator.translate({ ...snapshot });
+  assert.equal(second.table, first.table);
+  assert.equal(second.problems, first.problems);
+});
+
+test('a change of one Service leaves the entries of others the same objects', () => {
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  const [web, api] = [service('a/web'), service('b/api')];
+  const first = translator.translate(snapshotOf({ settings: historySettings, services: [web, api] }));
+  const other = { ...web, annotations: { 'weir.dev/algorithm': 'first' } };
+  const second = translator.translate({ ...snapshotOf({ settings: historySettings, services: [other, api] }) });
+  const entry = (table: RoutingTable, uid: string): unknown => table.entries.get(`service/${uid}`);
+  assert.notEqual(entry(second.table, web.uid), entry(first.table, web.uid));
+  assert.equal(entry(second.table, api.uid), entry(first.table, api.uid));
+});
+
+test('other settings need another translator', () => {
+  const translator = new Translator(historySettings, NO_ALLOCATIONS);
+  assert.throws(() => translator.translate(snapshotOf({})), /a translator of their own/);
+});

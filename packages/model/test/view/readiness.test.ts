@@ -1,0 +1,85 @@
+// What is said when clients are refused because nobody is there to answer.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { NO_ALLOCATIONS, type ServiceView, type Snapshot, serviceViewsFor, translate } from '@weir/model';
+import { port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+
+const ports = [port(80, { name: 'http' }), port(443, { name: 'https' })];
+const web = service('a/web', { ports });
+const of = (...names: string[]): Snapshot['slices'][number]['ports'] =>
+  names.map((name) => ({ name, port: 8080, protocol: 'TCP' }));
+const ready = slice('a/web', ['10.0.0.1'], { ports: of('http', 'https') });
+const unready = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ready: false, serving: false })) };
+
+function shown(parts: Partial<Snapshot>): { readonly view: ServiceView; readonly problems: readonly string[] } {
+  const { table, problems } = translate(snapshotOf({ services: [web], ...parts }), NO_ALLOCATIONS);
+  const previousAddresses = new Map([['uid-a-web', ['192.0.2.1']]]);
+  const [view] = serviceViewsFor({
+    table,
+    heartbeats: [],
+    suspensions: [],
+    now: 0,
+    previousAddresses,
+    reachable: true,
+  });
+  assert.ok(view);
+  return { view, problems: problems.filter(({ code }) => code === 'NoReadyEndpoints').map(({ message }) => message) };
+}
+
+/** Of the condition, which the problem must repeat. */
+function told(parts: Partial<Snapshot>): string {
+  const { view, problems } = shown(parts);
+  const degraded = view.conditions.find(({ type }) => type === 'Degraded');
+  const said = degraded?.reason === 'NoReadyEndpoints' ? degraded.message : '';
+  const [first = '', ...more] = problems;
+  assert.ok(said.startsWith(first) && more.length === 0, `${said} is not ${problems.join()}`);
+  return first;
+}
+
+describe('a Service without endpoints in use', () => {
+  test('is told whether there are none, none is ready, or none may be used', () => {
+    assert.match(told({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
+    assert.match(told({ slices: [unready] }), /^no endpoint is ready, so clients are refused; check the readiness/);
+    const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } } as const;
+    assert.match(told({ slices: [ready], settings }), /^none of the endpoints may be used, .* weir\.dev\/Accepted/);
+    assert.equal(told({ slices: [ready] }), '');
+  });
+
+  test('on one port is told which, also when no slice has a port of that name', () => {
+    const partly = slice('a/web', ['10.0.0.1'], { ports: of('http') });
+    assert.match(told({ slices: [partly] }), /^there is no endpoint for port 443\/TCP, so clients are refused there;/);
+    const { view } = shown({ slices: [partly] });
+    assert.deepEqual(view.endpoints, { ready: 0, total: 0 }, 'counted is the port that has the fewest');
+    assert.equal(view.message, 'served at 192.0.2.1');
+  });
+
+  test('that is served by those that terminate is told so, and for which port if others have better', () => {
+    const leaves = { ready: false, serving: true, terminating: true };
+    const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
+    assert.match(
+      told({ slices: [leaving] }),
+      /^no endpoint is ready: clients are served by endpoints that terminate, and are refused when these have ended; check the readiness/,
+    );
+    const { message, endpoints } = shown({ slices: [leaving] }).view;
+    assert.equal(message, 'served at 192.0.2.1');
+    assert.deepEqual(endpoints, { ready: 0, total: 1 });
+    const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
+    assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: clients are served by/);
+    const partly = { ...leaving, ports: of('http') };
+    assert.match(
+      told({ slices: [partly] }),
+      /^there is no endpoint for port 443\/TCP, so clients are refused there; .*; no endpoint is ready for port 80\/TCP: /,
+    );
+    const used = service('a/web', { ports, publishNotReadyAddresses: true });
+    assert.equal(told({ services: [used], slices: [leaving] }), '');
+  });
+
+  test('says so in its address, too, when no port is served', () => {
+    assert.equal(shown({}).view.message, 'held at 192.0.2.1; clients are refused while no endpoint is ready');
+  });
+
+  test('does not speak of ports that are not served for another reason', () => {
+    const mixed = service('a/web', { ports: [ports[0] ?? port(80), port(9, { name: 'sctp', protocol: 'SCTP' })] });
+    assert.equal(told({ services: [mixed], slices: [ready] }), '');
+  });
+});

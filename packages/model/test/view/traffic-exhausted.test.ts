@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  NO_ALLOCATIONS,
+  type ServiceView,
+  serviceViewsFor,
+  trafficExhaustedMessage,
+  translate,
+  withTrafficExhausted,
+} from '@weir/model';
+import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+
+/** Of a Service that is served; `more`: what else is wrong with it. */
+function viewOf(more: Parameters<typeof service>[1] = {}, slices = [slice('a/web', ['10.0.0.1'])]): ServiceView {
+  const one = { 'weir.dev/nodes': '1' };
+  const snapshot = snapshotOf({ services: [service('a/web', { annotations: one, ...more })], slices });
+  const { table } = translate(snapshot, NO_ALLOCATIONS);
+  const previousAddresses = new Map([['uid-a-web', ['192.0.2.1']]]);
+  const [view] = serviceViewsFor({
+    table,
+    heartbeats: [],
+    suspensions: [],
+    now: 0,
+    previousAddresses,
+    reachable: true,
+  });
+  return view ?? assert.fail();
+}
+
+function degraded(view: ServiceView): string {
+  const told = withTrafficExhausted(view, 'used up').conditions.filter(({ type }) => type === 'Degraded');
+  return told.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
+}
+
+describe('a Service whose tenant has used up its month', () => {
+  test('says so, after what is graver and before what is not', () => {
+    assert.equal(degraded(viewOf()), 'OverLimit: used up');
+    assert.match(degraded(viewOf({}, [])), /^NoReadyEndpoints: there is no endpoint, .*; used up$/);
+    assert.match(degraded(viewOf({ externalTrafficPolicy: 'Local' })), /^OverLimit: used up; externalTrafficPolicy/);
+  });
+
+  test('is left alone while it has no address, and when there is nothing to say', () => {
+    const view = viewOf();
+    assert.equal(withTrafficExhausted({ ...view, addresses: [] }, 'used up').conditions, view.conditions);
+    assert.equal(withTrafficExhausted(view, undefined), view);
+  });
+
+  test('reads the limit, that it is served on, and whom to ask', () => {
+    const tenant = { name: 'shop', policy: 'shops', limits: { trafficPerMonth: 1_000 } };
+    assert.match(
+      trafficExhaustedMessage(tenant),
+      /^tenant "shop" has used up its trafficPerMonth of 1000 bytes; it is served on, .* in TenantPolicy "shops"$/,
+    );
+  });
+});

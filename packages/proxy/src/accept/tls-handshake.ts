@@ -1,0 +1,119 @@
+// The TLS handshake with a client whose ClientHello was read: it belongs to a Service, has its place under its limits, and no endpoint
+// has heard of it yet.
+import { ACTIVE, addToCounter, countOutcome } from '../metering/counters.ts';
+import type { Outcome } from '../metering/outcome.ts';
+import type { CountedSessions } from '../relay/service-sessions.ts';
+import type { Session } from '../relay/session.ts';
+import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
+import { ticksFor } from '../relay/timeout-wheel.ts';
+import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-stream.ts';
+import type { AdmittedConnection } from './refuse.ts';
+
+/** From the ClientHello to the client's last word. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+export interface TlsHandshakeOptions {
+  readonly tls: TlsServerOptions;
+  readonly admitted: AdmittedConnection;
+  readonly service: CountedSessions;
+  readonly wheel: TimeoutWheel<Session>;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** It is done. The stream is not reading, and belongs to whoever takes it now. */
+  onSecured(stream: TcpStream, placed: AdmittedConnection): void;
+  onInternalError(thrown: unknown): void;
+}
+
+export class TlsHandshake implements StreamEvents, Session {
+  readonly endpointStats: undefined;
+  readonly deadline: number;
+  wheelSlot = 0;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  readonly #client: AcceptedStream;
+  readonly #options: TlsHandshakeOptions;
+  readonly #counters: Float64Array;
+  #secured: TlsServerStream | undefined;
+  #isEnded = false;
+
+  constructor(given: AcceptedStream, options: TlsHandshakeOptions) {
+    this.#client = given;
+    this.#options = options;
+    this.#counters = options.service.row;
+    this.deadline = options.wheel.now + ticksFor(HANDSHAKE_TIMEOUT_MS);
+  }
+
+  start(): void {
+    const { service, wheel, tls, admitted } = this.#options;
+    addToCounter(this.#counters, ACTIVE, 1);
+    service.sessions.add(this);
+    wheel.add(this);
+    try {
+      this.#secured = startTls(this.#client, { tls, unread: admitted.info.prereadBytes }, this);
+    } catch (thrown) {
+      this.onThrow(this.#client, thrown);
+    }
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#isEnded) return;
+    try {
+      countOutcome(this.#counters, outcome);
+      this.#options.admitted.grant.release();
+      this.#unregister();
+      (this.#secured?.stream ?? this.#client).reset();
+    } finally {
+      addToCounter(this.#counters, ACTIVE, -1);
+    }
+  }
+
+  onExpired(): void {
+    this.end('prelude-timeout');
+  }
+
+  onEndpointUnavailable(): void {}
+
+  onConnect(): void {
+    const secured = this.#secured;
+    if (this.#isEnded || secured === undefined) return;
+    const tls = secured.negotiated(this.#options.now());
+    if (tls === undefined) {
+      this.end('tls-handshake-failed');
+      return;
+    }
+    const { admitted, onSecured } = this.#options;
+    this.#unregister();
+    try {
+      onSecured(secured.stream, { ...admitted, info: { ...admitted.info, tls, prereadBytes: NO_BYTES } });
+    } finally {
+      // The last: a slot without anything open may become another tenant's, and a drain without any is over.
+      addToCounter(this.#counters, ACTIVE, -1);
+    }
+  }
+
+  onData(): void {}
+
+  onEnd(): void {
+    this.end('tls-handshake-failed');
+  }
+
+  onDrain(): void {}
+
+  onClose(): void {
+    this.end('tls-handshake-failed');
+  }
+
+  onThrow(_stream: TcpStream, thrown: unknown): void {
+    this.#options.onInternalError(thrown);
+    this.end('internal');
+  }
+
+  #unregister(): void {
+    this.#isEnded = true;
+    this.#options.wheel.remove(this);
+    this.#options.service.sessions.delete(this);
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);

@@ -1,0 +1,173 @@
+import { isIP } from 'node:net';
+
+// What the first message of a TLS client says (RFC 8446, 4.1.2), read without answering: where the connection goes, and
+// later with which certificate it is met, is decided before anything is decrypted.
+export interface ClientHello {
+  /** `host_name` (RFC 6066, 3): lower case, no dot at the end. Null: none; an IP address is no name. With ECH the outer one. */
+  readonly serverName: string | null;
+  /** In the client's order (RFC 7301); each byte a character. */
+  readonly alpn: readonly string[];
+  /** Such as 0x0304 for TLS 1.3, in the client's order, without GREASE. */
+  readonly versions: readonly number[];
+}
+
+export type ClientHelloFault =
+  | 'not-tls'
+  /** The hello of SSL 2 (RFC 8446, appendix D.5): never again. */
+  | 'ssl2'
+  | 'too-large'
+  /** TLS, but something else than one whole ClientHello comes first. */
+  | 'unexpected-message'
+  | 'malformed'
+  /** `server_name` holds what no host can be called. */
+  | 'bad-server-name';
+
+const SERVER_NAME_EXTENSION = 0;
+const ALPN_EXTENSION = 16;
+const SUPPORTED_VERSIONS_EXTENSION = 43;
+const HOST_NAME_TYPE = 0;
+const RANDOM_BYTES = 32;
+const MAX_SESSION_ID_BYTES = 32;
+
+/** The body of a ClientHello (RFC 8446, 4.1.2), or why it is refused. */
+export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
+  const cursor = new ByteCursor(body);
+  const version = cursor.uint(2);
+  const hasRandom = cursor.skip(RANDOM_BYTES);
+  const sessionId = cursor.vector(1);
+  const suites = cursor.vector(2);
+  const compressions = cursor.vector(1);
+  if (version === undefined || version >> 8 !== 3 || !hasRandom) return 'malformed';
+  if (sessionId === undefined || sessionId.remaining > MAX_SESSION_ID_BYTES) return 'malformed';
+  if (suites === undefined || suites.remaining === 0 || suites.remaining % 2 !== 0) return 'malformed';
+  if (compressions === undefined || compressions.remaining === 0) return 'malformed';
+  const extensions = readExtensions(cursor);
+  return extensions === undefined ? 'malformed' : clientHelloFrom(version, extensions);
+}
+
+/** By type. Undefined: malformed, or one comes twice (RFC 8446, 4.2): the endpoint might believe the other one. */
+function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
+  const found = new Map<number, ByteCursor>();
+  // Up to TLS 1.2 there may be none at all.
+  if (message.remaining === 0) return found;
+  const extensions = message.vector(2);
+  if (extensions === undefined || message.remaining > 0) return undefined;
+  while (extensions.remaining > 0) {
+    const type = extensions.uint(2);
+    const data = extensions.vector(2);
+    if (type === undefined || data === undefined || found.has(type)) return undefined;
+    found.set(type, data);
+  }
+  return found;
+}
+
+function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCursor>): ClientHello | ClientHelloFault {
+  const name = readServerName(extensions.get(SERVER_NAME_EXTENSION));
+  const alpn = readAlpn(extensions.get(ALPN_EXTENSION));
+  const versions = readVersions(extensions.get(SUPPORTED_VERSIONS_EXTENSION), version);
+  if (name === undefined || alpn === undefined || versions === undefined) return 'malformed';
+  const serverName = name === null ? null : parseHostName(name);
+  return serverName === undefined ? 'bad-server-name' : { serverName, alpn, versions };
+}
+
+/** RFC 6066, 3: one name of each type, and there is only one type. */
+function readServerName(extension: ByteCursor | undefined): string | null | undefined {
+  if (extension === undefined) return null;
+  const list = extension.vector(2);
+  const type = list?.uint(1);
+  const name = list?.vector(2);
+  if (type !== HOST_NAME_TYPE || name === undefined || name.remaining === 0) return undefined;
+  return list?.remaining === 0 && extension.remaining === 0 ? name.text() : undefined;
+}
+
+function readAlpn(extension: ByteCursor | undefined): readonly string[] | undefined {
+  if (extension === undefined) return [];
+  const list = extension.vector(2);
+  if (list === undefined || list.remaining === 0 || extension.remaining > 0) return undefined;
+  const protocols: string[] = [];
+  while (list.remaining > 0) {
+    const protocol = list.vector(1);
+    if (protocol === undefined || protocol.remaining === 0) return undefined;
+    protocols.push(protocol.text());
+  }
+  return protocols;
+}
+
+function readVersions(extension: ByteCursor | undefined, legacy: number): readonly number[] | undefined {
+  if (extension === undefined) return [legacy];
+  const list = extension.vector(1);
+  if (list === undefined || list.remaining === 0 || list.remaining % 2 !== 0 || extension.remaining > 0)
+    return undefined;
+  const versions: number[] = [];
+  for (let version = list.uint(2); version !== undefined; version = list.uint(2)) {
+    if (!isGrease(version)) versions.push(version);
+  }
+  return versions;
+}
+
+/** RFC 8701: 0x0a0a, 0x1a1a … mean nothing, so that servers do not unlearn to ignore. */
+function isGrease(value: number): boolean {
+  return (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff);
+}
+
+const MAX_HOST_NAME_LENGTH = 253;
+/** Underscores are in real names, though not in those that Kubernetes has. */
+const LABEL_PATTERN = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/**
+ * A `host_name` as it is compared: lower case, no dot at the end. Null: an IP address, which RFC 6066 does not take for a
+ * name and some clients send all the same. Undefined: no host can be called so; names in other scripts come as A-labels.
+ */
+export function parseHostName(text: string): string | null | undefined {
+  if (isIP(text) !== 0) return null;
+  const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase();
+  return name.length <= MAX_HOST_NAME_LENGTH && name.split('.').every((label) => LABEL_PATTERN.test(label))
+    ? name
+    : undefined;
+}
+
+/** Reads the parts of a message one after the other, and never past its end: what is missing is undefined. */
+export class ByteCursor {
+  readonly #bytes: Uint8Array;
+  readonly #end: number;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at = 0, end: number = bytes.length) {
+    this.#bytes = bytes;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  get remaining(): number {
+    return this.#end - this.#at;
+  }
+
+  /** Whether there were so many bytes to leave out. */
+  skip(length: number): boolean {
+    if (this.remaining < length) return false;
+    this.#at += length;
+    return true;
+  }
+
+  /** Of so many bytes, the highest first. */
+  uint(size: 1 | 2): number | undefined {
+    const at = this.#at;
+    if (!this.skip(size)) return undefined;
+    const first = this.#bytes[at] as number;
+    return size === 1 ? first : (first << 8) | (this.#bytes[at + 1] as number);
+  }
+
+  /** What stands behind a length of so many bytes. */
+  vector(lengthSize: 1 | 2): ByteCursor | undefined {
+    const length = this.uint(lengthSize);
+    if (length === undefined || !this.skip(length)) return undefined;
+    return new ByteCursor(this.#bytes, this.#at - length, this.#at);
+  }
+
+  /** What is left, each byte a character. */
+  text(): string {
+    const bytes = this.#bytes.subarray(this.#at, this.#end);
+    this.#at = this.#end;
+    return String.fromCharCode(...bytes);
+  }
+}

@@ -1,0 +1,65 @@
+import { networkInterfaces } from 'node:os';
+import {
+  compileNetworks,
+  type Heartbeat,
+  MAX_REPORTED_UNHEALTHY_ENDPOINTS,
+  type UnhealthyEndpoint,
+  type UnhealthyReport,
+} from '@weir/model/data-plane';
+import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
+import type { HeartbeatStore } from '@weir/store';
+import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
+
+const HEARTBEAT_INTERVAL_MS = 1_000;
+/** Between two that something has caused. */
+const MIN_HEARTBEAT_GAP_MS = 20;
+
+export interface HeartbeatLoopOptions {
+  readonly store: HeartbeatStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Undefined while this life has no number. */
+  readonly heartbeat: () => Heartbeat | undefined;
+}
+
+/** Says once a second, and at once after `trigger`, what this proxy is and has. */
+export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatLoopOptions): Loop {
+  return createLoop({
+    async run() {
+      const now = heartbeat();
+      if (now !== undefined) await store.record(now);
+    },
+    gapMs: MIN_HEARTBEAT_GAP_MS,
+    resyncMs: HEARTBEAT_INTERVAL_MS,
+    retryMs: [HEARTBEAT_INTERVAL_MS, HEARTBEAT_INTERVAL_MS],
+    clock,
+    onError: (error) => log.debug({ err: error }, 'heartbeat failed'),
+  });
+}
+
+/** Undefined: all work. One of each port first, so that no Service's are hidden behind another's many. */
+export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): UnhealthyReport | undefined {
+  const ports = [...health.unhealthy()];
+  const total = ports.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+  if (total === 0) return undefined;
+  const told: UnhealthyEndpoint[] = [];
+  for (let index = 0; told.length < Math.min(total, MAX_REPORTED_UNHEALTHY_ENDPOINTS); index += 1) {
+    for (const { route, endpoints } of ports) {
+      const one = endpoints[index];
+      if (one === undefined || told.length === MAX_REPORTED_UNHEALTHY_ENDPOINTS) continue;
+      const { service, listener } = route;
+      told.push({ service: service.uid, protocol: listener.protocol, port: listener.port, ...one });
+    }
+  }
+  return { total, endpoints: told };
+}
+
+/** Which of these addresses exist on this host. On a loopback interface the whole network does. */
+export function localAddresses(wanted: readonly string[]): string[] {
+  const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const exact = new Set(interfaces.map(({ address }) => address));
+  const loopback = compileNetworks(
+    interfaces.filter(({ internal }) => internal).flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
+  );
+  return wanted.filter((address) => exact.has(address) || loopback.contains(address));
+}

@@ -1,0 +1,190 @@
+import { PROPAGATION_BUCKETS_SECONDS, type ServiceEntry } from '@weir/model/data-plane';
+import type { Logger, Metrics, Sample } from '@weir/runtime';
+import { createMetrics } from '@weir/runtime/metrics';
+import { countOpenDescriptors } from '../limits/descriptor-limit.ts';
+import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../metering/counters.ts';
+import { REFUSAL_OUTCOMES } from '../metering/outcome.ts';
+import type { SlotRegistry } from '../metering/slot-registry.ts';
+import type { PropagationLatency } from '../supervisor/table/propagation.ts';
+import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
+import type { WorkerPool } from '../supervisor/worker-pool.ts';
+import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
+import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
+import { addWorkerMetrics } from './worker-metrics.ts';
+
+// What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
+type ServiceLabel = 'namespace' | 'service';
+const SERVICE = ['namespace', 'service'] as const;
+
+export interface ProxyMetricsSources {
+  readonly slots: SlotRegistry;
+  readonly table: TableDistributor;
+  readonly propagation: PropagationLatency;
+  readonly health: HealthMonitor;
+  readonly pool: WorkerPool;
+  /** Of the main thread. */
+  readonly delaySeconds: Float64Array;
+  readonly log: Logger;
+}
+
+export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
+  const { slots, table, propagation, health, pool, delaySeconds, log } = parts;
+  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
+  const column = (index: number) => () => perSlot(slots, index);
+
+  metrics.collectCounter({
+    name: 'weir_service_received_bytes_total',
+    help: 'Bytes read from clients of the Service.',
+    labels: SERVICE,
+    collect: column(RECEIVED),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_sent_bytes_total',
+    help: 'Bytes that the kernel accepted for clients of the Service.',
+    labels: SERVICE,
+    collect: column(SENT),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_connections_total',
+    help: 'Connections that were given to the Service.',
+    labels: SERVICE,
+    collect: column(CONNECTIONS),
+  });
+  metrics.collectGauge({
+    name: 'weir_service_connections_active',
+    help: 'Connections open now.',
+    labels: SERVICE,
+    collect: () => perService(slots, ACTIVE),
+  });
+  metrics.collectCounter({
+    name: 'weir_service_refused_total',
+    help: 'Connections and UDP flows that ended before a byte was relayed; of cut-off those that were open, too.',
+    labels: [...SERVICE, 'reason'],
+    collect: () => refusals(slots),
+  });
+  metrics.collectGauge({
+    name: 'weir_tenant_used',
+    help: 'Connections and UDP flows that a tenant has open on this proxy, as its limit counts them.',
+    labels: ['tenant', 'resource'],
+    collect: () =>
+      [...table.limits.openCounts()].map(({ tenant, connections }) => ({
+        labels: { tenant, resource: 'connections' },
+        value: connections,
+      })),
+  });
+  metrics.collectGauge({
+    name: 'weir_service_endpoints',
+    help: 'Of the port of the Service that has the fewest: endpoints used here (ready), left out because they do not work (ejected), gone with connections open (draining).',
+    labels: [...SERVICE, 'state'],
+    collect: () => endpointSamples(table, health),
+  });
+  addHealthMetrics(metrics, health);
+  metrics.collectGauge({
+    name: 'weir_table_revision',
+    help: 'Revision of the routing table that all workers have applied; 0 before the first.',
+    collect: () => [{ labels: {}, value: table.applied?.revision ?? 0 }],
+  });
+  const propagated = metrics.histogram({
+    name: 'weir_table_propagation_seconds',
+    help: 'From a change in the API (the trigger of an EndpointSlice where it says one) until all workers have applied it.',
+    buckets: PROPAGATION_BUCKETS_SECONDS,
+  });
+  propagation.onSample((seconds) => propagated.observe({}, seconds));
+  metrics.collectCounter({
+    name: 'weir_unrouted_bytes_total',
+    help: 'Bytes that reached no Service.',
+    labels: ['direction'],
+    collect: () => {
+      const total = slots.unroutedTotal();
+      return [
+        { labels: { direction: 'received' }, value: total[RECEIVED] as number },
+        { labels: { direction: 'sent' }, value: total[SENT] as number },
+      ];
+    },
+  });
+  metrics.collectGauge({
+    name: 'weir_proxy_event_loop_delay_seconds',
+    help: 'By how much heartbeats, cut-offs and all else of the main thread came too late within the last half to whole minute.',
+    labels: ['quantile'],
+    collect: () =>
+      DELAY_QUANTILES.map((quantile, index) => ({
+        labels: { quantile: String(quantile) },
+        value: delaySeconds[index] as number,
+      })),
+  });
+  addWorkerMetrics(metrics, pool);
+  return metrics;
+}
+
+/** A Service that changed its tenant is counted in two slots: of counters with the same labels the sum is shown. */
+function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
+  for (const { owner, counts } of slots.counts([column])) {
+    yield { labels: { namespace: owner.namespace, service: owner.name }, value: counts[0] ?? 0 };
+  }
+}
+
+/** For a gauge they are added up here. */
+function perService(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
+  const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
+  for (const { labels, value } of perSlot(slots, column)) {
+    const key = `${labels.namespace}/${labels.service}`;
+    const sum = sums.get(key);
+    if (sum === undefined) sums.set(key, { labels, value });
+    else sum.value += value;
+  }
+  return sums.values();
+}
+
+/** Only of those that were ever refused: reasons times Services would be many. */
+function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
+  for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
+    for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {
+      const value = counts[index] ?? 0;
+      if (value > 0) yield { labels: { namespace: owner.namespace, service: owner.name, reason }, value };
+    }
+  }
+}
+
+// What Prometheus sees of endpoints and of their checks.
+export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void {
+  metrics.collectCounter({
+    name: 'weir_health_checks_total',
+    help: 'Checks of endpoints that were answered, by what was found.',
+    labels: ['result'],
+    collect: () => {
+      const { good, bad } = health.checkCounts;
+      return [
+        { labels: { result: 'good' }, value: good },
+        { labels: { result: 'bad' }, value: bad },
+      ];
+    },
+  });
+  metrics.collectCounter({
+    name: 'weir_health_checks_stretched_total',
+    help: 'Checks that began later than asked for, because a proxy makes at most 500 a second (100 over TLS).',
+    collect: () => [{ labels: {}, value: health.checkCounts.stretched }],
+  });
+}
+
+type EndpointSample = Sample<'namespace' | 'service' | 'state'>;
+
+/** Of the port that has the fewest to use: a Service works as well as its worst port. */
+export function* endpointSamples({ matcher }: TableDistributor, health: HealthMonitor): Iterable<EndpointSample> {
+  const fewest = new Map<
+    string,
+    { readonly service: ServiceEntry; readonly ready: number; readonly ejected: number }
+  >();
+  for (const route of matcher.routes.values()) {
+    const { service, endpoints } = route;
+    const ejected = health.countEjected(route);
+    const ready = endpoints.length - ejected;
+    const known = fewest.get(service.uid);
+    if (known === undefined || known.ready > ready) fewest.set(service.uid, { service, ready, ejected });
+  }
+  for (const [uid, { service, ready, ejected }] of fewest) {
+    const { namespace, name } = service;
+    yield { labels: { namespace, service: name, state: 'ready' }, value: ready };
+    yield { labels: { namespace, service: name, state: 'ejected' }, value: ejected };
+    yield { labels: { namespace, service: name, state: 'draining' }, value: health.draining.countOf(uid) };
+  }
+}

@@ -1,0 +1,129 @@
+import type { Heartbeat } from '@weir/model/data-plane';
+import type { Clock } from '@weir/runtime';
+import type { SlotRegistry } from '../metering/slot-registry.ts';
+import type { UsageFlusher } from '../metering/usage-flusher.ts';
+import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
+import type { ProxySettings } from '../supervisor/proxy-settings.ts';
+import type { Suspensions } from '../supervisor/table/suspensions.ts';
+import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
+import type { WorkerPool } from '../supervisor/worker-pool.ts';
+import type { NodeTakeover } from '../takeover/node-takeover.ts';
+import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
+import { localAddresses, unhealthyReportFor } from './heartbeat.ts';
+import { type ProxySelfView, serviceCounts } from './proxy-view.ts';
+
+export interface ProxyStatusOptions {
+  readonly settings: ProxySettings;
+  readonly startedAt: number;
+  readonly slots: SlotRegistry;
+  readonly table: TableDistributor;
+  readonly suspensions: Suspensions;
+  readonly listeners: ListenerReconciler;
+  readonly takeover: NodeTakeover;
+  readonly flusher: UsageFlusher;
+  readonly pool: WorkerPool;
+  readonly health: HealthMonitor;
+  readonly isDraining: () => boolean;
+  /** What is wrong with this host beside what is known since the start. */
+  readonly adminWarning: () => string | undefined;
+}
+
+/** What a proxy says of itself: to the store, to probes, to people. */
+export class ProxyStatus {
+  readonly #options: ProxyStatusOptions;
+
+  constructor(options: ProxyStatusOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: it may get traffic. */
+  get notReady(): string | undefined {
+    const { table, takeover, pool, isDraining } = this.#options;
+    if (isDraining()) return 'draining';
+    if (table.applied === null) return 'no routing table yet';
+    return takeover.notServingReason ?? (pool.live === 0 ? 'no worker is up' : undefined);
+  }
+
+  /** Undefined: the store has not given this life its number yet. */
+  get heartbeat(): Heartbeat | undefined {
+    const { flusher, settings } = this.#options;
+    const { incarnation } = flusher;
+    return incarnation === undefined
+      ? undefined
+      : { ...this.#snapshot(), life: incarnation, sentAt: settings.clock.now() };
+  }
+
+  get view(): ProxySelfView {
+    const { flusher, takeover, slots, pool } = this.#options;
+    return {
+      ...this.#snapshot(),
+      life: flusher.incarnation ?? null,
+      conflict: takeover.conflict ?? null,
+      services: serviceCounts(slots),
+      threads: pool.slotViews,
+    };
+  }
+
+  #snapshot(): Omit<Heartbeat, 'life'> {
+    const {
+      settings,
+      startedAt,
+      slots,
+      table,
+      suspensions,
+      listeners,
+      takeover,
+      pool,
+      health,
+      isDraining,
+      adminWarning,
+    } = this.#options;
+    const { node, version = 'dev', addresses } = settings;
+    const hostAdvice = append(settings.hostWarnings, adminWarning());
+    const unhealthy = unhealthyReportFor(health);
+    return {
+      node,
+      version,
+      startedAt,
+      draining: isDraining() || takeover.hasHandedOver,
+      addresses: localAddresses(addresses ?? table.nodeEntry?.bindAddresses ?? []),
+      applied: table.applied,
+      cutoffSequence: suspensions.applied,
+      listeners: listeners.reports(),
+      workers: pool.live,
+      connections: slots.activeConnections(),
+      ...(unhealthy === undefined ? {} : { unhealthy }),
+      ...(hostAdvice === undefined ? {} : { hostAdvice }),
+    };
+  }
+}
+
+function append(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
+  return more === undefined ? known : [...(known ?? []), more];
+}
+
+/** Replacing workers goes on meanwhile; a restart costs all that is left of this proxy, its counts included. */
+const MAX_TIME_WITHOUT_WORKERS_MS = 60_000;
+
+export interface WorkerLiveness {
+  /** Once a second. */
+  check(): void;
+  /** Why only a restart helps. */
+  readonly problem: string | undefined;
+}
+
+/** That the main thread goes on needs no look: one that hangs answers no probe. */
+export function createWorkerLiveness(workers: () => number, clock: Pick<Clock, 'monotonic'>): WorkerLiveness {
+  let lastUpAt = clock.monotonic();
+  let now = lastUpAt;
+  return {
+    check() {
+      now = clock.monotonic();
+      if (workers() > 0) lastUpAt = now;
+    },
+    get problem() {
+      const downS = Math.floor((now - lastUpAt) / 1_000);
+      return downS * 1_000 < MAX_TIME_WITHOUT_WORKERS_MS ? undefined : `no worker has been up for ${downS} s`;
+    },
+  };
+}

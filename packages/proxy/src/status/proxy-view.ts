@@ -1,0 +1,46 @@
+import type { Counters, Heartbeat } from '@weir/model/data-plane';
+import { ACTIVE, outcomeColumn } from '../metering/counters.ts';
+import { OUTCOMES, type Outcome } from '../metering/outcome.ts';
+import { readingOf, type SlotRegistry } from '../metering/slot-registry.ts';
+import type { WorkerSlotView } from '../supervisor/worker-slots.ts';
+
+/** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */
+export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
+  /** Null while the store has not given it a number. */
+  readonly life: number | null;
+  /** Why it serves nothing: another proxy serves its node. */
+  readonly conflict: string | null;
+  readonly services: readonly ServiceCount[];
+  /** Each worker, and those who were there before it. */
+  readonly threads: readonly WorkerSlotView[];
+}
+
+export interface ServiceCount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly active: number;
+  readonly counters: Counters;
+  readonly outcomes: Partial<Record<Outcome, number>>;
+}
+
+export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
+  return [...slots.totals()].map(({ owner, total }) => ({
+    namespace: owner.namespace,
+    name: owner.name,
+    tenant: owner.tenant,
+    active: total[ACTIVE] as number,
+    counters: readingOf(owner, total).counters,
+    outcomes: outcomeCounts(total),
+  }));
+}
+
+/** How the connections counted in a row ended; outcomes that never came are left out. */
+export function outcomeCounts(total: Float64Array): Partial<Record<Outcome, number>> {
+  const counts: Partial<Record<Outcome, number>> = {};
+  for (const outcome of OUTCOMES) {
+    const count = total[outcomeColumn(outcome)] as number;
+    if (count > 0) counts[outcome] = count;
+  }
+  return counts;
+}

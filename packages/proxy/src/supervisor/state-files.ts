@@ -1,0 +1,152 @@
+import { join } from 'node:path';
+import {
+  decodeEntry,
+  type Entry,
+  encodeEntry,
+  isTablePosition,
+  type Suspension,
+  type TablePosition,
+} from '@weir/model/data-plane';
+import {
+  type Clock,
+  ensureDirectory,
+  errorMessage,
+  type Logger,
+  readFileIfPresent,
+  writeFileAtomic,
+} from '@weir/runtime';
+import type { KnownSuspensions, PositionedTable } from '@weir/store';
+import { parseJsonObject } from './json-object.ts';
+
+// The last good table (as far as this node serves it) and cut-offs on the disk: what a proxy starts from when the store is
+// away. Never half a table: a copy that cannot be read whole counts as none.
+
+/** A millisecond of work. */
+const ENTRIES_PER_CHUNK = 200;
+
+export class StateFiles {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async readTable(): Promise<PositionedTable | undefined> {
+    await ensureDirectory(this.#directory);
+    return parsePlacedTable(await readFileIfPresent(this.#tablePath));
+  }
+
+  async writeTable({ table, position }: PositionedTable): Promise<void> {
+    // All of them now: the table goes on changing while this one is written.
+    await writeFileAtomic(this.#tablePath, jsonChunks(position, [...table.entries.values()]));
+  }
+
+  async readSuspensions(): Promise<KnownSuspensions | undefined> {
+    return parseSuspensions(await readFileIfPresent(this.#suspensionsPath));
+  }
+
+  async writeSuspensions(known: KnownSuspensions): Promise<void> {
+    await writeFileAtomic(this.#suspensionsPath, JSON.stringify({ version: 1, ...known }));
+  }
+
+  get #tablePath(): string {
+    return join(this.#directory, 'table.json');
+  }
+
+  get #suspensionsPath(): string {
+    return join(this.#directory, 'cutoffs.json');
+  }
+}
+
+/** JSON in pieces: a large table as one text would keep the process from its heartbeats and from the next change. */
+function* jsonChunks(position: TablePosition, entries: readonly Entry[]): Iterable<string> {
+  yield `{"version":1,"position":${JSON.stringify(position)},"entries":[`;
+  for (let from = 0; from < entries.length; from += ENTRIES_PER_CHUNK) {
+    const texts = entries.slice(from, from + ENTRIES_PER_CHUNK).map((entry) => JSON.stringify(encodeEntry(entry)));
+    yield `${from === 0 ? '' : ','}${texts.join(',')}`;
+  }
+  yield ']}';
+}
+
+function parsePlacedTable(text: string | undefined): PositionedTable | undefined {
+  const content = parseJsonObject(text);
+  if (content?.version !== 1 || !Array.isArray(content.entries) || !isTablePosition(content.position)) return undefined;
+  const entries = new Map<string, Entry>();
+  for (const encoded of content.entries) {
+    const entry = typeof encoded === 'string' ? decodeEntry(encoded) : undefined;
+    if (entry === undefined) return undefined;
+    entries.set(entry.id, entry);
+  }
+  return { table: { entries }, position: content.position };
+}
+
+function parseSuspensions(text: string | undefined): KnownSuspensions | undefined {
+  const content = parseJsonObject(text);
+  if (content?.version !== 1 || !Array.isArray(content.cutoffs) || !Number.isSafeInteger(content.sequence)) {
+    return undefined;
+  }
+  const isWhole = content.cutoffs.every(
+    (cutoff) => typeof cutoff?.uid === 'string' && typeof cutoff.target?.kind === 'string',
+  );
+  return isWhole ? { cutoffs: content.cutoffs as Suspension[], sequence: content.sequence as number } : undefined;
+}
+
+/** Writing may take this part of the time: a large table is written less often. */
+const WRITE_TIME_DIVISOR = 20;
+
+export interface StateSaverOptions {
+  readonly files: StateFiles;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly table: () => PositionedTable | undefined;
+  readonly suspensions: () => KnownSuspensions | undefined;
+}
+
+/** Keeps the copies on the disk as new as is cheap. A disk that fails is told once, and tried again. */
+export class StateSaver {
+  readonly #options: StateSaverOptions;
+  #writtenPosition: unknown;
+  #writtenSuspensions: unknown;
+  #nextAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #hasFailed = false;
+
+  constructor(options: StateSaverOptions) {
+    this.#options = options;
+  }
+
+  /** Once a second. */
+  tick(): void {
+    if (this.#running !== undefined || this.#options.clock.monotonic() < this.#nextAt) return;
+    this.#running = this.write().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    await this.write();
+  }
+
+  async write(): Promise<void> {
+    const { files, clock, log, table, suspensions } = this.#options;
+    const startedAt = clock.monotonic();
+    try {
+      const placed = table();
+      if (placed !== undefined && placed.position !== this.#writtenPosition) {
+        await files.writeTable(placed);
+        this.#writtenPosition = placed.position;
+      }
+      const known = suspensions();
+      if (known !== undefined && known !== this.#writtenSuspensions) {
+        await files.writeSuspensions(known);
+        this.#writtenSuspensions = known;
+      }
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) log.error({ reason: errorMessage(error) }, 'the copy of the table cannot be written');
+      this.#hasFailed = true;
+    }
+    this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
+  }
+}

@@ -1,0 +1,213 @@
+import type { Server, Socket } from 'node:net';
+import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
+import { type Clock, formatHostPort, type Timer, wait } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
+import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
+import type { WorkerPool } from '../supervisor/worker-pool.ts';
+import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
+import { findUnsharedListener } from './shared-listeners.ts';
+
+// The side of a hand-over that serves: keeps whoever waits, and lets one of them listen beside us before we close. It goes
+// on serving whatever the other one does or fails to do, until the other one has shown that it listens.
+
+/** For a successor to open all of its listeners; it is given up then, and may ask again. */
+const JOIN_TIMEOUT_MS = 10_000;
+/** The others who wait learn of the release only after the successor has had time to take the lock. */
+const LOCK_HANDOVER_MS = 1_000;
+
+/** What the proxy does for a hand-over. */
+export interface TakeoverActions {
+  /** Whether one with this table may take over; `isLeaving`: we are about to end anyway. */
+  mayTakeOver(applied: TablePosition, at: { readonly isLeaving: boolean }): boolean;
+  /** From now on no listener is opened or closed; returns those that are open. */
+  freeze(): readonly ListenerKey[];
+  unfreeze(): void;
+  /** Why the successor cannot be relied on; undefined: it listens wherever we do. */
+  reasonToRefuse(): Promise<string | undefined>;
+  /** Closes all listeners; resolves when no worker has one any more. Connections run on. */
+  cede(): Promise<void>;
+}
+
+export interface PredecessorOptions {
+  readonly clock: Clock;
+  readonly actions: TakeoverActions;
+  /** The lock is free, and the successor knows. */
+  readonly onCeded: () => void;
+}
+
+export class Predecessor {
+  readonly #options: PredecessorOptions;
+  readonly #server: Server;
+  readonly #waiting = new Set<Socket>();
+  /** Those who have said that they know how to take over. */
+  readonly #takeoverCapable = new Set<Socket>();
+  #successor: Socket | undefined;
+  #deadline: Timer | undefined;
+  #isLeaving = false;
+  #hasCeded = false;
+
+  constructor(server: Server, options: PredecessorOptions) {
+    this.#server = server;
+    this.#options = options;
+  }
+
+  /** Whoever waits for the lock learns of its release by the end of this connection, also when this process is killed. */
+  addWaiting(socket: Socket): void {
+    this.#waiting.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#onSocketClose(socket));
+    readLines(socket, (line) => {
+      const request = parseTakeoverRequest(line);
+      if (request === undefined) socket.destroy();
+      else this.#answer(socket, request);
+    });
+    if (this.#isLeaving) this.#send(socket, { kind: 'leaving' });
+  }
+
+  /** Before we end: whoever can should take over. Whether anybody may. */
+  announceLeaving(): boolean {
+    if (!this.#isLeaving) for (const socket of this.#waiting) this.#send(socket, { kind: 'leaving' });
+    this.#isLeaving = true;
+    return this.#takeoverCapable.size > 0;
+  }
+
+  /** The lock is given back; whoever waits is told last by the end of its connection. */
+  release(): void {
+    this.#deadline?.cancel();
+    this.#hasCeded = true;
+    this.#server.close();
+    for (const socket of this.#waiting) socket.destroy();
+  }
+
+  #answer(socket: Socket, request: TakeoverRequest): void {
+    if (this.#hasCeded) return;
+    switch (request.kind) {
+      case 'hello':
+        this.#takeoverCapable.add(socket);
+        return;
+      case 'ready':
+        this.#takeoverCapable.add(socket);
+        this.#inviteSuccessor(socket, request.applied);
+        return;
+      case 'listening':
+        if (socket === this.#successor) void this.#cedeTo(socket);
+        return;
+      case 'abandon':
+        if (socket === this.#successor) this.#abandonSuccessor();
+    }
+  }
+
+  #inviteSuccessor(socket: Socket, applied: TablePosition): void {
+    const { actions, clock } = this.#options;
+    if (this.#successor !== undefined || !actions.mayTakeOver(applied, { isLeaving: this.#isLeaving })) {
+      this.#send(socket, { kind: 'wait' });
+      return;
+    }
+    this.#successor = socket;
+    this.#deadline = clock.setTimeout(() => socket.destroy(), JOIN_TIMEOUT_MS);
+    this.#send(socket, { kind: 'join', open: actions.freeze() });
+  }
+
+  async #cedeTo(socket: Socket): Promise<void> {
+    const { actions, onCeded } = this.#options;
+    const objection = await actions.reasonToRefuse().catch(String);
+    if (this.#successor !== socket || this.#hasCeded) return;
+    if (objection !== undefined) {
+      this.#send(socket, { kind: 'refused', reason: objection });
+      this.#abandonSuccessor();
+      return;
+    }
+    this.#deadline?.cancel();
+    this.#hasCeded = true;
+    await actions.cede();
+    // Closed first, so that the successor finds the lock free when it hears of it.
+    this.#server.close();
+    this.#send(socket, { kind: 'yours' });
+    this.#endWaiting(socket);
+    onCeded();
+  }
+
+  #endWaiting(successor: Socket): void {
+    const end = (): void => {
+      timer.cancel();
+      for (const socket of this.#waiting) socket.destroy();
+    };
+    const timer = this.#options.clock.setTimeout(end, LOCK_HANDOVER_MS);
+    if (successor.destroyed) end();
+    else successor.once('close', end);
+  }
+
+  #onSocketClose(socket: Socket): void {
+    this.#waiting.delete(socket);
+    this.#takeoverCapable.delete(socket);
+    if (socket === this.#successor && !this.#hasCeded) this.#abandonSuccessor();
+  }
+
+  #abandonSuccessor(): void {
+    this.#deadline?.cancel();
+    this.#successor = undefined;
+    this.#options.actions.unfreeze();
+  }
+
+  #send(socket: Socket, reply: TakeoverReply): void {
+    writeLine(socket, reply);
+  }
+}
+
+const CLOSE_POLL_INTERVAL_MS = 2;
+/** For workers to close their listeners. One that takes longer is dead. */
+const CLOSE_TIMEOUT_MS = 3_000;
+
+export interface TakeoverActionsOptions {
+  readonly listeners: ListenerReconciler;
+  readonly table: Pick<TableDistributor, 'applied'>;
+  readonly pool: () => Pick<WorkerPool, 'mark' | 'reached'>;
+  readonly store: Pick<Store, 'connection'>;
+  readonly clock: Clock;
+  /** The successor is about to have the node. */
+  readonly onCede: () => void;
+}
+
+/** What this proxy does when another one of its node asks to take over. */
+export function createTakeoverActions({
+  listeners,
+  table,
+  pool,
+  store,
+  clock,
+  onCede,
+}: TakeoverActionsOptions): TakeoverActions {
+  return {
+    mayTakeOver(applied, { isLeaving }) {
+      const ours = table.applied;
+      // The id of a revision is random: who has the same one follows the same store, and is no stranger of the same name.
+      if (isLeaving || ours === null || applied.id === ours.id) return true;
+      return store.connection === 'away' && isLater(applied, ours);
+    },
+    freeze() {
+      listeners.setMode({ kind: 'frozen' });
+      return listeners.open.map(({ door }) => door.key);
+    },
+    unfreeze: () => listeners.setMode({ kind: 'serving' }),
+    async reasonToRefuse() {
+      const own = listeners.open.map(({ door, workers }) => ({ protocol: door.protocol, at: door, sockets: workers }));
+      const lone = await findUnsharedListener(own);
+      if (lone === undefined) return undefined;
+      const at = formatHostPort({ host: lone.at.address, port: lone.at.port });
+      return `nobody of the same user listens on ${lone.protocol} ${at} yet`;
+    },
+    async cede() {
+      listeners.setMode({ kind: 'silent' });
+      onCede();
+      const closed = pool().mark();
+      const end = clock.monotonic() + CLOSE_TIMEOUT_MS;
+      const isOver = (): boolean => pool().reached === 0 || pool().reached >= closed || clock.monotonic() > end;
+      while (!isOver()) await wait(clock, CLOSE_POLL_INTERVAL_MS);
+    },
+  };
+}
+
+function isLater(a: TablePosition, b: TablePosition): boolean {
+  return a.epoch === b.epoch ? a.revision > b.revision : a.epoch > b.epoch;
+}

@@ -1,0 +1,86 @@
+// The proof that a successor of our own user listens: the kernel lets only the same user share a port (SO_REUSEPORT), and
+// says of each listening socket whose it is. Without it any process on this host could talk a proxy into closing.
+import { open } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import { endianness } from 'node:os';
+import { ipv6Bytes, type Protocol } from '@weir/model/data-plane';
+import type { SocketAddress } from '../transport/tcp-transport.ts';
+
+const PROC_NET_FILES = {
+  TCP: { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' },
+  UDP: { 4: '/proc/net/udp', 6: '/proc/net/udp6' },
+};
+/** A UDP socket that is connected to nobody stands there as a closed one. */
+const LISTEN_STATES = { TCP: '0A', UDP: '07' };
+const READ_CHUNK_BYTES = 65_536;
+
+export interface OwnListener {
+  readonly protocol: Protocol;
+  readonly at: SocketAddress;
+  /** How many sockets of this process listen there. */
+  readonly sockets: number;
+}
+
+/** The first where nobody of this user listens besides us; undefined: everywhere somebody does. */
+export async function findUnsharedListener(own: readonly OwnListener[]): Promise<OwnListener | undefined> {
+  const tables = new Map<string, Map<string, number>>();
+  for (const { protocol, at } of own) {
+    const path = PROC_NET_FILES[protocol][familyOf(at)];
+    if (!tables.has(path)) tables.set(path, await countListeners(path, protocol));
+  }
+  return own.find(({ protocol, at, sockets }) => {
+    const counts = tables.get(PROC_NET_FILES[protocol][familyOf(at)]);
+    return (counts?.get(procNetAddress(at)) ?? 0) <= sockets;
+  });
+}
+
+/** Listening sockets of this user, by address as the kernel writes it. */
+async function countListeners(path: string, protocol: Protocol): Promise<Map<string, number>> {
+  const uid = process.getuid?.() ?? 0;
+  const counts = new Map<string, number>();
+  for await (const lines of linesOf(path)) {
+    let isListening = false;
+    for (const line of lines) {
+      const [, local = '', , state, , , , owner] = line.trim().split(/\s+/);
+      isListening = state === LISTEN_STATES[protocol] || state === 'st';
+      if (state === LISTEN_STATES[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
+    }
+    // Of TCP they come first; behind them may be a hundred thousand connections, which nobody needs to print.
+    if (protocol === 'TCP' && !isListening) break;
+  }
+  return counts;
+}
+
+/** `0100007F:1F90`: words of 32 bits in the order of this machine. */
+export function procNetAddress({ address, port }: SocketAddress): string {
+  const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
+  const words = Array.from({ length: bytes.length / 4 }, (_, word) => bytes.slice(word * 4, word * 4 + 4));
+  const ordered = words.flatMap((word) => (endianness() === 'LE' ? word.toReversed() : word));
+  return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
+}
+
+/** Whole lines, at least one at a time. */
+async function* linesOf(path: string): AsyncIterable<string[]> {
+  const file = await open(path);
+  try {
+    let rest = '';
+    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES);
+    for (;;) {
+      const { bytesRead } = await file.read(chunk, 0, READ_CHUNK_BYTES, null);
+      if (bytesRead === 0) return;
+      const lines = (rest + chunk.toString('latin1', 0, bytesRead)).split('\n');
+      rest = lines.pop() ?? '';
+      if (lines.length > 0) yield lines;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function familyOf({ address }: SocketAddress): 4 | 6 {
+  return isIPv6(address) ? 6 : 4;
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).toUpperCase().padStart(digits, '0');
+}

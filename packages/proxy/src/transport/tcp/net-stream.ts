@@ -1,0 +1,261 @@
+// A stream on a public socket. Accepted ones can only be read through 'data' (each chunk is a fresh buffer, which a write may
+// keep); connected ones read into one shared buffer, which a write must never keep. Those of TLS differ in a few ways: `SocketWays`.
+// What is left is the state of one stream, and too much of it for a short file.
+import { connect, type Socket } from 'node:net';
+import type { AcceptedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
+import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
+import { PausedStreams } from './paused-streams.ts';
+import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
+
+const READ_BUFFER_BYTES = 65_536;
+/** What one stream may take in one turn: libuv alone would read 32 times in a row. */
+const READ_QUANTUM_BYTES = 262_144;
+
+const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+/** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
+let ownedChunk: Uint8Array | undefined;
+
+const paused = new PausedStreams();
+const yieldedStreams = new NextIterationQueue<NetTcpStream>((stream) => stream.resumeReading());
+
+/** The stream of a new connection. Nobody is told anything before `accept`. */
+export function acceptedStream(socket: Socket): NetTcpStream {
+  return new NetTcpStream(socket);
+}
+
+/** A stream on another kind of socket. It does not read before `readStart`. */
+export function streamOverSocket(socket: Socket, ways: SocketOperations, events: StreamEvents): NetTcpStream {
+  const stream = new NetTcpStream(socket, ways);
+  socket.pause();
+  stream.accept(events);
+  return stream;
+}
+
+export function connectedStream({ address, port }: SocketAddress, events: StreamEvents): NetTcpStream {
+  const socket = connect({
+    host: address,
+    port,
+    allowHalfOpen: true,
+    noDelay: true,
+    onread: {
+      buffer: shared,
+      callback: (count) => {
+        stream.take(shared.subarray(0, count));
+        return true;
+      },
+    },
+  });
+  const stream = new NetTcpStream(socket);
+  stream.events = events;
+  socket.on('connect', onConnect);
+  socket.on('end', onEnd);
+  socket.pause();
+  return stream;
+}
+
+const STREAM = Symbol('stream');
+/** Found from the socket by the event handlers, which are functions of the module: no closures per connection. */
+type OwnedSocket = Socket & { [STREAM]: NetTcpStream };
+
+export class NetTcpStream implements AcceptedStream {
+  events: StreamEvents | undefined;
+  readonly #socket: Socket;
+  readonly #operations: SocketOperations;
+  watchedAt = -1;
+  #isAccepted = false;
+  #isReading = false;
+  #hasYielded = false;
+  #hasEnded = false;
+  /** Read in this turn. */
+  #bytesThisIteration = 0;
+  #iteration = 0;
+  /** Stays as it was when the socket fails: what it held then never reached the kernel. */
+  #queued = 0;
+  /** Of the oldest write that is not over: taken all the same. */
+  #taken = 0;
+
+  constructor(socket: Socket, ways: SocketOperations = PLAIN_SOCKET_OPERATIONS) {
+    this.#socket = socket;
+    this.#operations = ways;
+    (socket as OwnedSocket)[STREAM] = this;
+    socket.on('error', onError);
+    socket.on('close', onClose);
+  }
+
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress ?? '';
+  }
+
+  get remotePort(): number {
+    return this.#socket.remotePort ?? 0;
+  }
+
+  get queuedBytes(): number {
+    return this.#queued;
+  }
+
+  get maxWriteBytes(): number {
+    return this.#operations.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  accept(events: StreamEvents): void {
+    const isHandedOn = this.events !== undefined;
+    this.events = events;
+    if (isHandedOn) return;
+    this.#isAccepted = true;
+    this.#socket.on('data', onData);
+    this.#socket.on('end', onEnd);
+  }
+
+  readStart(): void {
+    this.#isReading = true;
+    if (!this.#hasYielded) this.#socket.resume();
+  }
+
+  readStop(): void {
+    this.#isReading = false;
+    this.#socket.pause();
+    if (this.#isAccepted) paused.watch(this);
+  }
+
+  get isReadPaused(): boolean {
+    return (this.#hasEnded || !this.#isReading) && !this.#socket.destroyed;
+  }
+
+  probe(): void {
+    if (!this.#socket.writableEnded && this.#socket.writableLength === 0) this.#operations.probe(this.#socket);
+  }
+
+  write(bytes: Uint8Array): number {
+    const socket = this.#socket;
+    const before = this.#queued;
+    const isFirst = socket.writableLength === 0;
+    if (!socket.destroyed)
+      this.#operations.write(socket, bytes, { isOurs: bytes === ownedChunk, onWritten: this.#onWritten });
+    if (hasFailed(socket)) {
+      this.#queued = before + bytes.length;
+    } else {
+      if (isFirst && this.#operations.hasTaken?.(socket, bytes.length)) this.#taken = bytes.length;
+      this.#queued = socket.writableLength - this.#taken;
+    }
+    return this.#queued;
+  }
+
+  shutdown(): void {
+    this.#socket.end();
+  }
+
+  reset(): void {
+    if (!this.#socket.destroyed) this.#operations.reset(this.#socket);
+  }
+
+  detachSocket(unread: Uint8Array): Socket {
+    const socket = this.#socket;
+    socket.pause();
+    // It remembers, once asked.
+    void socket.remoteAddress;
+    socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+    paused.forget(this);
+    this.events = undefined;
+    if (unread.length > 0) socket.unshift(unread);
+    return socket;
+  }
+
+  /** It failed in a way that the socket does not know of. */
+  fail(code: string): void {
+    this.failed(code);
+    this.reset();
+  }
+
+  /** What `onClose` says later. */
+  failed(code: string): void {
+    codes.set(this.#socket, code);
+  }
+
+  readonly #onWritten = (): void => {
+    this.#taken = 0;
+    if (this.#queued === 0 || hasFailed(this.#socket)) return;
+    this.#queued = this.#socket.writableLength;
+    if (this.#queued === 0) this.tell('onDrain');
+  };
+
+  take(bytes: Uint8Array): void {
+    lastReader.stream = this;
+    const turn = currentLoopIteration();
+    if (this.#iteration !== turn) this.#bytesThisIteration = 0;
+    this.#iteration = turn;
+    this.#bytesThisIteration += bytes.length;
+    // One more might be too much.
+    if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
+    try {
+      this.events?.onData(this, bytes);
+    } catch (thrown) {
+      this.events?.onThrow(this, thrown);
+    }
+  }
+
+  #yieldTurn(): void {
+    this.#hasYielded = true;
+    this.#socket.pause();
+    yieldedStreams.add(this);
+  }
+
+  resumeReading(): void {
+    this.#hasYielded = false;
+    if (this.#isReading) this.#socket.resume();
+  }
+
+  /** All that the peer sent has been told. */
+  end(): void {
+    const fault = this.#operations.endFault?.(this.#socket);
+    if (fault !== undefined) {
+      this.fail(fault);
+      return;
+    }
+    this.#hasEnded = true;
+    this.tell('onEnd');
+    if (this.#isAccepted) paused.watch(this);
+  }
+
+  tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+    try {
+      this.events?.[event](this);
+    } catch (thrown) {
+      this.events?.onThrow(this, thrown);
+    }
+  }
+}
+
+/** From then on `writableLength` falls without anything being sent. */
+function hasFailed(socket: Socket): boolean {
+  return socket.destroyed || socket.errored !== null;
+}
+
+function onConnect(this: Socket): void {
+  streamOf(this).tell('onConnect');
+}
+
+function onData(this: Socket, chunk: Uint8Array): void {
+  ownedChunk = chunk;
+  streamOf(this).take(chunk);
+  ownedChunk = undefined;
+}
+
+function onEnd(this: Socket): void {
+  streamOf(this).end();
+}
+
+const codes = new WeakMap<Socket, string>();
+
+function onError(this: Socket, error: NodeJS.ErrnoException): void {
+  codes.set(this, error.code ?? error.message);
+}
+
+function onClose(this: Socket): void {
+  const stream = streamOf(this);
+  stream.events?.onClose(stream, codes.get(this));
+}
+
+function streamOf(socket: Socket): NetTcpStream {
+  return (socket as OwnedSocket)[STREAM];
+}

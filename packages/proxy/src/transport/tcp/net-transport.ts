@@ -1,0 +1,48 @@
+import { createServer, type Socket } from 'node:net';
+import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
+import {
+  LISTEN_BACKLOG,
+  type TcpListenOptions,
+  type TcpListenSocket,
+  type TcpListenSocketEvents,
+  type TcpTransport,
+} from '../tcp-transport.ts';
+import { acceptedStream, connectedStream } from './net-stream.ts';
+
+const ceiling = descriptorCeiling();
+
+/** TCP on the public `net` module: right everywhere, and not the fastest. */
+export const netTransport: TcpTransport = { listen, connect: connectedStream };
+
+function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {
+  // Paused, so that not a byte is read before somewhere to send it is found.
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
+  server.on('connection', (socket) => {
+    if (descriptorOf(socket) < ceiling) {
+      events.onConnection(acceptedStream(socket));
+      return;
+    }
+    socket.resetAndDestroy();
+    events.onAcceptError('EMFILE');
+  });
+  server.on('error', (error: NodeJS.ErrnoException) => {
+    const code = error.code ?? error.message;
+    if (server.listening) events.onAcceptError(code);
+    else events.onFailed(code);
+  });
+  server.on('listening', () => events.onListening());
+  server.listen({
+    host: at.address,
+    port: at.port,
+    backlog: LISTEN_BACKLOG,
+    exclusive: true,
+    ipv6Only: true,
+    ...(at.reusePort ? { reusePort: true } : {}),
+  });
+  return { close: () => void server.close() };
+}
+
+/** Public `net` does not tell it; where it cannot be seen, the limit is libuv's to handle. */
+function descriptorOf(socket: Socket): number {
+  return (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1;
+}

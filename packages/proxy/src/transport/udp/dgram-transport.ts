@@ -1,0 +1,120 @@
+// UDP on the public `dgram` module: right everywhere, and not the fastest.
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
+import type { SocketAddress } from '../tcp-transport.ts';
+import {
+  UDP_RECEIVE_BUFFER_BYTES,
+  type UdpBindOptions,
+  type UdpEndpointSocket,
+  type UdpEndpointSocketEvents,
+  type UdpListenSocket,
+  type UdpListenSocketEvents,
+  type UdpRecipient,
+  type UdpTransport,
+} from '../udp-transport.ts';
+
+export const dgramTransport: UdpTransport = { bind, connect };
+
+function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket {
+  const socket = socketFor(address, { reusePort, ipv6Only: address.includes(':') });
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) socket.close();
+    isOpen = false;
+  };
+  let isListening = false;
+  socket.on('listening', () => {
+    isListening = true;
+    trySet(() => socket.setRecvBufferSize(UDP_RECEIVE_BUFFER_BYTES));
+    setImmediate(() => isOpen && events.onListening());
+  });
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    // One that comes later belongs to no datagram and ends nothing.
+    if (isListening || !isOpen) return;
+    close();
+    setImmediate(() => events.onFailed(codeOf(error)));
+  });
+  socket.on('message', (bytes, from) => {
+    if (isOpen) guarded(events, () => events.onMessage(bytes, from.address, from.port));
+  });
+  socket.bind({ address, port, exclusive: true });
+  return {
+    close,
+    send(bytes: Uint8Array, to: UdpRecipient): void {
+      // Nobody can be answered at port 0, from which anybody can forge a datagram; `dgram` would throw.
+      if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
+      socket.send(bytes, to.port, to.address, (error) => {
+        if (isOpen && !error) to.onSent(bytes.length);
+      });
+    },
+  };
+}
+
+function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined {
+  const socket = socketFor(address, {});
+  // What fails while it connects is told by the result.
+  let isOpen = false;
+  const tell = (error: NodeJS.ErrnoException): void => {
+    if (isOpen) guarded(events, () => events.onError(codeOf(error)));
+  };
+  socket.on('error', tell);
+  // An address needs no look-up, so that it is connected when this returns.
+  socket.connect(port, address);
+  if (!isConnected(socket)) {
+    socket.close();
+    return undefined;
+  }
+  isOpen = true;
+  socket.on('message', (bytes) => {
+    if (isOpen) guarded(events, () => events.onMessage(bytes));
+  });
+  return {
+    send(bytes: Uint8Array): undefined {
+      if (!isOpen || socket.getSendQueueCount() > 0) return;
+      socket.send(bytes, (error) => {
+        if (error) tell(error);
+      });
+    },
+    close(): void {
+      if (isOpen) socket.close();
+      isOpen = false;
+    },
+  };
+}
+
+/** `dgram` would ask the resolver, which answers later, for an address, too. */
+const lookup: SocketOptions['lookup'] = (address, family, callback) => {
+  callback(null, address, typeof family === 'number' ? family : (family.family as number));
+};
+
+function socketFor(address: string, options: Partial<SocketOptions>): Socket {
+  return createSocket({ ...options, type: address.includes(':') ? 'udp6' : 'udp4', lookup });
+}
+
+function isConnected(socket: Socket): boolean {
+  try {
+    socket.remoteAddress();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function guarded(events: { onThrow(thrown: unknown): void }, act: () => void): void {
+  try {
+    act();
+  } catch (thrown) {
+    events.onThrow(thrown);
+  }
+}
+
+function trySet(set: () => void): void {
+  try {
+    set();
+  } catch {
+    // The kernel's own size is good enough.
+  }
+}
+
+function codeOf(error: NodeJS.ErrnoException): string {
+  return error.code ?? error.message;
+}

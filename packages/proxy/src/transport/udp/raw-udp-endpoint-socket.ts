@@ -1,0 +1,110 @@
+import { getSystemErrorName } from 'node:util';
+import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
+import type { SocketAddress } from '../tcp-transport.ts';
+import type { UdpEndpointSocket, UdpEndpointSocketEvents } from '../udp-transport.ts';
+import { requireRawUdpBinding, type SendRequest, type UdpHandle } from './raw-udp-binding.ts';
+
+const { newHandle } = requireRawUdpBinding();
+const ceiling = descriptorCeiling();
+
+export function connectRawUdp(
+  { address, port }: SocketAddress,
+  events: UdpEndpointSocketEvents,
+): UdpEndpointSocket | undefined {
+  const handle = newHandle();
+  const connected = address.includes(':') ? handle.connect6(address, port) : handle.connect(address, port);
+  if (connected === 0 && handle.fd < ceiling) return new RawUdpEndpointSocket(handle, events);
+  handle.close();
+  return undefined;
+}
+
+class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
+  readonly #handle: UdpHandle;
+  readonly #events: UdpEndpointSocketEvents;
+  #isWaiting = false;
+  #isClosed = false;
+
+  constructor(handle: UdpHandle, events: UdpEndpointSocketEvents) {
+    this.#handle = handle;
+    this.#events = events;
+    handle.owner = this;
+    handle.onmessage = onMessage;
+    handle.onerror = onError;
+    handle.recvStart();
+  }
+
+  send(bytes: Uint8Array): string | undefined {
+    if (this.#isClosed || this.#isWaiting) return undefined;
+    const { request, list } = reusable;
+    list[0] = bytes;
+    const result = this.#handle.send(request, list, 1, true);
+    if (result > 0) return undefined;
+    if (result < 0) return getSystemErrorName(result);
+    this.#isWaiting = true;
+    replaceReusable(this);
+    return undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#handle.close();
+  }
+
+  /** `status` below 0: an error, and no bytes. */
+  take(status: number, bytes: Uint8Array | undefined): void {
+    if (this.#isClosed) return;
+    try {
+      if (bytes === undefined || status < 0) this.#events.onError(getSystemErrorName(status));
+      else this.#events.onMessage(bytes);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+  }
+
+  onTaken(): void {
+    this.#isWaiting = false;
+  }
+
+  onRefused(status: number): void {
+    this.#isWaiting = false;
+    this.take(status, undefined);
+  }
+}
+
+function onMessage(this: UdpHandle, status: number, _handle: UdpHandle, bytes: Uint8Array): void {
+  (this.owner as RawUdpEndpointSocket).take(status, bytes);
+}
+
+function onError(): void {}
+
+// Sending on bare handles. What the kernel takes at once, which is nearly always, costs no object: list and request are
+// used again. What it does not take waits in libuv with a request and list of its own, one datagram per socket at most.
+const { newRequest } = requireRawUdpBinding();
+
+/** The next send may use both. */
+export const reusable: { request: SendRequest; readonly list: [Uint8Array] } = {
+  request: newRequest(),
+  list: [new Uint8Array(0)],
+};
+
+/** Whoever waits for the kernel to take a datagram. */
+export interface PendingSend {
+  onTaken(bytes: number): void;
+  onRefused(status: number): void;
+}
+
+/** libuv has kept the last send: `waiting` hears of it. */
+export function replaceReusable(waiting: PendingSend): void {
+  const { request, list } = reusable;
+  request.owner = waiting;
+  request.bytes = list[0];
+  request.oncomplete = onComplete;
+  reusable.request = newRequest();
+}
+
+function onComplete(this: SendRequest, status: number): void {
+  const waiting = this.owner as PendingSend;
+  if (status < 0) waiting.onRefused(status);
+  else waiting.onTaken(this.bytes.length);
+}

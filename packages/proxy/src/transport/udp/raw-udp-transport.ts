@@ -1,0 +1,105 @@
+import { getSystemErrorName } from 'node:util';
+import {
+  UDP_RECEIVE_BUFFER_BYTES,
+  type UdpBindOptions,
+  type UdpListenSocket,
+  type UdpListenSocketEvents,
+  type UdpRecipient,
+  type UdpTransport,
+} from '../udp-transport.ts';
+import { requireRawUdpBinding, type UdpHandle, type UdpSource } from './raw-udp-binding.ts';
+import { connectRawUdp, type PendingSend, replaceReusable, reusable } from './raw-udp-endpoint-socket.ts';
+
+const { newHandle, IPV6_ONLY, REUSE_PORT } = requireRawUdpBinding();
+
+export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
+  readonly #handle: UdpHandle = newHandle();
+  readonly #events: UdpListenSocketEvents;
+  readonly #isIPv6: boolean;
+  /** To whom goes what libuv holds: until it is gone, the kernel has no room for more. */
+  #pendingRecipient: UdpRecipient | undefined;
+  #isClosed = false;
+
+  constructor(at: UdpBindOptions, events: UdpListenSocketEvents) {
+    this.#events = events;
+    this.#isIPv6 = at.address.includes(':');
+    this.#handle.owner = this;
+    this.#handle.onmessage = onMessage;
+    this.#handle.onerror = onError;
+    const error = this.#open(at);
+    // Told only when the caller has this object in hand.
+    setImmediate(() => this.#tell(error));
+  }
+
+  send(bytes: Uint8Array, to: UdpRecipient): void {
+    if (this.#isClosed || this.#pendingRecipient !== undefined) return;
+    const handle = this.#handle;
+    const { request, list } = reusable;
+    list[0] = bytes;
+    const result = this.#isIPv6
+      ? handle.send6(request, list, 1, to.port, to.address, true)
+      : handle.send(request, list, 1, to.port, to.address, true);
+    if (result > 0) to.onSent(bytes.length);
+    else if (result === 0) {
+      this.#pendingRecipient = to;
+      replaceReusable(this);
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#handle.close();
+  }
+
+  take(bytes: Uint8Array, from: UdpSource): void {
+    if (this.#isClosed) return;
+    try {
+      this.#events.onMessage(bytes, from.address, from.port);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+  }
+
+  onTaken(bytes: number): void {
+    const to = this.#pendingRecipient;
+    this.#pendingRecipient = undefined;
+    if (!this.#isClosed) to?.onSent(bytes);
+  }
+
+  onRefused(): void {
+    this.#pendingRecipient = undefined;
+  }
+
+  #open({ address, port, reusePort }: UdpBindOptions): number {
+    const handle = this.#handle;
+    const flags = reusePort ? REUSE_PORT : 0;
+    const bound = this.#isIPv6 ? handle.bind6(address, port, flags | IPV6_ONLY) : handle.bind(address, port, flags);
+    if (bound < 0) return bound;
+    handle.bufferSize(UDP_RECEIVE_BUFFER_BYTES, true, {});
+    return handle.recvStart();
+  }
+
+  #tell(error: number): void {
+    if (this.#isClosed) return;
+    if (error === 0) {
+      this.#events.onListening();
+      return;
+    }
+    this.close();
+    this.#events.onFailed(getSystemErrorName(error));
+  }
+}
+
+function onMessage(this: UdpHandle, count: number, _handle: UdpHandle, bytes: Uint8Array, from: UdpSource): void {
+  // An error belongs to no datagram and ends nothing.
+  if (count >= 0) (this.owner as RawUdpListenSocket).take(bytes, from);
+}
+
+function onError(): void {}
+
+/** UDP on the handles that `dgram` itself stands on, without its event emitters, look-ups and copies of lists. */
+export const rawUdpTransport: UdpTransport = {
+  bind: (at, events) => new RawUdpListenSocket(at, events),
+  connect: connectRawUdp,
+};

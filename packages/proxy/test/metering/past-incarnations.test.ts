@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EMPTY_JOURNAL, recordUsage, ZERO_COUNTERS } from '@weir/model';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { createMemoryStore } from '@weir/store';
+import { temporaryDirectory } from '@weir/testkit';
+import { JournalFiles } from '../../src/metering/journal-files.ts';
+import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
+
+const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
+
+/** A disk that takes nothing from one file on. */
+class FullDisk extends JournalFiles {
+  readonly #file: string;
+
+  constructor(directory: string, file: string) {
+    super(directory);
+    this.#file = file;
+  }
+
+  override async write(...[file, content]: Parameters<JournalFiles['write']>): Promise<void> {
+    if (file === this.#file) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    await super.write(file, content);
+  }
+}
+
+test('an earlier life whose file cannot be written holds up neither the others nor us', async (t) => {
+  const directory = temporaryDirectory('former-lives');
+  t.after(() => directory.close());
+  const clock = new ManualClock();
+  const store = createMemoryStore({ clock });
+  await store.usage.seed({ months: [], bases: [] });
+  const life = (number: number, sentBytes: number): ConstructorParameters<typeof PastIncarnations>[0][number] => ({
+    file: `usage-${number}.json`,
+    record: {
+      incarnation: number,
+      journal: recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes } }], 0),
+      recordedAt: clock.now(),
+    },
+  });
+  const files = new FullDisk(directory.path, 'usage-1.json');
+  const former = new PastIncarnations([life(1, 10), life(2, 20)], {
+    node: 'n1',
+    store,
+    files,
+    clock,
+    log: silentLogger(),
+  });
+  await former.flush();
+  await former.flush();
+  const [row] = await store.usage.rows('1970-01');
+  assert.equal(row?.counters.sentBytes, 30);
+});
+
+test('a store that is away ends the round', async () => {
+  const clock = new ManualClock();
+  const store = createMemoryStore({ clock });
+  store.faults.goAway();
+  const journal = recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: 1 } }], 0);
+  const found = [{ file: 'usage-1.json', record: { incarnation: 1, journal, recordedAt: clock.now() } }];
+  const files = new JournalFiles('/nowhere');
+  const former = new PastIncarnations(found, { node: 'n1', store, files, clock, log: silentLogger() });
+  await assert.rejects(former.flush(), { code: 'AWAY' });
+});

@@ -1,0 +1,147 @@
+// The moments at which a port is given up or wanted back while it is being opened or closed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AdminServer, createLogger, ManualClock, WeirError } from '@weir/runtime';
+import { AdminPort } from '../../src/status/admin-port.ts';
+
+const AT = { host: '127.0.0.1', port: 8_687 };
+
+/** A server whose port is opened and closed when the test says so. */
+class SlowServer implements AdminServer {
+  readonly name = 'admin';
+  readonly waiting: { readonly what: 'open' | 'close'; done(error?: Error): void }[] = [];
+
+  start(): Promise<void> {
+    return this.#asked('open');
+  }
+
+  close(): Promise<void> {
+    return this.#asked('close');
+  }
+
+  address(): typeof AT {
+    return AT;
+  }
+
+  /** What was asked first, and is not done yet. */
+  async next(what: 'open' | 'close', error?: Error): Promise<void> {
+    const asked = this.waiting.shift();
+    assert.equal(asked?.what, what);
+    asked?.done(error);
+    await settled();
+  }
+
+  #asked(what: 'open' | 'close'): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ what, done: (error) => (error === undefined ? resolve() : reject(error)) });
+    });
+  }
+}
+
+const inUse = (): Error =>
+  new WeirError('LISTEN_FAILED', 'taken', { cause: Object.assign(new Error('in use'), { code: 'EADDRINUSE' }) });
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function portOf(isOtherProxyServing: () => boolean = () => false): {
+  port: AdminPort;
+  server: SlowServer;
+  clock: ManualClock;
+  lines: string[];
+} {
+  const [server, clock, lines] = [new SlowServer(), new ManualClock(), [] as string[]];
+  const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void lines.push(line) } });
+  return {
+    port: new AdminPort({ at: AT, server: () => server, isOtherProxyServing, clock, log }),
+    server,
+    clock,
+    lines,
+  };
+}
+
+async function opened(): Promise<ReturnType<typeof portOf>> {
+  const all = portOf();
+  const starting = all.port.start();
+  await all.server.next('open');
+  await starting;
+  assert.deepEqual(all.port.address, AT);
+  return all;
+}
+
+test('a port that is wanted back while it is being closed is opened again', async () => {
+  const { port, server } = await opened();
+  port.release();
+  assert.equal(server.waiting.length, 1, 'closing begins at once');
+  assert.equal(port.address, undefined);
+  port.acquire();
+  await server.next('close');
+  await server.next('open');
+  assert.deepEqual(port.address, AT);
+});
+
+test('a port that is given up while it is being opened is closed as soon as it is open', async () => {
+  const { port, server } = await opened();
+  port.release();
+  await server.next('close');
+  port.acquire();
+  port.release();
+  await server.next('open');
+  await server.next('close');
+  assert.equal(port.address, undefined);
+  assert.deepEqual(server.waiting, []);
+});
+
+test('one that is given up is not tried again, and a proxy that ends waits for the end of what is under way', async () => {
+  const { port, server, clock } = portOf();
+  const starting = port.start();
+  await server.next('open', inUse());
+  await starting;
+  assert.equal(port.address, undefined);
+  port.release();
+  await clock.advance(10_000);
+  assert.deepEqual(server.waiting, []);
+  port.acquire();
+  let isClosed = false;
+  const closing = port.close().then(() => {
+    isClosed = true;
+  });
+  await server.next('open');
+  assert.equal(isClosed, false);
+  await server.next('close');
+  await closing;
+  port.acquire();
+  assert.deepEqual(server.waiting, []);
+});
+
+test('that another proxy has the port is no news; that a foreign program keeps it is warned of once', async () => {
+  let isOthers = true;
+  const { port, server, clock, lines } = portOf(() => isOthers);
+  const starting = port.start();
+  await server.next('open', inUse());
+  await starting;
+  const refusedFor = async (tries: number): Promise<void> => {
+    for (let each = 0; each < tries; each += 1) {
+      await clock.advance(250);
+      await server.next('open', inUse());
+    }
+  };
+  await refusedFor(20);
+  assert.equal(port.warning, undefined);
+  isOthers = false;
+  await refusedFor(5);
+  assert.equal(port.warning, undefined);
+  await refusedFor(20);
+  assert.equal(port.warning, 'taken');
+  await clock.advance(250);
+  await server.next('open');
+  assert.equal(port.warning, undefined);
+  const told = lines.map((line) => JSON.parse(line) as { level: string; msg: string });
+  assert.deepEqual(
+    told.map(({ level, msg }) => `${level}: ${msg}`),
+    [
+      'info: admin waits for its port',
+      'warn: clients are served, but nobody can ask this proxy how it is',
+      'info: admin has its port now',
+    ],
+  );
+});

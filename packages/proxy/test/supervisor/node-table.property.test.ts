@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { apply, diff, EMPTY_TABLE, type Entry, type RoutingTable, type TenantLimits } from '@weir/model';
+import fc from 'fast-check';
+import { NodeTable } from '../../src/supervisor/table/node-table.ts';
+import { type TestService, tableFor } from '../fixtures/tables.ts';
+
+const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
+
+/** Entries are what JSON gives: objects with a prototype. */
+const PLAIN = { noNullPrototype: true } as const;
+
+const service: fc.Arbitrary<TestService> = fc.record({
+  name: fc.constantFrom('s1', 's2', 's3'),
+  namespace: fc.constant('shop'),
+  tenant: fc.constantFrom('red', 'blue', null),
+  port: fc.constantFrom(80, 81, 82),
+  endpoints: fc.array(
+    fc.record({ address: fc.constantFrom('10.0.0.1', '10.0.0.2'), port: fc.constantFrom(1, 2) }, PLAIN),
+    {
+      maxLength: 2,
+    },
+  ),
+  nodes: fc.subarray(['a', 'b']),
+});
+/** Ports go from one Service to another between two tables. */
+const table: fc.Arbitrary<RoutingTable> = fc
+  .uniqueArray(service, { selector: ({ port }) => port })
+  .chain((services) =>
+    fc
+      .constantFrom<TenantLimits>({}, { connections: 1 })
+      .map((limits) =>
+        tableFor(NODES, [...new Map(services.map((each) => [each.name, each])).values()], { red: limits }),
+      ),
+  );
+
+test('after any changes the part of a node is the same part of the whole, and its changes lead there', () => {
+  fc.assert(
+    fc.property(fc.array(fc.record({ table, whole: fc.boolean() }), { maxLength: 6 }), (steps) => {
+      const node = new NodeTable('a');
+      let known: RoutingTable = EMPTY_TABLE;
+      let told: RoutingTable = EMPTY_TABLE;
+      for (const { table: next, whole } of steps) {
+        const changes = diff(known, next);
+        told = apply(told, whole ? node.replace(next) : node.patch(changes, next));
+        known = next;
+        assert.deepEqual(contentOf(told), partOf(next));
+        assert.deepEqual(contentOf(node.part), partOf(next));
+      }
+    }),
+  );
+});
+
+/** The same in the plainest words. */
+function partOf(whole: RoutingTable): Record<string, Entry> {
+  const entries = [...whole.entries.values()];
+  const served = new Set(
+    entries.flatMap((each) => (each.kind === 'listener' && each.node === 'a' ? [each.service] : [])),
+  );
+  const tenants = new Set(
+    entries.flatMap((each) => (each.kind === 'service' && served.has(each.uid) ? [each.tenant] : [])),
+  );
+  const isOurs = (each: Entry): boolean =>
+    each.id === 'node/a' ||
+    (each.kind === 'listener' && each.node === 'a') ||
+    (each.kind === 'service' && served.has(each.uid)) ||
+    (each.kind === 'endpoints' && served.has(each.service)) ||
+    (each.kind === 'tenant' && tenants.has(each.name));
+  return contentOf({ entries: new Map(entries.filter(isOurs).map((each) => [each.id, each])) });
+}
+
+function contentOf({ entries }: RoutingTable): Record<string, Entry> {
+  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createMatcher,
+  type ListenerKey,
+  listenerKeyOfRoute,
+  type Matcher,
+  type Suspension,
+  suspensionFor,
+} from '@weir/model';
+import fc from 'fast-check';
+import {
+  type ListenerStatus,
+  type ListenerStep,
+  planListeners,
+} from '../../src/supervisor/listeners/plan-listeners.ts';
+import { type TestService, tableFor } from '../fixtures/tables.ts';
+
+const ADDRESS = '127.0.0.1';
+const NOW = 1_000_000;
+const PORTS = [80, 81, 82, 83];
+/** Two Services have it together. */
+const SHARED = 84;
+const keyOf = (port: number): ListenerKey => `${port % 2 === 0 ? 'TCP' : 'UDP'}/${ADDRESS}/${port}`;
+
+const service = (port: number): fc.Arbitrary<TestService> =>
+  fc.record({
+    name: fc.constant(`s${port}`),
+    namespace: fc.constantFrom('shop', 'games'),
+    port: fc.constant(port),
+    protocol: fc.constant(port % 2 === 0 ? 'TCP' : 'UDP'),
+    endpoints: fc.constantFrom([], [{ address: '10.0.0.1', port: 1 }]),
+  });
+const sharers = fc
+  .tuple(service(SHARED), service(SHARED))
+  .map((both) => both.map((each, index): TestService => ({ ...each, name: `s${SHARED}-${index}`, shared: true })))
+  .chain((both) => fc.subarray(both));
+const owners = fc.subarray(PORTS).chain((ports) => fc.tuple(...ports.map(service)) as fc.Arbitrary<TestService[]>);
+const services = fc.tuple(owners, sharers).map((parts) => parts.flat());
+const present = fc
+  .dictionary(
+    fc.constantFrom(...PORTS.map(keyOf), keyOf(SHARED), keyOf(99)),
+    fc.oneof(
+      fc.record({ kind: fc.constantFrom('open' as const, 'held' as const, 'busy' as const) }),
+      fc.record({ kind: fc.constant('failed' as const), retryAt: fc.constantFrom(NOW - 1, NOW, NOW + 1) }),
+    ),
+    { noNullPrototype: true },
+  )
+  .map((states) => new Map<ListenerKey, ListenerStatus>(Object.entries(states)));
+const cutoffs = fc.subarray(['shop', 'games']).map((namespaces) => namespaces.map(cutoffOf));
+const question = fc.record({ services, present, cutoffs });
+
+test('each listener comes to what is wanted of it, and nothing else is touched', () => {
+  fc.assert(
+    fc.property(question, (asked) => {
+      const matcher = matcherOf(asked.services);
+      const steps = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
+      const after = new Map(steps.map((step) => [step.key, step.kind]));
+      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOfRoute), ...asked.present.keys()])) {
+        assert.equal(after.get(key), expectedStep(key, matcher, asked), key);
+      }
+      assert.equal(steps.length, after.size);
+    }),
+  );
+});
+
+test('a plan that was followed has nothing left to do', () => {
+  fc.assert(
+    fc.property(question, (asked) => {
+      const matcher = matcherOf(asked.services);
+      const followed = new Map(asked.present);
+      for (const step of planListeners({ ...asked, matcher, now: NOW, monotonic: NOW })) follow(step, followed);
+      const again = planListeners({ ...asked, matcher, present: followed, now: NOW, monotonic: NOW });
+      assert.deepEqual(
+        again.filter((step) => step.kind !== 'keep'),
+        [],
+      );
+    }),
+  );
+});
+
+test('new listeners are opened before old ones are closed, and only those asked for are planned', () => {
+  fc.assert(
+    fc.property(question, fc.subarray(PORTS), (asked, ports) => {
+      const matcher = matcherOf(asked.services);
+      const whole = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
+      const kinds = whole.map((step) => step.kind);
+      assert.ok(kinds.lastIndexOf('open') < kinds.indexOf('close') || !kinds.includes('close'));
+      const keys = ports.map(keyOf);
+      const part = planListeners({ ...asked, matcher, keys, now: NOW, monotonic: NOW });
+      assert.deepEqual(
+        part,
+        whole.filter((step) => keys.includes(step.key)),
+      );
+    }),
+  );
+});
+
+interface Asked {
+  readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
+  readonly cutoffs: readonly Suspension[];
+}
+
+/** The same in the plainest words. */
+function expectedStep(
+  key: ListenerKey,
+  matcher: Matcher,
+  { present: has, cutoffs: inForce }: Asked,
+): string | undefined {
+  const state = has.get(key);
+  if (state?.kind === 'busy') return 'keep';
+  const routes = [...matcher.routes.values()].filter((route) => listenerKeyOfRoute(route.key) === key);
+  if (routes.length === 0) return state === undefined ? undefined : 'close';
+  if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
+  const serves = routes.some(
+    ({ endpoints, listener, service }) =>
+      endpoints.length > 0 && (listener.shared === true || suspensionFor(inForce, service, NOW) === undefined),
+  );
+  if (serves) return state?.kind === 'open' ? 'keep' : 'open';
+  return state?.kind === 'held' ? 'keep' : 'hold';
+}
+
+function follow(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): void {
+  switch (step.kind) {
+    case 'open':
+      states.set(step.key, { kind: 'open' });
+      return;
+    case 'hold':
+      states.set(step.key, { kind: 'held' });
+      return;
+    case 'close':
+      states.delete(step.key);
+      return;
+    case 'keep':
+  }
+}
+
+function matcherOf(list: readonly TestService[]): Matcher {
+  return createMatcher(tableFor({ a: ADDRESS }, list), 'a');
+}
+
+function cutoffOf(namespace: string): Suspension {
+  return {
+    uid: namespace,
+    name: namespace,
+    target: { kind: 'namespace', namespace },
+    message: '',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'store' },
+    createdAt: null,
+  };
+}

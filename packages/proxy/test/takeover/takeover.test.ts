@@ -1,0 +1,127 @@
+// Two proxies of one node: an upgrade, or a mistake.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, startServing, webService } from '../fixtures/services.ts';
+
+const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
+
+test('a newer proxy of the node takes over as soon as it could serve; the older one keeps its connections and waits', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(webService([endpointOf(backend)]), webService([], { name: 'held', port: 9_090 }));
+  const first = await fleet.proxy(ADMIN);
+  await first.ready;
+  await using old = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await echo(old);
+  const second = await fleet.proxy(ADMIN);
+  await handedOver(first);
+  await waitForListenerReport(second, { bound: true, listening: true, error: null });
+  assert.equal(second.view().conflict, null);
+  await eventually(async () => assert.equal(await readiness(second), 200));
+  // Admin is the port of whoever serves.
+  assert.equal(first.adminAddress, undefined);
+  await using next = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await echo(next);
+  await echo(old);
+  assert.equal(connectionsOf(second, 'web'), 1);
+  assert.deepEqual(first.view().listeners, []);
+  await eventually(async () =>
+    assert.deepEqual(
+      (await fleet.heartbeats()).map(({ draining, connections }) => ({ draining, connections })),
+      [
+        { draining: true, connections: 1 },
+        { draining: false, connections: 1 },
+      ],
+    ),
+  );
+  await old.end();
+  await first.close();
+});
+
+test('an older proxy serves again when the one that took over ends, and hands over each time', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await startServing(fleet, webService([endpointOf(backend)]));
+  for (let round = 0; round < 3; round += 1) {
+    const next = await fleet.proxy();
+    await handedOver(first);
+    await waitForListenerReport(next, { listening: true });
+    await next.close();
+    await waitForListenerReport(first, { bound: true, listening: true, error: null });
+    await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+    await echo(client);
+    await client.end();
+    await client.ended;
+  }
+});
+
+test('changes of the table during and after a hand-over reach whoever serves', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await startServing(fleet, webService([endpointOf(backend)]));
+  const second = await fleet.proxy();
+  for (let port = 10_000; port < 10_040; port += 1) {
+    await fleet.serve(webService([endpointOf(backend)]), webService([endpointOf(backend)], { name: 'moving', port }));
+  }
+  await handedOver(first);
+  await using client = await eventually(() => connectClient({ host: fleet.addressOf(), port: 10_039 }));
+  await echo(client);
+  assert.equal(connectionsOf(second, 'moving'), 1);
+  await assert.rejects(connectClient({ host: fleet.addressOf(), port: 10_038 }), { code: 'ECONNREFUSED' });
+});
+
+test('one of the same name that follows another store does not take over: it serves nothing, and both go on', async () => {
+  await using fleet = await startFleet();
+  await using other = await startFleet({ addresses: { a: fleet.addressOf() } });
+  await using backend = await echoServer();
+  const first = await startServing(fleet, webService([endpointOf(backend)]));
+  await other.serve(webService([endpointOf(backend)]));
+  const stranger = await other.proxy({ fleet: fleet.name });
+  await stranger.ready;
+  assert.match(String(stranger.view().conflict), /^another proxy serves node a of fleet test-.* has not handed over/);
+  assert.equal(stranger.view().listeners[0]?.error, stranger.view().conflict);
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await echo(client);
+  await client.end();
+  await client.ended;
+  assert.equal(first.view().services[0]?.counters.connections, 1);
+  await first.close();
+  await waitForListenerReport(stranger, { bound: true, listening: true, error: null });
+});
+
+test('one that cannot open what the other has leaves it serving, and says why', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const first = await startServing(fleet, webService([endpointOf(backend)]));
+  const second = await fleet.proxy({
+    workerEntry: new URL('../fixtures/worker-without-listeners.ts', import.meta.url),
+  });
+  await eventually(() =>
+    assert.match(String(second.view().conflict), /cannot take over .*: cannot listen on .* in use/),
+  );
+  await waitForListenerReport(first, { listening: true });
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await echo(client);
+  assert.equal(first.view().services[0]?.counters.connections, 1);
+});
+
+async function handedOver(proxy: RunningProxy): Promise<void> {
+  await eventually(() => assert.match(String(proxy.view().conflict), /^another proxy has taken over node a/));
+}
+
+function connectionsOf(proxy: RunningProxy, name: string): number | undefined {
+  return proxy.view().services.find((service) => service.name === name)?.counters.connections;
+}
+
+async function echo(client: TestClient): Promise<void> {
+  await client.send('echo');
+  await client.take(4);
+}
+
+async function readiness({ adminAddress }: RunningProxy): Promise<number> {
+  return (await fetch(`http://${adminAddress?.host}:${adminAddress?.port}/readyz`)).status;
+}

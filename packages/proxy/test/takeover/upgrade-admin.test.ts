@@ -1,0 +1,262 @@
+// An upgrade as a DaemonSet with maxSurge makes it: both proxies on the network of the host, with the same settings for admin.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { silentLogger } from '@weir/runtime';
+import { openRedisStore, TablePublisher } from '@weir/store';
+import {
+  connectClient,
+  echoServer,
+  eventually,
+  freePort,
+  makeCertificate,
+  type SpawnedProcess,
+  spawnProcess,
+  temporaryDirectory,
+} from '@weir/testkit';
+import { requireProgram, startRedis } from '@weir/tools';
+import type { ProxySelfView } from '../../src/index.ts';
+import { requestAdmin, requestSocket, runProbe } from '../fixtures/admin-requests.ts';
+import { loopbackAddress, PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
+import { steadyLoad } from '../fixtures/steady-load.ts';
+import { tableFor } from '../fixtures/tables.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const TOKEN = 'a-token-of-24-characters';
+const BUSY = { timeoutMs: 40_000 };
+/** Far more than the 250 ms between two tries, far less than what a scraper waits for. */
+const MAX_GAP_MS = 2_000;
+const EXITS = { fine: { code: 0, signal: null }, not: { code: 1, signal: null }, usage: { code: 2, signal: null } };
+
+describe('two proxies of one node with one port for admin', requireProgram('redis'), () => {
+  test('admin goes to the new one with the node, which is ready only then; nobody is refused', async (t) => {
+    await using host = await prepareHost();
+    const old = await host.start();
+    await old.ready();
+    const [oldLife, stop] = [await host.life(), new AbortController()];
+    const load = steadyLoad({ host: host.address, port: PORT }, { perSecond: 150, signal: stop.signal });
+    const watching = host.watchAdmin(stop.signal);
+    const next = await host.start();
+    const refusals = await next.refusalsUntilReady();
+    await old.process.waitForOutput(/has handed over its node/, BUSY);
+    assert.deepEqual(await runProbe(next.socket), { exit: EXITS.fine, line: 'ok\n' });
+    const { exit, line } = await runProbe(old.socket);
+    assert.deepEqual(exit, EXITS.not);
+    assert.match(line, /^another proxy has taken over node n1 of fleet .* on this host\n$/);
+    assert.deepEqual((await runProbe(old.socket, 'live')).exit, EXITS.fine);
+    const nextLife = await eventually(() => host.life());
+    assert.ok(nextLife > oldLife);
+    old.process.signal('SIGTERM');
+    assert.deepEqual(await old.process.exited, EXITS.fine);
+    assert.equal(await host.life(), nextLife);
+    stop.abort();
+    const { completed, failed } = await load;
+    const { lives, longestGapMs } = await watching;
+    t.diagnostic(`${completed} connections, ${JSON.stringify(failed)}; admin was silent for ${longestGapMs} ms`);
+    t.diagnostic(`not ready before: ${[...new Set(refusals)].join(' | ')}`);
+    assert.ok(completed > 0);
+    // What waits in the queue of the old one is reset where the kernel does not move it: upgrade.test.ts.
+    assert.deepEqual(
+      Object.keys(failed).filter((code) => code !== 'ECONNRESET'),
+      [],
+    );
+    assert.deepEqual(lives, [oldLife, nextLife]);
+    assert.ok(longestGapMs < MAX_GAP_MS, `admin was silent for ${longestGapMs} ms`);
+  });
+
+  test('one that ends at its start, or cannot read Redis, leaves node and admin where they are', async () => {
+    await using host = await prepareHost();
+    const old = await host.start();
+    await old.ready();
+    const life = await host.life();
+    const wrong = [{ WEIR_ADMIN_TLS: '/nowhere' }, { WEIR_WORKERS: 'many' }, { WEIR_REDIS_URL: host.refusedUrl }];
+    for (const env of wrong) {
+      const broken = await host.start(env);
+      assert.deepEqual(await broken.process.exited, EXITS.usage, broken.process.output());
+      assert.match(broken.process.output(), /weir-proxy: .*\n$/);
+    }
+    const lost = await host.start({ WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    await lost.process.waitForOutput(/admin waits for its port/, BUSY);
+    const { exit, line } = await runProbe(lost.socket);
+    assert.deepEqual(exit, EXITS.not);
+    assert.match(line, /^no routing table yet\n$/);
+    assert.equal(await host.life(), life);
+    await host.echo();
+    lost.process.signal('SIGTERM');
+    assert.deepEqual(await lost.process.exited, EXITS.fine);
+    assert.equal(await host.life(), life);
+  });
+
+  test('the old one takes admin back with the node when the new one is killed', async () => {
+    await using host = await prepareHost();
+    const old = await host.start();
+    await old.ready();
+    const life = await host.life();
+    const next = await host.start();
+    await next.ready();
+    await eventually(async () => assert.notEqual(await host.life(), life));
+    next.process.signal('SIGKILL');
+    await next.process.exited;
+    await eventually(async () => assert.equal(await host.life(), life));
+    await old.ready();
+    await host.echo();
+    const after = await runProbe(next.socket);
+    assert.deepEqual(after.exit, EXITS.not);
+    assert.match(after.line, /^no proxy answers on .*probe.sock: connect ECONNREFUSED/);
+  });
+});
+
+test('the probe says what is wrong with how it was called', async () => {
+  const unset = await runProbe(undefined);
+  assert.deepEqual(unset.exit, EXITS.usage);
+  assert.match(unset.line, /^weir-probe: WEIR_PROBE_SOCKET is not set/);
+  const unknown = await runProbe('/x', 'toString');
+  assert.deepEqual(unknown.exit, EXITS.usage);
+  assert.match(unknown.line, /ready \(the default\) or live/);
+});
+
+test('before anything else a proxy answers probes, and its settings for them are checked', async () => {
+  await using directory = temporaryDirectory('probe');
+  const socket = join(directory.path, 'probe.sock');
+  const env = { WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}`, WEIR_ADMIN: 'off' };
+  await using _proxy = await spawnProxy({ ...env, WEIR_FLEET: `test-${randomUUID()}`, WEIR_PROBE_SOCKET: socket });
+  await eventually(async () => assert.equal((await requestSocket(socket, '/healthz')).status, 200), BUSY);
+  assert.equal((await requestSocket(socket)).status, 503);
+  await using wrong = await spawnProxy({ ...env, WEIR_PROBE_SOCKET: '/nowhere/probe.sock', WEIR_DRAIN: '2h' });
+  assert.deepEqual(await wrong.exited, EXITS.usage);
+  assert.match(wrong.output(), /WEIR_DRAIN is "2h"; use a duration such as 500ms, 5s or 10m, 0s to 1h/);
+  await using nowhere = await spawnProxy({ ...env, WEIR_PROBE_SOCKET: '/nowhere/probe.sock' });
+  assert.deepEqual(await nowhere.exited, EXITS.usage);
+  assert.match(nowhere.output(), /^weir-proxy: the socket for probes cannot be opened: .*\/nowhere\/probe.sock.*\n$/);
+});
+
+interface Started {
+  readonly process: SpawnedProcess;
+  readonly socket: string;
+  ready(): Promise<void>;
+  /** What its probe said before. */
+  refusalsUntilReady(): Promise<string[]>;
+}
+
+interface Host extends AsyncDisposable {
+  readonly address: string;
+  readonly refusedUrl: string;
+  start(env?: Record<string, string>): Promise<Started>;
+  /** Of whoever answers at admin. */
+  life(): Promise<number>;
+  /** Who answered, in order, until the signal. */
+  watchAdmin(signal: AbortSignal): Promise<{ readonly lives: readonly number[]; readonly longestGapMs: number }>;
+  echo(): Promise<void>;
+}
+
+/** Redis, a table, an endpoint and a certificate: everything but proxies. */
+async function prepareHost(): Promise<Host> {
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis({ password: 'right' }));
+  const backend = stack.use(await echoServer());
+  const directory = stack.use(temporaryDirectory('upgrade'));
+  const certificate = makeCertificate({ name: 'admin', names: ['127.0.0.1'] });
+  writeFileSync(join(directory.path, 'tls.crt'), certificate.certificate);
+  writeFileSync(join(directory.path, 'tls.key'), certificate.key);
+  const [fleet, address, port] = [`test-${randomUUID()}`, loopbackAddress(), await freePort()];
+  const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
+  stack.defer(() => store.close());
+  await store.usage.seed({ months: [], bases: [] });
+  await store.suspensions.markComplete();
+  const publisher = new TablePublisher({ store: store.table });
+  await publisher.becomeLeader();
+  await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
+  const refused = new URL(redis.url);
+  refused.password = 'wrong';
+  const life = async (agent: Agent | false = false): Promise<number> => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const ca = certificate.certificate;
+    const { status, body } = await requestAdmin({
+      host: '127.0.0.1',
+      port,
+      path: '/debug/listeners',
+      headers,
+      ca,
+      agent,
+    });
+    assert.equal(status, 200);
+    return (body as ProxySelfView).life ?? 0;
+  };
+  const proxies = stack.use(new AsyncDisposableStack());
+  const all = stack.move();
+  let count = 0;
+  return {
+    address,
+    refusedUrl: refused.href,
+    life,
+    async start(env = {}) {
+      count += 1;
+      const socket = join(directory.path, `${count}-probe.sock`);
+      const settings = {
+        WEIR_REDIS_URL: redis.url,
+        WEIR_FLEET: fleet,
+        WEIR_ADMIN: `127.0.0.1:${port}`,
+        WEIR_ADMIN_TLS: directory.path,
+        WEIR_ADMIN_TOKEN: TOKEN,
+        WEIR_PROBE_SOCKET: socket,
+        WEIR_DRAIN: '10s',
+      };
+      const process = proxies.use(await spawnProxy({ ...settings, ...env }));
+      return { process, socket, ready: () => readyAt(socket), refusalsUntilReady: () => refusalsOf(socket) };
+    },
+    async watchAdmin(signal) {
+      const lives: number[] = [];
+      let [answeredAt, longestGapMs] = [performance.now(), 0];
+      // As a scraper does: new connections without end would be refused.
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      signal.addEventListener('abort', () => agent.destroy());
+      while (!signal.aborted) {
+        const now = await life(agent).catch(() => undefined);
+        if (now === undefined) continue;
+        longestGapMs = Math.max(longestGapMs, Math.round(performance.now() - answeredAt));
+        answeredAt = performance.now();
+        if (lives.at(-1) !== now) lives.push(now);
+      }
+      return { lives, longestGapMs };
+    },
+    async echo() {
+      await using client = await connectClient({ host: address, port: PORT });
+      await client.send('echo');
+      await client.take(4);
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+async function readyAt(socket: string): Promise<void> {
+  await eventually(async () => {
+    const { status, body } = await requestSocket(socket);
+    assert.equal(status, 200, JSON.stringify(body));
+  }, BUSY);
+}
+
+async function refusalsOf(socket: string): Promise<string[]> {
+  const said: string[] = [];
+  await eventually(async () => {
+    const { status, body } = await requestSocket(socket);
+    const { reasons } = body as { reasons: { reason: string }[] };
+    if (status !== 200) said.push(reasons.map(({ reason }) => reason).join('; '));
+    assert.equal(status, 200);
+  }, BUSY);
+  return said;
+}
+
+function spawnProxy(env: Record<string, string>): Promise<SpawnedProcess> {
+  return spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', MAIN],
+    env: { PATH: process.env.PATH ?? '', WEIR_NODE: 'n1', WEIR_WORKERS: '1', ...env },
+    name: 'weir-proxy',
+    mayExit: true,
+  });
+}

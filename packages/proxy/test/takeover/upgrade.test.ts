@@ -1,0 +1,159 @@
+// Proxies as processes, each taking over from the one before under a steady load of new connections.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { monthOf } from '@weir/model';
+import { silentLogger } from '@weir/runtime';
+import { openRedisStore, type Store, TablePublisher } from '@weir/store';
+import {
+  connectClient,
+  echoServer,
+  eventually,
+  type SpawnedProcess,
+  spawnProcess,
+  type TestClient,
+} from '@weir/testkit';
+import { insideNamespace, requireProgram, startRedis } from '@weir/tools';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
+import { steadyLoad } from '../fixtures/steady-load.ts';
+import { tableFor } from '../fixtures/tables.ts';
+
+const ADDRESS = '10.240.0.1';
+const namespace = insideNamespace({ addresses: [ADDRESS] });
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const HAND_OVERS = 3;
+const PER_SECOND = 250;
+/** Four processes and a load on a machine that may be busy with other tests. */
+const BUSY = { timeoutMs: 40_000 };
+const SERVES = /this proxy serves its node now/;
+
+const needs = namespace.skip ? namespace : requireProgram('redis');
+describe('an upgrade under load', needs, () => {
+  test('where the kernel moves waiting connections, none is refused and none is reset', async (t) => {
+    await upgrade(t, { migrates: 1, allowed: [] });
+  });
+
+  test('where it does not, none is refused; resets are told', async (t) => {
+    await upgrade(t, { migrates: 0, allowed: ['ECONNRESET'] });
+  });
+
+  test('one that is killed after it took over gives the node back to the older one, which still has its connections', async () => {
+    await using host = await prepareHost();
+    const older = await host.start();
+    await host.listens();
+    await using lasting = await connectClient({ host: ADDRESS, port: PORT });
+    await echo(lasting);
+    for (let round = 0; round < 2; round += 1) {
+      const newer = await host.start();
+      await newer.waitForOutput(SERVES, BUSY);
+      newer.signal('SIGKILL');
+      await newer.exited;
+      await eventually(async () => {
+        await using client = await connectClient({ host: ADDRESS, port: PORT });
+        await echo(client);
+      });
+    }
+    await echo(lasting);
+    await lasting.end();
+    assert.deepEqual(await lasting.ended, { kind: 'end' });
+    older.signal('SIGTERM');
+    assert.deepEqual(await older.exited, { code: 0, signal: null });
+  });
+
+  test('one that is killed while it serves is followed by the one that waits, at whatever moment it dies', async () => {
+    await using host = await prepareHost();
+    let serving = await host.start();
+    await host.listens();
+    for (const ready of [/has not handed over/, /this proxy serves its node now|started/]) {
+      const next = await host.start();
+      await next.waitForOutput(ready, BUSY);
+      serving.signal('SIGKILL');
+      await serving.exited;
+      await next.waitForOutput(SERVES, BUSY);
+      await eventually(async () => {
+        await using client = await connectClient({ host: ADDRESS, port: PORT });
+        await echo(client);
+      });
+      serving = next;
+    }
+  });
+});
+
+async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1; allowed: string[] }): Promise<void> {
+  writeFileSync('/proc/sys/net/ipv4/tcp_migrate_req', String(migrates));
+  await using host = await prepareHost();
+  let serving = await host.start();
+  await host.listens();
+  const stop = new AbortController();
+  const load = steadyLoad({ host: ADDRESS, port: PORT }, { perSecond: PER_SECOND, signal: stop.signal });
+  try {
+    for (let count = 0; count < HAND_OVERS; count += 1) {
+      const next = await host.start();
+      await next.waitForOutput(SERVES, BUSY);
+      serving.signal('SIGTERM');
+      assert.deepEqual(await serving.exited, { code: 0, signal: null }, serving.output());
+      serving = next;
+    }
+  } finally {
+    stop.abort();
+  }
+  const { completed, failed } = await load;
+  await serving.stop();
+  t.diagnostic(
+    `tcp_migrate_req=${migrates}: ${completed} connections, ${HAND_OVERS} hand-overs, ${JSON.stringify(failed)}`,
+  );
+  const others = Object.entries(failed).filter(([code]) => !allowed.includes(code));
+  assert.deepEqual(others, []);
+  const [row] = await host.store.usage.rows(monthOf(Date.now()));
+  assert.equal(row?.counters.connections, completed);
+  assert.equal(row?.counters.receivedBytes, 4 * completed);
+}
+
+interface Host extends AsyncDisposable {
+  readonly store: Store;
+  start(): Promise<SpawnedProcess>;
+  /** Resolves when a proxy listens. */
+  listens(): Promise<void>;
+}
+
+/** Redis, a table and an endpoint: everything but proxies. */
+async function prepareHost(): Promise<Host> {
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis());
+  const backend = stack.use(await echoServer());
+  const fleet = `test-${randomUUID()}`;
+  const store = await openRedisStore({ url: redis.url, fleet, log: silentLogger() });
+  stack.defer(() => store.close());
+  await store.usage.seed({ months: [], bases: [] });
+  await store.suspensions.markComplete();
+  const publisher = new TablePublisher({ store: store.table });
+  await publisher.becomeLeader();
+  await publisher.publish(tableFor({ n1: ADDRESS }, [webService([endpointOf(backend)])]));
+  const proxies = stack.use(new AsyncDisposableStack());
+  const all = stack.move();
+  return {
+    store,
+    start: async () => proxies.use(await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet })),
+    listens: () =>
+      eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true)),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+async function echo(client: TestClient): Promise<void> {
+  await client.send('echo');
+  await client.take(4);
+}
+
+function spawnProxy(env: Record<string, string>): Promise<SpawnedProcess> {
+  return spawnProcess({
+    command: process.execPath,
+    args: ['--conditions=source', MAIN],
+    env: { PATH: process.env.PATH ?? '', WEIR_NODE: 'n1', WEIR_WORKERS: '2', WEIR_ADMIN: 'off', ...env },
+    name: 'weir-proxy',
+    mayExit: true,
+  });
+}

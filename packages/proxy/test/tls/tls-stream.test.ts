@@ -1,5 +1,0 @@
-import { TRANSPORTS } from '../fixtures/transports.ts';
-import { streamContract } from '../tcp/stream-contract.ts';
-import { tlsTransport } from './tls-world.ts';
-
-for (const { name, transport } of TRANSPORTS) streamContract(tlsTransport(name, transport));

@@ -1,0 +1,73 @@
+import type { StreamEvents, TcpStream } from '../../../src/transport/tcp-transport.ts';
+
+/** Remembers what a stream told, and lets a test wait for it. */
+export class StreamRecorder implements StreamEvents {
+  readonly chunks: Buffer[] = [];
+  isConnected = false;
+  hasEnded = false;
+  drains = 0;
+  received = 0;
+  closed: { readonly code: string | undefined } | undefined;
+  thrown: unknown;
+  /** Replaces what is done with data. */
+  onBytes: (stream: TcpStream, bytes: Uint8Array) => void = (_stream, bytes) => {
+    this.chunks.push(Buffer.from(bytes));
+  };
+  onDrained: (stream: TcpStream) => void = () => undefined;
+  readonly #waiting = new Set<() => void>();
+
+  get text(): string {
+    return Buffer.concat(this.chunks).toString('latin1');
+  }
+
+  onConnect(stream: TcpStream): void {
+    this.isConnected = true;
+    stream.readStart();
+    this.#wake();
+  }
+
+  onData(stream: TcpStream, bytes: Uint8Array): void {
+    this.received += bytes.length;
+    this.onBytes(stream, bytes);
+    this.#wake();
+  }
+
+  onEnd(): void {
+    this.hasEnded = true;
+    this.#wake();
+  }
+
+  onDrain(stream: TcpStream): void {
+    this.drains += 1;
+    this.onDrained(stream);
+    this.#wake();
+  }
+
+  onClose(_stream: TcpStream, code: string | undefined): void {
+    if (this.closed !== undefined) throw new Error('closed twice');
+    this.closed = { code };
+    this.#wake();
+  }
+
+  onThrow(stream: TcpStream, thrown: unknown): void {
+    this.thrown = thrown;
+    stream.reset();
+    this.#wake();
+  }
+
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!condition()) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  #wake(): void {
+    for (const look of [...this.#waiting]) look();
+  }
+}

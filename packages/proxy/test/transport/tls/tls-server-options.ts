@@ -1,0 +1,18 @@
+import { TlsContexts } from '../../../src/protocol/tls-contexts.ts';
+import type { TlsServerOptions } from '../../../src/transport/tls/tls-stream.ts';
+import { certificateEntryFor, SEALER, SERVER } from '../../fixtures/certificates.ts';
+
+/** The terms of any Service. */
+export function testTlsServerOptions(): TlsServerOptions {
+  const contexts = new TlsContexts({ sealer: SEALER, now: Date.now, onCertificateFault: () => undefined });
+  const entry = { kind: 'certificate' as const, id: 'certificate/uid', service: 'uid', ...certificateEntryFor(SERVER) };
+  const route = {
+    certificate: entry,
+    service: { namespace: 'shop', name: 'web' },
+    settings: {},
+    listener: { protocol: 'TCP' },
+  };
+  const terms = contexts.serverOptionsFor(route as unknown as Parameters<TlsContexts['serverOptionsFor']>[0]);
+  if (terms === undefined) throw new Error('no terms');
+  return terms;
+}

@@ -1,0 +1,5 @@
+import { TRANSPORTS } from '../../fixtures/transports.ts';
+import { streamContract } from '../tcp/stream-contract.ts';
+import { tlsTransport } from './tls-transport.ts';
+
+for (const { name, transport } of TRANSPORTS) streamContract(tlsTransport(name, transport));

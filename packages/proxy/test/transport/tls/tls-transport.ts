@@ -1,0 +1,68 @@
+// Streams of clients whose TLS ends here, as a transport: so that they are held to what every stream is held to.
+import { connectClient } from '@weir/testkit';
+import { createClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
+import type {
+  AcceptedStream,
+  StreamEvents,
+  TcpListenSocketEvents,
+  TcpStream,
+  TcpTransport,
+} from '../../../src/transport/tcp-transport.ts';
+import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-stream.ts';
+import { TRUSTING_CLIENT } from '../../fixtures/certificates.ts';
+import type { StreamSetup } from '../tcp/stream-setup.ts';
+import { testTlsServerOptions } from './tls-server-options.ts';
+
+export function tlsTransport(name: string, below: TcpTransport): StreamSetup {
+  return {
+    name: `TLS on ${name}`,
+    transport: {
+      listen: (at, events) => below.listen(at, handshakeFirst(events)),
+      connect: (to, events) => below.connect(to, events),
+    },
+    connect: (options) => connectClient({ ...options, tls: TRUSTING_CLIENT }),
+  };
+}
+
+function handshakeFirst(events: TcpListenSocketEvents): TcpListenSocketEvents {
+  return {
+    onListening: () => events.onListening(),
+    onFailed: (code) => events.onFailed(code),
+    onAcceptError: (code) => events.onAcceptError(code),
+    onConnection: (stream) => void new ServerHandshake(stream, (secured) => events.onConnection(secured)),
+  };
+}
+
+const SERVER_OPTIONS = testTlsServerOptions();
+
+class ServerHandshake implements StreamEvents {
+  readonly #stream: AcceptedStream;
+  readonly #onSecured: (stream: AcceptedStream) => void;
+  readonly #reader = createClientHelloReader();
+  #secured: TlsServerStream | undefined;
+
+  constructor(stream: AcceptedStream, onSecured: (stream: AcceptedStream) => void) {
+    this.#stream = stream;
+    this.#onSecured = onSecured;
+    stream.accept(this);
+    stream.readStart();
+  }
+
+  onData(stream: TcpStream, bytes: Uint8Array): void {
+    if (this.#reader.push(bytes) === 'more') return;
+    stream.readStop();
+    this.#secured = startTls(this.#stream, { tls: SERVER_OPTIONS, unread: this.#reader.bytes }, this);
+  }
+
+  onConnect(): void {
+    // What is given away twice is no use of any test.
+    if (this.#secured !== undefined) this.#onSecured(this.#secured.stream as AcceptedStream);
+  }
+
+  onEnd(): void {}
+  onDrain(): void {}
+  onClose(): void {}
+  onThrow(_stream: TcpStream, thrown: unknown): void {
+    throw thrown;
+  }
+}

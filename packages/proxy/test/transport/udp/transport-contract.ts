@@ -1,0 +1,291 @@
+// What every UDP transport keeps.
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { EventEmitter, once } from 'node:events';
+import { describe, test } from 'node:test';
+import { eventually } from '@weir/testkit';
+import type {
+  UdpEndpointSocket,
+  UdpListenSocket,
+  UdpRecipient,
+  UdpTransport,
+} from '../../../src/transport/udp-transport.ts';
+import { loopbackAddress, PORT } from '../../fixtures/listen-address.ts';
+import { udpClient, udpEcho, udpEndpoint } from '../../fixtures/udp-sockets.ts';
+
+const LARGEST = 65_507;
+
+export function udpTransportContract(name: string, transport: UdpTransport): void {
+  describe(`UDP over ${name}`, () => {
+    for (const host of ['127.0.0.1', '::1']) {
+      test(`answers come from the address that was asked (${host})`, async () => {
+        await using listener = await bound(transport, { address: host, port: 0 });
+        await using client = await udpClient({ host, port: listener.port });
+        await client.send('ping');
+        const { bytes, from } = await listener.next();
+        assert.deepEqual([bytes.toString(), from.port], ['ping', client.port]);
+        listener.send(Buffer.from('pong'), from);
+        assert.equal((await client.take()).toString(), 'pong');
+        await eventually(() => assert.equal(from.sent, 4));
+      });
+
+      test(`an upstream talks with its endpoint (${host})`, async () => {
+        await using endpoint = await udpEcho('', { host });
+        await using upstream = connected(transport, endpoint.endpoint);
+        assert.equal(upstream.send(Buffer.from('hello')), undefined);
+        assert.equal((await upstream.next()).toString(), 'hello');
+      });
+    }
+
+    for (const size of [0, 1, 1_472, 9_000, LARGEST]) {
+      test(`a datagram of ${size} bytes passes whole both ways`, async () => {
+        await using endpoint = await udpEcho();
+        await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
+        await using upstream = connected(transport, endpoint.endpoint);
+        await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
+        const sent = Buffer.from(Array.from({ length: size }, (_, index) => index % 251));
+        await client.send(sent);
+        const { bytes, from } = await listener.next();
+        upstream.send(bytes);
+        listener.send(await upstream.next(), from);
+        assert.deepEqual(await client.take(), sent);
+        await eventually(() => assert.equal(from.sent, size));
+      });
+    }
+
+    test('what one listener takes stays as it was while more arrives', async () => {
+      await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
+      await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
+      for (let index = 0; index < 100; index += 1) await client.send(Buffer.alloc(100, index));
+      const taken: Buffer[] = [];
+      for (let index = 0; index < 100; index += 1) taken.push((await listener.next()).bytes);
+      for (const [index, bytes] of taken.entries()) assert.deepEqual(bytes, Buffer.alloc(100, index));
+    });
+
+    test('an answer to a client that forged port 0 is dropped, and the next one sent', async () => {
+      await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
+      await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
+      await client.send('ping');
+      const { from } = await listener.next();
+      listener.send(Buffer.from('lost'), { address: '127.0.0.1', port: 0, onSent: () => assert.fail('it was sent') });
+      listener.send(Buffer.from('pong'), from);
+      assert.equal((await client.take()).toString(), 'pong');
+    });
+
+    test('an upstream does not hear others', async () => {
+      await using endpoint = await udpEndpoint();
+      await using upstream = connected(transport, endpoint.endpoint);
+      upstream.send(Buffer.from('who asks'));
+      const { reply } = await endpoint.next();
+      await using stranger = await udpClient({ host: '127.0.0.1', port: endpoint.peers[0] ?? 0 });
+      await stranger.send('forged');
+      await reply('genuine');
+      assert.equal((await upstream.next()).toString(), 'genuine');
+    });
+
+    test('an upstream is told when nobody is there, and works again when somebody is', async () => {
+      const { endpoint } = await gone();
+      await using upstream = connected(transport, endpoint);
+      upstream.send(Buffer.from('anybody?'));
+      assert.equal(await upstream.error(), 'ECONNREFUSED');
+      await using _back = await udpEcho('', { port: endpoint.port });
+      // The kernel may have kept the error of the first one for this one.
+      upstream.send(Buffer.from('and now?'));
+      upstream.send(Buffer.from('and now?'));
+      assert.equal((await upstream.next()).toString(), 'and now?');
+    });
+
+    test('an upstream that cannot be had is undefined', () => {
+      assert.equal(transport.connect({ address: '255.255.255.255', port: 1 }, silent), undefined);
+    });
+
+    test('several listeners share a port when they may, and one that may not is refused', async () => {
+      const at = { address: loopbackAddress(), port: PORT };
+      await using first = await bound(transport, at);
+      await using second = await bound(transport, at);
+      const failed = Promise.withResolvers<string>();
+      transport.bind(
+        { ...at, reusePort: false },
+        { ...silent, onListening: () => failed.reject(new Error('it listens')), onFailed: failed.resolve },
+      );
+      assert.equal(await failed.promise, 'EADDRINUSE');
+      let clients = 0;
+      for (; clients < 200 && (first.arrived === 0 || second.arrived === 0); clients += 1) {
+        await using client = await udpClient({ host: at.address, port: at.port });
+        await client.send('x');
+        await eventually(() => assert.equal(first.arrived + second.arrived, clients + 1), { intervalMs: 1 });
+      }
+      assert.ok(first.arrived > 0 && second.arrived > 0);
+    });
+
+    test('an address that is not of this host is refused', async () => {
+      const failed = Promise.withResolvers<string>();
+      const at = { address: '192.0.2.1', port: PORT, reusePort: true };
+      transport.bind(at, { ...silent, onFailed: failed.resolve });
+      assert.equal(await failed.promise, 'EADDRNOTAVAIL');
+    });
+
+    test('a closed listener has released its port before `close` returns, and tells and sends nothing', async () => {
+      const at = { address: loopbackAddress(), port: PORT };
+      const listener = await bound(transport, at);
+      await using client = await udpClient({ host: at.address, port: at.port });
+      await client.send('one');
+      const { from } = await listener.next();
+      await client.send('two');
+      listener.close();
+      const socket = createSocket('udp4').bind(at.port, at.address);
+      await once(socket, 'listening');
+      listener.send(Buffer.from('late'), from);
+      socket.send('mine', client.port, '127.0.0.1');
+      assert.equal((await client.take()).toString(), 'mine');
+      assert.deepEqual([listener.arrived, from.sent], [1, 0]);
+      socket.close();
+    });
+
+    test('a closed upstream tells and sends nothing', async () => {
+      await using endpoint = await udpEndpoint();
+      const upstream = connected(transport, endpoint.endpoint);
+      upstream.send(Buffer.from('one'));
+      const { reply } = await endpoint.next();
+      upstream.close();
+      upstream.close();
+      assert.equal(upstream.send(Buffer.from('two')), undefined);
+      await reply('late');
+      await using other = connected(transport, endpoint.endpoint);
+      other.send(Buffer.from('three'));
+      assert.equal((await endpoint.next()).bytes.toString(), 'three');
+      assert.equal(upstream.arrived, 0);
+    });
+
+    test('what a handler throws is told to its owner', async () => {
+      await using endpoint = await udpEcho();
+      const thrown = Promise.withResolvers<unknown>();
+      const bug = new Error('a bug');
+      const upstream = transport.connect(endpoint.endpoint, {
+        ...silent,
+        onMessage: () => {
+          throw bug;
+        },
+        onThrow: thrown.resolve,
+      });
+      upstream?.send(Buffer.from('x'));
+      assert.equal(await thrown.promise, bug);
+      upstream?.close();
+    });
+  });
+}
+
+const silent = {
+  onListening: (): void => undefined,
+  onFailed: (): void => undefined,
+  onMessage: (): void => undefined,
+  onError: (): void => undefined,
+  onThrow(thrown: unknown): never {
+    throw thrown;
+  },
+};
+
+interface Heard {
+  readonly bytes: Buffer;
+  readonly from: UdpRecipient & { sent: number };
+}
+
+interface BoundListener extends UdpListenSocket, AsyncDisposable {
+  readonly port: number;
+  readonly arrived: number;
+  next(): Promise<Heard>;
+}
+
+async function bound(transport: UdpTransport, at: { address: string; port: number }): Promise<BoundListener> {
+  const port = at.port > 0 ? at.port : await freeUdpPort(at.address);
+  const heard = queue<Heard>();
+  let arrived = 0;
+  const listening = Promise.withResolvers<void>();
+  const listener = transport.bind(
+    { address: at.address, port, reusePort: true },
+    {
+      ...silent,
+      onListening: listening.resolve,
+      onFailed: (code) => listening.reject(new Error(code)),
+      onMessage(bytes, address, from) {
+        arrived += 1;
+        const peer = {
+          address,
+          port: from,
+          sent: 0,
+          onSent(count: number) {
+            peer.sent += count;
+          },
+        };
+        heard.put({ bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), from: peer });
+      },
+    },
+  );
+  await listening.promise;
+  return {
+    port,
+    get arrived() {
+      return arrived;
+    },
+    next: heard.take,
+    send: (bytes, to) => listener.send(bytes, to),
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: async () => listener.close(),
+  };
+}
+
+interface ConnectedUpstream extends UdpEndpointSocket, AsyncDisposable {
+  readonly arrived: number;
+  next(): Promise<Buffer>;
+  error(): Promise<string>;
+}
+
+function connected(transport: UdpTransport, to: { address: string; port: number }): ConnectedUpstream {
+  const messages = queue<Buffer>();
+  const errors = queue<string>();
+  let arrived = 0;
+  const upstream = transport.connect(to, {
+    ...silent,
+    onMessage(bytes) {
+      arrived += 1;
+      messages.put(Buffer.from(bytes));
+    },
+    onError: errors.put,
+  });
+  assert.ok(upstream !== undefined);
+  return {
+    get arrived() {
+      return arrived;
+    },
+    next: messages.take,
+    error: errors.take,
+    send: (bytes) => upstream.send(bytes),
+    close: () => upstream.close(),
+    [Symbol.asyncDispose]: async () => upstream.close(),
+  };
+}
+
+function queue<T>(): { put(item: T): void; take(): Promise<T> } {
+  const items: T[] = [];
+  const events = new EventEmitter();
+  return {
+    put(item) {
+      items.push(item);
+      events.emit('put');
+    },
+    async take() {
+      while (items.length === 0) await once(events, 'put');
+      return items.shift() as T;
+    },
+  };
+}
+
+async function gone(): Promise<{ endpoint: { address: string; port: number } }> {
+  await using endpoint = await udpEndpoint();
+  return { endpoint: endpoint.endpoint };
+}
+
+async function freeUdpPort(address: string): Promise<number> {
+  await using endpoint = await udpEndpoint({ host: address });
+  return endpoint.endpoint.port;
+}

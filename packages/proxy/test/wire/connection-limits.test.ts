@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DEFAULT_SERVICE_SETTINGS, type ServiceLimits, type ServiceSettings } from '@weir/model';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { FAILING_WORKER, failWorkers } from '../fixtures/failing-worker.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
+
+const WORKERS = 2;
+
+test('a tenant has so many connections over all workers and Services, and one that ends makes room', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  fleet.limit('shop', { connections: 3 });
+  await fleet.serve(
+    webService([endpointOf(backend)]),
+    webService([endpointOf(backend)], { name: 'api', port: PORT + 1 }),
+  );
+  const proxy = await ready(fleet);
+  const open: TestClient[] = [];
+  for (const port of [PORT, PORT + 1, PORT]) open.push(await echoing(fleet, port));
+  assert.equal(await isRefused(fleet, PORT), true);
+  assert.equal(await isRefused(fleet, PORT + 1), true);
+  await open[0]?.close();
+  await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
+  const refused = (name: string): number => outcomesFor(proxy, name)?.['connection-limit'] ?? 0;
+  await eventually(() => assert.ok(refused('web') >= 1));
+  assert.equal(refused('api'), 1);
+  for (const client of open) await client.close();
+});
+
+test('a Service has no more than its own limit, while another of the tenant goes on', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(
+    webService([endpointOf(backend)], { settings: limits({ connections: 1 }) }),
+    webService([endpointOf(backend)], { name: 'api', port: PORT + 1 }),
+  );
+  await ready(fleet);
+  await using _open = await echoing(fleet, PORT);
+  assert.equal(await isRefused(fleet, PORT), true);
+  assert.equal(await isRefused(fleet, PORT + 1), false);
+});
+
+test('one client has no more than its share of a Service, another has its own', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  await fleet.serve(webService([endpointOf(backend)], { settings: limits({ connectionsPerClient: 2 }) }));
+  const proxy = await ready(fleet);
+  await using first = await echoing(fleet, PORT);
+  await using _second = await echoing(fleet, PORT);
+  assert.equal(await isRefused(fleet, PORT), true);
+  assert.equal(await isRefused(fleet, PORT, '127.0.0.77'), false);
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['client-limit'], 1));
+  await first.close();
+  await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
+});
+
+test('a tenant opens so many per second; the next is refused, and is let in when time has passed', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  fleet.limit('shop', { newConnectionsPerSecond: 4 });
+  await fleet.serve(webService([endpointOf(backend)]));
+  const proxy = await ready(fleet);
+  const startedAt = performance.now();
+  const asked = await Promise.all(Array.from({ length: 40 }, () => isRefused(fleet, PORT)));
+  const served = asked.filter((isOver) => !isOver).length;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  assert.ok(served >= 4 && served <= 4 + Math.ceil(seconds * 4), `${served} in ${seconds} s`);
+  assert.equal(outcomesFor(proxy)?.['rate-limit'], 40 - served);
+  await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
+});
+
+test('what a worker had that died can be had again', async () => {
+  await using fleet = await startFleet({ nodes: ['dying'] });
+  await using backend = await echoServer();
+  fleet.limit('shop', { connections: 1 });
+  await fleet.serve(webService([endpointOf(backend)]));
+  const proxy = await fleet.proxy({ node: 'dying', workerEntry: FAILING_WORKER });
+  await proxy.ready;
+  const at = { addressOf: () => fleet.addressOf('dying') };
+  await using open = await echoing(at, PORT);
+  assert.equal(await isRefused(at, PORT), true);
+  failWorkers('dying', 'throw');
+  await open.ended;
+  await eventually(async () => assert.equal(await isRefused(at, PORT), false));
+});
+
+function limits(some: Partial<ServiceLimits>): Partial<ServiceSettings> {
+  return { limits: { ...DEFAULT_SERVICE_SETTINGS.limits, ...some } };
+}
+
+async function ready(fleet: Fleet): Promise<RunningProxy> {
+  const proxy = await fleet.proxy({ workers: WORKERS });
+  await proxy.ready;
+  return proxy;
+}
+
+async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<TestClient> {
+  const client = await connectClient({ host: fleet.addressOf(), port });
+  await client.send('x');
+  await client.take(1);
+  return client;
+}
+
+/** Connects, and looks whether an answer comes. */
+async function isRefused(fleet: Pick<Fleet, 'addressOf'>, port: number, localAddress?: string): Promise<boolean> {
+  try {
+    await using client = await connectClient({ host: fleet.addressOf(), port, ...(localAddress && { localAddress }) });
+    await client.send('x');
+    await client.take(1);
+    return false;
+  } catch {
+    return true;
+  }
+}

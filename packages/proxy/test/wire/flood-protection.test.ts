@@ -1,0 +1,179 @@
+// What one tenant's clients do must not harm another tenant: each test keeps asking a neighbour while it goes on.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { type ByteCountingServer, connectClient, echoServer, eventually, patternServer } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
+import type { TestService } from '../fixtures/tables.ts';
+
+const LOUD: Partial<TestService> = { tenant: 'loud', namespace: 'loud' };
+const QUIET_PORT = PORT + 1;
+
+test('a flood of connections that say nothing takes no more than the places of its tenant, and these only for a while', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  fleet.limit('loud', { connections: 40 });
+  const proxy = await besideQuiet(fleet, backend, { ...LOUD, settings: { idleTimeoutMs: 1 } });
+  await using crowd = new ClientFlood();
+  await answersMeanwhile(fleet, async () => {
+    await Promise.all(Array.from({ length: 400 }, () => crowd.join(fleet.addressOf())));
+    await eventually(() => assert.equal(outcomesFor(proxy)?.['connection-limit'], 360));
+  });
+  await eventually(() => assert.equal(outcomesFor(proxy)?.['idle-timeout'], 40));
+  await eventually(() => assert.equal(backend.openConnections, 0));
+});
+
+test('a flood of new connections is refused beyond the rate, and leaves nothing behind', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  fleet.limit('loud', { newConnectionsPerSecond: 10 });
+  const proxy = await besideQuiet(fleet, backend, LOUD);
+  await using crowd = new ClientFlood();
+  const startedAt = performance.now();
+  const rounds = await answersMeanwhile(fleet, async () => {
+    for (let wave = 0; wave < 10; wave += 1) {
+      await Promise.all(Array.from({ length: 100 }, () => crowd.join(fleet.addressOf())));
+    }
+    await eventually(() => assert.ok((outcomesFor(proxy)?.['rate-limit'] ?? 0) + crowd.size === 1_000));
+  });
+  const seconds = (performance.now() - startedAt) / 1_000;
+  assert.ok(crowd.size <= 10 * (seconds + 1), `${crowd.size} in ${seconds} s`);
+  assert.ok(rounds > 0);
+});
+
+test('clients that close one way and endpoints that never answer it hold their places for the idle timeout', async () => {
+  await using fleet = await startFleet();
+  await using backend = await neverEnding();
+  fleet.limit('loud', { connections: 5 });
+  await using echo = await echoServer();
+  const proxy = await besideQuiet(fleet, echo, {
+    ...LOUD,
+    endpoints: [endpointOf(backend)],
+    settings: { idleTimeoutMs: 1 },
+  });
+  await answersMeanwhile(fleet, async () => {
+    await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+        await client.end();
+        assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+      }),
+    );
+  });
+  assert.equal(outcomesFor(proxy)?.['idle-timeout'], 5);
+});
+
+test('clients that drip their ClientHello hold places of their tenant meanwhile, so no more than these', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  fleet.limit('loud', { connections: 20 });
+  const proxy = await besideQuiet(fleet, backend, { ...LOUD, settings: { tlsPassthrough: true } });
+  await using crowd = new ClientFlood();
+  await answersMeanwhile(fleet, async () => {
+    await Promise.all(Array.from({ length: 60 }, () => crowd.join(fleet.addressOf(), Buffer.of(0x16))));
+    await eventually(() => assert.equal(outcomesFor(proxy)?.['connection-limit'], 40));
+  });
+  await eventually(() => assert.equal(backend.openConnections, 0, 'only the neighbour reaches an endpoint'));
+});
+
+test('clients that never read stop their endpoints, whatever these would send, and cost bounded memory', async () => {
+  const CLIENTS = 30;
+  await using fleet = await startFleet();
+  await using flood = await patternServer({ bytes: 2 ** 40 });
+  await using echo = await echoServer();
+  await besideQuiet(fleet, echo, { ...LOUD, endpoints: [endpointOf(flood)] });
+  await using crowd = new ClientFlood();
+  await answersMeanwhile(fleet, async () => {
+    const before = process.memoryUsage.rss();
+    await Promise.all(Array.from({ length: CLIENTS }, () => crowd.join(fleet.addressOf(), 'deaf')));
+    // Nothing moves any more: what was sent is in the buffers of the kernel, and one read of each connection here.
+    let sent = -1;
+    await eventually(
+      () => {
+        const stood = sent === flood.sent && flood.openConnections === CLIENTS;
+        sent = flood.sent;
+        assert.ok(stood, `${sent} bytes were sent`);
+      },
+      { timeoutMs: 30_000, intervalMs: 300 },
+    );
+    const grown = process.memoryUsage.rss() - before;
+    assert.ok(grown < CLIENTS * 1_048_576 + 100e6, `${grown} bytes`);
+  });
+});
+
+/** Raw sockets that connect, say at most one thing, and do nothing more; those that are deaf do not even read. */
+class ClientFlood implements AsyncDisposable {
+  readonly #sockets = new Set<Socket>();
+
+  /** Those that were not refused. */
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  async join(host: string, first?: Uint8Array | 'deaf'): Promise<void> {
+    const socket = connect({ host, port: PORT });
+    if (first === 'deaf') socket.pause();
+    else socket.resume();
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#sockets.delete(socket));
+    await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => undefined);
+    if (first instanceof Uint8Array) socket.write(first);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+/** A Service of a loud tenant, and beside it an echo of a quiet one, at one worker. */
+async function besideQuiet(fleet: Fleet, echo: ByteCountingServer, loud: Partial<TestService>): Promise<RunningProxy> {
+  const quiet = webService([endpointOf(echo)], { name: 'quiet', namespace: 'quiet', port: QUIET_PORT });
+  return startServing(fleet, webService([endpointOf(echo)], loud), quiet);
+}
+
+/** How many times the quiet one answered. */
+async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise<number> {
+  await using client = await connectClient({ host: fleet.addressOf(), port: QUIET_PORT });
+  let isOver = false;
+  let rounds = 0;
+  const asking = (async () => {
+    while (!isOver || rounds === 0) {
+      await client.send('ping');
+      await client.take(4);
+      rounds += 1;
+    }
+  })();
+  try {
+    await act();
+  } finally {
+    isOver = true;
+  }
+  await asking;
+  return rounds;
+}
+
+/** Takes everything, and answers neither bytes nor a FIN. */
+async function neverEnding(): Promise<AsyncDisposable & { readonly host: string; readonly port: number }> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+  server.listen({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const { address: host, port } = server.address() as { address: string; port: number };
+  return {
+    host,
+    port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

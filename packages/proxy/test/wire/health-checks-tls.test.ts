@@ -1,0 +1,96 @@
+// Checks of endpoints that end TLS themselves, with real sockets.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HealthCheck, ServiceSettings, UnhealthyEndpoint } from '@weir/model';
+import { discardServer, eventually, makeCertificate } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { writeLocalProxyHeader } from '../../src/protocol/write-proxy-header.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { type HttpEndpoint, httpEndpoint } from '../fixtures/http-endpoint.ts';
+import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, startServing, webService } from '../fixtures/services.ts';
+
+/** Of nobody's CA, and for a name that nobody asks for. */
+const UNTRUSTED = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
+
+/** Patient, for a busy machine. */
+const HTTPS: HealthCheck = {
+  kind: 'http',
+  path: '/readyz',
+  overTls: true,
+  intervalMs: 60,
+  timeoutMs: 2_000,
+  healthyThreshold: 1,
+  unhealthyThreshold: 2,
+};
+
+const checked = (endpoints: readonly { readonly port: number }[], settings: Partial<ServiceSettings> = {}) =>
+  webService(
+    endpoints.map(({ port }) => ({ address: '127.0.0.1', port })),
+    { settings: { healthCheck: HTTPS, ...settings } },
+  );
+
+function unhealthyOf(proxy: RunningProxy, { endpoint }: Pick<HttpEndpoint, 'endpoint'>): UnhealthyEndpoint | undefined {
+  return proxy.view().unhealthy?.endpoints.find((each) => each.endpoint.port === endpoint.port);
+}
+
+test('a certificate of nobody passes, status 500 does not, and it is asked by its address without a server name', async () => {
+  await using fleet = await startFleet();
+  await using a = await httpEndpoint('a', UNTRUSTED);
+  await using b = await httpEndpoint('b', UNTRUSTED);
+  const proxy = await startServing(fleet, checked([a.endpoint, b.endpoint]));
+  b.status = 500;
+  await eventually(() => assert.equal(unhealthyOf(proxy, b)?.why, 'its https check fails: status 500'));
+  assert.equal(unhealthyOf(proxy, b)?.used, false);
+  assert.equal(unhealthyOf(proxy, a), undefined);
+  const host = `127.0.0.1:${a.endpoint.port}`;
+  assert.deepEqual(a.requests.at(-1), { path: '/readyz', host, serverName: false });
+  b.status = 200;
+  await eventually(() => assert.equal(proxy.view().unhealthy, undefined));
+  await proxy.close({ drainMs: 0 });
+  await eventually(() => assert.equal(a.open + b.open, 0));
+});
+
+test('where the Service has hosts, it is asked for the first one that is no wildcard', async () => {
+  await using fleet = await startFleet();
+  await using a = await httpEndpoint('a', UNTRUSTED);
+  const hosts = ['*.shop.example', 'shop.example', 'other.example'];
+  await startServing(fleet, checked([a.endpoint], { hosts, tlsPassthrough: true }));
+  await eventually(() =>
+    assert.deepEqual(a.requests[0], {
+      path: '/readyz',
+      host: `shop.example:${a.endpoint.port}`,
+      serverName: 'shop.example',
+    }),
+  );
+});
+
+test('who speaks no TLS, or takes the connection and begins none, does not pass, and nothing is left open', async () => {
+  await using fleet = await startFleet();
+  await using plain = await httpEndpoint('plain');
+  await using silent = await discardServer();
+  await using good = await httpEndpoint('good', UNTRUSTED);
+  const healthCheck = { ...HTTPS, timeoutMs: 200 };
+  const at = endpointOf(silent);
+  const proxy = await startServing(fleet, checked([plain.endpoint, at, good.endpoint], { healthCheck }));
+  await eventually(() => {
+    assert.match(unhealthyOf(proxy, plain)?.why ?? '', /^its https check fails: E/);
+    assert.equal(unhealthyOf(proxy, { endpoint: at })?.why, 'its https check fails: no answer within 200 ms');
+    assert.equal(unhealthyOf(proxy, good), undefined);
+  });
+  await proxy.close({ drainMs: 0 });
+  await eventually(() => assert.deepEqual([silent.openConnections, plain.open, good.open], [0, 0, 0]));
+});
+
+test('a PROXY header comes before the ClientHello', async () => {
+  await using fleet = await startFleet();
+  await using endpoint = await scriptedEndpoint();
+  const healthCheck = { ...HTTPS, intervalMs: 1_000, timeoutMs: 1_000 };
+  await startServing(fleet, checked([endpointOf(endpoint)], { healthCheck, proxyProtocol: 'v2' }));
+  const side = await endpoint.next();
+  const header = Buffer.from(writeLocalProxyHeader('v2'));
+  const begun = await side.take(header.length + 3);
+  assert.deepEqual(begun.subarray(0, header.length), header);
+  // A handshake record of TLS 1.0 or later (RFC 8446 §5.1).
+  assert.deepEqual([...begun.subarray(header.length)], [22, 3, 1]);
+});

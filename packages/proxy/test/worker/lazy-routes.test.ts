@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type Change,
+  createMatcher,
+  diff,
+  EMPTY_TABLE,
+  type Endpoint,
+  type Matcher,
+  movedResources,
+  patchMatcher,
+  type RoutingTable,
+  type Suspension,
+} from '@weir/model';
+import { connectClient, echoServer } from '@weir/testkit';
+import fc from 'fast-check';
+import { packTable } from '../../src/supervisor/table/table-batches.ts';
+import { LazyRoutes, unpackBatch } from '../../src/worker/lazy-routes.ts';
+import type { ListenerConfig, SentCommand, TableCommand } from '../../src/worker/messages.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
+import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
+
+const HOST = '192.0.2.1';
+
+describe('Services that nobody has asked for', () => {
+  test('become what they would be if they had been read at once, whoever asks when and whatever changes', () => {
+    const worlds = fc.tuple(
+      arbitraryTable(8),
+      fc.array(fc.tuple(arbitraryTable(0), fc.array(port, { maxLength: 3 })), { maxLength: 4 }),
+    );
+    let slept = 0;
+    fc.assert(
+      fc.property(worlds, ([first, later]) => {
+        const [prompt, lazy] = [new EagerWorker(), new LazyWorker()];
+        let table = EMPTY_TABLE;
+        for (const [next, asked] of [[first, []] as const, ...later]) {
+          const changes = diff(table, next);
+          const isFirst = table === EMPTY_TABLE;
+          const holders = movedResources(prompt.matcher, changes);
+          const order: TableCommand = { kind: 'table', changes, slots: [], holders, ...(isFirst && { isFirst }) };
+          prompt.follow(order);
+          slept += lazy.follow(packTable(order));
+          for (const each of asked) lazy.ask(keyOf(each));
+          table = next;
+        }
+        for (const each of PORTS) lazy.ask(keyOf(each));
+        assert.deepEqual(routesOf(lazy.matcher), routesOf(prompt.matcher));
+      }),
+    );
+    assert.ok(slept > 0);
+  });
+
+  test('serve the first client', async () => {
+    await using backend = await echoServer();
+    using worker = await workerWithLazyService([endpointOf(backend)]);
+    await using client = await connectClient({ host: worker.host, port: LAZY_PORT });
+    await client.send('a');
+    assert.equal((await client.take(1)).toString(), 'a');
+  });
+
+  test('serve the first client as they are by then', async () => {
+    await using backend = await echoServer();
+    using worker = await workerWithLazyService([]);
+    const { entries } = tableFor({ a: worker.host }, [lazyService([endpointOf(backend)])]);
+    const changes = [...entries.values()]
+      .filter(({ kind }) => kind === 'endpoints')
+      .map((entry): Change => ({ kind: 'put', entry }));
+    worker.apply({ kind: 'table', changes, slots: [] });
+    await using client = await connectClient({ host: worker.host, port: LAZY_PORT });
+    await client.send('a');
+    assert.equal((await client.take(1)).toString(), 'a');
+  });
+
+  test('are cut off while they sleep', async () => {
+    await using backend = await echoServer();
+    using worker = await workerWithLazyService([endpointOf(backend)]);
+    worker.apply({ kind: 'cutoffs', cutoffs: [CUTOFF], now: 1 });
+    // It may be reset before it knows that it is connected.
+    await connectClient({ host: worker.host, port: LAZY_PORT }).then(
+      ({ ended }) => ended,
+      () => undefined,
+    );
+    assert.deepEqual(worker.outcomes(), { 'cut-off': 1 });
+  });
+});
+
+const PORTS = Array.from({ length: 10 }, (_, index) => 1_000 + index);
+const port = fc.constantFrom(...PORTS);
+const keyOf = (each: number): string => `TCP/${HOST}/${each}`;
+
+/** A table of Services, each with a port of its own, but for two that may share one; at least so many. */
+function arbitraryTable(minLength: number): fc.Arbitrary<RoutingTable> {
+  const names = fc.uniqueArray(fc.nat(11), { minLength, maxLength: 10 });
+  const shuffled = fc.shuffledSubarray(PORTS, { minLength: PORTS.length });
+  const endpoints = fc.array(fc.nat(3).map((last): Endpoint => ({ address: `10.0.0.${last}`, port: 80 })));
+  return fc
+    .tuple(names, shuffled, fc.array(endpoints, { minLength: 12 }), fc.boolean())
+    .map(([picked, ports, of, shares]) =>
+      tableFor(
+        { a: HOST },
+        picked.map((name, index): TestService => {
+          const shared = shares && index < 2;
+          return {
+            name: `s${name}`,
+            port: ports[shared ? 0 : index] as number,
+            endpoints: of[name] ?? [],
+            shared,
+            settings: shared ? { hosts: [`s${name}.example.com`], tlsPassthrough: true } : {},
+          };
+        }),
+      ),
+    );
+}
+
+class EagerWorker {
+  readonly matcher: Matcher = createMatcher(EMPTY_TABLE, 'a');
+
+  follow({ changes }: TableCommand): void {
+    patchMatcher(this.matcher, changes);
+  }
+}
+
+class LazyWorker {
+  readonly matcher: Matcher = createMatcher(EMPTY_TABLE, 'a');
+  readonly #sleepers = new LazyRoutes();
+
+  /** How many sleep. */
+  follow(sent: SentCommand): number {
+    if (sent.kind === 'table') this.#follow(sent);
+    if (sent.kind !== 'pieces') return 0;
+    sent.ends.forEach((_end, index) => {
+      const asleep = sent.lazyServices?.[index];
+      if (asleep) this.#sleepers.add(asleep, sent, index);
+      else this.#follow(unpackBatch(sent, index));
+    });
+    return sent.lazyServices?.filter((each) => each !== null).length ?? 0;
+  }
+
+  ask(key: string): void {
+    const slept = this.#sleepers.takeForRoute(key);
+    if (slept !== undefined) patchMatcher(this.matcher, slept.changes);
+  }
+
+  #follow(order: TableCommand): void {
+    for (const slept of this.#sleepers.takeForCommand(order)) patchMatcher(this.matcher, slept.changes);
+    patchMatcher(this.matcher, order.changes);
+  }
+}
+
+function routesOf({ routes }: Matcher): unknown[] {
+  return [...routes.values()]
+    .map(({ key, listener, service, endpoints }) => ({ key, listener, service, endpoints }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+const LAZY_PORT = PORT + 1;
+const lazyService = (endpoints: readonly Endpoint[]): TestService => ({ name: 'sleeper', port: LAZY_PORT, endpoints });
+
+/** A worker with a listener of a Service that it has been told of among many. */
+async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<WorkerInTest> {
+  const worker = await startWorkerInTest(webService([]));
+  const { host } = worker;
+  const others = PORTS.map((each): TestService => ({ name: `s${each}`, port: each, endpoints: [] }));
+  const table = tableFor({ a: host }, [...others, lazyService(endpoints)]);
+  const changes = [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
+  const slots = [[uidOf(lazyService([])), 1]] as const;
+  const order = packTable({ kind: 'table', changes, slots, isFirst: true });
+  assert.ok(order.kind === 'pieces' && order.lazyServices?.some((each) => each?.[0] === uidOf(lazyService([]))));
+  worker.apply(order);
+  const door: ListenerConfig = {
+    id: 2,
+    key: `TCP/${host}/${LAZY_PORT}`,
+    protocol: 'TCP',
+    address: host,
+    port: LAZY_PORT,
+  };
+  worker.apply({ kind: 'listen', door });
+  while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.door === 2)) await nextTurn();
+  return {
+    ...worker,
+    [Symbol.dispose]() {
+      worker.apply({ kind: 'unlisten', door });
+      worker[Symbol.dispose]();
+    },
+  };
+}
+
+const CUTOFF: Suspension = {
+  uid: 'c',
+  name: 'unpaid',
+  target: { kind: 'tenant', tenant: 'shop' },
+  message: '',
+  until: null,
+  reason: 'SuspendedByOperator',
+  origin: { kind: 'store' },
+  createdAt: null,
+};

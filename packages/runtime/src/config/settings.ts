@@ -1,0 +1,126 @@
+import { Secret } from '../secret.ts';
+import { type HostPort, parseHostPort } from './addresses.ts';
+import { formatDuration, parseDuration } from './duration.ts';
+import { type Setting, type SettingFormat, type SettingOptions, setting } from './parse-config.ts';
+
+export interface TextOptions extends SettingOptions<string> {
+  readonly pattern?: RegExp;
+  /** What `pattern` means, in words. */
+  readonly allowed?: string;
+}
+
+export function text(variable: string, options: TextOptions = {}): Setting<string> {
+  const { pattern, allowed = 'a text' } = options;
+  const parse = (raw: string): string | undefined => {
+    const value = raw.trim();
+    return pattern === undefined || pattern.test(value) ? value : undefined;
+  };
+  return setting(variable, { allowed, parse }, options);
+}
+
+export interface IntegerOptions extends SettingOptions<number> {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function integer(variable: string, options: IntegerOptions): Setting<number> {
+  const { min, max } = options;
+  const parse = (raw: string): number | undefined => {
+    const value = /^[+-]?\d{1,16}$/.test(raw.trim()) ? Number(raw) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
+  };
+  return setting(variable, { allowed: `an integer from ${min} to ${max}`, parse }, options);
+}
+
+const BOOLEAN_WORDS: Readonly<Record<string, boolean>> = { true: true, '1': true, false: false, '0': false };
+
+export function boolean(variable: string, options: SettingOptions<boolean> = {}): Setting<boolean> {
+  const parse = (raw: string): boolean | undefined => {
+    const word = raw.trim().toLowerCase();
+    return Object.hasOwn(BOOLEAN_WORDS, word) ? BOOLEAN_WORDS[word] : undefined;
+  };
+  return setting(variable, { allowed: 'true or false', parse }, options);
+}
+
+export function oneOf<const Choice extends string>(
+  variable: string,
+  choices: readonly Choice[],
+  options: SettingOptions<NoInfer<Choice>> = {},
+): Setting<Choice> {
+  const parse = (raw: string): Choice | undefined => choices.find((choice) => choice === raw.trim());
+  return setting<Choice>(variable, { allowed: `one of ${choices.join(', ')}`, parse }, options);
+}
+
+/** A comma-separated list; blanks around the items and empty items are left out, one wrong item makes the whole wrong. */
+export function list<T = string>(
+  variable: string,
+  item: SettingFormat<T>,
+  options: SettingOptions<readonly T[]> = {},
+): Setting<readonly T[]> {
+  const parse = (raw: string): readonly T[] | undefined => {
+    const texts = raw.split(',').map((part) => part.trim());
+    const values = texts.filter((part) => part !== '').map((part) => item.parse(part));
+    return values.includes(undefined) ? undefined : Object.freeze(values as T[]);
+  };
+  return setting(variable, { allowed: `a comma-separated list; each item: ${item.allowed}`, parse }, options);
+}
+
+/** Items of a `list` that are texts. */
+export const anyText: SettingFormat<string> = { allowed: 'a text', parse: (raw) => raw };
+
+/** A file or directory. `~` is refused: no shell expands it here, and a directory called `~` would appear instead. */
+export function path(variable: string, options: SettingOptions<string> = {}): Setting<string> {
+  const parse = (raw: string): string | undefined => (/^~|\0/.test(raw.trim()) ? undefined : raw.trim());
+  return setting(variable, { allowed: 'a path, absolute or relative to the working directory (no ~)', parse }, options);
+}
+
+/** The longest that one timer of Node can wait: a longer one would fire at once. */
+const MAX_DURATION_MS = 2_147_483_647;
+
+export interface DurationOptions extends SettingOptions<number> {
+  readonly minMs?: number;
+  readonly maxMs?: number;
+}
+
+/** Milliseconds out of `500ms`, `5s`, `10m`, `1h30m`. */
+export function duration(variable: string, options: DurationOptions = {}): Setting<number> {
+  const { minMs = 0, maxMs = MAX_DURATION_MS } = options;
+  const range =
+    maxMs === MAX_DURATION_MS
+      ? `at least ${formatDuration(minMs)}`
+      : `${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
+  const parse = (raw: string): number | undefined => {
+    const ms = parseDuration(raw.trim());
+    return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
+  };
+  return setting(variable, { allowed: `a duration such as 500ms, 5s or 10m, ${range}`, parse }, options);
+}
+
+const HOST_PORT_FORMAT = 'HOST:PORT such as 127.0.0.1:8687 or [::1]:8687';
+
+export function hostPort(variable: string, options: SettingOptions<HostPort> = {}): Setting<HostPort> {
+  return setting(variable, { allowed: HOST_PORT_FORMAT, parse: (raw) => parseHostPort(raw.trim()) }, options);
+}
+
+/** An address to listen on, or `off`. */
+export function hostPortOrOff(
+  variable: string,
+  options: SettingOptions<HostPort | 'off'> = {},
+): Setting<HostPort | 'off'> {
+  const parse = (raw: string): HostPort | 'off' | undefined =>
+    raw.trim() === 'off' ? 'off' : parseHostPort(raw.trim());
+  return setting(variable, { allowed: `${HOST_PORT_FORMAT}, or off`, parse }, options);
+}
+
+/** A password or token; one line break at the end is taken off, because files and `echo` add it. */
+export function secret(variable: string, options: SettingOptions<Secret> = {}): Setting<Secret> {
+  const parse = (raw: string): Secret | undefined => {
+    const value = raw.replace(/\r?\n$/, '');
+    return /\p{Cc}/u.test(value) ? undefined : new Secret(value);
+  };
+  return setting(
+    variable,
+    { allowed: 'a secret without control characters', parse, redact: () => '[redacted]' },
+    options,
+  );
+}

@@ -1,0 +1,136 @@
+/**
+ * The world failed: something that no change of a tenant's object can cause. `Code` is the closed union of the package that
+ * throws, so that whoever handles it can switch exhaustively; a user's wrong object is a `Problem`, never one of these.
+ */
+export class WeirError<Code extends string = string> extends Error {
+  readonly code: Code;
+
+  constructor(code: Code, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** The command line or the environment is wrong: the process ends with exit code 2, and its message needs no stack. */
+export class UsageError extends WeirError<'USAGE'> {
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super('USAGE', message, options);
+  }
+}
+
+export type RuntimeErrorCode =
+  | 'CONFIG_INVALID'
+  | 'USAGE'
+  | 'START_FAILED'
+  | 'CLOSE_FAILED'
+  | 'LISTEN_FAILED'
+  | 'FILE_FAILED';
+
+/** Every code of this package and what it means, for the page of error codes. */
+export const RUNTIME_ERRORS: Readonly<Record<RuntimeErrorCode, string>> = {
+  CONFIG_INVALID: 'A setting has a wrong value, or a required one is missing; the message lists all mistakes.',
+  USAGE: 'The command line is wrong.',
+  START_FAILED: 'A part of the process could not start; the message names it and the reason.',
+  CLOSE_FAILED: 'A part of the process could not be closed; the log has the reason.',
+  LISTEN_FAILED: 'A server cannot listen on its address.',
+  FILE_FAILED: 'A file or directory of ours cannot be read, written or created.',
+};
+
+const MAX_CAUSE_DEPTH = 8;
+const MAX_MESSAGE_CHARACTERS = 2_000;
+
+/**
+ * One line for humans out of anything thrown: its message and those of its causes, without stack. Never throws, never loops.
+ * Control characters become spaces: a message may quote what a peer sent, and it is printed on terminals.
+ */
+export function errorMessage(thrown: unknown): string {
+  const said: string[] = [];
+  let current = thrown;
+  for (let depth = 0; depth < MAX_CAUSE_DEPTH && current !== undefined && current !== null; depth += 1) {
+    const message = onOneLine(messageWithoutCauses(current));
+    // Many libraries put the cause's message into their own; saying it twice helps nobody.
+    if (message !== '' && !said.some((earlier) => earlier.includes(message))) said.push(message);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  const line = said.join(': ') || 'unknown error';
+  return line.length <= MAX_MESSAGE_CHARACTERS ? line : `${line.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+}
+
+function messageWithoutCauses(thrown: unknown): string {
+  // `net.connect` to a name with several addresses throws one of these, with an empty message.
+  if (thrown instanceof AggregateError && thrown.message === '') {
+    return [
+      ...new Set(thrown.errors.slice(0, MAX_CAUSE_DEPTH).map((error: unknown) => messageWithoutCauses(error))),
+    ].join(', ');
+  }
+  if (thrown instanceof Error) return thrown.message || errorCode(thrown) || thrown.name;
+  return typeof thrown === 'string' ? thrown : describeValue(thrown);
+}
+
+function errorCode(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function describeValue(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return String(thrown);
+  if ('message' in thrown && typeof thrown.message === 'string') return thrown.message;
+  try {
+    return JSON.stringify(thrown) ?? 'unknown error';
+  } catch {
+    return 'unknown error';
+  }
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+}
+
+/** Whether work failed only because it obeyed this signal: with its reason, or with what Node's own functions throw then. */
+export function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
+}
+
+export type FileOperation = 'read' | 'write' | 'create';
+
+const FILE_ERROR_ADVICE: Readonly<Record<string, string>> = {
+  ENOENT: 'its directory does not exist; create it',
+  EACCES: 'permission denied; give this user access, or choose another path',
+  EPERM: 'permission denied; give this user access, or choose another path',
+  EROFS: 'the file system is read-only; mount a writable volume there, or choose another path',
+  ENOSPC: 'the disk is full; free some space',
+  EDQUOT: 'the disk quota is used up; free some space',
+  EISDIR: 'it is a directory; name a file',
+  ENOTDIR: 'a part of the path is a file; choose another path',
+  EEXIST: 'a file is in the way; remove it, or choose another path',
+  EMFILE: 'this process has too many open files; raise its limit',
+};
+
+/** Why a file could not be read or written: what, where, and what to do. */
+export function fileError(cause: unknown, verb: FileOperation, path: string): WeirError<'FILE_FAILED'> {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${FILE_ERROR_ADVICE[code] ?? errorMessage(cause)}`, {
+    cause,
+  });
+}
+
+const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use by another process',
+  EADDRNOTAVAIL: 'this host has no such address',
+  EACCES: 'this process may not bind it (a port below 1024 needs CAP_NET_BIND_SERVICE)',
+  ENOTFOUND: 'the name cannot be resolved',
+};
+
+export interface ListenErrorOptions {
+  /** What was to be bound, as the user wrote it. */
+  readonly address: string;
+  /** What to do about it: `set WEIR_ADMIN to a free HOST:PORT or off`. */
+  readonly advice: string;
+}
+
+/** Why a server could not listen: what, where, and what to do. */
+export function listenError(cause: unknown, { address, advice }: ListenErrorOptions): WeirError<'LISTEN_FAILED'> {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const reason = LISTEN_ERROR_REASONS[code] ?? errorMessage(cause);
+  return new WeirError('LISTEN_FAILED', `cannot listen on ${address}: ${reason}; ${advice}`, { cause });
+}

@@ -1,0 +1,150 @@
+// The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
+import { type Counters, decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
+import { isSuspension } from '../suspension-codec.ts';
+import { emptyLedger, incarnationKey, type Ledger, putSlot } from './ledger.ts';
+import type { SuspensionContent } from './memory-suspensions.ts';
+import type { TableContent } from './memory-table.ts';
+import type { StateFormat } from './state-directory.ts';
+
+/** Without the stream of revisions: followers that are not at the last one read the whole. */
+export const TABLE_FORMAT: StateFormat<TableContent> = {
+  kind: 'table',
+  lossDescription: 'ports go to whoever asks first',
+  encode: ({ leader, position, complete, entries }) => ({
+    leader,
+    position: position ?? null,
+    complete,
+    entries: [...entries.values()].map(encodeEntry),
+  }),
+  decode({ leader, position, complete, entries }) {
+    if (!isCount(leader) || typeof complete !== 'boolean') return undefined;
+    if (position !== null && !isTablePosition(position)) return undefined;
+    const decoded = decodeList(entries, (text) => (typeof text === 'string' ? decodeEntry(text) : undefined));
+    if (decoded === undefined) return undefined;
+    const byId = new Map(decoded.map((entry: Entry) => [entry.id, entry]));
+    return { leader, position: position ?? undefined, complete, entries: byId, revisions: [] };
+  },
+};
+
+/** The number of the last life, by node. */
+export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
+  kind: 'lives',
+  lossDescription: 'lives of proxies are numbered from the clock',
+  encode: (lives) => ({ lives: [...lives] }),
+  decode({ lives }) {
+    const pairs = decodeList(lives, decodeIncarnation);
+    return pairs && new Map(pairs);
+  },
+};
+
+/** Only those that were made in the store: the others come from where they are written down. */
+export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
+  kind: 'cutoffs',
+  lossDescription: 'what was suspended by hand is not suspended any more',
+  encode: ({ sequence, suspensions }) => ({
+    sequence,
+    cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind === 'store'),
+  }),
+  decode({ sequence, cutoffs }) {
+    const decoded = decodeList(cutoffs, (cutoff) => (isSuspension(cutoff) ? cutoff : undefined));
+    if (!isCount(sequence) || decoded === undefined) return undefined;
+    const byUid = new Map(decoded.map((cutoff) => [cutoff.uid, cutoff]));
+    return { sequence, complete: false, suspensions: byUid, removed: new Set() };
+  },
+};
+
+export const LEDGER_FORMAT: StateFormat<Ledger> = {
+  kind: 'ledger',
+  lossDescription: 'usage is counted from nothing',
+  encode: ({ seeded, folded, bases, sums }) => ({
+    seeded,
+    folded: [...folded],
+    bases: [...bases.values()].flatMap((slots) =>
+      [...slots.values()].map(({ node, life, service, tenant, counters }) => [
+        node,
+        life,
+        service,
+        tenant,
+        ...encodeCounters(counters),
+      ]),
+    ),
+    sums: [...sums].map(([period, rows]) => [
+      period,
+      [...rows.values()].map(({ service, tenant, namespace, name, counters }) => [
+        service,
+        tenant,
+        namespace,
+        name,
+        ...encodeCounters(counters),
+      ]),
+    ]),
+  }),
+  decode({ seeded, folded, bases, sums }) {
+    const ledger = emptyLedger();
+    const isWhole =
+      typeof seeded === 'boolean' &&
+      decodeList(folded, (value) => {
+        const pair = decodeIncarnation(value);
+        return pair && ledger.folded.set(...pair);
+      }) !== undefined &&
+      decodeList(bases, (value) => {
+        const [node, life, service, tenant, ...numbers] = arrayOf(value);
+        const counters = decodeCounters(numbers);
+        if (!isText(node) || !isCount(life) || !isText(service) || !isText(tenant) || !counters) return undefined;
+        return putSlot(ledger.bases, incarnationKey(node, life), { service, tenant, node, life, counters });
+      }) !== undefined &&
+      decodeList(sums, (value) => {
+        const [period, rows] = arrayOf(value);
+        if (!isText(period) || !PERIOD_PATTERN.test(period)) return undefined;
+        return decodeList(rows, (row) => {
+          const [service, tenant, namespace, name, ...numbers] = arrayOf(row);
+          const counters = decodeCounters(numbers);
+          if (!isText(service) || !isText(tenant) || !isText(namespace) || !isText(name) || !counters) return undefined;
+          return putSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
+        });
+      }) !== undefined;
+    ledger.seeded = seeded === true;
+    return isWhole ? ledger : undefined;
+  },
+};
+
+const PERIOD_PATTERN = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
+
+/** The list decoded item by item; undefined when it is none, or one item is not what it should be. */
+function decodeList<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const items = value.map(decode);
+  return items.includes(undefined) ? undefined : (items as T[]);
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function decodeIncarnation(value: unknown): [string, number] | undefined {
+  const [node, life] = arrayOf(value);
+  return isText(node) && isCount(life) ? [node, life] : undefined;
+}
+
+function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
+  return [receivedBytes, sentBytes, connections, requests];
+}
+
+function decodeCounters(numbers: readonly unknown[]): Counters | undefined {
+  if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
+  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
+  return { receivedBytes, sentBytes, connections, requests };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** Also a sum that has grown past what is exact: it was written, and is read again. */
+function isAmount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

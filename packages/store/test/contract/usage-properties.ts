@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  addCounters,
+  type Counters,
+  minuteOf,
+  periodsOf,
+  type SlotReport,
+  type UsageReport,
+  ZERO_COUNTERS,
+} from '@weir/model';
+import fc from 'fast-check';
+import type { Store } from '../../src/contract.ts';
+import type { StoreUnderTest } from './store-fixture.ts';
+
+const START = minuteOf(Date.now()) - 60;
+const SLOTS = ['u1/shop', 'u2/shop', 'u2/game'] as const;
+const NODES = ['n1', 'n2'] as const;
+
+/**
+ * The ledger equals the bytes relayed, with any report lost, repeated or reordered, with restarts of proxies, with folds of
+ * lives that are over, and with a store that is wiped and seeded from an old copy or rolled back.
+ */
+export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
+  describe(`the law of the ledger of ${subject.name}`, () => {
+    test('it equals what was relayed', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(event(), { maxLength: 80, size: 'max' }), async (events) => {
+          await using world = await subject.open();
+          const store = await world.connect();
+          const fleet = new Fleet(store);
+          await store.usage.seed({ months: [], bases: [] });
+          let copied = await store.usage.exportSeed(fleet.months());
+          let rollBack = await world.checkpoint();
+          let wasLost = false;
+          for (const each of events) {
+            const proxy = fleet.proxies[each.proxy % NODES.length];
+            assert.ok(proxy !== undefined);
+            if (each.kind === 'relay') fleet.relay(proxy, each);
+            if (each.kind === 'minute') fleet.minute += 1;
+            if (each.kind === 'flush') await fleet.flush(proxy, each.fate);
+            if (each.kind === 'late') await fleet.deliverLate(each.size);
+            if (each.kind === 'restart') fleet.restart(proxy);
+            if (each.kind === 'fold') await fleet.fold(proxy);
+            if (each.kind === 'copy') copied = await store.usage.exportSeed(fleet.months());
+            if (each.kind === 'checkpoint') rollBack = await world.checkpoint();
+            if (each.kind === 'wipe') {
+              await world.wipe();
+              assert.equal(await store.usage.isSeeded(), false);
+              await fleet.flush(proxy, 'delivered');
+              await store.usage.seed(copied);
+            }
+            if (each.kind === 'roll-back') await rollBack();
+            if (each.kind === 'wipe' || each.kind === 'roll-back') {
+              wasLost = true;
+              // what was folded since is said again, as the controller does that still knows of it
+              await fleet.foldAgain();
+              copied = await store.usage.exportSeed(fleet.months());
+              rollBack = await world.checkpoint();
+            }
+          }
+          await fleet.sayAll();
+          assert.deepEqual(await fleet.total('month'), fleet.relayed);
+          if (!wasLost) {
+            assert.deepEqual(await fleet.total('minute'), fleet.relayed);
+            assert.deepEqual(await fleet.total('day'), fleet.relayed);
+          }
+        }),
+        { numRuns },
+      );
+    });
+  });
+}
+
+type Fate = 'delivered' | 'lost' | 'unanswered' | 'repeated' | 'late';
+
+interface Life {
+  readonly node: string;
+  readonly life: number;
+  readonly slots: Map<string, { counters: Counters; points: SlotReport['points'] }>;
+}
+
+interface Proxy {
+  readonly node: string;
+  current: Life;
+}
+
+/** Proxies that count, and what they have relayed by their own account. */
+class Fleet {
+  readonly #store: Store;
+  readonly proxies: readonly Proxy[];
+  readonly relayed: Record<string, Counters> = {};
+  minute = START;
+  #over: Life[] = [];
+  readonly #folded: Life[] = [];
+  readonly #late: UsageReport[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.proxies = NODES.map((node) => ({ node, current: { node, life: 1, slots: new Map() } }));
+  }
+
+  relay({ current }: Proxy, { slot, size }: { slot: string; size: number }): void {
+    const more = { receivedBytes: size, sentBytes: 3 * size, connections: 1, requests: size % 2 };
+    const old = current.slots.get(slot) ?? { counters: ZERO_COUNTERS, points: [] };
+    const counters = addCounters(old.counters, more);
+    const points = [...old.points.filter((point) => point.minute !== this.minute), { minute: this.minute, counters }];
+    current.slots.set(slot, { counters, points });
+    this.relayed[slot] = addCounters(this.relayed[slot] ?? ZERO_COUNTERS, more);
+  }
+
+  async flush({ current }: Proxy, fate: Fate): Promise<void> {
+    const report = reportOf(current, (points) => points);
+    if (fate === 'lost') return;
+    if (fate === 'late') {
+      this.#late.push(report);
+      return;
+    }
+    const { kind } = await this.#store.usage.flush(report);
+    if (fate === 'repeated') await this.#store.usage.flush(report);
+    // unanswered: the proxy does not know that it was accepted
+    if (fate === 'unanswered' || kind !== 'accepted') return;
+    for (const slot of current.slots.values()) slot.points = [];
+  }
+
+  async deliverLate(size: number): Promise<void> {
+    const [report] = this.#late.splice(size % (this.#late.length || 1), 1);
+    if (report !== undefined) await this.#store.usage.flush(report);
+  }
+
+  restart(proxy: Proxy): void {
+    this.#over.push(proxy.current);
+    proxy.current = { node: proxy.node, life: proxy.current.life + 1, slots: new Map() };
+  }
+
+  /** The last report of a life that is over is repeated until the life is folded. */
+  async fold(proxy: Proxy): Promise<void> {
+    const over = this.#over.filter(({ node }) => node === proxy.node);
+    for (const life of over) await this.#store.usage.flush(reportOf(life, present));
+    await this.#store.usage.fold(proxy.node, proxy.current.life - 1);
+    this.#over = this.#over.filter(({ node }) => node !== proxy.node);
+    this.#folded.push(...over);
+  }
+
+  async foldAgain(): Promise<void> {
+    for (const life of this.#folded) {
+      const { kind } = await this.#store.usage.flush(reportOf(life, present));
+      if (kind === 'accepted') await this.#store.usage.fold(life.node, life.life);
+    }
+  }
+
+  /** As after a reconnection: everybody says all that they have. */
+  async sayAll(): Promise<void> {
+    for (const report of this.#late) await this.#store.usage.flush(report);
+    for (const life of [...this.#over, ...this.proxies.map(({ current }) => current)]) {
+      await this.#store.usage.flush(reportOf(life, present));
+    }
+  }
+
+  months(): string[] {
+    return [...new Set([START, this.minute].map((minute) => periodsOf(minute).month))];
+  }
+
+  async total(length: 'minute' | 'day' | 'month'): Promise<Record<string, Counters>> {
+    const found: Record<string, Counters> = {};
+    const tenants = new Set(SLOTS.map((slot) => slot.slice(slot.indexOf('/') + 1)));
+    for (const tenant of tenants) {
+      for (const period of await this.#store.usage.periods(tenant, length)) {
+        for (const row of await this.#store.usage.rows(period, tenant)) {
+          const slot = `${row.service}/${row.tenant}`;
+          found[slot] = addCounters(found[slot] ?? ZERO_COUNTERS, row.counters);
+        }
+      }
+    }
+    return found;
+  }
+}
+
+type Points = SlotReport['points'];
+
+function reportOf({ node, life, slots }: Life, choose: (points: Points, counters: Counters) => Points): UsageReport {
+  return {
+    node,
+    life,
+    slots: [...slots].map(([slot, { counters, points }]) => {
+      const [service = '', tenant = ''] = slot.split('/');
+      return { service, tenant, namespace: 'ns', name: service, points: choose(points, counters) };
+    }),
+  };
+}
+
+function present(points: Points, counters: Counters): Points {
+  const minute = points.at(-1)?.minute ?? START;
+  return [...points.slice(0, -1), { minute, counters }];
+}
+
+interface Event {
+  readonly kind: keyof typeof WEIGHTS;
+  readonly proxy: number;
+  readonly slot: string;
+  readonly size: number;
+  readonly fate: Fate;
+}
+
+const WEIGHTS = {
+  relay: 12,
+  flush: 10,
+  minute: 3,
+  late: 3,
+  restart: 2,
+  fold: 1,
+  copy: 1,
+  checkpoint: 1,
+  wipe: 1,
+  'roll-back': 1,
+} as const;
+
+function event(): fc.Arbitrary<Event> {
+  const kinds = Object.entries(WEIGHTS).flatMap(([kind, weight]) =>
+    Array<keyof typeof WEIGHTS>(weight).fill(kind as never),
+  );
+  return fc.record({
+    kind: fc.constantFrom(...kinds),
+    proxy: fc.nat(10),
+    slot: fc.constantFrom(...SLOTS),
+    size: fc.oneof(fc.nat(1_000), fc.constant(2 ** 45 + 1)),
+    fate: fc.constantFrom<Fate>('delivered', 'delivered', 'lost', 'unanswered', 'repeated', 'late'),
+  });
+}

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLogger, UsageError } from '@weir/runtime';
+import { openRedisStore, rethrowRefusedAsUsage, StoreError } from '../src/index.ts';
+
+test('a Redis URL that is wrong ends a process as wrong usage', async () => {
+  const opening = openRedisStore({ url: 'http://localhost', fleet: 'f', log: silentLogger() });
+  await assert.rejects(opening.catch(rethrowRefusedAsUsage), (error) => {
+    assert.ok(error instanceof UsageError);
+    assert.match(error.message, /^the Redis URL ".*" .+; use redis:/);
+    return true;
+  });
+});
+
+test('any other error stays what it is', () => {
+  for (const error of [new StoreError('AWAY', 'away'), new TypeError('a bug')]) {
+    assert.throws(() => rethrowRefusedAsUsage(error), error);
+  }
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { silentLogger } from '@weir/runtime';
+import { eventually } from '@weir/testkit';
+import { type Redis, requireProgram, startRedisCluster } from '@weir/tools';
+import { inspectRedis } from '../../../src/redis/connection/inspect-redis.ts';
+import { keysFor } from '../../../src/redis/keys.ts';
+import { openRedisStore } from '../../../src/redis/open-redis-store.ts';
+import { cutoff } from '../../contract/sample-data.ts';
+import { waitUntilReady } from '../fixtures/redis-fixture.ts';
+
+const log = silentLogger();
+const FLEET = 'weir';
+
+describe('a cluster of Redis', requireProgram('redis'), () => {
+  let group: Awaited<ReturnType<typeof startRedisCluster>>;
+  before(async () => {
+    group = await startRedisCluster();
+  });
+  after(() => group?.close());
+
+  test('one server of it alone, as if there were no other, is refused with what to do', async (t) => {
+    const [other] = group.others;
+    const store = await openRedisStore({ url: `redis://${other?.host}:${other?.port}`, fleet: FLEET, log });
+    t.after(() => store.close());
+    await assert.rejects(store.table.meta(), {
+      code: 'REFUSED',
+      message: /is one server of a cluster; use redis-cluster:\/\/ in the Redis URL$/,
+    });
+  });
+
+  test('its slot moves to another server: so does the store, with all that it has, and whoever waits comes again', async (t) => {
+    const store = await openRedisStore({ url: group.url, fleet: FLEET, log });
+    t.after(() => store.close());
+    await store.suspensions.put(cutoff('a'));
+    const watching = store.suspensions.watch(AbortSignal.timeout(30_000))[Symbol.asyncIterator]();
+    await watching.next();
+    const states: string[] = [];
+    t.after(store.onConnectionChange((state) => states.push(state)));
+    const ending = assert.rejects(watching.next(), { code: 'AWAY' });
+    const [from, to] = [await group.primary(), group.others[0]];
+    assert.ok(to !== undefined);
+    await moveSlot(keysFor(FLEET).meta, from, to);
+    await ending;
+    await eventually(() => assert.deepEqual(states, ['away', 'ready']));
+    await waitUntilReady(store);
+    assert.deepEqual(
+      (await store.suspensions.read()).suspensions.map(({ uid }) => uid),
+      ['a'],
+    );
+    await store.suspensions.put(cutoff('b'));
+    assert.equal((await inspectRedis({ url: group.url, fleet: FLEET })).where, `${to.host}:${to.port}`);
+  });
+
+  async function moveSlot(key: string, from: Redis, to: Redis): Promise<void> {
+    const slot = Number((await group.command(from, `CLUSTER KEYSLOT ${key}`)).slice(1));
+    const [idFrom, idTo] = await Promise.all(
+      [from, to].map(async (server) => /[0-9a-f]{40}/.exec(await group.command(server, 'CLUSTER MYID'))?.[0]),
+    );
+    await group.command(to, `CLUSTER SETSLOT ${slot} IMPORTING ${idFrom}`);
+    await group.command(from, `CLUSTER SETSLOT ${slot} MIGRATING ${idTo}`);
+    const keys = (await group.command(from, `CLUSTER GETKEYSINSLOT ${slot} 100`)).match(/^weir:\S+/gm) ?? [];
+    assert.ok(keys.length > 0);
+    await group.command(from, `MIGRATE ${to.host} ${to.port} "" 0 5000 KEYS ${keys.join(' ')}`);
+    for (const server of [to, from]) await group.command(server, `CLUSTER SETSLOT ${slot} NODE ${idTo}`);
+  }
+});

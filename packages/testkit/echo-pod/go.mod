@@ -1,3 +1,0 @@
-module weir.dev/testkit/echo-pod
-
-go 1.26

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { diff } from 'node:util';
+
+/**
+ * Compares with the text of a file: strings as they are (YAML, say), anything else as indented JSON. `name` is a URL, or a path
+ * relative to the test file that is running. `UPDATE_GOLDEN=1` writes the file instead.
+ */
+export function golden(name: string | URL, actual: unknown): void {
+  const path = goldenPath(name);
+  const text = goldenText(actual);
+  if (process.env.UPDATE_GOLDEN === '1') {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return;
+  }
+  assert.ok(existsSync(path), `${path} does not exist; UPDATE_GOLDEN=1 writes it`);
+  const expected = readFileSync(path, 'utf8');
+  if (text !== expected) assert.fail(`${path} differs (UPDATE_GOLDEN=1 accepts it):\n${formatDiff(expected, text)}`);
+}
+
+/** node --test runs each test file as a process of its own, with the file as its script. */
+function goldenPath(name: string | URL): string {
+  return name instanceof URL ? fileURLToPath(name) : resolve(dirname(process.argv[1] ?? ''), name);
+}
+
+function goldenText(actual: unknown): string {
+  const text = typeof actual === 'string' ? actual : JSON.stringify(actual, null, 2);
+  return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+const CONTEXT_LINES = 3;
+const MAX_DIFF_LINES = 80;
+
+/** `-` is expected and not there, `+` is there and not expected; lines far from any difference are left out. */
+function formatDiff(expected: string, actual: string): string {
+  const lines = diff(actual.split('\n'), expected.split('\n'));
+  const changed = lines.flatMap(([operation], index) => (operation === 0 ? [] : [index]));
+  const near = (index: number): boolean => changed.some((each) => Math.abs(each - index) <= CONTEXT_LINES);
+  const shown: string[] = [];
+  let skipping = false;
+  for (const [index, [operation, line]] of lines.entries()) {
+    if (!near(index)) {
+      if (!skipping) shown.push('  …');
+      skipping = true;
+      continue;
+    }
+    skipping = false;
+    shown.push(`${operation === 0 ? ' ' : operation === 1 ? '+' : '-'} ${line}`);
+  }
+  if (shown.length > MAX_DIFF_LINES)
+    shown.splice(MAX_DIFF_LINES, shown.length, `  … and ${shown.length - MAX_DIFF_LINES} lines more`);
+  return shown.join('\n');
+}
+
+export type EventuallyOptions = { readonly timeoutMs?: number; readonly intervalMs?: number };
+
+/**
+ * Repeats an assertion until it holds, and returns what it returned; after the timeout throws the last failure.
+ * Only for the state of other processes (a status in the API server, a key in Redis), which send us no event to wait for:
+ * this is the one place in the tests that waits on a clock. Inside one process wait for the event.
+ */
+export async function eventually<T>(assertion: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
+  const { timeoutMs = 10_000, intervalMs = 20 } = options;
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await assertion();
+    } catch (error) {
+      if (performance.now() >= deadline) throw new Error(timeoutMessage(error, timeoutMs), { cause: error });
+    }
+    await new Promise((resolve) => setTimeout(resolve, intervalMs));
+  }
+}
+
+function timeoutMessage(error: unknown, timeoutMs: number): string {
+  return `still so after ${timeoutMs} ms: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Freezes a value and everything that it holds, so that a function that changes its input throws. Returns the same value. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  // the content of typed arrays cannot be frozen, and Object.freeze refuses to try
+  if (ArrayBuffer.isView(value)) return value;
+  Object.freeze(value);
+  if (value instanceof Map || value instanceof Set) freezeCollection(value);
+  for (const key of Reflect.ownKeys(value)) deepFreeze((value as Record<PropertyKey, unknown>)[key]);
+  return value;
+}
+
+/** Object.freeze leaves the entries of a Map or Set open: they live in internal slots. */
+function freezeCollection(collection: Map<unknown, unknown> | Set<unknown>): void {
+  for (const [key, value] of collection.entries()) {
+    deepFreeze(key);
+    deepFreeze(value);
+  }
+}

@@ -1,0 +1,3 @@
+module weir.dev/tools/echo-pod
+
+go 1.26

@@ -1,0 +1,155 @@
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { cachedProgramPath, imagesDirectory, keepMostRecent } from '../programs/cache-directory.ts';
+import { programPath } from '../programs/require-program.ts';
+import { runCommand } from '../programs/run-command.ts';
+import { buildBaseImages, NODE_IMAGE } from './build-base-images.ts';
+import type { ImageBuilder } from './image-builder.ts';
+import { baseImagesFingerprint, chartAppVersion, copyBuildContext, imageNames } from './image-sources.ts';
+
+/**
+ * Builds both images by their Dockerfiles as they stand, and puts them as `proxy.tar` and `controller.tar`, with a `redis.tar`, into a
+ * folder that is named by the sources as they are now. The finished folder appears by one rename. To be called under the lock of the cache.
+ */
+export async function buildImages(progress: (text: string) => void): Promise<void> {
+  const base = join(imagesDirectory(), 'base', baseImagesFingerprint());
+  const workshop = await buildBaseImages(base, progress);
+  // in the workshop's own folder: what an interrupted build leaves there is removed by the next
+  const scratch = join(base, 'building');
+  const context = join(scratch, 'context');
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(context, { recursive: true });
+  await workshop.buildah('rm', '--all');
+  copyBuildContext(context);
+  // by the copy: an editor may have changed the sources while the base was made
+  const archives = cachedProgramPath('weir-images');
+  const outside = await hostNpmVolumes(scratch);
+  for (const kind of ['proxy', 'controller'] as const) {
+    progress(`building the image of the ${kind}: about a minute`);
+    const archive = join(scratch, `${kind}.tar`);
+    await buildImage(workshop, kind, { context, outside, revision: basename(archives), archive });
+  }
+  linkSync(join(base, 'redis.tar'), join(scratch, 'redis.tar'));
+  rmSync(context, { recursive: true });
+  rmSync(join(scratch, 'npmrc'));
+  rmSync(archives, { recursive: true, force: true });
+  mkdirSync(join(archives, '..'), { recursive: true });
+  renameSync(scratch, archives);
+  keepMostRecent(archives, 6);
+  keepMostRecent(base, 1);
+}
+
+type BuildOptions = {
+  readonly context: string;
+  readonly outside: readonly string[];
+  readonly revision: string;
+  readonly archive: string;
+};
+
+async function buildImage(
+  { buildah }: ImageBuilder,
+  kind: 'proxy' | 'controller',
+  { context, outside, revision, archive }: BuildOptions,
+): Promise<void> {
+  const tag = `localhost/weir-${kind}`;
+  const values = { NODE_IMAGE: NODE_IMAGE, VERSION: chartAppVersion(), REVISION: revision };
+  const args = Object.entries(values).map(([name, value]) => `--build-arg=${name}=${value}`);
+  const file = join(context, `Dockerfile.${kind}`);
+  // the same sources give the same bytes
+  const same = ['--timestamp=0', '--pull-never'];
+  await buildah('bud', ...same, ...args, ...outside, `--tag=${tag}`, `--file=${file}`, context);
+  await buildah('push', '--quiet', tag, `oci-archive:${archive}:${imageNames()[kind]}`);
+  await buildah('rmi', tag);
+}
+
+const NPM_SETTINGS = [
+  'registry',
+  'cafile',
+  'proxy',
+  'https-proxy',
+  'noproxy',
+  'strict-ssl',
+  'cache',
+  'userconfig',
+] as const;
+
+type NpmSettings = Readonly<Record<(typeof NPM_SETTINGS)[number], string | undefined>>;
+
+/**
+ * What lets npm inside a build reach what it reaches outside, as arguments of `buildah build`: mounted while the build runs, so that
+ * neither registry, nor credential, nor certificate gets into a layer. What npm adds to its cache in there is not kept.
+ */
+export async function hostNpmVolumes(scratch: string): Promise<string[]> {
+  const settings = await hostNpmSettings();
+  const {
+    cache,
+    userconfig,
+    cafile,
+    registry,
+    proxy,
+    noproxy,
+    'https-proxy': httpsProxy,
+    'strict-ssl': strict,
+  } = settings;
+  const certificates = cafile ?? process.env.NODE_EXTRA_CA_CERTS ?? process.env.SSL_CERT_FILE;
+  const inside = {
+    registry,
+    proxy,
+    'https-proxy': httpsProxy,
+    noproxy,
+    'strict-ssl': strict,
+    cafile: certificates === undefined ? undefined : '/run/certificates-outside.crt',
+    cache: '/root/.npm',
+    'prefer-offline': 'true',
+    'update-notifier': 'false',
+  };
+  const lines = Object.entries(inside).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}\n`]));
+  const file = join(scratch, 'npmrc');
+  writeFileSync(file, lines.join(''));
+  return [
+    volumeArgument(file, '/usr/local/etc/npmrc', 'ro'),
+    ...(userconfig && existsSync(userconfig) ? [volumeArgument(userconfig, '/root/.npmrc', 'ro')] : []),
+    ...(certificates && existsSync(certificates)
+      ? [volumeArgument(certificates, '/run/certificates-outside.crt', 'ro')]
+      : []),
+    ...(cache && existsSync(cache) ? [volumeArgument(cache, '/root/.npm', 'O')] : []),
+  ];
+}
+
+/** Asked in a folder without a package.json: in a workspace npm refuses to tell. */
+async function hostNpmSettings(): Promise<NpmSettings> {
+  const text = await runCommand('npm', ['config', 'get', ...NPM_SETTINGS, '--logs-max=0'], { cwd: tmpdir() });
+  const value = (key: string): string | undefined => {
+    const found = new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]?.trim();
+    return found === undefined || ['', 'null', 'undefined'].includes(found) ? undefined : found;
+  };
+  return Object.fromEntries(NPM_SETTINGS.map((key) => [key, value(key)])) as NpmSettings;
+}
+
+function volumeArgument(from: string, to: string, mode: 'ro' | 'O'): string {
+  return `--volume=${from}:${to}:${mode}`;
+}
+
+export type WeirImages = {
+  /** Paths of archives, which `ctr images import` takes. */
+  readonly proxy: string;
+  readonly controller: string;
+  readonly redis: string;
+  /** By which they are known once they are imported: those that the chart has by default. */
+  readonly names: Readonly<Record<'proxy' | 'controller' | 'redis', string>>;
+};
+
+/** The images of Weir, built from the sources as they are. For tests that have called `requireProgram('images')`. */
+export async function weirImages(): Promise<WeirImages> {
+  const folder = programPath('weir-images');
+  const now = new Date();
+  utimesSync(folder, now, now);
+  const archive = (name: string): string => join(folder, `${name}.tar`);
+  return {
+    proxy: archive('proxy'),
+    controller: archive('controller'),
+    redis: archive('redis'),
+    names: imageNames(),
+  };
+}

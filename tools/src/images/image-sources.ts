@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const CHECKOUT: string = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The files of the checkout that images are made of, by their paths in it: what .dockerignore lets through and git knows or would add. */
+export function buildContextFiles(): string[] {
+  const admitted = readFileSync(join(CHECKOUT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
+  const patterns = [...admitted].flatMap(([, path]) => [`:(glob)${path}`, `:(glob)${path}/**`]);
+  const dockerfiles = ['.dockerignore', 'Dockerfile.proxy', 'Dockerfile.controller'];
+  const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...dockerfiles, ...patterns];
+  const listed = execFileSync('git', args, { cwd: CHECKOUT, encoding: 'utf8', maxBuffer: 1 << 26 });
+  // one that was deleted and not yet committed is listed all the same
+  return listed.split('\0').filter((path) => path !== '' && existsSync(join(CHECKOUT, path)));
+}
+
+export function readFromCheckout(path: string): Buffer {
+  return readFileSync(join(CHECKOUT, path));
+}
+
+/** A copy, so that nobody's editor changes the sources in the middle of a build. */
+export function copyBuildContext(into: string): void {
+  for (const path of buildContextFiles()) cpSync(join(CHECKOUT, path), join(into, path));
+}
+
+/** Names what lies in the cache by all that went in: the same name, the same images. */
+export function imagesFingerprint(): string {
+  return digestOf(
+    [baseImagesFingerprint(), JSON.stringify(imageNames())],
+    [...buildContextFiles(), ...recipeFiles('build-images')],
+  );
+}
+
+/** Of what does not change with Weir: the system, Node, Redis, and the way in which they are put together. */
+export function baseImagesFingerprint(): string {
+  const files = [...recipeFiles('build-base-images'), 'tools/images/Dockerfile.redis'];
+  return digestOf([process.arch, npmNodeBinary().version], files);
+}
+
+function recipeFiles(name: string): string[] {
+  return [`tools/src/images/${name}.ts`, 'tools/bin/image-builder'];
+}
+
+function digestOf(words: readonly string[], paths: readonly string[]): string {
+  const hash = createHash('sha256').update(words.join('\0'));
+  for (const path of paths) hash.update(`\0${path}\0`).update(readFromCheckout(path));
+  return hash.digest('hex').slice(0, 16);
+}
+
+export type ImageKind = 'proxy' | 'controller' | 'redis';
+
+/** As the chart names them by default. */
+export function imageNames(): Readonly<Record<ImageKind, string>> {
+  const version = chartAppVersion();
+  return {
+    proxy: `ghcr.io/weir-dev/weir-proxy:${version}`,
+    controller: `ghcr.io/weir-dev/weir-controller:${version}`,
+    redis: 'docker.io/library/redis:7.2-bookworm',
+  };
+}
+
+export function chartAppVersion(): string {
+  const [, version] =
+    /^appVersion: *["']?([\w.+-]+)/m.exec(readFromCheckout('charts/weir/Chart.yaml').toString()) ?? [];
+  if (version === undefined) throw new Error('charts/weir/Chart.yaml has no appVersion, by which images are named');
+  return version;
+}
+
+/** The program of the npm package `node`: itself, not the launcher that `mend-node` may have put in its place. */
+export function npmNodeBinary(): { readonly path: string; readonly version: string } {
+  const description = createRequire(import.meta.url).resolve('node/package.json');
+  const { version } = JSON.parse(readFileSync(description, 'utf8')) as { version: string };
+  return { path: join(dirname(description), 'bin', 'node'), version };
+}

@@ -1,0 +1,52 @@
+import { globSync } from 'node:fs';
+import { normalize } from 'node:path';
+
+export type TestSelection = {
+  readonly suite: 'all' | 'e2e';
+  /** Parts of paths of test files. */
+  readonly filters: readonly string[];
+  /** For node itself. */
+  readonly flags: readonly string[];
+};
+
+/** Flags of node --test that may be written with their value as the next argument. */
+const FLAGS_WITH_VALUE: ReadonlySet<string> = new Set([
+  '--test-name-pattern',
+  '--test-skip-pattern',
+  '--test-concurrency',
+  '--test-reporter',
+  '--test-reporter-destination',
+  '--test-shard',
+  '--test-timeout',
+]);
+
+export function parseTestArguments(args: readonly string[]): TestSelection {
+  const [first, ...rest] = args;
+  const filters: string[] = [];
+  const flags: string[] = [];
+  const queue = first === 'e2e' ? rest : [...args];
+  for (let argument = queue.shift(); argument !== undefined; argument = queue.shift()) {
+    if (!argument.startsWith('-')) filters.push(argument);
+    else if (FLAGS_WITH_VALUE.has(argument) && queue.length > 0) flags.push(`${argument}=${queue.shift()}`);
+    else flags.push(argument);
+  }
+  return { suite: first === 'e2e' ? 'e2e' : 'all', filters, flags };
+}
+
+const UNIT_TESTS = ['packages/*/test/**/*.test.ts', 'tools/test/**/*.test.ts', 'bench/test/**/*.test.ts'];
+const END_TO_END_TESTS = ['e2e/test/**/*.test.ts'];
+/** Want root and programs that take minutes to build: for those who ask for them. */
+const REAL_NODE_TESTS = 'e2e/test/cluster/';
+
+/** Relative to the root. The end-to-end tests come first: they take longest, and the others fill the gaps. */
+export function selectTestFiles(
+  root: string,
+  { suite, filters }: { suite: 'all' | 'e2e'; filters: readonly string[] },
+): string[] {
+  const patterns = suite === 'e2e' ? END_TO_END_TESTS : [...END_TO_END_TESTS, ...UNIT_TESTS];
+  const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: root }).sort());
+  const wanted = filters.map((filter) => normalize(filter));
+  return files
+    .filter((file) => suite === 'e2e' || !file.startsWith(REAL_NODE_TESTS))
+    .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
+}
