@@ -49,7 +49,7 @@ test('docs/errors.md says of every reason of a refusal what it means', () => {
   const [, section = ''] = read('docs/errors.md').split('## Why a client was refused');
   const rows = section.split('\n## ')[0]?.matchAll(/^\| (`[^|]+)\|/gm) ?? [];
   const listed = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z-]+)`/g)].map(([, reason]) => reason));
-  const [, refusals = ''] = read('packages/proxy/src/metering/outcome.ts').split(/REFUSALS = |\] as const/);
+  const [, refusals = ''] = read('packages/proxy/src/metering/outcome.ts').split(/REFUSAL_OUTCOMES = |\] as const/);
   const known = [...refusals.matchAll(/'([a-z-]+)'/g)].map(([, reason]) => reason);
   assert.ok(known.length > 10, `only ${known.length} reasons were found in the sources`);
   assert.deepEqual(listed, known);

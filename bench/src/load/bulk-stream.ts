@@ -3,6 +3,8 @@ import { connect } from 'node:net';
 import { patternBytes } from '@weir/testkit';
 
 export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
+/** Sent over and over; a whole block lost or repeated shows only in the count, anything less in the bytes. */
+export const BLOCK_BYTES: number = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const SILENCE_TIMEOUT_MS = 10_000;
 /** One block and the beginning of the next, so that what arrives can be compared wherever it begins. */
@@ -41,9 +43,6 @@ export async function downloadBulk(port: number, bytes: number): Promise<BulkDow
   if (received !== bytes) throw new Error(`the stream ended after ${received} of ${bytes} bytes`);
   return { requestBytes: request.length, ms: performance.now() - begin };
 }
-
-/** Sent over and over; a whole block lost or repeated shows only in the count, anything less in the bytes. */
-export const BLOCK_BYTES: number = 1024 * 1024;
 
 export function bulkBlock(): Buffer {
   return patternBytes({ seed: 1, offset: 0, length: BLOCK_BYTES });

@@ -58,7 +58,7 @@ describe('what Weir lacks', () => {
   });
 
   test('is nothing when every Service is taken', () => {
-    assert.deepEqual(featureSupportFor(served, [], []), { lacks: {}, notEnforced: [] });
+    assert.deepEqual(featureSupportFor(served, [], []), { unsupported: {}, notEnforced: [] });
   });
 
   test('is what it refuses, in its words, without the place of our temporary file', () => {
@@ -73,7 +73,7 @@ describe('what Weir lacks', () => {
     assert.deepEqual(Object.keys(none.unsupported), Object.keys(ports));
     assert.match(none.unsupported.bulk ?? '', /enforces none \(connections, inBitsPerSecond\)/);
     const one = featureSupportFor(served, problems.slice(1), ['connections', 'inBitsPerSecond']);
-    assert.deepEqual(one, { lacks: {}, notEnforced: ['inBitsPerSecond'] });
+    assert.deepEqual(one, { unsupported: {}, notEnforced: ['inBitsPerSecond'] });
   });
 });
 
