@@ -185,7 +185,7 @@ export class KubernetesSource implements Source {
       ...(secrets && { secrets }),
       ...(unreadSecrets && { unreadSecrets }),
       problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
-      unread: this.#unreadableKinds(),
+      unreadableKinds: this.#unreadableKinds(),
     });
   }
 
