@@ -27,7 +27,7 @@ export class CommandQueue {
 
   post(order: WorkerCommand): void {
     // Cut-offs name no listener and no endpoint: they need not wait for any table, and must not.
-    if (order.kind === 'cutoffs' || (this.#pending.length === 0 && this.#unansweredMarks < MAX_UNANSWERED_MARKS)) {
+    if (order.kind === 'suspensions' || (this.#pending.length === 0 && this.#unansweredMarks < MAX_UNANSWERED_MARKS)) {
       this.#sendNow(order);
       return;
     }
@@ -79,11 +79,11 @@ export function mergeCommands(orders: readonly WorkerCommand[]): WorkerCommand[]
         health.set(order.listeners.join(), merged.push(order) - 1);
         break;
       }
-      case 'listen':
-        listens.set(order.door.id, merged.push(order) - 1);
+      case 'open-listener':
+        listens.set(order.listener.id, merged.push(order) - 1);
         break;
-      case 'unlisten': {
-        const at = listens.get(order.door.id);
+      case 'close-listener': {
+        const at = listens.get(order.listener.id);
         if (at === undefined) merged.push(order);
         else merged[at] = undefined;
         break;

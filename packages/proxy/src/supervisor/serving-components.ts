@@ -108,7 +108,7 @@ export function createServingComponents(
       health.draining.removeWorker(worker);
     },
     onDrainingEndpoints: (worker, endpoints) => health.draining.update(worker, endpoints),
-    onConnectReports: (reports) => health.recordConnectReports(reports),
+    onPassiveHealth: (reports) => health.recordPassiveHealth(reports),
     onReached: () => {
       table.onMarkReached(pool.reached);
       suspensions.onMarkReached(pool.reached);
@@ -144,6 +144,6 @@ export async function drainConnections({ pool, slots, clock, drainMs, abort }: D
   await until(() => pool.reached === 0 || pool.reached >= closed, COMMAND_TIMEOUT_MS);
   await until(() => slots.activeConnections() === 0, drainMs, abort);
   if (slots.activeConnections() === 0) return;
-  pool.post({ kind: 'sever', outcome: 'drained' });
+  pool.post({ kind: 'terminate', outcome: 'drained' });
   await until(() => slots.activeConnections() === 0, COMMAND_TIMEOUT_MS);
 }

@@ -35,7 +35,7 @@ export interface WorkerPoolOptions {
   onListenFailed(worker: number, door: number, code: string): void;
   onWorkerEnd(worker: number): void;
   onDrainingEndpoints(worker: number, endpoints: readonly DrainingEndpoint[]): void;
-  onConnectReports(reports: readonly PassiveHealthReport[]): void;
+  onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
   /** `reached` of the pool has changed. */
   onReached(): void;
 }
@@ -161,30 +161,30 @@ export class WorkerPool {
   #onMessage(worker: WorkerThread, answer: WorkerMessage): void {
     const { log, onListening, onListenFailed, onReached } = this.#options;
     switch (answer.kind) {
-      case 'done':
+      case 'mark-reached':
         worker.reachedMark = answer.sequence;
         onReached();
         return;
       case 'listening':
-        onListening(worker.id, answer.door);
+        onListening(worker.id, answer.listenerId);
         return;
       case 'failed':
-        onListenFailed(worker.id, answer.door, answer.code);
+        onListenFailed(worker.id, answer.listenerId, answer.code);
         return;
       case 'local-failures':
         this.#localFailureLog.add(answer.counts);
         return;
-      case 'departed':
+      case 'draining-endpoints':
         this.#options.onDrainingEndpoints(worker.id, answer.endpoints);
         return;
-      case 'connects':
-        this.#options.onConnectReports(answer.reports);
+      case 'passive-health':
+        this.#options.onPassiveHealth(answer.reports);
         return;
-      case 'certificate':
-        this.#certificateFaultLog.add(answer.news);
+      case 'certificate-fault':
+        this.#certificateFaultLog.add(answer.report);
         return;
-      case 'trouble':
-        if (answer.what === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');
+      case 'error':
+        if (answer.origin === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');
         else log.warn({ worker: worker.id, code: answer.text }, 'connection could not be accepted');
     }
   }

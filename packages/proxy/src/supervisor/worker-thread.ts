@@ -101,11 +101,11 @@ export class WorkerThread {
     const outbox = new MessageBatcher<SentCommand>((orders) => this.#worker.postMessage(orders), process.nextTick);
     this.#commands = new CommandQueue((order) => {
       outbox.add(packTable(order));
-      if (order.kind === 'cutoffs') outbox.flush();
+      if (order.kind === 'suspensions') outbox.flush();
     });
     this.#worker.on('message', (answers: readonly WorkerMessage[]) => {
       for (const answer of answers) {
-        if (answer.kind === 'done') this.#commands.onMarkAnswered();
+        if (answer.kind === 'mark-reached') this.#commands.onMarkAnswered();
         options.onMessage(this, answer);
       }
     });
@@ -139,7 +139,7 @@ export class WorkerThread {
 
   grow(slab: SharedArrayBuffer): void {
     this.counterBlocks.push(slab);
-    this.post({ kind: 'grow', slab });
+    this.post({ kind: 'add-counter-block', block: slab });
   }
 
   /** Ends it when it has been silent for too long; to be called several times a second. */

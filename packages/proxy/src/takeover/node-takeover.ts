@@ -92,7 +92,7 @@ export class NodeTakeover {
         return;
       case 'beside':
         this.#log.info({ listeners: turn.open.length }, 'this proxy listens beside the one that hands over');
-        this.#listeners.setMode({ kind: 'beside', others: new Set<ListenerKey>(turn.open) });
+        this.#listeners.setMode({ kind: 'joining', predecessorListeners: new Set<ListenerKey>(turn.open) });
         return;
       case 'others':
         this.#hasOpened = false;

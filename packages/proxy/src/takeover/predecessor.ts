@@ -187,11 +187,15 @@ export function createTakeoverActions({
     },
     freeze() {
       listeners.setMode({ kind: 'frozen' });
-      return listeners.open.map(({ door }) => door.key);
+      return listeners.open.map(({ listener }) => listener.key);
     },
     unfreeze: () => listeners.setMode({ kind: 'serving' }),
     async reasonToRefuse() {
-      const own = listeners.open.map(({ door, workers }) => ({ protocol: door.protocol, at: door, sockets: workers }));
+      const own = listeners.open.map(({ listener, workers }) => ({
+        protocol: listener.protocol,
+        at: listener,
+        sockets: workers,
+      }));
       const lone = await findUnsharedListener(own);
       if (lone === undefined) return undefined;
       const at = formatHostPort({ host: lone.at.address, port: lone.at.port });

@@ -65,7 +65,7 @@ export class CommandRunner {
   #step(): void {
     const order = this.#queue[this.#nextIndex];
     if (order === undefined) return;
-    if (order.kind === 'pieces') this.#applyBatch(order);
+    if (order.kind === 'packed-table') this.#applyBatch(order);
     else {
       this.#removeFirst();
       this.#options.apply(order);

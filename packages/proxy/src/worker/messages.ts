@@ -34,7 +34,7 @@ export const LIVENESS_INTERVAL_MS = 250;
 
 export type WorkerCommand =
   /** More room for counters: the next thousand slots. */
-  | { readonly kind: 'grow'; readonly slab: SharedArrayBuffer }
+  | { readonly kind: 'add-counter-block'; readonly block: SharedArrayBuffer }
   | TableCommand
   /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
   | {
@@ -44,10 +44,10 @@ export type WorkerCommand =
     }
   | HealthCommand
   /** All that are in force, at `now` (milliseconds since the epoch). */
-  | { readonly kind: 'cutoffs'; readonly cutoffs: readonly Suspension[]; readonly now: number }
-  | { readonly kind: 'listen'; readonly door: ListenerConfig }
-  | { readonly kind: 'unlisten'; readonly door: ListenerConfig }
-  | { readonly kind: 'sever'; readonly outcome: Outcome }
+  | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
+  | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
+  | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
+  | { readonly kind: 'terminate'; readonly outcome: Outcome }
   /** Answered by `done` when every order before it has been followed. */
   | { readonly kind: 'mark'; readonly sequence: number };
 
@@ -78,7 +78,7 @@ export interface TableCommand {
 
 /** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */
 export interface PackedTableCommand {
-  readonly kind: 'pieces';
+  readonly kind: 'packed-table';
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly ends: Uint32Array;
   /** By piece: whose it is alone, if it may wait until somebody asks for it (see sleepers.ts); absent: none may. */
@@ -101,14 +101,14 @@ export interface ListenerConfig {
 }
 
 export type WorkerMessage =
-  | { readonly kind: 'done'; readonly sequence: number }
-  | { readonly kind: 'listening'; readonly door: number }
-  | { readonly kind: 'failed'; readonly door: number; readonly code: string }
+  | { readonly kind: 'mark-reached'; readonly sequence: number }
+  | { readonly kind: 'listening'; readonly listenerId: number }
+  | { readonly kind: 'failed'; readonly listenerId: number; readonly code: string }
   /** Once a second while there are any, and when there are none any more. */
-  | { readonly kind: 'departed'; readonly endpoints: readonly DrainingEndpoint[] }
-  | { readonly kind: 'connects'; readonly reports: readonly PassiveHealthReport[] }
+  | { readonly kind: 'draining-endpoints'; readonly endpoints: readonly DrainingEndpoint[] }
+  | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
   /** Connects that this host could not make since the last time. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   /** Clients are refused for want of it. */
-  | { readonly kind: 'certificate'; readonly news: CertificateFaultReport }
-  | { readonly kind: 'trouble'; readonly what: 'accept' | 'internal'; readonly text: string };
+  | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
+  | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };

@@ -40,7 +40,7 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   /** A connect failed; `code` as in errno. */
   onConnectError?(code: string | undefined): void;
   /** By which a turn of the event loop is measured, in milliseconds; absent: the monotonic one. */
-  readonly turnClock?: () => number;
+  readonly sliceClock?: () => number;
 }
 
 export class RelayWorker {
@@ -73,7 +73,7 @@ export class RelayWorker {
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
     this.#pendingConnections = new PendingConnections(this.#services.countersFor(undefined));
     this.#admission = new WorkerAdmission(options.limiterMemory);
-    this.#healthReporter = new PassiveHealthReporter((reports) => options.send({ kind: 'connects', reports }));
+    this.#healthReporter = new PassiveHealthReporter((reports) => options.send({ kind: 'passive-health', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#balancerOptions = { random: Math.random, now: monotonicMs, affinityTable: options.affinityTable };
     this.#upstreams = new UpstreamRegistry({
@@ -107,7 +107,7 @@ export class RelayWorker {
     this.#commands = new CommandRunner({
       apply: (order) => this.#applyInOrder(order),
       lazyRoutes: this.#lazyRoutes,
-      now: options.turnClock ?? monotonicMs,
+      now: options.sliceClock ?? monotonicMs,
     });
   }
 
@@ -122,25 +122,25 @@ export class RelayWorker {
 
   #reportDraining(): void {
     const endpoints = this.#removedDrainer.endpoints;
-    if (endpoints.length > 0 || this.#hasDraining) this.#options.send({ kind: 'departed', endpoints });
+    if (endpoints.length > 0 || this.#hasDraining) this.#options.send({ kind: 'draining-endpoints', endpoints });
     this.#hasDraining = endpoints.length > 0;
   }
 
   apply(order: SentCommand): void {
     // What is to end must not wait behind a large table.
-    if (order.kind === 'cutoffs') {
-      this.#services.applySuspensions(order.cutoffs, order.now);
+    if (order.kind === 'suspensions') {
+      this.#services.applySuspensions(order.suspensions, order.now);
       return;
     }
     // And in its turn once more, for what a listener lets in that is still to be closed.
-    if (order.kind === 'sever' && this.#commands.isBehind) this.#terminateAll(order.outcome);
+    if (order.kind === 'terminate' && this.#commands.isBehind) this.#terminateAll(order.outcome);
     this.#commands.add(order);
   }
 
   #applyInOrder(order: WorkerCommand): void {
     switch (order.kind) {
-      case 'grow':
-        this.#services.addCounterBlock(order.slab);
+      case 'add-counter-block':
+        this.#services.addCounterBlock(order.block);
         return;
       case 'table':
         for (const slept of this.#lazyRoutes.takeForCommand(order)) this.#applyTable(slept);
@@ -153,20 +153,20 @@ export class RelayWorker {
       case 'health':
         for (const key of order.listeners) this.#upstreams.get(key)?.setHealth(order, this.#wheel.now);
         return;
-      case 'cutoffs':
+      case 'suspensions':
         // Followed already, when it came.
         return;
-      case 'listen':
-        this.#listeners.open(order.door);
+      case 'open-listener':
+        this.#listeners.open(order.listener);
         return;
-      case 'unlisten':
-        this.#listeners.close(order.door.id);
+      case 'close-listener':
+        this.#listeners.close(order.listener.id);
         return;
-      case 'sever':
+      case 'terminate':
         this.#terminateAll(order.outcome);
         return;
       case 'mark':
-        this.#options.send({ kind: 'done', sequence: order.sequence });
+        this.#options.send({ kind: 'mark-reached', sequence: order.sequence });
     }
   }
 

@@ -35,7 +35,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
   const send = (said: WorkerMessage): void => outbox.add(said);
   const failures = new LocalFailureReporter((counts) => send({ kind: 'local-failures', counts }));
   const watchDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
-  const troubles = new ErrorReporter((what, text) => send({ kind: 'trouble', what, text }));
+  const troubles = new ErrorReporter((what, text) => send({ kind: 'error', origin: what, text }));
   const worker = new RelayWorker({
     node,
     counterBlocks,

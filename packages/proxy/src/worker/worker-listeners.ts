@@ -63,7 +63,7 @@ export class WorkerListeners {
     this.#tlsContexts = new TlsContexts({
       sealer: options.sealer,
       now: options.wallClock ?? Date.now,
-      onCertificateFault: (news) => options.send({ kind: 'certificate', news }),
+      onCertificateFault: (news) => options.send({ kind: 'certificate-fault', report: news }),
     });
   }
 
@@ -120,10 +120,10 @@ export class WorkerListeners {
       upstream: () => upstreams.get(key),
       admit: (uid) => admission.admit(uid),
       unrouted: () => services.countersFor(undefined),
-      onListening: () => send({ kind: 'listening', door: id }),
+      onListening: () => send({ kind: 'listening', listenerId: id }),
       onFailed: (code) => {
         this.#openById.delete(id);
-        send({ kind: 'failed', door: id, code });
+        send({ kind: 'failed', listenerId: id, code });
       },
     };
   }

@@ -188,7 +188,7 @@ test('without a certificate that can be used clients get an alert, nothing goes 
     for (const _time of [1, 2]) assert.match(await refusal(worker), /INTERNAL_ERROR/);
   }
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 8 }));
-  const told = worker.answers.flatMap((answer) => (answer.kind === 'certificate' ? answer.news : []));
+  const told = worker.answers.flatMap((answer) => (answer.kind === 'certificate-fault' ? answer.report : []));
   assert.deepEqual(
     told.map(({ service: name, why }) => [name, why]),
     ['no-key', 'key-not-opened', 'not-accepted'].map((why) => ['shop/web', why]),
@@ -206,7 +206,7 @@ test('a proxy without the secret of the fleet refuses them, and speaks of it els
   assert.match(await refusal(worker), /INTERNAL_ERROR/);
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 1 }));
   assert.deepEqual(
-    worker.answers.filter(({ kind }) => kind === 'certificate'),
+    worker.answers.filter(({ kind }) => kind === 'certificate-fault'),
     [],
   );
 });

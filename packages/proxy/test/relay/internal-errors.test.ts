@@ -29,7 +29,7 @@ test('a throw in the handling of a connection ends that connection, and no other
 });
 
 const ENDS: readonly { readonly name: string; end(worker: WorkerInTest): void; readonly outcome: Outcome }[] = [
-  { name: 'severed', end: (worker) => worker.apply({ kind: 'sever', outcome: 'drained' }), outcome: 'drained' },
+  { name: 'severed', end: (worker) => worker.apply({ kind: 'terminate', outcome: 'drained' }), outcome: 'drained' },
   { name: 'past their deadline', end: (worker) => worker.tick(605), outcome: 'idle-timeout' },
 ];
 

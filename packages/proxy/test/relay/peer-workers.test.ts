@@ -34,7 +34,7 @@ test('flows that the kernel gives to a new worker stay with the one that has the
   assert.ok(newcomers.count > 0);
   const known = one.peers.length + two.peers.length;
 
-  first.apply({ kind: 'unlisten', door: first.listener });
+  first.apply({ kind: 'close-listener', listener: first.listener });
   assert.deepEqual(await ask(), before);
   assert.equal(one.peers.length + two.peers.length, known + CLIENTS);
 });

@@ -16,8 +16,8 @@ const order: fc.Arbitrary<WorkerCommand> = fc.oneof(
     .record({ changes: fc.array(change, { maxLength: 3 }), slots: fc.array(fc.tuple(id, fc.nat(3)), { maxLength: 2 }) })
     .map(tableOf),
   fc.nat(9).map((sequence): WorkerCommand => ({ kind: 'mark', sequence })),
-  fc.nat(9).map((now): WorkerCommand => ({ kind: 'cutoffs', cutoffs: [], now })),
-  fc.constant<WorkerCommand>({ kind: 'grow', slab }),
+  fc.nat(9).map((now): WorkerCommand => ({ kind: 'suspensions', suspensions: [], now })),
+  fc.constant<WorkerCommand>({ kind: 'add-counter-block', block: slab }),
   fc.constant<WorkerCommand>({ kind: 'maglev', listeners: ['TCP/x/1'], slots: undefined }),
   fc
     .record({
@@ -65,12 +65,12 @@ describe('orders that wait', () => {
   test('a slab is there before anything is counted in it', () => {
     const orders = [
       tableOf({ changes: [], slots: [['a', 1]] }),
-      { kind: 'grow', slab },
+      { kind: 'add-counter-block', block: slab },
       tableOf({ changes: [], slots: [['b', 1_024]] }),
     ];
     assert.deepEqual(
       mergeCommands(orders as WorkerCommand[]).map(({ kind }) => kind),
-      ['table', 'grow', 'table'],
+      ['table', 'add-counter-block', 'table'],
     );
   });
 
@@ -82,8 +82,8 @@ describe('orders that wait', () => {
       const door = { id: round, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
       const orders: WorkerCommand[] = [
         tableOf({ changes: [{ kind: 'put', id: `${round % 100}`, value: round }], slots: [] }),
-        { kind: 'listen', door },
-        { kind: 'unlisten', door },
+        { kind: 'open-listener', listener: door },
+        { kind: 'close-listener', listener: door },
         { kind: 'mark', sequence: round },
       ];
       for (const each of orders) queue.post(each);
@@ -108,11 +108,11 @@ function followed(orders: readonly WorkerCommand[]): unknown {
     if (each.kind === 'table') {
       for (const [uid, slot] of each.slots) slots.set(uid, slot);
       for (const one of each.changes) entries.set(one.kind === 'put' ? one.entry.id : one.id, one);
-    } else if (each.kind === 'cutoffs') cutoffs = each.now;
+    } else if (each.kind === 'suspensions') cutoffs = each.now;
     else if (each.kind === 'health') for (const key of each.listeners) unused.set(key, each.excluded);
     else if (each.kind === 'mark') mark = each.sequence;
-    else if (each.kind === 'listen') doors.add(each.door.id);
-    else if (each.kind === 'unlisten') doors.delete(each.door.id);
+    else if (each.kind === 'open-listener') doors.add(each.listener.id);
+    else if (each.kind === 'close-listener') doors.delete(each.listener.id);
   }
   return { entries, slots, doors, unused, cutoffs, mark };
 }
@@ -122,10 +122,10 @@ function doorOrders(ids: readonly number[]): WorkerCommand[] {
     const door = { id: index, key: 'TCP/x/1', protocol: 'TCP', address: 'x', port: 1 } as const;
     return each > 2
       ? [
-          { kind: 'listen', door },
-          { kind: 'unlisten', door },
+          { kind: 'open-listener', listener: door },
+          { kind: 'close-listener', listener: door },
         ]
-      : [{ kind: 'listen', door }];
+      : [{ kind: 'open-listener', listener: door }];
   });
 }
 

@@ -41,7 +41,7 @@ const present = fc
   .dictionary(
     fc.constantFrom(...PORTS.map(keyOf), keyOf(SHARED), keyOf(99)),
     fc.oneof(
-      fc.record({ kind: fc.constantFrom('open' as const, 'held' as const, 'busy' as const) }),
+      fc.record({ kind: fc.constantFrom('open' as const, 'allocated' as const, 'busy' as const) }),
       fc.record({ kind: fc.constant('failed' as const), retryAt: fc.constantFrom(NOW - 1, NOW, NOW + 1) }),
     ),
     { noNullPrototype: true },
@@ -117,7 +117,7 @@ function expectedStep(
       endpoints.length > 0 && (listener.shared === true || suspensionFor(inForce, service, NOW) === undefined),
   );
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
-  return state?.kind === 'held' ? 'keep' : 'hold';
+  return state?.kind === 'allocated' ? 'keep' : 'allocate';
 }
 
 function follow(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): void {
@@ -125,8 +125,8 @@ function follow(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): v
     case 'open':
       states.set(step.key, { kind: 'open' });
       return;
-    case 'hold':
-      states.set(step.key, { kind: 'held' });
+    case 'allocate':
+      states.set(step.key, { kind: 'allocated' });
       return;
     case 'close':
       states.delete(step.key);

@@ -163,7 +163,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     using worker = await serve(voice([echo]));
     await using client = await udpClient(worker);
     await client.ask('x');
-    worker.apply({ kind: 'unlisten', door: worker.listener });
+    worker.apply({ kind: 'close-listener', listener: worker.listener });
     await client.send('y');
     await assert.rejects(client.take(), { code: 'ECONNREFUSED' });
     assert.deepEqual(worker.outcomes(), { 'listener-closed': 1 });
@@ -176,12 +176,12 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await using client = await udpClient(worker);
     await client.send('x');
     const { reply } = await endpoint.next();
-    worker.apply({ kind: 'cutoffs', cutoffs: [cutoff], now: 1 });
+    worker.apply({ kind: 'suspensions', suspensions: [cutoff], now: 1 });
     await client.send('y');
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'cut-off': 2 }));
     await reply('late');
     await counted(worker, { received: 1, sent: 0, flows: 1, active: 0 });
-    worker.apply({ kind: 'cutoffs', cutoffs: [], now: 2 });
+    worker.apply({ kind: 'suspensions', suspensions: [], now: 2 });
     await client.send('z');
     const again = await endpoint.next();
     assert.equal(again.bytes.toString(), 'z');

@@ -27,7 +27,7 @@ describe('a worker that is given a large table', () => {
       port: added.port,
     };
     worker.apply(order);
-    worker.apply({ kind: 'listen', door });
+    worker.apply({ kind: 'open-listener', listener: door });
     worker.apply({ kind: 'mark', sequence: 7 });
     for (const word of ['one', 'two', 'three']) {
       await client.send(word);
@@ -37,11 +37,12 @@ describe('a worker that is given a large table', () => {
     let turns = 0;
     for (; !isDone(worker); turns += 1) await nextTurn();
     assert.ok(turns > 100, `${turns} turns`);
-    while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.door === door.id)) await nextTurn();
+    while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.listenerId === door.id))
+      await nextTurn();
     await using newcomer = await connectClient({ host: worker.host, port: added.port });
     await newcomer.send('new');
     assert.equal((await newcomer.take(3)).toString(), 'new');
-    worker.apply({ kind: 'unlisten', door });
+    worker.apply({ kind: 'close-listener', listener: door });
   });
 
   test('cuts off at once', async () => {
@@ -52,7 +53,7 @@ describe('a worker that is given a large table', () => {
     await client.take(1);
     worker.apply(largeTable(worker, late([])));
     worker.apply({ kind: 'mark', sequence: 7 });
-    worker.apply({ kind: 'cutoffs', cutoffs: [cutoff], now: 1 });
+    worker.apply({ kind: 'suspensions', suspensions: [cutoff], now: 1 });
     assert.deepEqual([isDone(worker), worker.outcomes()], [false, { 'cut-off': 1 }]);
     await client.ended;
   });
@@ -64,8 +65,8 @@ describe('a worker that is given a large table', () => {
     await client.send('a');
     await client.take(1);
     worker.apply(largeTable(worker, late([])));
-    worker.apply({ kind: 'unlisten', door: worker.listener });
-    worker.apply({ kind: 'sever', outcome: 'drained' });
+    worker.apply({ kind: 'close-listener', listener: worker.listener });
+    worker.apply({ kind: 'terminate', outcome: 'drained' });
     worker.apply({ kind: 'mark', sequence: 7 });
     assert.deepEqual([isDone(worker), worker.outcomes()], [false, { drained: 1 }]);
     await client.ended;
@@ -81,10 +82,10 @@ describe('a worker that is given a large table', () => {
 /** To whose clock one piece takes a whole turn. */
 function slowWorker(backend: { readonly host: string; readonly port: number }): Promise<WorkerInTest> {
   let readings = 0;
-  return startWorkerInTest(webService([endpointOf(backend)]), { turnClock: () => readings++ });
+  return startWorkerInTest(webService([endpointOf(backend)]), { sliceClock: () => readings++ });
 }
 
-const isDone = (worker: WorkerInTest): boolean => worker.answers.some(({ kind }) => kind === 'done');
+const isDone = (worker: WorkerInTest): boolean => worker.answers.some(({ kind }) => kind === 'mark-reached');
 
 /** Its id comes last. */
 const late = (endpoints: readonly Endpoint[]): TestService => ({ name: 'zzz', port: PORT + 1, endpoints });
@@ -98,7 +99,7 @@ function largeTable({ host }: WorkerInTest, last: TestService): PackedTableComma
   const table = tableFor({ a: host }, [...many, last]);
   const changes = [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
   const sent = packTable({ kind: 'table', changes, slots: [[uidOf(last), 2]] });
-  assert.ok(sent.kind === 'pieces');
+  assert.ok(sent.kind === 'packed-table');
   return sent;
 }
 

@@ -77,7 +77,7 @@ describe('Services that nobody has asked for', () => {
   test('are cut off while they sleep', async () => {
     await using backend = await echoServer();
     using worker = await workerWithLazyService([endpointOf(backend)]);
-    worker.apply({ kind: 'cutoffs', cutoffs: [CUTOFF], now: 1 });
+    worker.apply({ kind: 'suspensions', suspensions: [CUTOFF], now: 1 });
     // It may be reset before it knows that it is connected.
     await connectClient({ host: worker.host, port: LAZY_PORT }).then(
       ({ ended }) => ended,
@@ -130,7 +130,7 @@ class LazyWorker {
   /** How many sleep. */
   follow(sent: SentCommand): number {
     if (sent.kind === 'table') this.#follow(sent);
-    if (sent.kind !== 'pieces') return 0;
+    if (sent.kind !== 'packed-table') return 0;
     sent.ends.forEach((_end, index) => {
       const asleep = sent.lazyServices?.[index];
       if (asleep) this.#sleepers.add(asleep, sent, index);
@@ -168,7 +168,7 @@ async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<Wo
   const changes = [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
   const slots = [[uidOf(lazyService([])), 1]] as const;
   const order = packTable({ kind: 'table', changes, slots, isFirst: true });
-  assert.ok(order.kind === 'pieces' && order.lazyServices?.some((each) => each?.[0] === uidOf(lazyService([]))));
+  assert.ok(order.kind === 'packed-table' && order.lazyServices?.some((each) => each?.[0] === uidOf(lazyService([]))));
   worker.apply(order);
   const door: ListenerConfig = {
     id: 2,
@@ -177,12 +177,12 @@ async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<Wo
     address: host,
     port: LAZY_PORT,
   };
-  worker.apply({ kind: 'listen', door });
-  while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.door === 2)) await nextTurn();
+  worker.apply({ kind: 'open-listener', listener: door });
+  while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.listenerId === 2)) await nextTurn();
   return {
     ...worker,
     [Symbol.dispose]() {
-      worker.apply({ kind: 'unlisten', door });
+      worker.apply({ kind: 'close-listener', listener: door });
       worker[Symbol.dispose]();
     },
   };

@@ -29,7 +29,7 @@ export class AllocatedPorts {
   /** It is free, or was ours until now. */
   markAllocated(key: ListenerKey): void {
     const { states, clock } = this.#options;
-    states.set(key, { kind: 'held', checkAt: clock.monotonic() + CHECK_INTERVAL_MS });
+    states.set(key, { kind: 'allocated', checkAt: clock.monotonic() + CHECK_INTERVAL_MS });
   }
 
   /** Once a second: a foreign process may take a held port, and then it is not ours to publish. */
@@ -39,7 +39,7 @@ export class AllocatedPorts {
     let left = MAX_CHECKS_PER_ROUND;
     for (const [key, state] of states.all) {
       if (left === 0) return;
-      if (state.kind !== 'held' || state.checkAt > now) continue;
+      if (state.kind !== 'allocated' || state.checkAt > now) continue;
       const at = matcher.listeners.get(key)?.listener;
       if (at === undefined || isStillClosing(key)) continue;
       left -= 1;

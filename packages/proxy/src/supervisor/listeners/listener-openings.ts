@@ -35,13 +35,13 @@ export class ListenerOpenings {
       onSettled: settled,
     };
     this.#openings.set(door.id, opening);
-    post({ kind: 'listen', door });
+    post({ kind: 'open-listener', listener: door });
     return opening;
   }
 
   close({ listener, onSettled }: ListenerOpening): void {
     const { post, mark } = this.#options;
-    post({ kind: 'unlisten', door: listener });
+    post({ kind: 'close-listener', listener });
     this.#closingMarks.set(listener.key, mark());
     this.#openings.delete(listener.id);
     onSettled();
@@ -58,10 +58,10 @@ export class ListenerOpenings {
   }
 
   /** Those that workers listen at, and how many do. */
-  get listening(): readonly { readonly door: ListenerConfig; readonly workers: number }[] {
+  get listening(): readonly { readonly listener: ListenerConfig; readonly workers: number }[] {
     return [...this.#openings.values()]
       .filter(({ isConfirmed, listeningWorkers }) => isConfirmed && listeningWorkers.size > 0)
-      .map(({ listener, listeningWorkers }) => ({ door: listener, workers: listeningWorkers.size }));
+      .map(({ listener, listeningWorkers }) => ({ listener, workers: listeningWorkers.size }));
   }
 
   get(door: number): ListenerOpening | undefined {
@@ -72,7 +72,7 @@ export class ListenerOpenings {
   commandsForNewWorker(worker: number): WorkerCommand[] {
     return [...this.#openings.values()].map(({ listener, pendingWorkers }) => {
       pendingWorkers.add(worker);
-      return { kind: 'listen', door: listener };
+      return { kind: 'open-listener', listener };
     });
   }
 

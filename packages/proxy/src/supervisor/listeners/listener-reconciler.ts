@@ -104,7 +104,7 @@ export class ListenerReconciler {
     if (!this.#hasStarted || this.#isClosed) return;
     const keys = this.#deferred.due(changed?.map(listenerKeyOfRoute) ?? this.#allKeys());
     for (const key of keys) this.#states.updateSettled(key);
-    if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'beside') return;
+    if (this.#mode.kind !== 'serving' && this.#mode.kind !== 'joining') return;
     const { matcher, clock } = this.#options;
     const steps = planListeners({
       matcher,
@@ -115,7 +115,7 @@ export class ListenerReconciler {
       keys,
     });
     const openings = steps.flatMap((step) => (step.kind === 'open' ? [this.#open(step.key, step.at)] : []));
-    for (const step of steps) if (step.kind === 'hold') void this.#allocate(step.key, step.at);
+    for (const step of steps) if (step.kind === 'allocate') void this.#allocate(step.key, step.at);
     const closing = steps.filter((step) => step.kind === 'close');
     if (openings.length === 0) for (const step of closing) this.#close(step.key);
     else void Promise.all(openings).then(() => this.reconcile(closing.map((step) => step.key)));
@@ -132,7 +132,7 @@ export class ListenerReconciler {
   }
 
   /** Doors that workers listen at, and how many do. */
-  get open(): readonly { readonly door: ListenerConfig; readonly workers: number }[] {
+  get open(): readonly { readonly listener: ListenerConfig; readonly workers: number }[] {
     return this.#openings.listening;
   }
 
@@ -238,7 +238,8 @@ export class ListenerReconciler {
     const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
     // Where we would find ourselves, or the one that hands over to us, nobody else can be.
-    const isOurs = this.#openings.isStillClosing(key) || (this.#mode.kind === 'beside' && this.#mode.others.has(key));
+    const isOurs =
+      this.#openings.isStillClosing(key) || (this.#mode.kind === 'joining' && this.#mode.predecessorListeners.has(key));
     const code = isOurs ? undefined : await this.#probes.probe(key, at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;

@@ -19,7 +19,7 @@ export function bindResultFor(
       if (!isConfirmed) return NOT_BOUND;
       return listeningWorkers.size > 0 ? LISTENING : BOUND;
     }
-    case 'held':
+    case 'allocated':
       return isStillClosing ? LISTENING : BOUND;
     case 'failed':
     case 'busy':

@@ -43,7 +43,7 @@ export class ListenerStates {
 }
 
 function isSettled(state: ListenerState | undefined): boolean {
-  return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'held' || state?.kind === 'failed';
+  return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'allocated' || state?.kind === 'failed';
 }
 
 /** One door, and which workers have opened it. */
@@ -60,7 +60,7 @@ export interface ListenerOpening {
 export type ListenerState =
   | { readonly kind: 'open'; readonly opening: ListenerOpening }
   /** Looked at again at `checkAt` (of a clock that never jumps): somebody else may have taken the port meanwhile. */
-  | { readonly kind: 'held'; readonly checkAt: number }
+  | { readonly kind: 'allocated'; readonly checkAt: number }
   /** Somebody looks whether the port is free. `error`: what was found the last time; else null. */
   | { readonly kind: 'busy'; readonly error: string | null }
   | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };
@@ -69,7 +69,7 @@ export type ListenerState =
 export type ListenerMode =
   | { readonly kind: 'serving' }
   /** Another proxy listens where it says, and is about to close. */
-  | { readonly kind: 'beside'; readonly others: ReadonlySet<ListenerKey> }
+  | { readonly kind: 'joining'; readonly predecessorListeners: ReadonlySet<ListenerKey> }
   /** A successor is opening its listeners beside ours: nothing of ours changes meanwhile. */
   | { readonly kind: 'frozen' }
   /** Nothing is open: another proxy serves this node. */

@@ -14,7 +14,7 @@ import {
 /** What a proxy has of a listener now. */
 export type ListenerStatus =
   | { readonly kind: 'open' }
-  | { readonly kind: 'held' }
+  | { readonly kind: 'allocated' }
   /** Being probed, opened or closed: judged again when that is over. */
   | { readonly kind: 'busy' }
   /** `retryAt` as `monotonic`. */
@@ -22,7 +22,7 @@ export type ListenerStatus =
 
 export type ListenerStep =
   | { readonly kind: 'open'; readonly key: ListenerKey; readonly at: ListenerEntry }
-  | { readonly kind: 'hold'; readonly key: ListenerKey; readonly at: ListenerEntry }
+  | { readonly kind: 'allocate'; readonly key: ListenerKey; readonly at: ListenerEntry }
   | { readonly kind: 'keep'; readonly key: ListenerKey }
   | { readonly kind: 'close'; readonly key: ListenerKey };
 
@@ -38,7 +38,7 @@ export interface PlanListenersInput {
   readonly keys?: Iterable<ListenerKey>;
 }
 
-const STEP_ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, hold: 2, close: 3 };
+const STEP_ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, allocate: 2, close: 3 };
 
 /** One step for each listener, new ones opened before old ones are closed. */
 export function planListeners(question: PlanListenersInput): ListenerStep[] {
@@ -55,8 +55,8 @@ function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }
   if (has?.kind === 'busy') return [{ kind: 'keep', key }];
   if (listener === undefined) return has === undefined ? [] : [{ kind: 'close', key }];
   const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
-  const wanted = isWanted(listener, cutoffs, now) ? 'open' : 'hold';
-  const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'held';
+  const wanted = isWanted(listener, cutoffs, now) ? 'open' : 'allocate';
+  const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'allocated';
   return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, at: listener.listener }];
 }
 

@@ -49,6 +49,6 @@ export class Suspensions {
 
   /** For a worker that starts. */
   commandForNewWorker(): WorkerCommand {
-    return { kind: 'cutoffs', cutoffs: this.#known?.cutoffs ?? [], now: this.#options.now() };
+    return { kind: 'suspensions', suspensions: this.#known?.cutoffs ?? [], now: this.#options.now() };
   }
 }

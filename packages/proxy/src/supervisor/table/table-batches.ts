@@ -148,7 +148,7 @@ function pack(pieces: readonly TableBatch[]): PackedTableCommand {
   texts.forEach((text, index) => {
     buffer.write(text, ends[index - 1] ?? 0);
   });
-  return { kind: 'pieces', bytes, ends };
+  return { kind: 'packed-table', bytes, ends };
 }
 
 function packLazily(pieces: readonly TableBatch[]): PackedTableCommand {

@@ -52,7 +52,7 @@ export class HealthMonitor {
   }
 
   /** What a worker tells. Of listeners that have changed hands, or endpoints that have left, it tells nothing that counts. */
-  recordConnectReports(reports: readonly PassiveHealthReport[]): void {
+  recordPassiveHealth(reports: readonly PassiveHealthReport[]): void {
     const now = this.#options.clock.monotonic();
     for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
       const name = this.#portByRoute.get(listener);
@@ -60,7 +60,7 @@ export class HealthMonitor {
       if (name === undefined || route === undefined) continue;
       const present = new Set(route.endpoints.map(endpointKey));
       for (const report of ofListener)
-        if (present.has(report.endpoint)) this.#ports.get(name)?.recordConnectReport(report, now);
+        if (present.has(report.endpoint)) this.#ports.get(name)?.recordPassiveHealth(report, now);
       this.#scheduleJudgement([name]);
     }
   }

@@ -44,7 +44,7 @@ export class PortHealth {
   readonly #ejections = new Map<string, EjectionState>();
 
   /** `endpoint` as of `endpointKey`. */
-  recordConnectReport({ endpoint, succeeded, failures }: PassiveHealthReport, now: number): void {
+  recordPassiveHealth({ endpoint, succeeded, failures }: PassiveHealthReport, now: number): void {
     let state = this.#ejections.get(endpoint) ?? INITIAL_EJECTION_STATE;
     if (succeeded) state = recordConnectSuccess(state, now);
     if (failures > 0) state = recordConnectFailures(state, failures, now);

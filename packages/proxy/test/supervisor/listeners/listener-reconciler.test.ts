@@ -164,7 +164,7 @@ describe('listeners', () => {
     isPartial = true;
     const book = bookOf({ ...matcher, listeners });
     await settled();
-    const open = (): number[] => book.open.map(({ door }) => door.port).toSorted((a, b) => a - b);
+    const open = (): number[] => book.open.map(({ listener }) => listener.port).toSorted((a, b) => a - b);
     assert.deepEqual(open(), [PORT]);
     book.reconcile([...listeners.keys()]);
     await settled();
@@ -191,7 +191,7 @@ describe('listeners', () => {
       },
       // One worker, which can whatever it is told.
       post: (order) => {
-        if (order.kind === 'listen') queueMicrotask(() => book.onListening(1, order.door.id));
+        if (order.kind === 'open-listener') queueMicrotask(() => book.onListening(1, order.listener.id));
       },
       workers: () => [1],
       mark: () => 1,

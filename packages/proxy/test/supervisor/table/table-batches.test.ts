@@ -106,8 +106,8 @@ test('cut-offs do not wait behind a table that a worker is still following', () 
   const queue = new CommandQueue((order) => sent.push(order));
   for (let sequence = 1; sequence <= 8; sequence += 1) queue.post({ kind: 'mark', sequence });
   queue.post({ kind: 'table', changes: [], slots: [] });
-  queue.post({ kind: 'cutoffs', cutoffs: [], now: 5 });
-  assert.deepEqual([sent.at(-1)?.kind, queue.length], ['cutoffs', 1]);
+  queue.post({ kind: 'suspensions', suspensions: [], now: 5 });
+  assert.deepEqual([sent.at(-1)?.kind, queue.length], ['suspensions', 1]);
 });
 
 const isFirst = (id: string): boolean => id === 'listener/a/192.0.2.1/TCP/1000';
@@ -131,7 +131,7 @@ function orderOf(table: RoutingTable): TableCommand {
 }
 
 function piecesOf(sent: SentCommand): TableCommand[] {
-  assert.equal(sent.kind, 'pieces');
+  assert.equal(sent.kind, 'packed-table');
   const { bytes, ends } = sent as PackedTableCommand;
   return [...ends].map(
     (end, index) => JSON.parse(Buffer.from(bytes).toString('utf8', ends[index - 1] ?? 0, end)) as TableCommand,

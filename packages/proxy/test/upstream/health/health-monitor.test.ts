@@ -76,7 +76,7 @@ function setUpMonitor(...services: TestService[]): MonitorSetup {
       table = next;
     },
     async fail(endpoint = '', failures = 3) {
-      room.recordConnectReports([{ listener: LISTENER, endpoint, succeeded: false, failures }]);
+      room.recordPassiveHealth([{ listener: LISTENER, endpoint, succeeded: false, failures }]);
       await clock.advance(100);
     },
   };
@@ -118,7 +118,7 @@ test('endpoints that failed together are told together', async () => {
   const { clock, orders, room } = setUpMonitor(web(ENDPOINTS));
   for (const endpoint of KEYS.slice(0, 2)) {
     for (let worker = 0; worker < 4; worker += 1) {
-      room.recordConnectReports([{ listener: LISTENER, endpoint, succeeded: false, failures: 30 }]);
+      room.recordPassiveHealth([{ listener: LISTENER, endpoint, succeeded: false, failures: 30 }]);
     }
   }
   await clock.advance(1_000);
