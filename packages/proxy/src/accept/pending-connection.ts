@@ -1,4 +1,4 @@
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import { ACTIVE, addToCounter, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { type ClientHelloReader, createClientHelloReader } from '../protocol/client-hello-reader.ts';
@@ -30,12 +30,12 @@ export interface PendingConnectionOptions {
   readonly preread: PrereadSteps;
   readonly owner: CountedSessions;
   /** Its place under the limits: whoever is let in keeps it. */
-  readonly grant: Grant;
+  readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
   /** What becomes of a client that asks by TLS, as `arrived.serverName` says. */
   route(arrived: DownstreamInfo): RoutingDecision;
   /** All was read. The stream is not reading, and belongs to whoever takes it now. */
-  onRouted(stream: AcceptedStream, arrived: DownstreamInfo, grant: Grant): void;
+  onRouted(stream: AcceptedStream, arrived: DownstreamInfo, grant: Admission): void;
   onInternalError(thrown: unknown): void;
 }
 
@@ -54,7 +54,7 @@ export type RoutingDecision = { readonly claim?: ServiceClaim; readonly endsTls?
 export interface ServiceClaim {
   readonly service: CountedSessions;
   /** Its place under the limits of the Service; absent: it keeps the one that it has. */
-  readonly grant?: Grant;
+  readonly admission?: Admission;
 }
 
 export class PendingConnection implements StreamEvents, Session {
@@ -67,7 +67,7 @@ export class PendingConnection implements StreamEvents, Session {
   readonly #options: PendingConnectionOptions;
   #owner: CountedSessions;
   #counters: Float64Array;
-  #grant: Grant;
+  #grant: Admission;
   /** Read, and not yet counted: for whom, the ClientHello says. */
   #uncountedBytes = 0;
   #countsAlert = true;
@@ -79,12 +79,12 @@ export class PendingConnection implements StreamEvents, Session {
   #isEnded = false;
 
   constructor(stream: AcceptedStream, options: PendingConnectionOptions) {
-    const { preread, owner, grant, wheel, destination } = options;
+    const { preread, owner, admission, wheel, destination } = options;
     this.#stream = stream;
     this.#options = options;
     this.#owner = owner;
-    this.#counters = owner.row;
-    this.#grant = grant;
+    this.#counters = owner.counters;
+    this.#grant = admission;
     this.#proxyHeaderReader = preread.proxyHeader ? createProxyHeaderReader() : undefined;
     this.#clientHelloReader = preread.clientHello ? createClientHelloReader() : undefined;
     this.#downstreamInfo = downstreamInfoOf(destination, stream);
@@ -177,16 +177,16 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /** It counts as open of one of the two at each moment: a slot without anything open may become another tenant's. */
-  #moveToService({ service, grant }: ServiceClaim): void {
-    addToCounter(service.row, ACTIVE, 1);
+  #moveToService({ service, admission }: ServiceClaim): void {
+    addToCounter(service.counters, ACTIVE, 1);
     addToCounter(this.#counters, ACTIVE, -1);
     this.#owner.sessions.delete(this);
     service.sessions.add(this);
     this.#owner = service;
-    this.#counters = service.row;
-    if (grant === undefined) return;
+    this.#counters = service.counters;
+    if (admission === undefined) return;
     this.#grant.release();
-    this.#grant = grant;
+    this.#grant = admission;
   }
 
   #countReceived(): void {
@@ -248,10 +248,10 @@ const MAX_PENDING_CONNECTIONS = 1_024;
 export class PendingConnections implements CountedSessions {
   /** In the order in which they came. */
   readonly sessions: Set<Session> = new Set();
-  readonly row: Float64Array;
+  readonly counters: Float64Array;
 
   constructor(row: Float64Array) {
-    this.row = row;
+    this.counters = row;
   }
 
   /** For one more. */

@@ -1,4 +1,4 @@
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
@@ -8,7 +8,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 /** What has its place under the limits. */
 export interface AdmittedConnection {
   readonly info: DownstreamInfo;
-  readonly grant: Grant;
+  readonly admission: Admission;
 }
 
 export function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): void {
@@ -19,9 +19,9 @@ export function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): 
 /** One that had its place already. */
 export function refuseAdmitted(
   stream: TcpStream,
-  { group }: Upstream,
-  { grant, outcome }: { readonly grant: Grant; readonly outcome: Outcome },
+  { service }: Upstream,
+  { grant, outcome }: { readonly grant: Admission; readonly outcome: Outcome },
 ): void {
   grant.release();
-  refuse(stream, group.row, outcome);
+  refuse(stream, service.counters, outcome);
 }

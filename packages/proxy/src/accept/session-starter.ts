@@ -36,24 +36,24 @@ export class SessionStarter {
 
   /** Of whom nothing had to be read. Whatever throws, the place is given back first. */
   relay(stream: TcpStream, home: Upstream, placed: AdmittedConnection): void {
-    const { info, grant } = placed;
+    const { info, admission } = placed;
     try {
-      if (grant.admitClient(home.route, info.client)) this.#startSession(stream, home, placed);
-      else refuseAdmitted(stream, home, { grant, outcome: 'client-limit' });
+      if (admission.admitClient(home.route, info.client)) this.#startSession(stream, home, placed);
+      else refuseAdmitted(stream, home, { grant: admission, outcome: 'client-limit' });
     } catch (thrown) {
-      grant.release();
+      admission.release();
       throw thrown;
     }
   }
 
   /** Of whom something was read. */
   relayAfterPreread(stream: AcceptedStream, waited: PendingRoute, placed: AdmittedConnection): void {
-    const { info, grant } = placed;
+    const { info, admission } = placed;
     const goOn = (home: Upstream): void => {
       if (terminatingTlsPort(home.route) === undefined) this.relay(stream, home, placed);
-      else if (grant.admitClient(home.route, info.client))
+      else if (admission.admitClient(home.route, info.client))
         this.#startHandshake(stream, { ...waited, routedTo: home }, placed);
-      else refuseAdmitted(stream, home, { grant, outcome: 'client-limit' });
+      else refuseAdmitted(stream, home, { grant: admission, outcome: 'client-limit' });
     };
     this.#recheckRoute(stream, waited, { placed, goOn });
   }
@@ -64,19 +64,20 @@ export class SessionStarter {
     { routedTo, findCurrent }: PendingRoute,
     { placed, goOn }: { readonly placed: AdmittedConnection; readonly goOn: (home: Upstream) => void },
   ): void {
-    const { info, grant } = placed;
+    const { info, admission } = placed;
     try {
       if (routedTo === undefined) throw new Error('a client is let in to nobody');
       const home = findCurrent();
-      if (home?.group !== routedTo.group) refuseAdmitted(stream, routedTo, { grant, outcome: 'no-listener' });
-      else if (home.group.isCutOff) refuseAdmitted(stream, home, { grant, outcome: 'cut-off' });
+      if (home?.service !== routedTo.service)
+        refuseAdmitted(stream, routedTo, { grant: admission, outcome: 'no-listener' });
+      else if (home.service.isSuspended) refuseAdmitted(stream, home, { grant: admission, outcome: 'cut-off' });
       else {
         const outcome = routeRefusalFor(home.route, info.client);
         if (outcome === undefined) goOn(home);
-        else refuseAdmitted(stream, home, { grant, outcome });
+        else refuseAdmitted(stream, home, { grant: admission, outcome });
       }
     } catch (thrown) {
-      grant.release();
+      admission.release();
       this.#options.onError(stream, thrown);
     }
   }
@@ -88,36 +89,50 @@ export class SessionStarter {
   ): void {
     const { context, certificates } = this.#options;
     const { routedTo: home } = waited;
-    const { info, grant } = admitted;
+    const { info, admission } = admitted;
     const tls = certificates.serverOptionsFor(home.route);
     // Without a hello it came before TLS was to end here.
-    if (!info.hasClientHello) refuseAdmitted(stream, home, { grant, outcome: 'no-listener' });
-    else if (tls === undefined) refuseAdmitted(stream, home, { grant, outcome: 'no-certificate' });
+    if (!info.hasClientHello) refuseAdmitted(stream, home, { grant: admission, outcome: 'no-listener' });
+    else if (tls === undefined) refuseAdmitted(stream, home, { grant: admission, outcome: 'no-certificate' });
     else {
       const { wheel, onInternalError } = context;
       const clientAuthorities = clientAuthoritiesOf(home);
       const onSecured = (secured: TcpStream, agreed: AdmittedConnection): void =>
         this.#relayAfterHandshake(secured, { ...waited, clientAuthorities }, agreed);
       const now = (): number => certificates.now();
-      new TlsHandshake(stream, { tls, admitted, service: home.group, wheel, now, onInternalError, onSecured }).start();
+      new TlsHandshake(stream, {
+        tls,
+        admitted,
+        service: home.service,
+        wheel,
+        now,
+        onInternalError,
+        onSecured,
+      }).start();
     }
   }
 
   #relayAfterHandshake(stream: TcpStream, waited: SecuredRoute, placed: AdmittedConnection): void {
-    const { grant } = placed;
+    const { admission } = placed;
     const goOn = (home: Upstream): void => {
       // What was decrypted must not reach an endpoint that expects TLS from now on.
-      if (terminatingTlsPort(home.route) === undefined) refuseAdmitted(stream, home, { grant, outcome: 'no-listener' });
+      if (terminatingTlsPort(home.route) === undefined)
+        refuseAdmitted(stream, home, { grant: admission, outcome: 'no-listener' });
       // Who it is was not asked, or of other CAs.
       else if (clientAuthoritiesOf(home) !== waited.clientAuthorities)
-        refuseAdmitted(stream, home, { grant, outcome: 'tls-handshake-failed' });
+        refuseAdmitted(stream, home, { grant: admission, outcome: 'tls-handshake-failed' });
       else this.#startSession(stream, home, placed);
     };
     this.#recheckRoute(stream, waited, { placed, goOn });
   }
 
-  #startSession(stream: TcpStream, home: Upstream, { info, grant }: AdmittedConnection): void {
-    new TcpSession(stream, info, { context: this.#options.context, home, row: home.group.row, grant }).start();
+  #startSession(stream: TcpStream, home: Upstream, { info, admission }: AdmittedConnection): void {
+    new TcpSession(stream, info, {
+      context: this.#options.context,
+      home,
+      row: home.service.counters,
+      grant: admission,
+    }).start();
   }
 }
 

@@ -5,7 +5,7 @@ import {
   routeRefusalFor,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { TLS_ALERT, type TlsAlert } from '../protocol/tls-alert.ts';
@@ -48,9 +48,9 @@ export interface TcpListenerOptions {
   /** Those who have not said yet whom they want. */
   readonly pendingConnections: PendingConnections;
   /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
-  admit(uid: string | null): Grant | Outcome;
+  admit(uid: string | null): Admission | Outcome;
   /** Counted where nobody can be billed. */
-  unrouted(): Float64Array;
+  unroutedCounters(): Float64Array;
   onListening(): void;
   onFailed(code: string): void;
   onAcceptError(code: string): void;
@@ -102,10 +102,11 @@ export class TcpListener implements TcpListenSocketEvents {
   #accept(stream: AcceptedStream): void {
     const home = this.#options.upstream();
     if (home === undefined) this.#acceptShared(stream);
-    else if (home.group.isCutOff) refuse(stream, home.group.row, 'cut-off');
-    else if (this.#options.descriptorLimiter?.admits() === false) refuse(stream, home.group.row, 'no-descriptors');
+    else if (home.service.isSuspended) refuse(stream, home.service.counters, 'cut-off');
+    else if (this.#options.descriptorLimiter?.admits() === false)
+      refuse(stream, home.service.counters, 'no-descriptors');
     else if (this.#needsClientAddress(home) && stream.remoteAddress === '')
-      refuse(stream, home.group.row, 'client-gone');
+      refuse(stream, home.service.counters, 'client-gone');
     else {
       const needs = this.#prereadStepsFor(stream, home);
       if (needs.proxyHeader || needs.clientHello) this.#admitAndPreread(stream, home, needs);
@@ -115,14 +116,14 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #acceptShared(stream: AcceptedStream): void {
     const { pendingConnections, descriptorLimiter, trustedProxies, admit } = this.#options;
-    if (!this.#options.isShared()) refuse(stream, pendingConnections.row, 'no-listener');
-    else if (descriptorLimiter?.admits() === false) refuse(stream, pendingConnections.row, 'no-descriptors');
+    if (!this.#options.isShared()) refuse(stream, pendingConnections.counters, 'no-listener');
+    else if (descriptorLimiter?.admits() === false) refuse(stream, pendingConnections.counters, 'no-descriptors');
     else if (!trustedProxies.isEmpty && stream.remoteAddress === '')
-      refuse(stream, pendingConnections.row, 'client-gone');
+      refuse(stream, pendingConnections.counters, 'client-gone');
     else {
       pendingConnections.evictOldestIfFull();
       const grant = admit(null);
-      if (typeof grant === 'string') refuse(stream, pendingConnections.row, grant);
+      if (typeof grant === 'string') refuse(stream, pendingConnections.counters, grant);
       else this.#prereadShared(stream, grant);
     }
   }
@@ -148,38 +149,38 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #admitAndRelay(stream: AcceptedStream, home: Upstream): void {
     const info = downstreamInfoOf(this.#address, stream);
-    const grant = routeRefusalFor(home.route, info.client) ?? this.#options.admit(home.group.service.uid);
-    if (typeof grant === 'string') refuse(stream, home.group.row, grant);
-    else this.#sessionStarter.relay(stream, home, { info, grant });
+    const admission = routeRefusalFor(home.route, info.client) ?? this.#options.admit(home.service.entry.uid);
+    if (typeof admission === 'string') refuse(stream, home.service.counters, admission);
+    else this.#sessionStarter.relay(stream, home, { info, admission });
   }
 
   /** Something must be read of it first. */
   #admitAndPreread(stream: AcceptedStream, home: Upstream, preread: PrereadSteps): void {
-    const grant = this.#options.admit(home.group.service.uid);
-    if (typeof grant === 'string') {
-      refuse(stream, home.group.row, grant);
+    const admission = this.#options.admit(home.service.entry.uid);
+    if (typeof admission === 'string') {
+      refuse(stream, home.service.counters, admission);
       return;
     }
     this.#startPreread(stream, {
       preread,
-      owner: home.group,
-      grant,
+      owner: home.service,
+      admission,
       route: (arrived) => routeOnOwnListener(home, arrived, this.#hasCertificate),
       onRouted: (_stream, info) =>
         this.#sessionStarter.relayAfterPreread(
           stream,
           { routedTo: home, findCurrent: () => this.#options.upstream() },
-          { info, grant },
+          { info, admission },
         ),
     });
   }
 
-  #prereadShared(stream: AcceptedStream, grant: Grant): void {
+  #prereadShared(stream: AcceptedStream, admission: Admission): void {
     const { pendingConnections, upstreamFor, admit } = this.#options;
     this.#startPreread(stream, {
       preread: this.#prereadStepsFor(stream, 'shared'),
       owner: pendingConnections,
-      grant,
+      admission,
       route: (arrived) =>
         routeOnSharedListener(upstreamFor(arrived.serverName), arrived, {
           admit,
@@ -191,7 +192,7 @@ export class TcpListener implements TcpListenSocketEvents {
         this.#sessionStarter.relayAfterPreread(
           stream,
           { routedTo: findCurrent(), findCurrent },
-          { info, grant: placed },
+          { info, admission: placed },
         );
       },
     });
@@ -199,13 +200,13 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #startPreread(
     stream: AcceptedStream,
-    given: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'grant' | 'route' | 'onRouted'>,
+    given: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'admission' | 'route' | 'onRouted'>,
   ): void {
     const { wheel, onInternalError } = this.#options.context;
     try {
       new PendingConnection(stream, { ...given, destination: this.#address, wheel, onInternalError }).start();
     } catch (thrown) {
-      given.grant.release();
+      given.admission.release();
       throw thrown;
     }
   }
@@ -215,7 +216,7 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #fail(stream: TcpStream, thrown: unknown): void {
     this.#options.context.onInternalError(thrown);
-    refuse(stream, this.#options.unrouted(), 'internal');
+    refuse(stream, this.#options.unroutedCounters(), 'internal');
   }
 }
 
@@ -240,7 +241,7 @@ export function routeOnOwnListener(
 export interface SharedListenerRouting {
   readonly hasCertificate: HasCertificate;
   /** A place under the limits of the Service. */
-  admit(uid: string): Grant | Outcome;
+  admit(uid: string): Admission | Outcome;
 }
 
 /** `home`: of the Service that has the name; undefined: nobody has. */
@@ -250,17 +251,17 @@ export function routeOnSharedListener(
   { hasCertificate, admit }: SharedListenerRouting,
 ): RoutingDecision {
   if (home === undefined) return REFUSED_UNKNOWN_HOST;
-  const { group: service, route } = home;
+  const { service, route } = home;
   const isHere = terminatingTlsPort(route) !== undefined;
-  const outcome = service.isCutOff ? 'cut-off' : routeRefusalFor(route, client);
+  const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
   if (outcome !== undefined) {
     return { kind: 'refused', outcome, alert: ALERT_BY_OUTCOME[outcome], claim: { service }, endsTls: isHere };
   }
   if (isHere && !hasCertificate(route)) return { ...REFUSED_NO_CERTIFICATE, claim: { service } };
-  const grant = admit(service.service.uid);
-  return typeof grant === 'string'
-    ? { kind: 'refused', outcome: grant, alert: undefined, claim: { service }, endsTls: isHere }
-    : { kind: 'in', claim: { service, grant }, endsTls: isHere };
+  const admission = admit(service.entry.uid);
+  return typeof admission === 'string'
+    ? { kind: 'refused', outcome: admission, alert: undefined, claim: { service }, endsTls: isHere }
+    : { kind: 'in', claim: { service, admission }, endsTls: isHere };
 }
 
 const REFUSED_UNKNOWN_HOST: RoutingDecision = {

@@ -40,7 +40,7 @@ export class TlsHandshake implements StreamEvents, Session {
   constructor(given: AcceptedStream, options: TlsHandshakeOptions) {
     this.#client = given;
     this.#options = options;
-    this.#counters = options.service.row;
+    this.#counters = options.service.counters;
     this.deadline = options.wheel.now + ticksFor(HANDSHAKE_TIMEOUT_MS);
   }
 
@@ -60,7 +60,7 @@ export class TlsHandshake implements StreamEvents, Session {
     if (this.#isEnded) return;
     try {
       countOutcome(this.#counters, outcome);
-      this.#options.admitted.grant.release();
+      this.#options.admitted.admission.release();
       this.#unregister();
       (this.#secured?.stream ?? this.#client).reset();
     } finally {

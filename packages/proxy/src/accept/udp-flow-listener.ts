@@ -1,6 +1,6 @@
 // One UDP listener of a worker: finds the flow of each datagram, or opens one.
 import { type Client, type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -27,9 +27,9 @@ export interface UdpFlowListenerOptions {
   /** Whose listener it is now. */
   upstream(): FlowUpstream | undefined;
   /** A place under the limits for one more flow of this Service, or why there is none. */
-  admit(uid: string): Grant | Outcome;
+  admit(uid: string): Admission | Outcome;
   /** Counted where nobody can be billed. */
-  unrouted(): Float64Array;
+  unroutedCounters(): Float64Array;
   /** Ends many, a few at a time. */
   terminate(flows: Iterable<Session>, outcome: Outcome): void;
   onListening(): void;
@@ -124,7 +124,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
       this.#refuse(home, refusal ?? 'no-listener');
       return undefined;
     }
-    const grant = this.#options.admit(home.group.service.uid);
+    const grant = this.#options.admit(home.service.entry.uid);
     if (typeof grant === 'string') {
       this.#refuse(home, grant);
       return undefined;
@@ -140,7 +140,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     return undefined;
   }
 
-  #begin(home: FlowUpstream, client: Client, grant: Grant): UdpFlow | undefined {
+  #begin(home: FlowUpstream, client: Client, grant: Admission): UdpFlow | undefined {
     this.#evictForNewFlow(home, client);
     const flow = new UdpFlow(client, { home, grant, context: this.#context });
     try {
@@ -160,12 +160,12 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     if (this.#flows.countOf(client.address) >= tenants.maxFlowsPerClient) {
       this.#flows.leastRecentlyActive(client.address)?.end('evicted');
     }
-    const { tenant, uid } = home.group.service;
+    const { tenant, uid } = home.service.entry;
     tenants.flowToEvict(tenant ?? uid)?.end('evicted');
   }
 
   #refuse(home: FlowUpstream | undefined, outcome: Outcome): void {
-    countOutcome(home?.group.row ?? this.#options.unrouted(), outcome);
+    countOutcome(home?.service.counters ?? this.#options.unroutedCounters(), outcome);
   }
 }
 
@@ -179,5 +179,5 @@ function forwardGuarded(flow: UdpFlow, bytes: Uint8Array): void {
 
 function refusalOf(home: FlowUpstream | undefined, client: Client): Outcome | undefined {
   if (home === undefined) return 'no-listener';
-  return home.group.isCutOff ? 'cut-off' : routeRefusalFor(home.route, client);
+  return home.service.isSuspended ? 'cut-off' : routeRefusalFor(home.route, client);
 }

@@ -32,7 +32,7 @@ export interface AdmissionContext {
  * A place, or why there is none. What is asked of few comes last: a rate is not used up by what other limits refuse. The
  * cap per client is for `capClient`, when the client is known.
  */
-export function admit(budgets: Limiters, tools: AdmissionContext): Grant | AdmissionRefusal {
+export function admit(budgets: Limiters, tools: AdmissionContext): Admission | AdmissionRefusal {
   const { service, tenant } = budgets;
   if (!service.tryOpen()) return 'connection-limit';
   if (!tenant.tryOpen()) {
@@ -41,7 +41,7 @@ export function admit(budgets: Limiters, tools: AdmissionContext): Grant | Admis
   }
   tools.proxyLimiter.openUnchecked();
   const refusal = shareOrRateRefusal(budgets, tools);
-  if (refusal === undefined) return new Grant(budgets, tools);
+  if (refusal === undefined) return new Admission(budgets, tools);
   tools.proxyLimiter.close();
   tenant.close();
   service.close();
@@ -66,7 +66,7 @@ function isWithinFairShare(tenant: Limiter, everybody: Limiter): boolean {
 }
 
 /** A place that is taken until `release`. It stays with the budgets that gave it, also when its Service changes hands. */
-export class Grant {
+export class Admission {
   readonly limiters: Limiters;
   readonly #context: AdmissionContext;
   #clientCells: ClientCells | undefined;
@@ -100,7 +100,7 @@ export class Grant {
 export type LimiterRows = readonly [uid: string, service: number, tenant: number];
 
 /** Limits as one worker asks for them. */
-export class WorkerAdmission {
+export class AdmissionController {
   readonly #state: LimiterState;
   readonly #workerSlot: number;
   readonly #context: AdmissionContext;
@@ -129,7 +129,7 @@ export class WorkerAdmission {
   }
 
   /** A place for one more connection or flow of this Service, or why there is none; null: it is not known of which. */
-  admit(uid: string | null): Grant | AdmissionRefusal {
+  admit(uid: string | null): Admission | AdmissionRefusal {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
   }
 

@@ -7,28 +7,28 @@ import type { SessionTerminator } from './session-terminator.ts';
 export interface CountedSessions {
   readonly sessions: SessionCollection<Session>;
   /** Where new connections are counted. */
-  readonly row: Float64Array;
+  readonly counters: Float64Array;
 }
 
 /** What is open of one Service, under the name by which a Suspension finds them. */
 export class ServiceSessions implements CountedSessions {
   readonly sessions: SessionSet<Session> = new SessionSet();
-  service: ServiceEntry;
-  row: Float64Array;
+  entry: ServiceEntry;
+  counters: Float64Array;
   #isCutOff = false;
 
   constructor(service: ServiceEntry, row: Float64Array) {
-    this.service = service;
-    this.row = row;
+    this.entry = service;
+    this.counters = row;
   }
 
-  get isCutOff(): boolean {
+  get isSuspended(): boolean {
     return this.#isCutOff;
   }
 
   /** Whether it is cut off now; what is open is for the caller to sever. */
   updateSuspension(cutoffs: readonly Suspension[], now: number): boolean {
-    this.#isCutOff = suspensionFor(cutoffs, this.service, now) !== undefined;
+    this.#isCutOff = suspensionFor(cutoffs, this.entry, now) !== undefined;
     return this.#isCutOff;
   }
 }
@@ -66,7 +66,7 @@ export class ServiceSessionsRegistry {
     }
     this.#slotByService.set(uid, slot);
     const held = this.#byService.get(uid);
-    if (held !== undefined) held.sessions.row = this.countersFor(uid);
+    if (held !== undefined) held.sessions.counters = this.countersFor(uid);
   }
 
   /** For one listener of the Service; `leave` when it goes. */
@@ -80,12 +80,12 @@ export class ServiceSessionsRegistry {
 
   /** The Service may be another one now in the eyes of a Suspension. */
   updateService(group: ServiceSessions, service: ServiceEntry): void {
-    group.service = service;
+    group.entry = service;
     this.#updateSuspension(group);
   }
 
   removeListener(group: ServiceSessions): void {
-    const { uid } = group.service;
+    const { uid } = group.entry;
     const held = this.#byService.get(uid);
     if (held === undefined) return;
     held.listeners -= 1;

@@ -2,7 +2,7 @@
 // passed on as what it was (FIN as FIN, RST as RST). One long file: any part of it made an object of its own would be one
 // more per connection, and most methods look at the state of both sides.
 import type { EndpointStats } from '@weir/model/data-plane';
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
@@ -31,7 +31,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   readonly #client: TcpStream;
   readonly #downstreamInfo: DownstreamInfo;
   /** Its place under the limits. */
-  readonly #grant: Grant;
+  readonly #grant: Admission;
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   readonly #retryDeadline: number;
@@ -50,7 +50,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   constructor(
     client: TcpStream,
     arrived: DownstreamInfo,
-    { context, home, row, grant }: { context: RelayContext; home: RelayUpstream; row: Float64Array; grant: Grant },
+    { context, home, row, grant }: { context: RelayContext; home: RelayUpstream; row: Float64Array; grant: Admission },
   ) {
     const { settings } = home.route;
     this.#client = client;

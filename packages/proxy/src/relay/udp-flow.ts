@@ -1,7 +1,7 @@
 // What one client address and port sends to a listener, and what its endpoint answers, through a socket of its own: the
 // endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
 import { type Client, type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
-import type { Grant } from '../limits/admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -18,7 +18,7 @@ import { ticksFor } from './timeout-wheel.ts';
 
 /** Where a flow belongs. Replaced by another one when its listener becomes another Service's. */
 export interface FlowUpstream extends Omit<RelayUpstream, 'chooseExcluded' | 'hasUntriedEndpoint'> {
-  readonly group: { readonly row: Float64Array; readonly isCutOff: boolean; readonly service: FlowService };
+  readonly service: { readonly counters: Float64Array; readonly isSuspended: boolean; readonly entry: FlowService };
 }
 
 interface FlowService {
@@ -56,7 +56,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   /** Who answers for it under the cap: the Service itself while its tenant is in dispute. */
   readonly tenant: string;
   /** Its place under the limits. */
-  readonly #grant: Grant;
+  readonly #grant: Admission;
   readonly #shapers: BandwidthLimiters;
   readonly #context: FlowContext;
   /** Fixed for the life of the flow, as that of a connection. */
@@ -71,13 +71,13 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
 
   constructor(
     client: Client,
-    { home, grant, context }: { readonly home: FlowUpstream; readonly grant: Grant; readonly context: FlowContext },
+    { home, grant, context }: { readonly home: FlowUpstream; readonly grant: Admission; readonly context: FlowContext },
   ) {
-    const { service, row } = home.group;
+    const { entry, counters: row } = home.service;
     this.address = client.address;
     this.port = client.port;
     this.upstream = home;
-    this.tenant = service.tenant ?? service.uid;
+    this.tenant = entry.tenant ?? entry.uid;
     this.#grant = grant;
     this.#shapers = context.shaper.limitersFor(grant.limiters);
     this.#context = context;
@@ -96,7 +96,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
 
   /** One datagram of the client. */
   forward(bytes: Uint8Array): void {
-    if (this.#isEnded || this.upstream.group.isCutOff) return;
+    if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
     addToCounter(this.#row, RECEIVED, bytes.length);
     // Nobody can be told to wait: what is too fast is lost, as on any narrow link.
@@ -107,7 +107,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
 
   /** One datagram of the endpoint. */
   onMessage(bytes: Uint8Array): void {
-    if (this.#isEnded || this.upstream.group.isCutOff) return;
+    if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
     if (!this.#isAnswered) this.#onFirstAnswer();
     if (this.#shapers.out.tryTake(bytes.length)) this.#context.listener.send(bytes, this);

@@ -12,13 +12,13 @@ export interface UpstreamRegistryOptions {
   /** To be asked for a route that is not here; true: it is here now. */
   readonly loadLazyRoute: (key: RouteKey) => boolean;
   /** What each home is made with. */
-  readonly upstreamOptions: Omit<UpstreamOptions, 'group'>;
+  readonly upstreamOptions: Omit<UpstreamOptions, 'service'>;
 }
 
 /** A home that nobody has asked for yet: most of thousands of Services have no connection at the moment, or ever. */
 interface LazyUpstream {
   readonly route: Route;
-  readonly group: ServiceSessions;
+  readonly service: ServiceSessions;
 }
 
 export class UpstreamRegistry {
@@ -33,7 +33,7 @@ export class UpstreamRegistry {
   get(key: RouteKey): Upstream | undefined {
     const found = this.#upstreams.get(key) ?? (this.#options.loadLazyRoute(key) ? this.#upstreams.get(key) : undefined);
     if (found === undefined || found instanceof Upstream) return found;
-    const home = new Upstream(found.route, { ...this.#options.upstreamOptions, group: found.group });
+    const home = new Upstream(found.route, { ...this.#options.upstreamOptions, service: found.service });
     this.#upstreams.set(key, home);
     return home;
   }
@@ -56,7 +56,7 @@ export class UpstreamRegistry {
     const { routes, listeners } = this.#options.matcher;
     const home = routes.has(key) ? undefined : this.get(key);
     if (home === undefined) return;
-    const next = listeners.get(listenerKeyOfRoute(key))?.routeOfService(home.group.service.uid);
+    const next = listeners.get(listenerKeyOfRoute(key))?.routeOfService(home.service.entry.uid);
     if (next === undefined || this.#upstreams.has(next.key)) return;
     this.#upstreams.delete(key);
     this.#upstreams.set(next.key, home);
@@ -66,15 +66,15 @@ export class UpstreamRegistry {
     const { matcher, services, wheel } = this.#options;
     const route = matcher.routes.get(key);
     const home = this.get(key);
-    if (route !== undefined && home?.group.service.uid === route.service.uid) {
+    if (route !== undefined && home?.service.entry.uid === route.service.uid) {
       home.update(route, wheel.now);
-      services.updateService(home.group, route.service);
+      services.updateService(home.service, route.service);
       return;
     }
     if (route === undefined) this.#upstreams.delete(key);
-    else this.#upstreams.set(key, { route, group: services.addListener(route.service) });
+    else this.#upstreams.set(key, { route, service: services.addListener(route.service) });
     if (home === undefined) return;
     home.close(wheel.now);
-    services.removeListener(home.group);
+    services.removeListener(home.service);
   }
 }

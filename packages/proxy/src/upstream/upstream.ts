@@ -25,7 +25,7 @@ import type { PassiveHealthReporter } from './connect-reports.ts';
 import type { EndpointDrainer } from './endpoint-drainer.ts';
 
 export interface UpstreamOptions {
-  readonly group: ServiceSessions;
+  readonly service: ServiceSessions;
   readonly removedDrainer: EndpointDrainer;
   /** Of endpoints that are there and fail their checks. */
   readonly unhealthyDrainer: EndpointDrainer;
@@ -35,7 +35,7 @@ export interface UpstreamOptions {
 
 /** What the connections of one listener share: the route of the moment, and how many are open to each endpoint. */
 export class Upstream implements RelayUpstream {
-  readonly group: ServiceSessions;
+  readonly service: ServiceSessions;
   readonly #removedDrainer: EndpointDrainer;
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
@@ -61,9 +61,9 @@ export class Upstream implements RelayUpstream {
 
   constructor(
     route: Route,
-    { group, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter }: UpstreamOptions,
+    { service, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter }: UpstreamOptions,
   ) {
-    this.group = group;
+    this.service = service;
     this.#removedDrainer = removedDrainer;
     this.#unhealthyDrainer = unhealthyDrainer;
     this.#balancerOptions = balancerOptions;
@@ -79,7 +79,7 @@ export class Upstream implements RelayUpstream {
   }
 
   get sessions(): SessionSet<Session> {
-    return this.group.sessions;
+    return this.service.sessions;
   }
 
   /** Endpoints that stay keep their counts; connections to those that leave run on for the drain timeout. `now` in ticks. */
@@ -232,7 +232,7 @@ export class Upstream implements RelayUpstream {
   }
 
   #startDraining(departures: EndpointDrainer, load: EndpointStats, dueAt: number): void {
-    departures.add(load, { service: this.group.service.uid, sessions: this.group.sessions, dueAt });
+    departures.add(load, { service: this.service.entry.uid, sessions: this.service.sessions, dueAt });
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type RouteKey,
 } from '@weir/model/data-plane';
 import { PendingConnections } from '../accept/pending-connection.ts';
-import { WorkerAdmission } from '../limits/admission.ts';
+import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -63,7 +63,7 @@ export class RelayWorker {
   readonly #services: ServiceSessionsRegistry;
   /** Who came to a shared listener and has not said yet whom they want. */
   readonly #pendingConnections: PendingConnections;
-  readonly #admission: WorkerAdmission;
+  readonly #admission: AdmissionController;
   readonly #balancerOptions: BalancerOptions;
   readonly #lazyRoutes = new LazyRoutes();
   readonly #commands: CommandRunner;
@@ -72,7 +72,7 @@ export class RelayWorker {
     this.#options = options;
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
     this.#pendingConnections = new PendingConnections(this.#services.countersFor(undefined));
-    this.#admission = new WorkerAdmission(options.limiterMemory);
+    this.#admission = new AdmissionController(options.limiterMemory);
     this.#healthReporter = new PassiveHealthReporter((reports) => options.send({ kind: 'passive-health', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#balancerOptions = { random: Math.random, now: monotonicMs, affinityTable: options.affinityTable };

@@ -4,7 +4,7 @@ import type { Sealer } from '@weir/runtime/sealing';
 import type { PendingConnections } from '../accept/pending-connection.ts';
 import { TcpListener, type TcpListenerOptions } from '../accept/tcp-listener.ts';
 import { UdpFlowListener } from '../accept/udp-flow-listener.ts';
-import type { WorkerAdmission } from '../limits/admission.ts';
+import type { AdmissionController } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import { descriptorCeiling } from '../limits/descriptor-limit.ts';
 import { TlsContexts } from '../protocol/tls-contexts.ts';
@@ -44,7 +44,7 @@ export interface WorkerState {
   readonly upstreams: UpstreamRegistry;
   readonly services: ServiceSessionsRegistry;
   readonly pendingConnections: PendingConnections;
-  readonly admission: WorkerAdmission;
+  readonly admission: AdmissionController;
   readonly terminator: SessionTerminator;
 }
 
@@ -119,7 +119,7 @@ export class WorkerListeners {
     return {
       upstream: () => upstreams.get(key),
       admit: (uid) => admission.admit(uid),
-      unrouted: () => services.countersFor(undefined),
+      unroutedCounters: () => services.countersFor(undefined),
       onListening: () => send({ kind: 'listening', listenerId: id }),
       onFailed: (code) => {
         this.#openById.delete(id);
@@ -129,7 +129,10 @@ export class WorkerListeners {
   }
 }
 
-type SharedListenerOptions = Pick<TcpListenerOptions, 'upstream' | 'admit' | 'unrouted' | 'onListening' | 'onFailed'>;
+type SharedListenerOptions = Pick<
+  TcpListenerOptions,
+  'upstream' | 'admit' | 'unroutedCounters' | 'onListening' | 'onFailed'
+>;
 
 function listenAt({ address, port }: ListenerConfig): TcpListenOptions {
   return { address, port, reusePort: true };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Change, diff, EMPTY_TABLE, type RoutingTable, type TenantLimits } from '@weir/model';
-import type { Grant } from '../../src/limits/admission.ts';
-import { type LimiterRows, WorkerAdmission } from '../../src/limits/admission.ts';
+import type { Admission } from '../../src/limits/admission.ts';
+import { AdmissionController, type LimiterRows } from '../../src/limits/admission.ts';
 import { LimiterRegistry, TableLimits } from '../../src/limits/limiter-registry.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
 
@@ -15,16 +15,16 @@ const api = uidOf(API);
 class LimiterScenario {
   readonly registry: LimiterRegistry;
   readonly tableLimits: TableLimits;
-  readonly a: WorkerAdmission;
-  b: WorkerAdmission;
+  readonly a: AdmissionController;
+  b: AdmissionController;
   #table: RoutingTable = EMPTY_TABLE;
   #mark = 0;
 
   constructor(places?: number) {
     this.registry = new LimiterRegistry(2, places);
     this.tableLimits = new TableLimits(this.registry);
-    this.a = new WorkerAdmission(this.registry.addWorker(1));
-    this.b = new WorkerAdmission(this.registry.addWorker(2));
+    this.a = new AdmissionController(this.registry.addWorker(1));
+    this.b = new AdmissionController(this.registry.addWorker(2));
   }
 
   serve(services: readonly TestService[], limits: Record<string, TenantLimits> = {}): LimiterRows[] {
@@ -40,7 +40,7 @@ class LimiterScenario {
   }
 }
 
-function granted(worker: WorkerAdmission, uid: string): Grant {
+function granted(worker: AdmissionController, uid: string): Admission {
   const grant = worker.admit(uid);
   return typeof grant === 'string' ? assert.fail(grant) : grant;
 }
@@ -91,7 +91,7 @@ test('a worker that dies gives back what it had, and its place goes to the next'
   granted(limits.a, web);
   granted(limits.b, web);
   limits.registry.removeWorker(2);
-  limits.b = new WorkerAdmission(limits.registry.addWorker(3));
+  limits.b = new AdmissionController(limits.registry.addWorker(3));
   limits.b.assign(limits.tableLimits.allRows());
   granted(limits.b, web);
   assert.equal(limits.a.admit(web), 'connection-limit');
@@ -144,8 +144,8 @@ test('a cap per client counts over all workers, for IPv6 by /64, and is given ba
   const route = {
     service: { uid: web },
     settings: { limits: { connectionsPerClient: 1 } },
-  } as unknown as Parameters<Grant['admitClient']>[0];
-  const from = (worker: WorkerAdmission, address: string): Grant | undefined => {
+  } as unknown as Parameters<Admission['admitClient']>[0];
+  const from = (worker: AdmissionController, address: string): Admission | undefined => {
     const grant = granted(worker, web);
     return grant.admitClient(route, { address, port: 1 }) ? grant : undefined;
   };
@@ -163,8 +163,8 @@ test('a tenant without a limit leaves a quarter of the places, and another gets 
     { ...WEB, tenant: 'greedy' },
     { ...API, tenant: 'modest' },
   ]);
-  const taken: Grant[] = [];
-  const takeAll = (worker: WorkerAdmission, uid: string): number => {
+  const taken: Admission[] = [];
+  const takeAll = (worker: AdmissionController, uid: string): number => {
     const before = taken.length;
     for (let grant = worker.admit(uid); typeof grant !== 'string'; grant = worker.admit(uid)) taken.push(grant);
     return taken.length - before;

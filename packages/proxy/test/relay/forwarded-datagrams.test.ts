@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { WorkerAdmission } from '../../src/limits/admission.ts';
+import { AdmissionController } from '../../src/limits/admission.ts';
 import { counterRow, createCounterBlock, outcomeColumn } from '../../src/metering/counters.ts';
 import { createPeerWorkersMemory, type ListenerPeers, PeerWorkers } from '../../src/relay/peer-workers.ts';
 import { KEY, setUpUdpFlows } from './udp-flow-setup.ts';
@@ -14,11 +14,11 @@ test('a throw in the handling of a forwarded datagram is counted and reported, a
   using seats = twoSeats();
   const unrouted = counterRow([createCounterBlock()], 0);
   const reported: unknown[] = [];
-  const limits = new WorkerAdmission();
+  const limits = new AdmissionController();
   let bugs = 1;
   const { open } = setUpUdpFlows({
     peerWorkers: seats.owner,
-    unrouted: () => unrouted,
+    unroutedCounters: () => unrouted,
     onInternalError: (thrown) => reported.push(thrown),
     admit(uid) {
       if (bugs-- > 0) throw new Error('a bug');

@@ -1,7 +1,7 @@
 // The caps that always hold.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WorkerAdmission } from '../../src/limits/admission.ts';
+import { AdmissionController } from '../../src/limits/admission.ts';
 import { ACTIVE, outcomeColumn, RECEIVED } from '../../src/metering/counters.ts';
 import type { UdpFlow } from '../../src/relay/udp-flow.ts';
 import { TenantFlows } from '../../src/relay/udp-flow-table.ts';
@@ -34,7 +34,7 @@ test('a tenant that has all the flows it may have keeps those that speak, whoeve
 });
 
 test('what limits refuse is counted, opens no flow, and gets its turn when a flow has ended', () => {
-  const limits = new WorkerAdmission();
+  const limits = new AdmissionController();
   let free = 1;
   const { listener, open, wheel, row } = setUpUdpFlows({
     perTenant: 100,
@@ -58,7 +58,7 @@ test('what limits refuse is counted, opens no flow, and gets its turn when a flo
 });
 
 test('a flow that cannot begin gives its place and its slot back', () => {
-  const limits = new WorkerAdmission();
+  const limits = new AdmissionController();
   let taken = 0;
   let bugs = 2;
   const tenants = new TenantFlows<UdpFlow>(100);

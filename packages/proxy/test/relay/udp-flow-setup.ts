@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createEndpointStats, createMatcher, type Route } from '@weir/model';
 import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/accept/udp-flow-listener.ts';
-import { WorkerAdmission } from '../../src/limits/admission.ts';
+import { AdmissionController } from '../../src/limits/admission.ts';
 import { Shaper } from '../../src/limits/shaper.ts';
 import { counterRow, createCounterBlock } from '../../src/metering/counters.ts';
 import type { Session } from '../../src/relay/session.ts';
@@ -38,7 +38,7 @@ export function setUpUdpFlows({
   const row = counterRow([createCounterBlock()], 0);
   const members = new SessionSet<Session>();
   const home = upstreamFor(tenant, { row, members });
-  const limits = new WorkerAdmission();
+  const limits = new AdmissionController();
   const listener = new UdpFlowListener(
     { address: ADDRESS, port: 53, reusePort: true, key: KEY },
     {
@@ -48,7 +48,7 @@ export function setUpUdpFlows({
       tenants,
       upstream: () => home,
       admit: (uid) => limits.admit(uid),
-      unrouted: () => assert.fail('all of this has a home'),
+      unroutedCounters: () => assert.fail('all of this has a home'),
       terminate: () => undefined,
       onListening: () => undefined,
       onFailed: (code) => assert.fail(code),
@@ -76,7 +76,7 @@ function upstreamFor(
   return {
     route,
     sessions,
-    group: { row, isCutOff: false, service: route.service },
+    service: { counters: row, isSuspended: false, entry: route.service },
     choose: () => load,
     onConnected: () => undefined,
     onConnectFailed: () => undefined,
