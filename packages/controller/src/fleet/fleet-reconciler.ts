@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type FleetState,
   type Heartbeat,
@@ -9,95 +10,84 @@ import {
   ServiceViewTracker,
   type Snapshot,
   type Suspension,
-  storeUnreachableViewsFor,
+  withTrafficExhausted,
 } from '@weir/model';
 import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
-import { ReportedViews } from '../status/service-views.ts';
-import type { DesiredViews, StatusSink } from '../status/status-sink.ts';
 import { LastListenerErrors, UnknownVersionProxies } from './assumed-reports.ts';
 import { type HeartbeatRound, ProxyLiveness, UnreachableNodes } from './proxy-liveness.ts';
 
-/** What is decided, and what it was decided from. */
+export interface FleetReconcilerOptions {
+  readonly heartbeats: HeartbeatStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The list is the same object as long as no view changes. */
+  readonly onViews: (views: readonly ServiceView[]) => void;
+}
+
+/** The published table, and the snapshot that it was translated from. */
 export interface FleetInput {
   readonly table: RoutingTable;
-  /** Those in force now. */
+  /** The suspensions that are in force now. */
   readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
-  /** Tenants that have used up their month, and what to say to them. */
+  /** By tenant, the message for a tenant that has used up its traffic of this month. */
   readonly exhausted: ReadonlyMap<string, string>;
 }
 
-export interface FleetReconcilerOptions {
-  readonly heartbeats: HeartbeatStore;
-  readonly sink: StatusSink;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Something is to be told that was not before. */
-  readonly onStatusChange: () => void;
-}
-
-/** Since the store is within reach, every proxy that lives has said so by then: it connects again within 2 s, and beats at once. */
+/** A live proxy reconnects to the store within 2 s and sends a heartbeat at once, so 3 s after the store is back all have reported. */
 const MAX_HEARTBEAT_WAIT_MS = 3_000;
 const HEARTBEAT_POLL_MS = 250;
 
-/** Listens to the proxies, and has the Services told: beside each other, since an API server may take its time and a proxy may not. */
+/** Reads the heartbeats of the proxies, and derives from them which nodes are unreachable and what status the Services have. */
 export class FleetReconciler {
   readonly #heartbeats: HeartbeatStore;
-  readonly #sink: StatusSink;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** `node/life` of those who are there, and of whom it was said that they cannot be understood. */
+  readonly #onViews: FleetReconcilerOptions['onViews'];
+  /** `node/life` of the unknown-version proxies that were logged and are still present. */
   #loggedUnknownVersions: ReadonlySet<string> = new Set();
   #unknownVersionProxies = new UnknownVersionProxies();
   #lastListenerErrors = new LastListenerErrors();
   #liveness = new ProxyLiveness();
   #unreachableNodes = new UnreachableNodes();
-  /** Since when the store is within reach of everybody, as far as we know. */
   #storeReachableSince: number;
   readonly #reportedViews = new ReportedViews();
-  /** Remembers the views, and with them what was last published; none at first, and while another leads. */
-  #fleetViews: ServiceViewTracker | undefined;
-  readonly #onStatusChange: () => void;
-  /** From what it was last noted what to tell; empty: nothing is, in this lead, or it has to be again. */
-  #desiredFrom: readonly unknown[] = [];
-  /** Something was noted in this lead, so it may be told. */
-  #hasDesiredStatus = false;
+  /** Remembers the last views and published addresses; undefined at first, and while another controller leads. */
+  #viewTracker: ServiceViewTracker | undefined;
   #views: readonly ServiceView[] = [];
-  #undecidedViews: { readonly from: Snapshot; readonly views: readonly ServiceView[] } | undefined;
   /** Aborts when the lead is lost. */
   #term = new AbortController();
 
-  constructor({ heartbeats, sink, clock, log, onStatusChange }: FleetReconcilerOptions) {
-    this.#onStatusChange = onStatusChange;
+  constructor({ heartbeats, clock, log, onViews }: FleetReconcilerOptions) {
     this.#heartbeats = heartbeats;
-    this.#sink = sink;
     this.#clock = clock;
     this.#log = log;
+    this.#onViews = onViews;
     this.#storeReachableSince = clock.monotonic();
   }
 
-  /** Somebody waits for the proxies to confirm its ports. */
+  /** Whether a Service waits until the proxies confirm its ports. */
   get hasPendingService(): boolean {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
-  /** Nodes whose proxy has not answered for a while; the same map until that changes. */
+  /** The nodes whose proxy has not been heard for a while; the same map until a node changes. */
   get unreachableNodes(): ReadonlyMap<string, NodeUnreachability> {
     return this.#unreachableNodes.states;
   }
 
-  /** New leader, new epoch: the proxies may need a while to report. */
+  /** With a new leader or a new epoch the proxies may need a while to report. */
   startGracePeriod(): void {
     this.#liveness.startGracePeriod(this.#clock.monotonic());
   }
 
-  /** The store is within reach again, perhaps of the others somewhat later. */
-  storeReconnected(): void {
+  /** The store is reachable again from here; some proxies may reach it later. */
+  onStoreReconnected(): void {
     this.#storeReachableSince = this.#clock.monotonic();
   }
 
-  /** Another leads, listens and publishes: what it published will be read from the Services. */
+  /** The lead is lost. The next term reads from the Services what the other leader published. */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();
@@ -105,72 +95,49 @@ export class FleetReconciler {
     this.#unreachableNodes = new UnreachableNodes();
     this.#unknownVersionProxies = new UnknownVersionProxies();
     this.#lastListenerErrors = new LastListenerErrors();
-    this.#fleetViews = undefined;
+    this.#viewTracker = undefined;
     this.#views = [];
-    this.#undecidedViews = undefined;
-    this.#desiredFrom = [];
-    this.#hasDesiredStatus = false;
   }
 
   /**
-   * Before the first decision of a lead: who is away gets nothing new by it. Whoever comes back together with the store has a moment
-   * to be heard, else all that is new would be put on whoever is first.
+   * Runs before the first translation of a term, since an unreachable node gets no new allocations. Gives proxies that reconnect
+   * together with the store the time to report: otherwise every new allocation would go to the node that reports first.
    */
   async waitForProxies({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
-    const { signal: lead } = this.#term;
-    // A store that is lost again and again may not put off the decision for ever.
-    const latest = this.#clock.monotonic() + 2 * MAX_HEARTBEAT_WAIT_MS;
-    for (let isTold = false; ; isTold = true) {
+    const { signal: termSignal } = this.#term;
+    // Bounds the wait if the store connection is lost again and again.
+    const deadline = this.#clock.monotonic() + 2 * MAX_HEARTBEAT_WAIT_MS;
+    for (let isLogged = false; ; isLogged = true) {
       const now = this.#clock.monotonic();
       const [heartbeats, known] = await Promise.all([this.#heartbeats.list(), this.#heartbeats.knownNodes()]);
-      if (lead.aborted) return;
+      if (termSignal.aborted) return;
       this.#liveness.heartbeatsRead(heartbeats, now);
       const heard = this.#heardNodes();
       const silent = trafficNodes(nodes).filter((name) => known.has(name) && !heard.has(name));
-      if (silent.length === 0 || now >= Math.min(this.#storeReachableSince + MAX_HEARTBEAT_WAIT_MS, latest)) {
+      if (silent.length === 0 || now >= Math.min(this.#storeReachableSince + MAX_HEARTBEAT_WAIT_MS, deadline)) {
         this.#updateUnreachableNodes(nodes, { now, known });
         return;
       }
-      if (!isTold)
-        this.#log.info({ silent, forMs: MAX_HEARTBEAT_WAIT_MS }, 'waiting for proxies before the first decision');
-      await wait(this.#clock, HEARTBEAT_POLL_MS, AbortSignal.any([lead, signal])).catch(() => undefined);
+      if (!isLogged)
+        this.#log.info({ silent, forMs: MAX_HEARTBEAT_WAIT_MS }, 'waiting for proxies before the first routing table');
+      await wait(this.#clock, HEARTBEAT_POLL_MS, AbortSignal.any([termSignal, signal])).catch(() => undefined);
       signal.throwIfAborted();
-      if (lead.aborted) return;
+      if (termSignal.aborted) return;
     }
   }
 
-  /** Listens, and notes what is to be told. */
-  async reconcile(decided: FleetInput): Promise<void> {
-    const { signal: lead } = this.#term;
+  async reconcile(input: FleetInput): Promise<void> {
+    const { signal: termSignal } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
-    // What was forgotten meanwhile stays so: what is remembered from here on would be of the lead that is over.
-    if (lead.aborted) return;
+    // These heartbeats belong to the term that is over; `reset` must not be undone.
+    if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
     else this.#liveness.heartbeatsRead(heartbeats, now);
     this.#logUnknownVersions(this.#liveness.alive());
-    this.#updateUnreachableNodes(decided.snapshot.nodes, { now });
-    this.#views = this.#viewsFor(decided, this.#liveness.isInGracePeriod(now));
-    this.#setDesiredStatus({ kind: 'decided', views: this.#views });
-  }
-
-  /** The store has not been reached since this process leads: who is new shall read at least that. */
-  reconcileUndecided(snapshot: Snapshot): void {
-    if (this.#undecidedViews?.from !== snapshot)
-      this.#undecidedViews = { from: snapshot, views: storeUnreachableViewsFor(snapshot) };
-    this.#setDesiredStatus({ kind: 'undecided', views: this.#undecidedViews.views });
-  }
-
-  /** Tells the Services what was noted last, until nothing is left to tell. It ends with the lead, which is no failure. */
-  async writeStatus(signal: AbortSignal): Promise<void> {
-    const { signal: lead } = this.#term;
-    if (!this.#hasDesiredStatus) return;
-    try {
-      const outcome = await this.#sink.write(AbortSignal.any([signal, lead]));
-      if (outcome === 'again' && !lead.aborted) this.#desiredFrom = [];
-    } catch (error) {
-      if (!lead.aborted || signal.aborted) throw error;
-    }
+    this.#updateUnreachableNodes(input.snapshot.nodes, { now });
+    this.#views = this.#viewsFor(input, { isSettling: this.#liveness.isInGracePeriod(now) });
+    this.#onViews(this.#views);
   }
 
   #logUnknownVersions(heartbeats: readonly Heartbeat[]): void {
@@ -180,19 +147,12 @@ export class FleetReconciler {
       if (unreadable === undefined) continue;
       present.add(key);
       if (this.#loggedUnknownVersions.has(key)) continue;
-      this.#log.warn({ node, life, version, reason: unreadable }, 'a proxy of another version is not understood');
+      this.#log.warn(
+        { node, life, version, reason: unreadable },
+        'failed to decode the heartbeat of a proxy of another version; assuming its listeners are open',
+      );
     }
     this.#loggedUnknownVersions = present;
-  }
-
-  #setDesiredStatus(wanted: DesiredViews): void {
-    // The views are the same list until one is another.
-    const facts = [wanted.kind, wanted.views, this.#sink.observedRevision];
-    if (facts.every((fact, index) => fact === this.#desiredFrom[index])) return;
-    this.#desiredFrom = facts;
-    this.#hasDesiredStatus = true;
-    this.#sink.setDesired(wanted);
-    this.#onStatusChange();
   }
 
   #updateUnreachableNodes(nodes: Snapshot['nodes'], at: Pick<HeartbeatRound, 'now' | 'known'>): void {
@@ -207,34 +167,34 @@ export class FleetReconciler {
     return new Set(this.#liveness.alive().map(({ node }) => node));
   }
 
-  #viewsFor({ table, suspensions, snapshot, exhausted }: FleetInput, settling: boolean): readonly ServiceView[] {
-    const memory = this.#fleetViews ?? new ServiceViewTracker();
-    // Whatever it throws on: it may have remembered half of it.
-    this.#fleetViews = undefined;
-    const { isStoreReachable: reachable } = this.#liveness;
-    const previousAddresses = publishedAddressesIn(snapshot);
-    const heard = this.#unknownVersionProxies.withAssumedReports(this.#liveness.alive(), { table, snapshot });
-    const heartbeats = this.#lastListenerErrors.withLastErrors(heard, table);
-    const views = memory.update({
+  #viewsFor(
+    { table, suspensions, snapshot, exhausted }: FleetInput,
+    { isSettling }: { readonly isSettling: boolean },
+  ): readonly ServiceView[] {
+    const tracker = this.#viewTracker ?? new ServiceViewTracker();
+    // If the update throws, the tracker may be half updated and is not used again.
+    this.#viewTracker = undefined;
+    const assumed = this.#unknownVersionProxies.withAssumedReports(this.#liveness.alive(), { table, snapshot });
+    const views = tracker.update({
       table,
-      heartbeats,
+      heartbeats: this.#lastListenerErrors.withLastErrors(assumed, table),
       suspensions,
       now: this.#clock.now(),
-      previousAddresses,
-      reachable,
-      settling,
+      previousAddresses: publishedAddressesIn(snapshot),
+      reachable: this.#liveness.isStoreReachable,
+      settling: isSettling,
     });
-    this.#fleetViews = memory;
+    this.#viewTracker = tracker;
     return this.#reportedViews.withExhaustedMessages(views, exhausted);
   }
 }
 
-/** Names of those that should have a proxy. */
+/** The names of the nodes that should have a proxy. */
 function trafficNodes(nodes: Snapshot['nodes']): readonly string[] {
   return nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node)).map(({ name }) => name);
 }
 
-/** What the Services say in their status; read through only when somebody asks. */
+/** The addresses in the status of the Services; the index is built on the first lookup, which most runs do not need. */
 function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddresses'] {
   let byUid: ReadonlyMap<string, readonly string[]> | undefined;
   return {
@@ -243,4 +203,30 @@ function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddre
       return byUid.get(uid);
     },
   };
+}
+
+/** Adds the messages of exhausted tenants to views. Returns the same list and the same views as long as they say the same. */
+export class ReportedViews {
+  #views: readonly ServiceView[] = [];
+  #exhausted: ReadonlyMap<string, string> = new Map();
+  #reported: readonly ServiceView[] = [];
+  #reportedByView = new WeakMap<ServiceView, ServiceView>();
+
+  /** `exhausted`: the message by tenant. */
+  withExhaustedMessages(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
+    const hasSameMessages = isDeepStrictEqual(exhausted, this.#exhausted);
+    if (views === this.#views && hasSameMessages) return this.#reported;
+    if (!hasSameMessages) this.#reportedByView = new WeakMap();
+    this.#views = views;
+    this.#exhausted = exhausted;
+    this.#reported = exhausted.size === 0 ? views : views.map((view) => this.#report(view));
+    return this.#reported;
+  }
+
+  #report(view: ServiceView): ServiceView {
+    const reported =
+      this.#reportedByView.get(view) ?? withTrafficExhausted(view, this.#exhausted.get(view.tenant ?? ''));
+    this.#reportedByView.set(view, reported);
+    return reported;
+  }
 }

@@ -40,11 +40,17 @@ export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, lead: LeaderState):
   return { request: (request) => api.request(request.method === 'GET' ? request : { ...request, beforeSending }) };
 }
 
+export interface LeaderOnlyStore {
+  readonly table: TableStore;
+  readonly suspensions: SuspensionStore;
+  readonly usage: UsageStore;
+}
+
 /** The same of the parts of the store that only the leader writes. */
 export function leaderOnlyStore(
   store: Pick<Store, 'table' | 'suspensions' | 'usage'>,
   lead: LeaderState,
-): { readonly table: TableStore; readonly cutoffs: SuspensionStore; readonly usage: UsageStore } {
+): LeaderOnlyStore {
   const { table, suspensions, usage } = store;
   const only =
     <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
@@ -62,8 +68,8 @@ export function leaderOnlyStore(
       readPartial: () => table.readPartial(),
       revisions: (options) => table.revisions(options),
     },
-    cutoffs: {
-      put: only((cutoff) => suspensions.put(cutoff)),
+    suspensions: {
+      put: only((suspension) => suspensions.put(suspension)),
       remove: only((uid) => suspensions.remove(uid)),
       markComplete: only(() => suspensions.markComplete()),
       read: () => suspensions.read(),

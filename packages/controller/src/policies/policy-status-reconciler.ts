@@ -8,10 +8,11 @@ import {
   truncateMessage,
 } from '@weir/model';
 import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
-import { logLoopFailure } from '../controller/log-loop-failure.ts';
+import { logLoopFailure } from '../controller/reconcile-loop.ts';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
+import { areSameItems } from '../status/status-reconciler.ts';
 import { fieldManagerFor, StatusWriter } from '../status/status-writer.ts';
 import type { Source, SourceSnapshot } from '../watch/source.ts';
 
@@ -128,10 +129,6 @@ export class PolicyStatusReconciler {
       this.observe(key, outcome.object);
     return outcome.kind === 'written';
   }
-}
-
-function areSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((each, index) => each === b[index]);
 }
 
 /** What a TenantPolicy in the cluster says now, as far as it concerns whoever writes its status. */

@@ -15,7 +15,6 @@ import {
   type ObservedService,
   observedServiceFor,
 } from './service-status.ts';
-import { ViewsByUid } from './service-views.ts';
 import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
 
@@ -54,7 +53,7 @@ export class KubernetesStatus implements StatusSink {
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
   readonly #finalizer: CleanupFinalizer;
-  readonly #views = new ViewsByUid();
+  readonly #views = new ServiceViewIndex();
   /** While it is being written. */
   #run: ConcurrentRun | undefined;
   #desiredKind: DesiredViews['kind'] = 'undecided';
@@ -103,17 +102,17 @@ export class KubernetesStatus implements StatusSink {
     this.#run?.wake();
   }
 
-  async write(signal: AbortSignal): Promise<'done' | 'again'> {
+  async write(signal: AbortSignal): Promise<'complete' | 'recheck'> {
     const now = this.#options.clock.monotonic();
     this.#cleanUp(now);
     this.#pendingUpdates.startPass(now);
-    let outcome: 'done' | 'again' = 'done';
+    let outcome: 'complete' | 'recheck' = 'complete';
     this.#run = runConcurrently(
       () => this.#pendingUpdates.next(),
       { concurrency: MAX_CONCURRENT_WRITES, signal },
       async (key) => {
         const kind = await this.#updateOne(key, now);
-        if (kind === 'changed') outcome = 'again';
+        if (kind === 'changed') outcome = 'recheck';
       },
     );
     await this.#run.done.finally(() => {
@@ -243,4 +242,37 @@ function statusJson({ ingress, conditions }: DesiredStatus): Json {
     ...(ingress.length > 0 && { loadBalancer: { ingress } }),
     ...(conditions.length > 0 && { conditions }),
   };
+}
+
+/** The views of a sorted list by UID; an update costs as much as the part of the list that changed. */
+class ServiceViewIndex {
+  #list: readonly ServiceView[] = [];
+  readonly #byUid = new Map<string, ServiceView>();
+
+  get(uid: string): ServiceView | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  /** Takes a list in the same order as the list before. Returns the UIDs whose view changed or is gone. */
+  update(list: readonly ServiceView[]): ReadonlySet<string> {
+    const changed = new Set<string>();
+    if (list === this.#list) return changed;
+    const before = this.#list;
+    this.#list = list;
+    const maxShared = Math.min(before.length, list.length);
+    let from = 0;
+    while (from < maxShared && before[from] === list[from]) from += 1;
+    let tail = 0;
+    while (tail < maxShared - from && before[before.length - 1 - tail] === list[list.length - 1 - tail]) tail += 1;
+    const present = new Set<string>();
+    for (const view of list.slice(from, list.length - tail)) {
+      present.add(view.uid);
+      if (this.#byUid.get(view.uid) === view) continue;
+      this.#byUid.set(view.uid, view);
+      changed.add(view.uid);
+    }
+    for (const { uid } of before.slice(from, before.length - tail))
+      if (!present.has(uid) && this.#byUid.delete(uid)) changed.add(uid);
+    return changed;
+  }
 }

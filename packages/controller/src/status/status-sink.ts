@@ -20,8 +20,8 @@ export interface StatusSink {
    */
   setDesired(wanted: DesiredViews): void;
   /**
-   * Makes them say it; those that do cost nothing. `again`: some changed meanwhile, and want to be looked at anew. Rejects when the
+   * Makes them say it; those that do cost nothing. `recheck`: some changed meanwhile, and want to be looked at anew. Rejects when the
    * API server is away.
    */
-  write(signal: AbortSignal): Promise<'done' | 'again'>;
+  write(signal: AbortSignal): Promise<'complete' | 'recheck'>;
 }

@@ -1,8 +1,27 @@
 import { isInForce, type Snapshot, type Suspension, type SuspensionOrigin, suspensionsFor } from '@weir/model';
 import type { Clock, Logger, Timer } from '@weir/runtime';
 import type { SuspensionState, SuspensionStore } from '@weir/store';
+import { createLeaderLoop, type LoopContext, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { Source } from '../watch/source.ts';
 import type { DeferredSuspensionCalls } from './deferred-suspension-calls.ts';
+
+const SUSPENSION_LOOP = { gapMs: 5, resyncMs: 10_000, retryMs: [1_000, 30_000] } as const;
+
+/** Makes the deferred calls to the API server. The table loop runs `SuspensionReconciler`, since the table must not come before. */
+export function createSuspensionLoop(
+  context: LoopContext,
+  {
+    suspensions,
+    deferredCalls,
+  }: { readonly suspensions: SuspensionReconciler; readonly deferredCalls: DeferredSuspensionCalls },
+): ReconcileLoop {
+  const loop = createLeaderLoop(context, SUSPENSION_LOOP, {
+    run: (signal) => context.metrics.measure('suspensions', () => deferredCalls.run(signal)),
+    // `DeferredSuspensionCalls` has logged each failed call.
+    onError: () => undefined,
+  });
+  return { loop, onLeadershipLost: () => deferredCalls.reset(), close: () => suspensions.close() };
+}
 
 export interface SuspensionReconcilerOptions {
   readonly source: Source;

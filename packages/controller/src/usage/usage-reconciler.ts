@@ -2,6 +2,13 @@ import { entriesOf, type Heartbeat, type RoutingTable } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { FoldedIncarnation, HeartbeatStore, UsageStore } from '@weir/store';
 import {
+  createLeaderLoop,
+  type LoopContext,
+  logLoopFailure,
+  type ReconcileLoop,
+} from '../controller/reconcile-loop.ts';
+import type { TableReconciler } from '../table/table-reconciler.ts';
+import {
   type ArchiveOutcome,
   exhaustedMessages,
   latestOf,
@@ -14,6 +21,23 @@ import {
   trafficLevels,
   type UsageArchive,
 } from './tenant-usage.ts';
+
+const USAGE_LOOP = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
+
+export function createUsageLoop(
+  context: LoopContext,
+  { usage, table }: { readonly usage: UsageReconciler; readonly table: Pick<TableReconciler, 'translation'> },
+): ReconcileLoop {
+  const { metrics, log } = context;
+  const loop = createLeaderLoop(context, USAGE_LOOP, {
+    async run() {
+      const { translation } = table;
+      if (translation !== undefined) await metrics.measure('ledger', () => usage.reconcile(translation.table));
+    },
+    onError: logLoopFailure(log, 'failed to update the usage ledger; retrying'),
+  });
+  return { loop, onLeadershipLost: () => usage.reset(), onStoreReady: () => loop.trigger() };
+}
 
 export interface UsageReconcilerOptions {
   readonly store: UsageStore;

@@ -24,7 +24,7 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
   const clock = new ManualClock();
   const leader = createFakeLeadership();
   const metrics = addControllerMetrics(registry, clock);
-  const status = { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' as const };
+  const status = { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' as const };
   const { store, source, advance } = await startControllerHarness(context, { clock, leader, metrics, status });
   const shown = async (): Promise<Record<string, number>> => {
     const lines = [...(await registry.render()).matchAll(/^weir_controller_(\S+) (\S+)$/gm)];

@@ -32,10 +32,10 @@ async function startLeading(context: TestContext) {
     setDesired(wanted: DesiredViews): void {
       views = wanted.views;
     },
-    async write(signal: AbortSignal): Promise<'done'> {
+    async write(signal: AbortSignal): Promise<'complete'> {
       told.push(views.map(({ addresses }) => addresses.join() || '-'));
       signals.push(signal);
-      return 'done';
+      return 'complete';
     },
   };
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services: [serviceObject('web')] });

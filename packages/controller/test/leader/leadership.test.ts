@@ -57,20 +57,20 @@ describe('a write in the name of the lead', () => {
 
   test('to the store is refused without the lead: the claim of its token, too', async () => {
     const store = createMemoryStore();
-    const { table, cutoffs, usage } = leaderOnlyStore(store, { isLeader: false });
+    const { table, suspensions, usage } = leaderOnlyStore(store, { isLeader: false });
     const position = { epoch: 1, revision: 0, id: 'x' };
     for (const write of [
       () => table.claimLeader(),
       () => table.openEpoch({ leader: 1, id: 'x' }),
       () => table.publish({ leader: 1, predecessor: position, id: 'y', changes: [], complete: true }),
-      () => cutoffs.remove('x'),
-      () => cutoffs.markComplete(),
+      () => suspensions.remove('x'),
+      () => suspensions.markComplete(),
       () => usage.seed({ months: [], bases: [] }),
       () => usage.fold('a', 1),
     ])
       await assert.rejects(write, LeadershipLost);
     assert.equal(await table.meta(), undefined);
-    assert.equal((await cutoffs.read()).complete, false);
+    assert.equal((await suspensions.read()).complete, false);
     assert.equal(await usage.isSeeded(), false);
   });
 });

@@ -10,8 +10,8 @@ describe('writing status', () => {
   test('applies once, with UID and version as preconditions, and then knows what it wrote', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
-    assert.equal(await write(view()), 'done');
-    assert.equal(await write(view()), 'done');
+    assert.equal(await write(view()), 'complete');
+    assert.equal(await write(view()), 'complete');
     assert.equal(api.applied.length, 1);
     const [request] = api.applied;
     assert.equal(request?.path, '/api/v1/namespaces/shop/services/web/status');
@@ -34,7 +34,7 @@ describe('writing status', () => {
     status.observe('web', rawService());
     await write(watched);
     const before = looks;
-    assert.equal(await write(watched), 'done');
+    assert.equal(await write(watched), 'complete');
     assert.equal(looks, before);
     status.observe('web', rawService({}, { version: '200' }));
     await write(watched);
@@ -45,11 +45,11 @@ describe('writing status', () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('CONFLICT', 'changed');
-    assert.equal(await write(view()), 'again');
+    assert.equal(await write(view()), 'recheck');
     assert.equal(api.events.size, 0, 'nothing is told that is not written');
     api.failure = undefined;
     status.observe('web', rawService({}, { version: '2' }));
-    assert.equal(await write(view()), 'done');
+    assert.equal(await write(view()), 'complete');
     assert.deepEqual(api.applied.at(-1)?.body?.metadata, {
       namespace: 'shop',
       name: 'web',
@@ -68,7 +68,7 @@ describe('writing status', () => {
     await write(view());
     status.observe('web', rawService());
     api.failure = new KubeApiError('NOT_FOUND', 'gone', { missingName: 'web' });
-    assert.equal(await write(view()), 'done');
+    assert.equal(await write(view()), 'complete');
     assert.equal(api.applied.length, 1);
   });
 
@@ -126,7 +126,7 @@ describe('writing status', () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('REFUSED', 'invalid');
-    assert.deepEqual([await write(view()), await write(view())], ['done', 'done']);
+    assert.deepEqual([await write(view()), await write(view())], ['complete', 'complete']);
     assert.equal(api.applied.length, 1);
     api.failure = undefined;
     await write(view({ addresses: ['10.0.0.2'] }));
@@ -138,7 +138,7 @@ describe('writing status', () => {
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     status.observe('web', rawService({ conditions }, { type: 'ClusterIP' }));
     api.failure = new KubeApiError('REFUSED', 'invalid');
-    assert.deepEqual([await write(), await write()], ['done', 'done']);
+    assert.deepEqual([await write(), await write()], ['complete', 'complete']);
     assert.equal(api.applied.length, 1);
   });
 

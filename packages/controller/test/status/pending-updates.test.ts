@@ -74,7 +74,7 @@ describe('what is to be told', () => {
       asked[at]?.answer();
       await turn();
     }
-    assert.equal(await writing, 'done');
+    assert.equal(await writing, 'complete');
     const told = Map.groupBy(asked, ({ name }) => name);
     const first = names.slice(0, 8);
     for (const name of names) {
@@ -122,7 +122,7 @@ describe('what is to be told', () => {
     }
     assert.equal(asked.length, names.length);
     asked[0]?.answer();
-    assert.equal(await writing, 'done');
+    assert.equal(await writing, 'complete');
     status.setDesired({ kind: 'decided', views: slow.map(({ name }) => viewOf(name, '10.0.0.2')) });
     await turn();
     assert.equal(asked.length, names.length, 'nothing is written but while somebody asks for it');

@@ -35,9 +35,9 @@ describe('what Services are told', () => {
       setDesired(next: DesiredViews): void {
         views = next.views;
       },
-      async write(): Promise<'done'> {
+      async write(): Promise<'complete'> {
         writes += 1;
-        return 'done';
+        return 'complete';
       },
     };
     return {
@@ -226,7 +226,7 @@ describe('what Services are told', () => {
       const second = await startControllerHarness(context, {
         store,
         source: new FakeSource({ nodes, services: added }),
-        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' },
+        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' },
       });
       await live(second, 4, [other, third].map(beatOf));
       assert.deepEqual(placedIn(store), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
@@ -246,7 +246,7 @@ describe('what Services are told', () => {
         clock,
         store,
         source: new FakeSource({ nodes, services }),
-        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'done' },
+        status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' },
       });
       await live(world, 1, [beatOf('a')]);
       assert.deepEqual(await servedServices(store), ['nothing']);

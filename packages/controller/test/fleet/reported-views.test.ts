@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReportedViews } from '../../src/status/service-views.ts';
+import { ReportedViews } from '../../src/fleet/fleet-reconciler.ts';
 import { view } from '../fixtures/views.ts';
 
 test('who has used up the month is told in every Service that has an address, and no other tenant is', () => {

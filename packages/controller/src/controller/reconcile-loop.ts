@@ -1,0 +1,63 @@
+import type { FleetSettings } from '@weir/model';
+import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import { type LeaderOnlyStore, type Leadership, runWhileLeading } from '../leader/leadership.ts';
+import type { Source } from '../watch/source.ts';
+import type { ControllerMetrics } from './controller-metrics.ts';
+
+/** One of the loops of a controller, with its reactions to what happens outside of the loop. */
+export interface ReconcileLoop {
+  readonly loop: Loop;
+  /** Forgets everything that another leader may have changed. Synchronous: the lead can be won again before the loop runs. */
+  onLeadershipLost?(): void;
+  /** The connection to the store was lost and is ready again. */
+  onStoreReady?(): void;
+  /** Cancels the timers of the loop. */
+  close?(): void;
+}
+
+export type ReconcileLoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'usage';
+
+/** Triggers another loop. */
+export type WakeLoop = (name: ReconcileLoopName) => void;
+
+/** What all loops of a controller share. */
+export interface LoopContext {
+  readonly source: Source;
+  readonly store: Store;
+  /** The parts of `store` that only the leader writes; a write rejects with `LeadershipLost` if the lead is gone. */
+  readonly leaderStore: LeaderOnlyStore;
+  readonly settings: FleetSettings;
+  readonly leader: Leadership;
+  readonly metrics: ControllerMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly wake: WakeLoop;
+}
+
+export type LoopIntervals = Pick<LoopOptions, 'gapMs' | 'resyncMs' | 'retryMs'>;
+
+/** A loop that does nothing unless this controller leads. A run that loses the lead on the way has not failed. */
+export function createLeaderLoop(
+  { leader, clock }: Pick<LoopContext, 'leader' | 'clock'>,
+  intervals: LoopIntervals,
+  { run, onError }: { run(signal: AbortSignal): Promise<void>; onError: LoopOptions['onError'] },
+): Loop {
+  return createLoop({
+    ...intervals,
+    clock,
+    onError,
+    async run(signal) {
+      if (leader.isLeader) await runWhileLeading(() => run(signal));
+    },
+  });
+}
+
+/** Warns of the first failure in a row; the failures that follow are logged at debug level. */
+export function logLoopFailure(log: Logger, message: string): LoopOptions['onError'] {
+  return (error, { failures, retryInMs }) => {
+    const fields = { reason: errorMessage(error), retryInMs };
+    if (failures === 1) log.warn(fields, message);
+    else log.debug(fields, message);
+  };
+}

@@ -1,0 +1,92 @@
+// Reads the proxies' heartbeats, derives the status of the Services from them, and asks whether the store still holds what was written.
+import { isInForce } from '@weir/model';
+import { type Clock, createLoop } from '@weir/runtime';
+import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
+import type { StatusReconciler } from '../status/status-reconciler.ts';
+import type { SuspensionReconciler } from '../suspensions/suspension-reconciler.ts';
+import type { PartialSnapshot, TableReconciler } from '../table/table-reconciler.ts';
+import type { UsageReconciler } from '../usage/usage-reconciler.ts';
+import type { FleetReconciler } from './fleet-reconciler.ts';
+
+const FLEET_LOOP = { gapMs: 200, resyncMs: 1_000, retryMs: [1_000, 5_000] } as const;
+const FLEET_POLL_WHILE_PENDING_MS = 250;
+
+export interface FleetLoopOptions {
+  readonly table: TableReconciler;
+  readonly suspensions: SuspensionReconciler;
+  readonly usage: Pick<UsageReconciler, 'exhausted'>;
+  /** Undefined if no status is reported: then no heartbeats are read. */
+  readonly fleet: FleetReconciler | undefined;
+  readonly status: StatusReconciler | undefined;
+  /** The snapshot of the last attempt to publish; undefined before the first attempt. */
+  readonly snapshot: () => PartialSnapshot | undefined;
+}
+
+export function createFleetLoop(context: LoopContext, options: FleetLoopOptions): ReconcileLoop {
+  const { store, leader, metrics, clock, log, wake } = context;
+  const { table, suspensions, usage, fleet, status } = options;
+  const pollWhilePending = createSingleTimer(clock, FLEET_POLL_WHILE_PENDING_MS, () => wake('fleet'));
+  const loop = createLoop({
+    ...FLEET_LOOP,
+    clock,
+    onError: logLoopFailure(log, 'failed to read the heartbeats of the proxies; retrying'),
+    async run() {
+      const { translation } = table;
+      const snapshot = options.snapshot();
+      if (!leader.isLeader || snapshot === undefined) return;
+      if (translation === undefined) {
+        if (store.connection !== 'ready') status?.setUndecided(snapshot);
+        return;
+      }
+      if (!(await isStoreIntact(table, suspensions))) {
+        table.recheckStore();
+        wake('table');
+      }
+      if (fleet === undefined) return;
+      const input = {
+        table: translation.table,
+        suspensions: suspensions.stored.filter((suspension) => isInForce(suspension, clock.now())),
+        snapshot,
+        exhausted: usage.exhausted,
+      };
+      await metrics.measure('fleet', () => fleet.reconcile(input));
+      if (fleet.unreachableNodes !== options.snapshot()?.unreachableNodes) wake('table');
+      if (fleet.hasPendingService) pollWhilePending.start();
+    },
+  });
+  return {
+    loop,
+    onLeadershipLost: () => fleet?.reset(),
+    onStoreReady() {
+      fleet?.onStoreReconnected();
+      loop.trigger();
+    },
+    close: () => pollWhilePending.cancel(),
+  };
+}
+
+/**
+ * False if the store was wiped or fell back to an older copy: nothing but a read shows that. True if the store is unreachable, since
+ * then nothing is known.
+ */
+async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReconciler): Promise<boolean> {
+  try {
+    return (await table.isStoreIntact()) && (await suspensions.isStoreIntact());
+  } catch {
+    return true;
+  }
+}
+
+/** A timer that a second start neither doubles nor puts off. */
+function createSingleTimer(clock: Clock, ms: number, onTimeout: () => void): { start(): void; cancel(): void } {
+  let timer: ReturnType<Clock['setTimeout']> | undefined;
+  return {
+    start() {
+      timer ??= clock.setTimeout(() => {
+        timer = undefined;
+        onTimeout();
+      }, ms);
+    },
+    cancel: () => timer?.cancel(),
+  };
+}

@@ -1,0 +1,86 @@
+import { type ServiceView, type Snapshot, storeUnreachableViewsFor } from '@weir/model';
+import {
+  createLeaderLoop,
+  type LoopContext,
+  logLoopFailure,
+  type ReconcileLoop,
+} from '../controller/reconcile-loop.ts';
+import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
+
+const STATUS_LOOP = { gapMs: 5, resyncMs: STATUS_RECHECK_MS, retryMs: [1_000, 5_000] } as const;
+
+/** Writes the desired status. It has a loop of its own, since a slow API server must not delay the reading of heartbeats. */
+export function createStatusLoop(context: LoopContext, status: StatusReconciler | undefined): ReconcileLoop {
+  const { metrics, log } = context;
+  const loop = createLeaderLoop(context, STATUS_LOOP, {
+    run: (signal) => metrics.measure('status', async () => status?.write(signal)),
+    onError: logLoopFailure(log, 'failed to update Service status; retrying'),
+  });
+  return { loop, onLeadershipLost: () => status?.reset() };
+}
+
+export interface StatusReconcilerOptions {
+  readonly sink: StatusSink;
+  /** The desired status changed: `write` is due. */
+  readonly onStatusChange: () => void;
+}
+
+/** Passes the desired status of Services to the sink when the views change, or when a Service shows another status than before. */
+export class StatusReconciler {
+  readonly #sink: StatusSink;
+  readonly #onStatusChange: () => void;
+  /** The inputs of the last `setDesired` of the sink; empty: the next call goes through whatever it says. */
+  #lastInputs: readonly unknown[] = [];
+  #hasDesiredStatus = false;
+  #undecided: { readonly snapshot: Snapshot; readonly views: readonly ServiceView[] } | undefined;
+  /** Aborts when the lead is lost. */
+  #term = new AbortController();
+
+  constructor({ sink, onStatusChange }: StatusReconcilerOptions) {
+    this.#sink = sink;
+    this.#onStatusChange = onStatusChange;
+  }
+
+  /** The list of views must be the same object as long as no view changes. */
+  setDesired(desired: DesiredViews): void {
+    const inputs = [desired.kind, desired.views, this.#sink.observedRevision];
+    if (areSameItems(inputs, this.#lastInputs)) return;
+    this.#lastInputs = inputs;
+    this.#hasDesiredStatus = true;
+    this.#sink.setDesired(desired);
+    this.#onStatusChange();
+  }
+
+  /** The store has not been reached since this controller leads: new Services can at least read that. */
+  setUndecided(snapshot: Snapshot): void {
+    if (this.#undecided?.snapshot !== snapshot)
+      this.#undecided = { snapshot, views: storeUnreachableViewsFor(snapshot) };
+    this.setDesired({ kind: 'undecided', views: this.#undecided.views });
+  }
+
+  /** Writes until every Service shows the desired status. Resolves early if the lead is lost, which is no failure. */
+  async write(signal: AbortSignal): Promise<void> {
+    const { signal: termSignal } = this.#term;
+    if (!this.#hasDesiredStatus) return;
+    try {
+      const outcome = await this.#sink.write(AbortSignal.any([signal, termSignal]));
+      if (outcome === 'recheck' && !termSignal.aborted) this.#lastInputs = [];
+    } catch (error) {
+      if (!termSignal.aborted || signal.aborted) throw error;
+    }
+  }
+
+  /** The lead is lost: the next leader writes the status. */
+  reset(): void {
+    this.#term.abort();
+    this.#term = new AbortController();
+    this.#undecided = undefined;
+    this.#lastInputs = [];
+    this.#hasDesiredStatus = false;
+  }
+}
+
+/** Whether both lists hold the same objects in the same order. */
+export function areSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}

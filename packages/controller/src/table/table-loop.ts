@@ -1,0 +1,162 @@
+// Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. This loop
+// alone finds out from the store that another controller has led meanwhile, so it starts each term and ends it for all loops.
+import { earliest } from '@weir/model';
+import { createLoop, type Loop } from '@weir/runtime';
+import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
+import type { FleetReconciler } from '../fleet/fleet-reconciler.ts';
+import { LeadershipLost, LeaderTerm, runWhileLeading } from '../leader/leadership.ts';
+import type { SuspensionReconciler } from '../suspensions/suspension-reconciler.ts';
+import { CertificateValidityTracker } from './certificate-validity.ts';
+import type { PartialSnapshot, TableOutcome, TableReconciler } from './table-reconciler.ts';
+
+const TABLE_LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
+
+export interface TableLoopOptions {
+  readonly table: TableReconciler;
+  readonly suspensions: SuspensionReconciler;
+  /** Undefined if no status is reported. */
+  readonly fleet: FleetReconciler | undefined;
+  /** Calls `onLeadershipLost` of all loops, of this loop as well. */
+  readonly loseLeadership: () => void;
+}
+
+export class TableLoop implements ReconcileLoop {
+  readonly loop: Loop;
+  readonly #context: LoopContext;
+  readonly #options: TableLoopOptions;
+  readonly #term: LeaderTerm;
+  readonly #validities: CertificateValidityTracker;
+  #snapshot: PartialSnapshot | undefined;
+  /** Since when the store lacks a change of the source, milliseconds since the epoch; undefined if nothing is missing, or unknown. */
+  #unpublishedSince: number | undefined;
+
+  constructor(context: LoopContext, options: TableLoopOptions) {
+    const { source, leader, metrics, clock, log, wake } = context;
+    const { table, fleet } = options;
+    this.#context = context;
+    this.#options = options;
+    this.#validities = new CertificateValidityTracker({ clock, onValidityChange: () => wake('table') });
+    this.#term = new LeaderTerm({
+      leader,
+      isClaimed: () => table.isClaimed,
+      claim: () => table.claim(),
+      async readSource(signal) {
+        await source.refresh?.(signal);
+        await source.synced(signal);
+      },
+      waitForProxies: async (signal) => fleet?.waitForProxies(source.snapshot(), signal),
+    });
+    const logFailure = logLoopFailure(log, 'failed to publish the routing table; retrying');
+    this.loop = createLoop({
+      ...TABLE_LOOP,
+      clock,
+      onError(error, next) {
+        metrics.recordPublishRetry();
+        logFailure(error, next);
+        // If the store has been unreachable since the start, this is the first run of the fleet loop.
+        wake('fleet');
+      },
+      run: async (signal) => {
+        const outcome = await runWhileLeading(() => this.#publishWhileLeading(signal));
+        if (outcome === 'lead-lost') return options.loseLeadership();
+        wake('fleet');
+      },
+    });
+  }
+
+  /** The snapshot of the last attempt to publish; undefined before the first attempt. */
+  get snapshot(): PartialSnapshot | undefined {
+    return this.#snapshot;
+  }
+
+  /** `changedAt`: since when the world has been as the source says, milliseconds since the epoch; undefined if unknown. */
+  onSourceChange(changedAt: number | undefined): void {
+    this.#unpublishedSince = earliest(this.#unpublishedSince, changedAt);
+    this.loop.trigger();
+  }
+
+  onLeadershipLost(): void {
+    this.#term.end();
+    this.#unpublishedSince = undefined;
+    this.#options.table.reset();
+  }
+
+  onStoreReady(): void {
+    this.#options.table.recheckStore();
+    this.loop.trigger();
+  }
+
+  close(): void {
+    this.#validities.close();
+  }
+
+  async #publishWhileLeading(signal: AbortSignal): Promise<void> {
+    const { leader, metrics } = this.#context;
+    for (let attempt = 1; ; attempt += 1) {
+      await this.#beginTerm(signal);
+      const outcome = await metrics.measure('table', () => this.#reconcile());
+      if (outcome !== 'not-leader' && outcome !== 'wiped') return;
+      await leader.recheck();
+      if (leader.isLeader && attempt > 1) {
+        throw new Error('another controller writes to the same fleet of the same store');
+      }
+      // The other leader may have decided from newer objects than this controller has read.
+      if (outcome === 'not-leader') this.#options.loseLeadership();
+    }
+  }
+
+  async #beginTerm(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#term.begin(signal);
+    } catch (error) {
+      if (error instanceof LeadershipLost) throw error;
+      // New Services can at least read in their status that the store is unreachable.
+      await this.#context.source.synced(signal);
+      this.#snapshot = this.#readSnapshot();
+      throw error;
+    }
+  }
+
+  async #reconcile(): Promise<TableOutcome> {
+    this.#snapshot = this.#readSnapshot();
+    const changedAt = this.#unpublishedSince;
+    this.#unpublishedSince = undefined;
+    // Suspensions go before the table: a proxy with a new store must not serve a suspended tenant. They also go if the table fails:
+    // a tenant whose objects break the translation can still be suspended.
+    const suspended = this.#options.suspensions.reconcile(this.#snapshot);
+    await suspended.catch(() => undefined);
+    this.#context.wake('suspensions');
+    const outcome = await this.#publish(this.#snapshot, changedAt);
+    await suspended;
+    return outcome;
+  }
+
+  async #publish(snapshot: PartialSnapshot, changedAt: number | undefined): Promise<TableOutcome> {
+    const { table, fleet } = this.#options;
+    const isFirst = table.translation === undefined;
+    const outcome = await table.reconcile(snapshot, changedAt).catch((error: unknown) => {
+      this.#unpublishedSince = earliest(this.#unpublishedSince, changedAt);
+      throw error;
+    });
+    this.#context.metrics.recordPublish(outcome);
+    if (outcome === 'new-epoch' || (isFirst && outcome !== 'not-leader' && outcome !== 'wiped')) {
+      fleet?.startGracePeriod();
+      this.#context.wake('usage');
+    }
+    return outcome;
+  }
+
+  /** Adds what the source cannot know: settings, unreachable nodes, and which certificates are valid now. */
+  #readSnapshot(): PartialSnapshot {
+    const { source, settings } = this.#context;
+    const read = source.snapshot();
+    const validity = read.secrets && this.#validities.validityOf(read.secrets);
+    const unreachableNodes = this.#options.fleet?.unreachableNodes;
+    return Object.freeze({
+      ...read,
+      settings,
+      ...(validity && { validity }),
+      ...(unreachableNodes && { unreachableNodes }),
+    });
+  }
+}
