@@ -1,5 +1,6 @@
 export * from './certificate-validity.ts';
 export * from './data-plane.ts';
+export * from './fleet-settings.ts';
 export * from './policy.ts';
 export * from './policy-selection.ts';
 export * from './port-range.ts';

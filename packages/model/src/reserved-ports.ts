@@ -1,8 +1,9 @@
-// Ports of the nodes that no Service may have: those of Kubernetes and of Weir, always, and those that the operator adds.
-import { isPortInRanges, type PortRange, parsePortRange } from './port-range.ts';
-import type { FleetSettings } from './snapshot.ts';
+// Ports of the nodes that no Service may use: the ports of Kubernetes and of Weir, and the ports that the operator reserves.
 
-/** Who needs a port: `always` Kubernetes or Weir, `operator` what else the operator runs on the nodes. */
+import type { FleetSettings } from './fleet-settings.ts';
+import { isPortInRanges, type PortRange, parsePortRange } from './port-range.ts';
+
+/** `always`: Kubernetes or Weir needs the port; `operator`: the operator reserved the port. */
 interface Reservation extends PortRange {
   readonly by: 'always' | 'operator';
 }
@@ -17,26 +18,26 @@ const BUILT_IN_RESERVATIONS: readonly Reservation[] = [
   { from: 30_000, to: 32_767, by: 'always' },
 ];
 
-/** Why no Service may have the port, be it TCP or UDP; undefined: it may be had. */
+/** The reservation that keeps Services from a TCP or UDP port; undefined if the port is not reserved. */
 export function reservationFor(
   port: number,
   { reservedPorts }: Pick<FleetSettings, 'reservedPorts'>,
 ): Reservation | undefined {
-  const holds = ({ from, to }: PortRange): boolean => from <= port && port <= to;
-  const added = reservedPorts.find(holds);
-  return BUILT_IN_RESERVATIONS.find(holds) ?? (added && { ...added, by: 'operator' });
+  const contains = ({ from, to }: PortRange): boolean => from <= port && port <= to;
+  const byOperator = reservedPorts.find(contains);
+  return BUILT_IN_RESERVATIONS.find(contains) ?? (byOperator && { ...byOperator, by: 'operator' });
 }
 
-/** What `sharedPorts` may hold, for whoever wrote something else. */
+/** The format that `parseSharedPort` accepts, for error messages. */
 export const SHARED_PORT_FORMAT = 'a TCP port from 1 to 65535 that the nodes do not need themselves, such as 443';
 
-/** One of the ports that Services share by their host names; undefined: the text is none, or one that is always reserved. */
+/** Parses a port that Services share by host name; undefined if the text is no port, or a port of Kubernetes or Weir. */
 export function parseSharedPort(text: string): number | undefined {
   const port = text.includes('-') ? undefined : parsePortRange(text)?.from;
   return port === undefined || isPortInRanges(port, BUILT_IN_RESERVATIONS) ? undefined : port;
 }
 
-/** Ports that an operator reserves and shares at once: nobody can say which is meant. */
+/** The ports that the settings both reserve and share, which contradict each other. */
 export function reservedSharedPorts({
   reservedPorts,
   sharedPorts,

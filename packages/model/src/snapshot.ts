@@ -1,70 +1,42 @@
-import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
-import type { PortRange } from './port-range.ts';
+import type { FleetSettings } from './fleet-settings.ts';
+import type { TenantPolicySpec } from './policy.ts';
 import type { Problem } from './problem.ts';
 
-// What the cluster (or a directory of manifests) says, projected to the fields that Weir reads.
-// A source builds it sorted by namespace and name and freezes it; everything that decides starts from it.
+// The objects of a cluster (or of a directory of manifests), reduced to the fields that Weir reads. A source builds the snapshot
+// sorted by namespace and name, and freezes it. Every decision of the model is a function of a snapshot.
 export interface Snapshot {
   readonly settings: FleetSettings;
   readonly namespaces: readonly NamespaceObject[];
   readonly nodes: readonly NodeObject[];
   readonly services: readonly ServiceObject[];
   readonly slices: readonly SliceObject[];
-  /** Empty where the source trusts its files. */
+  /** Empty if the source trusts its files, as manifests are trusted. */
   readonly pods: readonly PodObject[];
-  /** Absent where the source knows of none: then the settings alone tell. */
+  /** Absent if the cluster has no ServiceCIDR objects; `settings.trust` then holds the only known ranges. */
   readonly serviceCidrs?: readonly ServiceCidrObject[];
   readonly policies: readonly TenantPolicyObject[];
   readonly suspensions: readonly SuspensionObject[];
-  /** Those that Services may name as their certificate or client CA; absent: none are read. */
+  /** Secrets that Services may name as certificate or client CA; absent if Secrets are not read. */
   readonly secrets?: readonly SecretObject[];
-  /** Where Secrets could not be read although they may be (a right is missing); absent: nowhere. */
+  /** Namespaces whose Secrets should be readable, but are not, because a permission is missing; absent if there are none. */
   readonly unreadSecrets?: 'everywhere' | ReadonlySet<string>;
-  /** Of certificates whose time is not now, or is soon over, by `secretPath`; absent: of none. */
+  /** By `secretPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
-  /** What the source itself could not take: unreadable files, invalid documents, kinds it may not list. */
+  /** Problems of the source itself: unreadable files, invalid documents, kinds that it may not list. */
   readonly problems: readonly Problem[];
-  /** Nodes whose proxy does not answer, by name; left out: none, or nobody has listened. */
+  /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if nobody receives heartbeats. */
   readonly unreachableNodes?: ReadonlyMap<string, NodeUnreachability>;
 }
 
-/** Silent: nothing new is put there. Lost: it has been so for long, and others take its place where there is room. */
+/** `silent`: gets no new ports. `lost`: silent for long, so that its Services get other nodes if there is room. */
 export type NodeUnreachability = 'silent' | 'lost';
-
-export interface FleetSettings {
-  readonly loadBalancerClass: string;
-  /** Take Services that name no class, too. */
-  readonly classless: boolean;
-  /** For namespaces that no TenantPolicy selects. */
-  readonly defaultPolicy: TenantPolicySpec;
-  /** TCP and UDP ports that the nodes need, beside those of Kubernetes and Weir, which are always reserved. */
-  readonly reservedPorts: readonly PortRange[];
-  /** TCP ports that many Services have together, by their host names. */
-  readonly sharedPorts: readonly number[];
-  /** How many nodes a Service gets when neither it nor its TenantPolicy says. */
-  readonly nodesPerService: number;
-  readonly trust: EndpointTrust;
-  /** Absent: none are read. */
-  readonly secretAccess?: SecretAccess;
-}
-
-/** Whose Secrets this fleet may read: the chart's `tls.secretAccess`. */
-export type SecretAccess =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'namespaces'; readonly namespaces: readonly string[] }
-  | { readonly kind: 'cluster' };
-
-/** Whom endpoint addresses are believed from: ARCHITECTURE, "Endpoints are the cluster's trust boundary". */
-export type EndpointTrust =
-  | { readonly kind: 'files' }
-  | { readonly kind: 'pods'; readonly serviceCidrs: readonly string[] };
 
 export interface ObjectMeta {
   readonly uid: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Milliseconds since the epoch; null where the source knows no time. */
+  /** Milliseconds since the epoch; null if the source does not know the time, as for manifests. */
   readonly createdAt: number | null;
 }
 
@@ -77,7 +49,7 @@ export type NamespaceObject = ObjectMeta;
 export interface NodeObject extends ObjectMeta {
   readonly internalIPs: readonly string[];
   readonly externalIPs: readonly string[];
-  /** Cordoned: what is served there goes on, and nothing new comes. */
+  /** Cordoned: the node keeps its ports and gets no new ones. */
   readonly unschedulable: boolean;
 }
 
@@ -94,18 +66,18 @@ export interface ServiceObject extends NamespacedMeta {
   readonly loadBalancerClass: string | null;
   readonly ports: readonly ServicePort[];
   readonly hasSelector: boolean;
-  /** Cluster IPs of its own; absent: none. */
+  /** Absent if the Service has none. */
   readonly clusterIPs?: readonly string[];
-  /** Seconds; null without ClientIP affinity. */
+  /** Timeout in seconds; null without ClientIP affinity. */
   readonly clientIpAffinitySeconds: number | null;
-  /** As written, blanks and mistakes included; the field wins over the legacy annotation. */
+  /** The field as written, with blanks and mistakes; the field overrides the legacy annotation. */
   readonly sourceRanges: readonly string[];
   readonly externalTrafficPolicy: string;
-  /** As written: it is a wish, and newer clusters know more of them. */
+  /** As written, since newer Kubernetes versions may add values; unknown values are ignored. */
   readonly trafficDistribution: string | null;
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
-  /** Addresses in status.loadBalancer.ingress: who was published owns its ports when everything else is lost. */
+  /** Addresses in status.loadBalancer.ingress. A Service with a published address has priority if all other state is lost. */
   readonly publishedIPs: readonly string[];
   readonly deleting: boolean;
 }
@@ -123,11 +95,11 @@ export interface SlicePort {
   readonly protocol: string;
 }
 
-/** Conditions as the API reads them when absent: ready and serving true, terminating false. */
+/** An absent condition has the API's default: ready and serving are true, terminating is false. */
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly zone: string | null;
-  /** For the clients of which zones it is meant (`hints.forZones`), each once; absent: no hint says. */
+  /** The zones of `hints.forZones`, without duplicates; absent if the slice has no hints. */
   readonly hintedZones?: readonly string[];
   readonly ready: boolean;
   readonly serving: boolean;
@@ -141,48 +113,48 @@ export interface PodObject {
   readonly hostNetwork: boolean;
 }
 
-/** Ranges that the API server takes cluster IPs from. */
+/** The ranges from which the API server assigns cluster IPs. */
 export interface ServiceCidrObject {
   readonly name: string;
   readonly cidrs: readonly string[];
 }
 
-/** A Secret as far as TLS needs it. What is private in it is sealed for the proxies of this fleet before it comes here. */
+/** The parts of a Secret that TLS needs. The source seals the private key for this fleet's proxies before it enters a snapshot. */
 export interface SecretObject {
   readonly namespace: string;
   readonly name: string;
-  /** Of `tls.crt` and `tls.key`; null: it has neither. */
+  /** From `tls.crt` and `tls.key`; null if the Secret has neither. */
   readonly certificate: CertificatePair | UnusableSecret | null;
-  /** Of `ca.crt`; null: it has none. */
+  /** From `ca.crt`; null if the Secret has none. */
   readonly authorities: ClientAuthorities | UnusableSecret | null;
 }
 
 export interface CertificatePair {
   readonly kind: 'good';
-  /** PEM, the certificate of the server first, then those that lead from it to its CA. */
+  /** PEM: the server's certificate first, then the intermediate certificates in order. */
   readonly chain: string;
-  /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), base64url: tells which private key belongs to it. */
+  /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), base64url. Identifies the matching private key. */
   readonly keyDigest: string;
-  /** The private key (PEM) as `Sealer` of `@weir/runtime` seals it about `keyDigest`. */
+  /** The private key (PEM), sealed by `Sealer` of `@weir/runtime` with `keyDigest` as additional data. */
   readonly sealedKey: string;
-  /** Milliseconds since the epoch: since when, and until when, both the certificate of the server and that of its issuer are good. */
+  /** Milliseconds since the epoch; the period in which both the server's certificate and its issuer's are valid. */
   readonly notBefore: number;
   readonly notAfter: number;
 }
 
 export interface ClientAuthorities {
   readonly kind: 'good';
-  /** PEM of all CAs that may have issued the certificate of a client. */
+  /** PEM of all CAs whose client certificates are accepted. */
   readonly certificates: string;
 }
 
-/** `why` goes on after the name of the Secret: `has a tls.key that does not belong to its tls.crt`. */
+/** `why` continues a sentence that begins with the Secret: `has a tls.key that does not belong to its tls.crt`. */
 export interface UnusableSecret {
   readonly kind: 'unusable';
   readonly why: string;
 }
 
-/** Early: it begins later. Expiring: it is to be renewed. */
+/** `early`: not yet valid. `expiring`: due for renewal. */
 export type CertificateValidity = 'early' | 'expiring' | 'expired';
 
 export interface TenantPolicyObject extends ObjectMeta {
@@ -192,9 +164,9 @@ export interface TenantPolicyObject extends ObjectMeta {
 export interface SuspensionObject extends ObjectMeta {
   readonly target: SuspensionTarget;
   readonly message: string;
-  /** Milliseconds since the epoch; null: until deleted. */
+  /** Milliseconds since the epoch; null if the suspension holds until it is deleted. */
   readonly until: number | null;
-  /** The rule that made it; null: a person. */
+  /** The TenantPolicy rule that created the Suspension; null if a person did. */
   readonly rule: string | null;
 }
 
@@ -202,13 +174,3 @@ export type SuspensionTarget =
   | { readonly kind: 'tenant'; readonly tenant: string }
   | { readonly kind: 'namespace'; readonly namespace: string }
   | { readonly kind: 'service'; readonly namespace: string; readonly service: string };
-
-export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
-  loadBalancerClass: 'weir.dev/weir',
-  classless: false,
-  defaultPolicy: UNRESTRICTED_POLICY,
-  reservedPorts: [],
-  sharedPorts: [],
-  nodesPerService: 2,
-  trust: { kind: 'files' },
-};

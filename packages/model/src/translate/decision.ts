@@ -1,10 +1,11 @@
 // What is decided about one Service: whether it is accepted, what of it is served, and where.
 
+import type { FleetSettings } from '../fleet-settings.ts';
 import { joinItems, joinSentences } from '../message-text.ts';
 import { UNRESTRICTED_GRANTS } from '../policy.ts';
 import { type ParsedSettings, serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { FleetSettings, ServiceObject } from '../snapshot.ts';
+import type { ServiceObject } from '../snapshot.ts';
 import type { ServiceAllocation } from './allocate/allocations.ts';
 import type { Placement } from './allocate/placement.ts';
 import {

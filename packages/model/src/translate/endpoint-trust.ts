@@ -1,7 +1,8 @@
+import type { EndpointTrust } from '../fleet-settings.ts';
 import type { ListDiff } from '../list-diff.ts';
 import { canonicalAddress, isSpecialAddress } from '../match/cidr.ts';
 import { compileNetworks, type NetworkSet } from '../match/networks.ts';
-import type { EndpointTrust, NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
+import type { NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';
 import type { Tenancy } from './tenancy.ts';
 

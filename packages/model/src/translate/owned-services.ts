@@ -1,5 +1,6 @@
+import type { FleetSettings } from '../fleet-settings.ts';
 import { ANNOTATION_PREFIX } from '../settings/service-settings.ts';
-import type { FleetSettings, ServiceObject } from '../snapshot.ts';
+import type { ServiceObject } from '../snapshot.ts';
 
 /** Whether Weir takes this Service: its type, its class, and that it does not ask to be left alone. */
 export function isOwned(service: ServiceObject, settings: FleetSettings): boolean {

@@ -1,17 +1,11 @@
 // The Secrets that Services may name, and whether one can be used now.
 
 import { secretPath } from '../certificate-validity.ts';
+import type { SecretAccess } from '../fleet-settings.ts';
 import { diffLists } from '../list-diff.ts';
 import type { RefusalReason } from '../reason.ts';
 import type { TlsTermination } from '../settings/service-settings.ts';
-import type {
-  CertificateValidity,
-  SecretAccess,
-  SecretObject,
-  ServiceObject,
-  Snapshot,
-  UnusableSecret,
-} from '../snapshot.ts';
+import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';
 import { type CertificateEntry, certificateId, type StatusReason } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
 

@@ -1,6 +1,7 @@
+import type { FleetSettings } from '../fleet-settings.ts';
 import type { ListDiff } from '../list-diff.ts';
 import { DEFAULT_POOL } from '../policy.ts';
-import type { FleetSettings, ServiceObject } from '../snapshot.ts';
+import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';
 import {
   type Allocations,

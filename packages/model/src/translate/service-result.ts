@@ -1,8 +1,9 @@
+import type { FleetSettings } from '../fleet-settings.ts';
 import { countOf, joinItems, joinSentences, portsText } from '../message-text.ts';
 import type { DegradedReason } from '../reason.ts';
 import { reservationFor } from '../reserved-ports.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { FleetSettings, ServiceObject, ServicePort } from '../snapshot.ts';
+import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, StatusReason } from '../table/entry.ts';
 import { dayOf } from '../usage/period.ts';
 import type { ServiceAllocation } from './allocate/allocations.ts';

@@ -2,10 +2,11 @@
 // the first step of a new translator; a law compares the two over random histories.
 
 import { secretPath } from '../certificate-validity.ts';
+import type { FleetSettings } from '../fleet-settings.ts';
 import { diffLists, type ListDiff } from '../list-diff.ts';
 import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
-import type { FleetSettings, ServiceObject, Snapshot } from '../snapshot.ts';
+import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { type Allocations, servedPortNames } from './allocate/allocations.ts';
 import { Allocator } from './allocate/allocator.ts';

@@ -1,4 +1,5 @@
-import type { FleetSettings, ServiceObject } from '../../snapshot.ts';
+import type { FleetSettings } from '../../fleet-settings.ts';
+import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
 import { type Decision, decideService } from '../decision.ts';
 import { bindAddressesFor, type Nodes } from '../nodes.ts';

@@ -1,8 +1,10 @@
 // Which nodes hold the ports of a Service. The unit that is owned is (node address, protocol, port), and on ports that the fleet
 // shares (pool, port, host): who has it keeps it.
+
+import type { FleetSettings } from '../../fleet-settings.ts';
 import type { RefusalReason } from '../../reason.ts';
 import { reservationFor } from '../../reserved-ports.ts';
-import type { FleetSettings, ServicePort } from '../../snapshot.ts';
+import type { ServicePort } from '../../snapshot.ts';
 import {
   type ListenerEntry,
   listenerId,

@@ -1,8 +1,8 @@
 import { hashPair, hashText } from '../../balance/hash.ts';
+import type { FleetSettings } from '../../fleet-settings.ts';
 import { DEFAULT_POOL } from '../../policy.ts';
 import type { RefusalReason } from '../../reason.ts';
 import type { ServiceSettings } from '../../settings/service-settings.ts';
-import type { FleetSettings } from '../../snapshot.ts';
 import type { NodeEntry, StatusReason } from '../../table/entry.ts';
 import type { Nodes } from '../nodes.ts';
 import type { Tenant } from '../tenancy.ts';

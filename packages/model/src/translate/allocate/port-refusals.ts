@@ -1,12 +1,13 @@
 // Which ports of a Service cannot be served whatever is free, and whether that refuses all of it.
 
+import type { FleetSettings } from '../../fleet-settings.ts';
 import { joinItems, joinSentences, portText } from '../../message-text.ts';
 import { formatPortRanges, isPortInRanges } from '../../port-range.ts';
 import type { RefusalReason } from '../../reason.ts';
 import { reservationFor } from '../../reserved-ports.ts';
 import type { ServiceSettings } from '../../settings/service-settings.ts';
 import { mayTerminateTls } from '../../settings/tls-annotations.ts';
-import type { FleetSettings, ServiceObject, ServicePort } from '../../snapshot.ts';
+import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { StatusReason } from '../../table/entry.ts';
 import { type Membership, policyText, type Tenant } from '../tenancy.ts';
 import type { ServiceAllocation } from './allocations.ts';

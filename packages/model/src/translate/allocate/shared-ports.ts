@@ -1,9 +1,10 @@
+import type { FleetSettings } from '../../fleet-settings.ts';
 import { isHostAllowed } from '../../match/hosts.ts';
 import { PLAIN_HTTP_PORT } from '../../match/route.ts';
 import { joinItems, portText } from '../../message-text.ts';
 import type { RefusalReason } from '../../reason.ts';
 import type { TlsTermination } from '../../settings/service-settings.ts';
-import type { FleetSettings, ServiceObject, ServicePort } from '../../snapshot.ts';
+import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { ListenerEntry, StatusReason } from '../../table/entry.ts';
 import type { Nodes } from '../nodes.ts';
 import { policyText, type Tenant } from '../tenancy.ts';

@@ -1,0 +1,44 @@
+import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
+import type { PortRange } from './port-range.ts';
+
+// The settings of a fleet: what its operator configures in the chart.
+export interface FleetSettings {
+  readonly loadBalancerClass: string;
+  /** Also serve Services that name no load balancer class. */
+  readonly classless: boolean;
+  /** Applies to namespaces that no TenantPolicy selects. */
+  readonly defaultPolicy: TenantPolicySpec;
+  /** TCP and UDP ports that no Service may use, in addition to the ports of Kubernetes and Weir, which are always reserved. */
+  readonly reservedPorts: readonly PortRange[];
+  /** TCP ports that many Services share, distinguished by host name. */
+  readonly sharedPorts: readonly number[];
+  /** The number of nodes of a Service if neither the Service nor its TenantPolicy sets one. */
+  readonly nodesPerService: number;
+  readonly trust: EndpointTrust;
+  /** Absent if the fleet reads no Secrets. */
+  readonly secretAccess?: SecretAccess;
+}
+
+/** Which Secrets the fleet may read: `tls.secretAccess` in the chart. */
+export type SecretAccess =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'namespaces'; readonly namespaces: readonly string[] }
+  | { readonly kind: 'cluster' };
+
+/**
+ * Which endpoint addresses are accepted: all addresses in manifest files, or only addresses of pods in the Service's namespace.
+ * See ARCHITECTURE, "Endpoints are the cluster's trust boundary".
+ */
+export type EndpointTrust =
+  | { readonly kind: 'files' }
+  | { readonly kind: 'pods'; readonly serviceCidrs: readonly string[] };
+
+export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
+  loadBalancerClass: 'weir.dev/weir',
+  classless: false,
+  defaultPolicy: UNRESTRICTED_POLICY,
+  reservedPorts: [],
+  sharedPorts: [],
+  nodesPerService: 2,
+  trust: { kind: 'files' },
+};
