@@ -1,19 +1,19 @@
 import type { CertificatePair, CertificateValidity, SecretObject } from './snapshot.ts';
 
 const DAY_MS = 86_400_000;
-/** Whoever renews by itself has done so by now; who does it by hand has two weeks. */
+/** Automatic renewal has happened before two weeks are left; whoever renews by hand has two weeks to do so. */
 const EXPIRY_NOTICE_MS = 14 * DAY_MS;
-/** Of the life of a certificate that lives for some days only. */
+/** For a certificate that is valid for a few days: the last part of its validity in which it counts as expiring. */
 const EXPIRY_NOTICE_SHARE = 1 / 5;
 
 export interface CertificateValidities {
-  /** As of `Snapshot`. */
+  /** As `Snapshot.validity`: by `secretPath`, only certificates that are early, expiring or expired. */
   readonly validity: ReadonlyMap<string, CertificateValidity>;
-  /** When it will be another one, milliseconds since the epoch; undefined: never. */
+  /** When `validity` changes next, milliseconds since the epoch; undefined if never. */
   readonly nextChangeAt: number | undefined;
 }
 
-/** What the time `now` (milliseconds since the epoch) says of the certificates. */
+/** The validity of the certificates of `secrets` at `now` (milliseconds since the epoch). */
 export function certificateValidityFor(secrets: readonly SecretObject[], now: number): CertificateValidities {
   const validity = new Map<string, CertificateValidity>();
   let nextChangeAt: number | undefined;
@@ -31,7 +31,7 @@ function stageOf(
   now: number,
 ): { readonly stage: CertificateValidity | 'good'; readonly until: number | undefined } {
   const expiresSoonAt = notAfter - Math.min(EXPIRY_NOTICE_MS, (notAfter - notBefore) * EXPIRY_NOTICE_SHARE);
-  // It is good in the second in which it ends (RFC 5280, 4.1.2.5).
+  // The second of notAfter belongs to the validity (RFC 5280, 4.1.2.5).
   const endsAt = notAfter + 1_000;
   if (now < notBefore) return { stage: 'early', until: notBefore };
   if (now < expiresSoonAt) return { stage: 'good', until: expiresSoonAt };
@@ -39,7 +39,7 @@ function stageOf(
   return { stage: 'expired', until: undefined };
 }
 
-/** No name holds a slash. */
+/** `namespace/name`, which is unique, since no name contains a slash. */
 export function secretPath(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }

@@ -1,14 +1,14 @@
 import type { Endpoint, Protocol } from './table/entry.ts';
 
-/** Which table: a position compares equal only in all three parts, so that a rolled-back store is noticed. */
+/** The version of a routing table. Positions are equal only if all three parts are, so that a store that was rolled back is noticed. */
 export interface TablePosition {
   readonly epoch: number;
   readonly revision: number;
-  /** Random, made by the publisher of the revision. */
+  /** A random id that the publisher of the revision chose. */
   readonly id: string;
 }
 
-/** Whether what was read from a file or from another process is a position. */
+/** Whether a value read from a file or from another process is a table position. */
 export function isTablePosition(value: unknown): value is TablePosition {
   const { epoch, revision, id } = (value ?? {}) as Partial<TablePosition>;
   return isCount(epoch) && isCount(revision) && typeof id === 'string';
@@ -18,42 +18,42 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** What one life of a proxy says of itself once a second. */
+/** The state that each proxy process reports once a second. */
 export interface Heartbeat {
   readonly node: string;
-  /** Counts up with each start of a proxy on this node. */
+  /** The incarnation: counts the starts of a proxy on this node. */
   readonly life: number;
   readonly version: string;
-  /** Milliseconds since the epoch, by the proxy's clock. */
+  /** Milliseconds since the epoch, from the proxy's clock. */
   readonly startedAt: number;
   readonly draining: boolean;
-  /** Addresses of its node that exist on this host. */
+  /** Bind addresses of the node that exist on this host. */
   readonly addresses: readonly string[];
-  /** What all live workers have applied; null before the first table. */
+  /** The newest table that all live workers have applied; null before the first table. */
   readonly applied: TablePosition | null;
-  /** Sequence of the cut-offs in force here. */
+  /** Sequence of the suspensions that this proxy applies. */
   readonly cutoffSequence: number;
   readonly listeners: readonly ListenerReport[];
   readonly workers: number;
-  /** Connections open now. */
+  /** Open connections. */
   readonly connections: number;
-  /** Endpoints that do not work, as this proxy finds. Absent: none, or its version does not tell. */
+  /** Endpoints that fail for this proxy. Absent if there are none, or if the proxy's version does not report them. */
   readonly unhealthy?: UnhealthyReport;
-  /** When it was said, in milliseconds since the epoch by the proxy's clock. Absent: its version does not tell. */
+  /** When the proxy sent the heartbeat: milliseconds since the epoch, from its clock. Absent if its version does not report this. */
   readonly sentAt?: number;
-  /** What of its host's kernel settings will cost clients something, in words. Absent: its version does not tell. */
+  /** Warnings about kernel settings of the host that harm clients. Absent if the proxy's version does not report them. */
   readonly hostAdvice?: readonly string[];
   /**
-   * Why nothing else is known of a proxy that is there: its version says it in a way that this one does not know, and how to mend
-   * that. All but node and life is then empty. Absent: it was understood.
+   * Set if this version cannot decode the heartbeat of another version: what is wrong and how to fix it. All fields but `node` and
+   * `life` are empty then.
    */
   readonly unreadable?: string;
 }
 
 export interface UnhealthyReport {
-  /** How many there are. */
+  /** The number of unhealthy endpoints, which may exceed the list. */
   readonly total: number;
-  /** At most `MOST_UNHEALTHY_TOLD` of them. */
+  /** At most `MAX_REPORTED_UNHEALTHY_ENDPOINTS`. */
   readonly endpoints: readonly UnhealthyEndpoint[];
 }
 
@@ -66,23 +66,23 @@ export interface UnhealthyEndpoint {
   readonly protocol: Protocol;
   readonly port: number;
   readonly endpoint: Pick<Endpoint, 'address' | 'port'>;
-  /** Its check fails, or connects to it did. */
+  /** `failing`: its active check fails. `ejected`: connects to it failed. */
   readonly state: 'failing' | 'ejected';
-  /** What failed. */
+  /** The failure, as text. */
   readonly why: string;
-  /** Clients are sent there nevertheless, because too few others work. */
+  /** The endpoint gets clients nevertheless, because too few other endpoints work. */
   readonly used: boolean;
 }
 
 export interface ListenerReport {
   /** Id of the listener entry. */
   readonly id: string;
-  /** The UID of the Service it was confirmed for. */
+  /** The UID of the Service that the proxy reports on. */
   readonly service: string;
-  /** The proxy holds or could take the port. */
+  /** The proxy has bound the port, or could bind it. */
   readonly bound: boolean;
-  /** False also while there is no ready endpoint, or a cut-off. */
+  /** The port accepts connections. False also while no endpoint is ready or the Service is suspended. */
   readonly listening: boolean;
-  /** Why it could not be bound: what, where, what to do. */
+  /** Why binding failed: what, where, what to do; null if it did not. */
   readonly error: string | null;
 }

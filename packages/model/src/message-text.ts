@@ -1,9 +1,9 @@
-// Words for messages. Tenants read them in `kubectl describe`, so lists are short.
+// Parts of messages. Tenants read them in `kubectl describe`, so lists are short.
 const MAX_LISTED_ITEMS = 5;
-/** Names of nodes and hosts have up to 253 letters, and what is to be done stands after the list. */
+/** Names of nodes and hosts have up to 253 characters, and the advice after the list must not be cut off. */
 const MAX_LIST_BYTES = 400;
 
-/** `a, b, c`, and after five of them, or where they are long after fewer, `and 12 more`. */
+/** `a, b, c`, or `a, b and 12 more` if there are more than five items or the text would be too long. */
 export function joinItems(items: readonly string[]): string {
   let bytes = 0;
   const end = items.findIndex((item, index) => {
@@ -15,23 +15,23 @@ export function joinItems(items: readonly string[]): string {
 
 const MAX_QUOTED_LENGTH = 80;
 
-/** What a tenant wrote, cut: it may be a quarter of a megabyte, and stands in the table of the fleet. */
+/** A tenant's text, cut to 80 characters: an annotation may have 256 KiB, and the message is stored in the fleet's table. */
 export function shorten(text: string): string {
-  // Half a character would come back from an API server as another one, and every status would look changed.
+  // An API server replaces half a surrogate pair by U+FFFD, and then every status would look changed.
   return text.length <= MAX_QUOTED_LENGTH
     ? text
     : `${text.slice(0, MAX_QUOTED_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** The same in quotes. */
+/** A tenant's text, cut as by `shorten`, in quotes. */
 export function quote(text: string): string {
   return `"${shorten(text)}"`;
 }
 
-/** Leaves room in a message of 1,024 bytes for what is said around them. */
+/** Leaves room for a prefix in a message of 1,024 bytes. */
 const MAX_SENTENCES_BYTES = 900;
 
-/** `this; that`, and where that would be too long `this; and 12 more`: a tenant can make thousands of mistakes. */
+/** `first; second`, or `first; and 12 more` if that is too long: one Service can have thousands of mistakes. */
 export function joinSentences(items: readonly string[]): string {
   let bytes = 0;
   const end = items.findIndex((item, index) => {
@@ -61,14 +61,14 @@ export function portsText(ports: readonly NumberedPort[]): string {
   return `port${ports.length === 1 ? '' : 's'} ${joinItems(ports.map(portText))}`;
 }
 
-/** How many bytes the text takes in UTF-8. */
+/** The length of a text in UTF-8, in bytes. */
 export function utf8ByteLength(text: string): number {
   let bytes = 0;
   for (const character of text) bytes += codePointByteLength(character.codePointAt(0) ?? 0);
   return bytes;
 }
 
-/** How many bytes a code point takes in UTF-8. */
+/** The length of a code point in UTF-8, in bytes. */
 export function codePointByteLength(codePoint: number): number {
   if (codePoint < 0x80) return 1;
   if (codePoint < 0x800) return 2;

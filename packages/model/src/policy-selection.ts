@@ -1,21 +1,21 @@
 import type { LabelRequirement, LabelSelector } from './policy.ts';
 import type { NamespaceObject, TenantPolicyObject } from './snapshot.ts';
 
-/** Sorts policies: the one that is asked first is first, by priority, then by name. */
+/** Orders policies by precedence: the highest priority first, then by name. */
 export function comparePolicies(a: TenantPolicyObject, b: TenantPolicyObject): number {
   return b.spec.priority - a.spec.priority || (a.name < b.name ? -1 : 1);
 }
 
-/** The policies whose selector matches a namespace, in their order. */
+/** Those of the policies whose selector matches a namespace, in the given order. */
 export function policiesSelecting<T extends { readonly policy: TenantPolicyObject }>(
   namespace: NamespaceObject,
-  from: readonly T[],
+  candidates: readonly T[],
 ): T[] {
   const labels = { ...namespace.labels, 'kubernetes.io/metadata.name': namespace.name };
-  return from.filter(({ policy }) => matchesSelector(policy.spec.namespaceSelector, labels));
+  return candidates.filter(({ policy }) => matchesSelector(policy.spec.namespaceSelector, labels));
 }
 
-/** Whether an object with these labels is selected (metav1.LabelSelector: all parts must hold). */
+/** Whether a selector (metav1.LabelSelector: all parts must match) selects an object with these labels. */
 export function matchesSelector(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   return (
     Object.entries(selector.matchLabels).every(([key, value]) => labelValue(labels, key) === value) &&
@@ -23,7 +23,7 @@ export function matchesSelector(selector: LabelSelector, labels: Readonly<Record
   );
 }
 
-/** Labels are written by tenants: a key such as `constructor` must not find what every object has. */
+/** The value of a label. Tenants choose the keys: `constructor` must not find the property that every object inherits. */
 export function labelValue(labels: Readonly<Record<string, string>>, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

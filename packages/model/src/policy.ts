@@ -1,8 +1,8 @@
-// TenantPolicy, `weir.dev/v1alpha1`, as far as it is honoured: who is a tenant, and what it may have.
+// The spec of a TenantPolicy (`weir.dev/v1alpha1`): which namespaces form a tenant, its permissions and its limits.
 import type { PortRange } from './port-range.ts';
 
 export interface TenantPolicySpec {
-  /** Higher wins, then the name; policies never merge. */
+  /** If several policies select a namespace, the highest priority wins, then the first name. Policies never merge. */
   readonly priority: number;
   readonly namespaceSelector: LabelSelector;
   readonly tenantFrom: TenantFrom;
@@ -10,17 +10,17 @@ export interface TenantPolicySpec {
   readonly limits: TenantLimits;
 }
 
-/** Where a tenant may be served, and what it may reach. */
+/** Where a tenant's Services may be placed, and which ports, hosts and endpoints they may use. */
 export interface TenantGrants {
-  /** Node pools, never none; the first is for Services that ask for no other. */
+  /** Node pools; never empty. The first is the default for Services that name no pool. */
   readonly pools: readonly string[];
-  /** How many nodes each Service gets as long as there are so many; null: as the fleet has it. */
+  /** The number of nodes for each Service, if the pool has as many; null for the fleet's default. */
   readonly nodesPerService: number | null;
-  /** Null: every port that is not reserved. */
+  /** Null allows every port that is not reserved. */
   readonly allowedPorts: readonly PortRange[] | null;
-  /** Hosts that may be claimed on ports that the fleet shares: as `parseHost` writes them, `*.` first for all below. */
+  /** Hosts that may be claimed on shared ports, in the form of `parseHost`; a leading `*.` allows all subdomains. */
   readonly allowedHosts: readonly string[];
-  /** CIDRs in canonical text in which endpoints may lie that are no pods of their namespace. */
+  /** CIDRs (canonical text) of endpoints that are allowed although they are no pods of the Service's namespace. */
   readonly allowedEndpointCIDRs: readonly string[];
 }
 
@@ -28,23 +28,23 @@ export type TenantFrom =
   | { readonly kind: 'namespace' }
   | { readonly kind: 'label'; readonly label: string }
   | { readonly kind: 'name'; readonly name: string }
-  /** In place of a policy that cannot be read: whose tenant it is was in dispute, as the message says. */
+  /** Stands in for a policy that cannot be parsed: its namespaces belong to no tenant, for the reason in `message`. */
   | { readonly kind: 'disputed'; readonly message: string };
 
-/** Absent = unlimited, 0 = none. All are integers; `trafficPerMonth` is bytes, in + out. */
+/** Limits of a tenant, all integers. Absent means unlimited, 0 allows nothing. `trafficPerMonth` is bytes, received and sent. */
 export interface TenantLimits {
   readonly services?: number;
   readonly ports?: number;
-  /** Open at a time; a UDP flow is one, too. On each proxy. */
+  /** Open TCP connections and UDP flows, on each proxy. */
   readonly connections?: number;
   readonly newConnectionsPerSecond?: number;
-  /** What clients send, and what they get. */
+  /** In: from clients; out: to clients. */
   readonly inBitsPerSecond?: number;
   readonly outBitsPerSecond?: number;
   readonly trafficPerMonth?: number;
 }
 
-/** metav1.LabelSelector; both parts must hold, an empty selector selects everything. */
+/** metav1.LabelSelector: both parts must match, and an empty selector selects everything. */
 export interface LabelSelector {
   readonly matchLabels: Readonly<Record<string, string>>;
   readonly matchExpressions: readonly LabelRequirement[];
@@ -56,7 +56,7 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** Of nodes without the label `weir.dev/pool`. */
+/** The pool of nodes without the label `weir.dev/pool`. */
 export const DEFAULT_POOL = 'default';
 
 export const UNRESTRICTED_GRANTS: TenantGrants = {
@@ -67,7 +67,7 @@ export const UNRESTRICTED_GRANTS: TenantGrants = {
   allowedEndpointCIDRs: [],
 };
 
-/** Each namespace is a tenant of its own name, without limits. */
+/** Makes each namespace a tenant of the same name, without limits. */
 export const UNRESTRICTED_POLICY: TenantPolicySpec = {
   priority: 0,
   namespaceSelector: { matchLabels: {}, matchExpressions: [] },

@@ -4,12 +4,12 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** What `parsePortRange` reads, for whoever wrote something else. */
+/** The format that `parsePortRange` accepts, for error messages. */
 export const PORT_RANGE_FORMAT = 'a port from 1 to 65535, or a range such as 8000-8999';
 
 const RANGE = /^([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?$/;
 
-/** `443`, `8000-8999`; undefined: it is none. */
+/** Parses `443` or `8000-8999`; undefined if the text is neither. */
 export function parsePortRange(text: string): PortRange | undefined {
   const [, first, last = first] = RANGE.exec(text) ?? [];
   if (first === undefined) return undefined;
@@ -17,12 +17,12 @@ export function parsePortRange(text: string): PortRange | undefined {
   return range.from <= range.to && range.to <= 65_535 ? Object.freeze(range) : undefined;
 }
 
-/** Whether one of the ranges holds the port. */
+/** Whether one of the ranges contains the port. */
 export function isPortInRanges(port: number, ranges: readonly PortRange[]): boolean {
   return ranges.some(({ from, to }) => from <= port && port <= to);
 }
 
-/** `80, 8000-8999` */
+/** Each range as text: `80`, `8000-8999`. */
 export function formatPortRanges(ranges: readonly PortRange[]): readonly string[] {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
 }

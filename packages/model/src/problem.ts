@@ -1,18 +1,18 @@
 import type { DegradedReason, RefusalReason } from './reason.ts';
 
-/** A user's mistake, as data: shown in status, API and CLI, never thrown. */
+/** A user's mistake as data: it is shown in the status, the API and the CLI, and never thrown. */
 export interface Problem {
   readonly code: ProblemCode;
   /** `Service shop/web`, `TenantPolicy shop`, `apps/web.yaml:12`. */
   readonly subject: string;
   readonly severity: 'error' | 'warning';
-  /** True when it may go away without anyone editing the subject (a dangling reference, a taken port). */
+  /** Whether the problem may go away without an edit of the subject (a missing Secret, a port in use). */
   readonly heals: boolean;
   /** What is wrong, where, and what to do. */
   readonly message: string;
 }
 
-/** Beside the reasons of Services: what is wrong with manifests, with the cluster, or with the fleet. */
+/** Codes of problems of manifests, of the cluster and of the fleet, beside the reasons of Services. */
 export const GENERAL_PROBLEM_CODES = [
   'InvalidDocument',
   'InvalidObject',
@@ -29,7 +29,7 @@ export const GENERAL_PROBLEM_CODES = [
 
 export type ProblemCode = RefusalReason | DegradedReason | (typeof GENERAL_PROBLEM_CODES)[number];
 
-/** The text that names an object in problems. */
+/** The subject of a problem: `Kind namespace/name`, or `Kind name`. */
 export function subjectFor(kind: string, object: { readonly namespace?: string; readonly name: string }): string {
   return object.namespace === undefined ? `${kind} ${object.name}` : `${kind} ${object.namespace}/${object.name}`;
 }

@@ -1,4 +1,4 @@
-// The closed lists of PRODUCT, "What a Service says". Each has its entry in docs/reasons.md, compared by a test.
+// The reasons of all conditions. docs/reasons.md documents each one; a test compares the lists.
 
 export const REFUSAL_REASONS = [
   'QuotaExceeded',
@@ -29,7 +29,7 @@ export const PROGRAMMED_REASONS = [
 ] as const;
 export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 
-/** From the gravest down. */
+/** The most severe first. */
 export const DEGRADED_REASONS = [
   'NoReadyEndpoints',
   'CertificateExpiring',

@@ -1,18 +1,18 @@
 import type { SuspendedReason } from './reason.ts';
 import type { Snapshot, SuspensionTarget } from './snapshot.ts';
 
-// A suspension in force, as proxies need it. It travels beside the table, by its own sequence.
+// A suspension as proxies apply it. Suspensions reach the proxies beside the routing table, with a sequence of their own.
 export interface Suspension {
-  /** UID of the Suspension, or the id of the request while no Suspension exists. */
+  /** UID of the Suspension object, or the id of the request until the object exists. */
   readonly uid: string;
-  /** Name of the Suspension (also where only the store knows it). */
+  /** Name of the Suspension object, also if only the store holds the suspension so far. */
   readonly name: string;
   readonly target: SuspensionTarget;
   readonly message: string;
-  /** Milliseconds since the epoch; null: until deleted. */
+  /** Milliseconds since the epoch; null if the suspension holds until it is deleted. */
   readonly until: number | null;
   readonly reason: SuspendedReason;
-  /** Where it must be deleted: an object in the API server, a file, or this entry itself. */
+  /** Where an operator deletes the suspension: in the API server, in a file, or in the store. */
   readonly origin: SuspensionOrigin;
   readonly createdAt: number | null;
 }
@@ -22,29 +22,30 @@ export type SuspensionOrigin =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'store' };
 
-/** What a Service must be known by to tell whether it is cut off. */
+/** The properties of a Service that decide whether a suspension stops it. */
 export interface SuspensionSubject {
   readonly tenant: string | null;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** The first cut-off that stops the subject at `now` (milliseconds since the epoch), by uid; undefined: none. */
+/** The suspension with the lowest UID that stops the subject at `now` (milliseconds since the epoch); undefined if none does. */
 export function suspensionFor(
-  cutoffs: readonly Suspension[],
+  suspensions: readonly Suspension[],
   subject: SuspensionSubject,
   now: number,
 ): Suspension | undefined {
   let found: Suspension | undefined;
-  for (const cutoff of cutoffs) {
-    if (!isInForce(cutoff, now) || !isTargetOf(cutoff.target, subject)) continue;
-    if (found === undefined || cutoff.uid < found.uid) found = cutoff;
+  for (const suspension of suspensions) {
+    if (!isInForce(suspension, now) || !isTargetOf(suspension.target, subject)) continue;
+    if (found === undefined || suspension.uid < found.uid) found = suspension;
   }
   return found;
 }
 
-export function isInForce(cutoff: Suspension, now: number): boolean {
-  return cutoff.until === null || now < cutoff.until;
+/** Whether a suspension has not expired at `now` (milliseconds since the epoch). */
+export function isInForce(suspension: Suspension, now: number): boolean {
+  return suspension.until === null || now < suspension.until;
 }
 
 /** Whether a suspension of the target stops the subject. */
@@ -59,7 +60,7 @@ export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject)
   }
 }
 
-/** The Suspensions of a snapshot as proxies need them, by uid. `originOf` tells where each is to be deleted. */
+/** The suspensions of a snapshot as proxies apply them, sorted by UID. `originOf` returns where the object of a UID is deleted. */
 export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions
     .map(

@@ -1,11 +1,11 @@
-// What connections to an endpoint have shown: one that takes none is left out for a while, longer each time (as Envoy's
-// outlier detection by consecutive local-origin failures does). Times are milliseconds of a clock that never jumps.
+// Passive health: an endpoint to which several connects in a row fail is ejected for a while, longer each time (as in Envoy's
+// outlier detection by consecutive local-origin failures). Times are milliseconds of a monotonic clock.
 
 export interface EjectionState {
-  /** Connects in a row that failed. */
+  /** Failed connects since the last successful one. */
   readonly consecutiveFailures: number;
   readonly ejectionCount: number;
-  /** Of the last ejection. */
+  /** Start of the last ejection. */
   readonly ejectedAt: number;
   readonly ejectedUntil: number;
 }
@@ -17,17 +17,17 @@ export const INITIAL_EJECTION_STATE: EjectionState = {
   ejectedUntil: Number.NEGATIVE_INFINITY,
 };
 
-/** So many connects in a row must fail. */
+/** Consecutive failed connects that eject an endpoint. */
 export const EJECTION_THRESHOLD_FAILURES = 3;
-/** For so long times the number of ejections. */
+/** Multiplied by the number of ejections. */
 export const BASE_EJECTION_MS = 10_000;
 export const MAX_EJECTION_MS = 300_000;
-/** After so long without an ejection the next one is the first again. */
+/** The time without an ejection after which the number of ejections starts again at one. */
 export const EJECTION_COUNT_RESET_MS = 600_000;
 
 /**
- * After `count` more connects that failed. What is ejected already stays so for no longer; back again, and without a
- * success since, its first failure is one too many.
+ * The state after `count` more failed connects at `now` (ms). A failure during an ejection does not prolong the ejection. After an
+ * ejection, the first failure ejects the endpoint again unless a connect succeeded in between.
  */
 export function recordConnectFailures(state: EjectionState, count: number, now: number): EjectionState {
   const consecutiveFailures = state.consecutiveFailures + count;
@@ -38,16 +38,17 @@ export function recordConnectFailures(state: EjectionState, count: number, now: 
   return { consecutiveFailures, ejectionCount, ejectedAt: now, ejectedUntil: now + forMs };
 }
 
-/** After a connect that succeeded: whoever answers is not left out any longer. */
+/** The state after a successful connect at `now` (ms), which ends an ejection. */
 export function recordConnectSuccess(state: EjectionState, now: number): EjectionState {
   return { ...state, consecutiveFailures: 0, ejectedUntil: Math.min(state.ejectedUntil, now) };
 }
 
+/** Whether an endpoint is ejected at `now` (ms). */
 export function isEjected({ ejectedUntil }: EjectionState, now: number): boolean {
   return now < ejectedUntil;
 }
 
-/** Whether the state is no other than that of an endpoint which never failed. */
+/** Whether the state behaves like `INITIAL_EJECTION_STATE`, so that it need not be kept. */
 export function isEjectionHistoryOver({ consecutiveFailures, ejectedUntil }: EjectionState, now: number): boolean {
   return consecutiveFailures === 0 && now - ejectedUntil >= EJECTION_COUNT_RESET_MS;
 }

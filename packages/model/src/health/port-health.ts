@@ -1,52 +1,55 @@
 import type { HealthCheck, HealthCheckTiming } from '../settings/service-settings.ts';
 import { type EjectionState, isEjected } from './ejection.ts';
 
-/** What is known of one endpoint of a port; `key` as of `endpointKey`. */
+/** The health of one endpoint of a port, identified by its `endpointKey`. */
 export interface EndpointHealth {
   readonly key: string;
-  /** Its active check; true where none is asked for. */
+  /** The active check passes; true without an active check. */
   readonly passes: boolean;
-  /** It passes, and its last answer was good; true where no check is asked for. */
+  /** The active check passes and its last result was good; true without an active check. */
   readonly isConfirmed: boolean;
   readonly ejection: EjectionState;
 }
 
 export interface PortHealthResult {
-  /** Not to be chosen while others can be; never all of them. */
+  /** Endpoints that balancers choose only if all other endpoints were tried; never all endpoints. */
   readonly excluded: readonly string[];
-  /** Those whose check fails, used or not. */
+  /** Endpoints whose active check fails, whether or not they are excluded. */
   readonly failing: readonly string[];
   /**
-   * Of these, whom others can replace: there is one whose last check was good and whose connects do not fail. One that is new, or about
-   * to fail as well, is no reason to give anybody up: what hits all of them hits some a little sooner.
+   * Failing endpoints whose connections may be moved. These are all failing endpoints if one endpoint has a good last check and
+   * working connects, and else none: an endpoint that is new or about to fail as well proves nothing, because a fault of all
+   * endpoints shows on some of them first.
    */
   readonly replaceable: readonly string[];
-  /** Left out for failed connects; at most half of all. */
+  /** Endpoints excluded because connects failed; at most half of all endpoints. */
   readonly ejected: readonly string[];
-  /** When time alone changes the judgement, ms; Infinity: never. */
+  /** When time alone changes the result (ms); Infinity if never. */
   readonly nextChangeAt: number;
 }
 
 /**
- * Which endpoints of a port are used at `now` (ms). Those that pass their checks, or all when none does: then the checks
- * prove nothing. Without the ejected ones: at most half of all, those that failed first, so that a fault which hits all of
- * them (the network of this node) ejects no more than half. And when fewer than half of all would remain ("panic"),
- * ejections are not minded: the others would break under what they all carried.
+ * Decides at `now` (ms) which endpoints of a port are used:
+ * 1. The endpoints that pass their checks, or all endpoints if none passes, since the checks prove nothing then.
+ * 2. Without the ejected endpoints: at most half of all endpoints, the first that failed, so that a fault which affects all of
+ *    them (such as the network of this node) ejects no more than half.
+ * 3. If fewer than half of all endpoints would remain, ejections are ignored (the panic threshold of Envoy): the rest would
+ *    collapse under the load of all.
  */
 export function evaluatePortHealth(endpoints: readonly EndpointHealth[], now: number): PortHealthResult {
   const ejected = ejectedOf(endpoints, now);
   const passing = endpoints.filter(({ passes }) => passes);
   const base = passing.length > 0 ? passing : endpoints;
-  const without = base.filter((endpoint) => !ejected.has(endpoint));
-  const isPanic = without.length * 2 < endpoints.length;
-  const used = new Set(isPanic ? base : without);
+  const remaining = base.filter((endpoint) => !ejected.has(endpoint));
+  const isPanic = remaining.length * 2 < endpoints.length;
+  const used = new Set(isPanic ? base : remaining);
   const failing = keysOf(endpoints.filter(({ passes }) => !passes));
-  const left = isPanic ? [] : endpoints.filter((endpoint) => ejected.has(endpoint));
+  const ejectedNow = isPanic ? [] : endpoints.filter((endpoint) => ejected.has(endpoint));
   return {
     excluded: keysOf(endpoints.filter((endpoint) => !used.has(endpoint))),
     failing,
     replaceable: passing.some(({ isConfirmed, ejection }) => isConfirmed && !isEjected(ejection, now)) ? failing : [],
-    ejected: keysOf(left),
+    ejected: keysOf(ejectedNow),
     nextChangeAt: endpoints.reduce(
       (at, { ejection }) => (isEjected(ejection, now) ? Math.min(at, ejection.ejectedUntil) : at),
       Number.POSITIVE_INFINITY,
@@ -64,19 +67,19 @@ function keysOf(endpoints: readonly EndpointHealth[]): readonly string[] {
   return endpoints.map(({ key }) => key);
 }
 
-// What the active checks of an endpoint have shown.
+/** The state of an endpoint's active check. */
 export interface CheckState {
   readonly passes: boolean;
-  /** Answers in a row that speak against it. */
+  /** Consecutive results that contradict `passes`. */
   readonly contraryResults: number;
-  /** It passes, and its last answer was good: before the first one nobody knows. */
+  /** The check passes and its last result was good; false before the first result. */
   readonly isConfirmed: boolean;
 }
 
-/** Kubernetes says that it is ready: it passes until it has failed often enough. */
+/** A new endpoint passes until it fails often enough, because Kubernetes reports it as ready. */
 export const INITIAL_CHECK_STATE: CheckState = { passes: true, contraryResults: 0, isConfirmed: false };
 
-/** The state after one more answer; the same object when nothing has changed. */
+/** The state after one more check result; the same object if nothing changed. */
 export function recordCheckResult(
   state: CheckState,
   isGood: boolean,
@@ -94,7 +97,7 @@ export function recordCheckResult(
     : { passes: isGood, contraryResults: 0, isConfirmed: isGood };
 }
 
-/** As in the annotation `weir.dev/health-check`. */
+/** The value of the annotation `weir.dev/health-check` that asks for this check. */
 export function healthCheckName(check: HealthCheck): 'off' | 'tcp' | 'http' | 'https' {
   return check.kind === 'http' && check.overTls === true ? 'https' : check.kind;
 }

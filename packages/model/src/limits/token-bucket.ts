@@ -30,21 +30,21 @@ export function takeTokens(
   return { bucket: { ...bucket, tokens: taken ? tokens - count : tokens, updatedAt }, taken };
 }
 
-// A token bucket as one number, so that threads can share it with one compare-and-swap: the moment until which all that
-// was taken has been paid for by the rate (the generic cell rate algorithm of ITU-T I.371, virtual scheduling). Earlier
-// than now: credit, at most the burst; later: debt. Times are nanoseconds of a clock that does not run backwards.
+// A token bucket in one number, `paidUntil`, so that threads share the bucket with one compare-and-swap: the generic cell rate
+// algorithm (ITU-T I.371, virtual scheduling). `paidUntil` is the time until which the rate has paid for the units taken: a time
+// in the past is credit (at most the burst), a time in the future is debt. Times are nanoseconds of a monotonic clock.
 export interface RateLimit {
-  /** Units per second; 0: none at all. */
+  /** Units per second; 0 admits nothing. */
   readonly ratePerSecond: number;
-  /** What may be saved up, as the time in which the rate gives it. */
+  /** The burst, as the time in which the rate provides as many units. */
   readonly burstNs: bigint;
 }
 
 const SECOND_NS = 1_000_000_000;
 
 /**
- * Takes `count` units whole or not at all: the new `paidUntil`, or undefined when there are not so many. Law: over any t
- * never more than the burst and rate·t are taken.
+ * Takes all of `count` units and returns the new `paidUntil`, or returns undefined if the bucket holds fewer. Invariant: in any
+ * interval of t seconds, at most burst + rate·t units are taken.
  */
 export function takeWithinRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint | undefined {
   if (limit.ratePerSecond <= 0) return undefined;
@@ -52,14 +52,17 @@ export function takeWithinRate(paidUntil: bigint, count: number, { limit, now }:
   return next > now ? undefined : next;
 }
 
-/** Takes `count` units that are gone already, if need be into debt; at a rate of 0 nothing would ever pay for them. */
+/**
+ * Takes `count` units that were already used, going into debt if necessary, and returns the new `paidUntil`. At a rate of 0
+ * `paidUntil` stays, since nothing would ever repay the debt.
+ */
 export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint {
   if (limit.ratePerSecond <= 0) return paidUntil;
   const oldest = now - limit.burstNs;
   return (paidUntil < oldest ? oldest : paidUntil) + costNs(count, limit.ratePerSecond);
 }
 
-/** `paidUntil` when the rate changes: what is owed or saved stays so many units. */
+/** The `paidUntil` that carries the same debt, counted in units, over from rate `from` to rate `to` (units per second). */
 export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
   const owedNs = paidUntil - now;
   if (owedNs <= 0n) return paidUntil;
@@ -78,7 +81,7 @@ export interface RateChange {
   readonly now: bigint;
 }
 
-/** Rounded up: never more than the rate. */
+/** Rounds up, so that the rate is never exceeded. */
 function costNs(count: number, ratePerSecond: number): bigint {
   return BigInt(Math.ceil((count * SECOND_NS) / ratePerSecond));
 }

@@ -1,4 +1,5 @@
-// `weir.dev/health-check` and what belongs to it. A part without the check that it is for is refused: it would do nothing.
+// The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, since it would do
+// nothing.
 import { parseDuration } from './quantity.ts';
 import {
   DEFAULT_HEALTH_TIMING,
@@ -16,7 +17,7 @@ const MAX_INTERVAL_MS = 600_000;
 const MAX_DRAIN_TIMEOUT_MS = 86_400_000;
 const MAX_THRESHOLD_RESULTS = 10;
 const MAX_PATH_LENGTH = 1_024;
-/** What a request line can carry as it is: no blank, no control character, and no fragment, which is not the server's. */
+/** Characters that a request line can carry: no blanks, no control characters, and no fragment, which servers never receive. */
 const PATH = /^\/[!-"$-~]*$/;
 
 /** In the order in which they build on another. */
@@ -27,7 +28,7 @@ export const HEALTH_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
     const intervalMs = parseDuration(value);
     if (intervalMs === undefined || intervalMs < MIN_INTERVAL_MS || intervalMs > MAX_INTERVAL_MS)
       return 'is not allowed; use a duration from 1s to 10m';
-    // The default timeout must not be longer; one that is asked for is compared below.
+    // A default timeout must not exceed the interval. A timeout from its own annotation is checked below.
     return { intervalMs, timeoutMs: Math.min(check.timeoutMs, intervalMs) };
   }),
   'health-check-timeout': withCheck((value, { intervalMs }) => {

@@ -11,16 +11,19 @@ import {
 import { withTlsPorts } from './tls-annotations.ts';
 import { zonePreferenceOf } from './zone-preference.ts';
 
-// What a Service asks for, parsed strictly: one wrong value refuses all of it, so that nothing is served with a default
-// in place of what was meant.
+// Parses the settings of a Service strictly: one wrong value refuses all settings, so that no Service is served with a default
+// where its owner wanted something else.
 const LEGACY_SOURCE_RANGES_ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
 export type ParsedSettings =
   | { readonly kind: 'settings'; readonly settings: ServiceSettings }
-  /** Each names annotation or field, value, and what is allowed. */
+  /** Each mistake names the annotation or field, its value, and what is allowed. */
   | { readonly kind: 'invalid'; readonly mistakes: readonly string[] };
 
-/** The settings of a Service, or every mistake in them. The same object is read once: others touch it more often than it changes. */
+/**
+ * The settings of a Service, or every mistake in them. The result is cached by the identity of the object, because other changes
+ * cause a Service to be translated far more often than its own.
+ */
 export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
   const known = PARSED_BY_SERVICE.get(service);
   if (known !== undefined) return known;
@@ -31,7 +34,7 @@ export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
 }
 
 const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
-/** Ten thousand mistakes are quickly written, and told in far more bytes than they are made with. */
+/** Bounds the memory of the cache: messages are much longer than the mistakes in an annotation that they describe. */
 const MAX_CACHED_MISTAKES = 100;
 
 function parseSettings(service: ServiceObject): ParsedSettings {
@@ -49,24 +52,24 @@ function parseSettings(service: ServiceObject): ParsedSettings {
 }
 
 /**
- * The networks of a country are some thousands. Measured with so many, IPv6 being the dearest: half a megabyte in the table, 7 ms of a
- * worker (23 in one that has just started) when the first client comes after a change of them, and a megabyte in each thread of a
- * proxy; however many ports the Service has. Nobody else's connections may wait 50 ms for one Service.
+ * The networks of one country are some thousands. Measured with 10,000 IPv6 ranges, for any number of ports: 0.5 MB in the table,
+ * 1 MB in each thread of a proxy, and 7 ms in a worker (23 ms in one that has just started) for the first client after a change.
+ * The bound for delays that one Service causes to other connections is 50 ms.
  */
 const MAX_SOURCE_RANGES = 10_000;
 
-/** The field wins over the legacy annotation; blanks around a range are allowed. */
+/** The field overrides the legacy annotation. Blanks around a range are allowed. */
 function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
   const legacy = Object.hasOwn(service.annotations, LEGACY_SOURCE_RANGES_ANNOTATION)
     ? service.annotations[LEGACY_SOURCE_RANGES_ANNOTATION]
     : undefined;
   const isField = service.sourceRanges.length > 0;
   const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_SOURCE_RANGES_ANNOTATION}`;
-  // Blank text asks for nothing; an empty part of a list is a mistake, not "everybody".
+  // A blank annotation sets no ranges, but an empty item of a list is a mistake: it must not admit every client.
   const texts = isField ? service.sourceRanges : legacy?.trim() ? legacy.split(',') : [];
   if (texts.length > MAX_SOURCE_RANGES) {
-    const most = `a Service may have at most ${MAX_SOURCE_RANGES}; write neighbouring ones as one, or make several Services`;
-    mistakes.push(`${where}: ${texts.length} ranges are too many: ${most}`);
+    const advice = `a Service may have at most ${MAX_SOURCE_RANGES}; merge adjacent ranges, or create several Services`;
+    mistakes.push(`${where}: ${texts.length} ranges are too many: ${advice}`);
     return [];
   }
   const ranges = new Set<string>();
@@ -83,8 +86,8 @@ function affinityFor(service: ServiceObject): Affinity {
   return seconds === null ? { kind: 'none' } : { kind: 'client-ip', timeoutMs: seconds * 1000 };
 }
 
-// What concerns TCP connections only. On a Service of UDP ports alone it would do nothing: who set it believes that clients
-// are told to endpoints, or kept out.
+// Annotations that affect only TCP connections, each with whether the settings use it. On a Service with only UDP ports they would
+// do nothing, while their author believes that clients are identified or kept out.
 const TCP_ONLY_ANNOTATIONS: Readonly<Record<string, (settings: ServiceSettings) => boolean>> = {
   'proxy-protocol': ({ proxyProtocol }) => proxyProtocol !== null,
   'tls-passthrough': ({ tlsPassthrough }) => tlsPassthrough,
@@ -92,13 +95,13 @@ const TCP_ONLY_ANNOTATIONS: Readonly<Record<string, (settings: ServiceSettings) 
   hosts: ({ hosts }) => hosts.length > 0,
 };
 
-/** What is asked for of TCP in vain: one text for each annotation, with what to do. */
+/** One mistake for each annotation that a Service with only UDP ports sets although the annotation works only for TCP. */
 export function tcpOnlyMistakes({ ports, annotations }: ServiceObject, settings: ServiceSettings): string[] {
   const isUdp = ports.some(({ protocol }) => protocol === 'UDP') && ports.every(({ protocol }) => protocol !== 'TCP');
   if (!isUdp) return [];
-  return Object.entries(TCP_ONLY_ANNOTATIONS).flatMap(([name, isAskedFor]) => {
+  return Object.entries(TCP_ONLY_ANNOTATIONS).flatMap(([name, isUsed]) => {
     const annotation = `${ANNOTATION_PREFIX}${name}`;
-    return isAskedFor(settings)
+    return isUsed(settings)
       ? [
           `annotation ${annotation}: ${quote(annotations[annotation] ?? '')} can be honoured only for TCP, and the Service has only UDP ports; remove the annotation, or add a TCP port`,
         ]

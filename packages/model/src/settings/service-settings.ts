@@ -1,45 +1,45 @@
-// What a Service asks for, as the data plane reads it. Every field has a value: defaults are applied once, in translation.
+// The settings of a Service, as the data plane reads them. Translation applies the defaults, so every field has a value.
 export interface ServiceSettings {
   readonly algorithm: Algorithm;
   readonly affinity: Affinity;
-  /** Endpoints of the proxy's own zone are taken while there are any that work. */
+  /** Prefer endpoints of the proxy's own zone while at least one of them is healthy. */
   readonly preferSameZone: boolean;
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** Of a UDP flow: there is no FIN that would end it. */
+  /** The idle timeout of UDP flows, which have no FIN that would end them. */
   readonly udpIdleTimeoutMs: number;
-  /** How long connections to an endpoint that has left may go on. */
+  /** How long connections to an endpoint that left the Service may go on. */
   readonly drainTimeoutMs: number;
-  /** CIDRs in canonical text; empty: everybody. */
+  /** CIDRs in canonical text; an empty list admits every client. */
   readonly sourceRanges: readonly string[];
-  /** What is sent to the endpoint before the client's first byte. */
+  /** The version of the PROXY header that the proxy sends to the endpoint before the client's first byte; null for none. */
   readonly proxyProtocol: 'v1' | 'v2' | null;
   readonly healthCheck: HealthCheck;
   readonly limits: ServiceLimits;
-  /** Routed by the server name of the ClientHello, which is not decrypted. */
+  /** Route by the server name of the ClientHello, without decrypting. */
   readonly tlsPassthrough: boolean;
-  /** TLS ends here; absent: nowhere. */
+  /** Absent if no TLS is terminated here. */
   readonly tls?: TlsTermination;
-  /** Lower case, `*.` first for a wildcard; empty: every name, and clients that give none. */
+  /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
   readonly hosts: readonly string[];
-  /** The node pool that it asks for; null: its tenant's first. */
+  /** The requested node pool; null for the first pool of the tenant. */
   readonly pool: string | null;
-  /** How many nodes it asks for; null: as its tenant has it. */
+  /** The requested number of nodes; null for the tenant's number. */
   readonly nodes: number | null;
 }
 
 export interface TlsTermination {
-  /** Of the same namespace, with certificate and private key. */
+  /** Name of the Secret, in the Service's namespace, that holds certificate and private key. */
   readonly secret: string;
-  /** Where it ends; never empty. */
+  /** The ports at which TLS is terminated; never empty. */
   readonly ports: readonly TlsPort[];
-  /** Of the same namespace, with the CAs of the certificates that clients must show; null: they need none. */
+  /** Name of the Secret, in the Service's namespace, that holds the CAs of client certificates; null if clients need none. */
   readonly clientCaSecret: string | null;
 }
 
 export interface TlsPort {
   readonly port: number;
-  /** What the endpoints speak, as ALPN names it (RFC 7301), the preferred one first; empty: nothing is agreed on. */
+  /** ALPN names (RFC 7301) of the protocols that the endpoints speak, preferred first. Empty if no ALPN is negotiated. */
   readonly alpn: readonly string[];
 }
 
@@ -51,8 +51,9 @@ export interface HttpHealthCheck extends HealthCheckTiming {
   readonly kind: 'http';
   readonly path: string;
   /**
-   * `https`. The endpoint's certificate is not verified: a check asks whether it answers, not who it is. No kind of its own: a proxy
-   * of an earlier version, which would not understand that, asks without TLS, which no endpoint passes, and so uses all.
+   * Check over HTTPS, without verifying the endpoint's certificate: the check asks whether the endpoint answers, not for its
+   * identity. This is a field and not a kind, so that a proxy of an earlier version still decodes the settings: that proxy checks
+   * without TLS, finds all endpoints failing, and therefore uses all of them.
    */
   readonly overTls?: true;
 }
@@ -60,15 +61,15 @@ export interface HttpHealthCheck extends HealthCheckTiming {
 export interface HealthCheckTiming {
   readonly intervalMs: number;
   readonly timeoutMs: number;
-  /** So many good answers in a row bring an endpoint back. */
+  /** Consecutive good results after which a failing endpoint passes. */
   readonly healthyThreshold: number;
-  /** So many bad ones take it out. */
+  /** Consecutive bad results after which a passing endpoint fails. */
   readonly unhealthyThreshold: number;
-  /** How long connections to an endpoint that is out may go on while another one works; absent: as long as they like. */
+  /** How long connections to a failing endpoint may go on while another endpoint works; absent for no limit. */
   readonly drainTimeoutMs?: number;
 }
 
-/** On each proxy; null: no limit. They only tighten what the tenant has. */
+/** Limits on each proxy, in addition to the tenant's limits; null for no limit. */
 export interface ServiceLimits {
   readonly connections: number | null;
   readonly connectionsPerClient: number | null;
@@ -94,7 +95,7 @@ export const DEFAULT_SERVICE_SETTINGS: ServiceSettings = {
   nodes: null,
 };
 
-/** Of a health check that an annotation asks for without saying how. */
+/** The timing of a health check for which no annotation sets another one. */
 export const DEFAULT_HEALTH_TIMING: HealthCheckTiming = {
   intervalMs: 5_000,
   timeoutMs: 2_000,
@@ -102,5 +103,5 @@ export const DEFAULT_HEALTH_TIMING: HealthCheckTiming = {
   unhealthyThreshold: 3,
 };
 
-/** Of every annotation of a Service that is meant for Weir. */
+/** The prefix of all annotations that Weir reads from a Service. */
 export const ANNOTATION_PREFIX = 'weir.dev/';

@@ -1,8 +1,8 @@
 import type { ServiceObject, SliceEndpoint } from '../snapshot.ts';
 
-/** PreferClose is what Kubernetes called it before 1.34. */
+/** PreferClose is the name before Kubernetes 1.34. */
 const SAME_ZONE_DISTRIBUTIONS: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
-/** The second is what Kubernetes called it before 1.27. The first that is there counts. */
+/** The second name is from before Kubernetes 1.27. The first annotation that the Service has counts. */
 const TOPOLOGY_ANNOTATIONS = [
   'service.kubernetes.io/topology-mode',
   'service.kubernetes.io/topology-aware-hints',
@@ -10,29 +10,29 @@ const TOPOLOGY_ANNOTATIONS = [
 const AUTO_MODES: ReadonlySet<string> = new Set(['Auto', 'auto']);
 
 /**
- * By which zone endpoints are preferred: `hint` (topology-mode) is only what the EndpointSlice controller spread over the zones, and
- * where it gave no hints nobody is preferred; `place` is where they are, unless a hint says otherwise.
+ * Which zones decide whether an endpoint is preferred. `hint` (topology-mode): only the hints of the EndpointSlice controller, so
+ * that without hints no endpoint is preferred. `ownZone`: the hints, or else the zone that the endpoint is in.
  */
-export type ZonePreference = 'none' | 'place' | 'hint';
+export type ZonePreference = 'none' | 'ownZone' | 'hint';
 
-/** What a Service wishes. As in Kubernetes the annotation goes before the field. */
+/** The zone preference of a Service. As in Kubernetes, the annotation overrides the field. */
 export function zonePreferenceOf({
   annotations,
   trafficDistribution,
 }: Pick<ServiceObject, 'annotations' | 'trafficDistribution'>): ZonePreference {
   const name = TOPOLOGY_ANNOTATIONS.find((each) => Object.hasOwn(annotations, each));
   if (name !== undefined && AUTO_MODES.has(annotations[name] ?? '')) return 'hint';
-  return SAME_ZONE_DISTRIBUTIONS.has(trafficDistribution ?? '') ? 'place' : 'none';
+  return SAME_ZONE_DISTRIBUTIONS.has(trafficDistribution ?? '') ? 'ownZone' : 'none';
 }
 
-/** The zones from which an endpoint is preferred. */
+/** The zones whose clients prefer an endpoint. */
 export function zonesFor(preference: ZonePreference, { zone, hintedZones }: SliceEndpoint): readonly string[] {
-  const place = zone === null ? [] : [zone];
+  const ownZone = zone === null ? [] : [zone];
   switch (preference) {
     case 'none':
-      return place;
-    case 'place':
-      return hintedZones ?? place;
+      return ownZone;
+    case 'ownZone':
+      return hintedZones ?? ownZone;
     case 'hint':
       return hintedZones ?? [];
   }

@@ -8,19 +8,20 @@ import {
   ZERO_COUNTERS,
 } from './report.ts';
 
-// What a proxy has counted and the ledger has not acknowledged. A value: `record` what the counters say, send
-// `reportFor`, `acknowledge` the report that was accepted. Sending a report twice, late or never is harmless.
+// The usage that a proxy has counted and the ledger has not yet acknowledged, as an immutable value: `recordUsage` adds counter
+// readings, `usageReportFor` builds the report to send, `acknowledgeReport` drops what the ledger accepted. Sending a report
+// twice, late or never is harmless, because all values are cumulative.
 export interface Journal {
   /** By `slotKey`. */
   readonly slots: ReadonlyMap<string, JournalSlot>;
 }
 
 interface JournalSlot extends SlotReport {
-  /** The cumulative value that the ledger is known to have. */
+  /** The cumulative value that the ledger has acknowledged. */
   readonly acknowledged: Counters;
 }
 
-/** A slot's present cumulative value of this life. */
+/** A slot's cumulative counters since this proxy process started. */
 export interface SlotReading {
   readonly service: string;
   readonly tenant: string;
@@ -31,11 +32,15 @@ export interface SlotReading {
 
 export const EMPTY_JOURNAL: Journal = { slots: new Map() };
 
+/** The key of a slot: `UID|tenant`. */
 export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
   return `${slot.service}|${slot.tenant}`;
 }
 
-/** Notes what the counters say in `minute` (whole minutes since the epoch). A clock that steps back changes no order. */
+/**
+ * A journal with the readings added as points of `minute` (whole minutes since the epoch); the same journal if no counter rose.
+ * If the clock steps back, a reading updates the newest point, so points stay in ascending order.
+ */
 export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
   for (const reading of readings) {
@@ -64,8 +69,8 @@ function appendPoint(points: readonly UsagePoint[], point: UsagePoint): readonly
 }
 
 /**
- * As exact as the ledger keeps it: by minute for two hours, by hour for eight days, by day before. An outage of a month
- * costs a slot some 340 points. Values are cumulative, so the last point of a span holds the others.
+ * Keeps the last point of each retention span, with the ledger's own precision: minutes for two hours, hours for eight days, days
+ * before that. A month without the ledger costs about 340 points per slot. Values are cumulative, so no usage is lost.
  */
 function thinOut(points: readonly UsagePoint[], now: number): readonly UsagePoint[] {
   return points.filter((point, i) => {
@@ -80,56 +85,53 @@ function retentionSpanOf(minute: number, now: number): string {
   return age < 8 * 1440 ? `hour ${Math.floor(minute / 60)}` : `day ${Math.floor(minute / 1440)}`;
 }
 
-/** Everything not acknowledged, or undefined when there is nothing to say. */
+/** The report of all points that the ledger has not acknowledged; undefined if there are none. */
 export function usageReportFor(
   journal: Journal,
-  life: { readonly node: string; readonly life: number },
+  incarnation: { readonly node: string; readonly life: number },
 ): UsageReport | undefined {
   const slots: SlotReport[] = [];
   for (const { acknowledged: _known, ...slot } of journal.slots.values()) if (slot.points.length > 0) slots.push(slot);
-  return slots.length === 0 ? undefined : { ...life, slots };
+  return slots.length === 0 ? undefined : { ...incarnation, slots };
 }
 
-/** Without the points that the ledger took; what was recorded since the report was made stays. */
+/** The journal without the points that the ledger accepted with `report`; points recorded after the report was built stay. */
 export function acknowledgeReport(journal: Journal, report: UsageReport): Journal {
   const slots = new Map(journal.slots);
   for (const sent of report.slots) {
     const key = slotKey(sent);
     const slot = slots.get(key);
-    const taken = sent.points.at(-1);
-    if (slot === undefined || taken === undefined) continue;
-    const beyond = (point: UsagePoint): boolean =>
-      COUNTER_NAMES.some((name) => point.counters[name] > taken.counters[name]);
+    const accepted = sent.points.at(-1);
+    if (slot === undefined || accepted === undefined) continue;
+    const isNewer = (point: UsagePoint): boolean =>
+      COUNTER_NAMES.some((name) => point.counters[name] > accepted.counters[name]);
     slots.set(key, {
       ...slot,
-      acknowledged: maxCounters(slot.acknowledged, taken.counters),
-      points: slot.points.filter(beyond),
+      acknowledged: maxCounters(slot.acknowledged, accepted.counters),
+      points: slot.points.filter(isNewer),
     });
   }
   return { slots };
 }
 
-/** Whether nothing of the slot waits for the ledger: then its place may be used again. */
+/** Whether the ledger has acknowledged all usage of a slot, so that its counter block may be reused. */
 export function isSlotAcknowledged(journal: Journal, slot: Pick<SlotReading, 'service' | 'tenant'>): boolean {
   return (journal.slots.get(slotKey(slot))?.points.length ?? 0) === 0;
 }
 
-/** Without the slots of these keys; only for slots that are acknowledged and will not be counted in again. */
+/** The journal without the slots of these keys. Remove only slots that are acknowledged and no longer counted. */
 export function removeSlots(journal: Journal, keys: readonly string[]): Journal {
   const slots = new Map(journal.slots);
   for (const key of keys) slots.delete(key);
   return { slots };
 }
 
-// The journal as it stands in the state directory.
-type DecodedSlot = Journal['slots'] extends ReadonlyMap<string, infer Slot> ? Slot : never;
-
-/** JSON: `{"version": 1, "slots": [...]}`. */
+/** The journal as JSON for the state directory: `{"version": 1, "slots": [...]}`. */
 export function encodeJournal(journal: Journal): string {
   return JSON.stringify({ version: 1, slots: [...journal.slots.values()] });
 }
 
-/** Undefined when the text is not a whole journal: then nothing of it may be used. */
+/** The journal of `encodeJournal`; undefined if any part of the text is damaged, so that no partial journal is used. */
 export function decodeJournal(text: string): Journal | undefined {
   let value: unknown;
   try {
@@ -138,7 +140,7 @@ export function decodeJournal(text: string): Journal | undefined {
     return undefined;
   }
   if (!isRecord(value) || value.version !== 1 || !Array.isArray(value.slots)) return undefined;
-  const slots = new Map<string, DecodedSlot>();
+  const slots = new Map<string, JournalSlot>();
   for (const slot of value.slots) {
     if (!isSlot(slot)) return undefined;
     slots.set(slotKey(slot), slot);
@@ -146,7 +148,7 @@ export function decodeJournal(text: string): Journal | undefined {
   return { slots };
 }
 
-function isSlot(value: unknown): value is DecodedSlot {
+function isSlot(value: unknown): value is JournalSlot {
   return (
     isRecord(value) &&
     ['service', 'tenant', 'namespace', 'name'].every((field) => typeof value[field] === 'string') &&

@@ -1,22 +1,25 @@
-/** What one life of a proxy flushes to the ledger: cumulative values, so that repeating or losing a report is harmless. */
+/**
+ * The usage that one proxy process flushes to the ledger. Values are cumulative since the process started, so repeating or losing
+ * a report is harmless. `life` numbers the starts of a proxy on its node.
+ */
 export interface UsageReport {
   readonly node: string;
   readonly life: number;
   readonly slots: readonly SlotReport[];
 }
 
-/** One (Service, tenant) pair. A Service that changes its tenant gets a new slot. */
+/** The usage of one (Service, tenant) pair. A Service that changes its tenant gets a new slot. */
 export interface SlotReport {
   /** UID of the Service. */
   readonly service: string;
   readonly tenant: string;
   readonly namespace: string;
   readonly name: string;
-  /** By minute, ascending. The last one is the present value. */
+  /** In ascending order of minutes; the last point holds the current values. */
   readonly points: readonly UsagePoint[];
 }
 
-/** The slot's cumulative value at the end of what was counted in a minute. */
+/** The slot's cumulative counters at the end of one minute. */
 export interface UsagePoint {
   /** Whole minutes since the epoch, UTC. */
   readonly minute: number;
@@ -26,7 +29,7 @@ export interface UsagePoint {
 /** `YYYY-MM`, `YYYY-MM-DD`, `YYYY-MM-DDTHH` or `YYYY-MM-DDTHH:MM`, UTC. */
 export type UsagePeriod = string;
 
-/** What a (Service, tenant) pair used in one period. */
+/** The usage of a (Service, tenant) pair in one period. */
 export interface UsageRow {
   readonly service: string;
   readonly tenant: string;
@@ -35,7 +38,7 @@ export interface UsageRow {
   readonly counters: Counters;
 }
 
-/** Bytes as the client sees them: received = what it sent, sent = what it got. Exact to 2^53. */
+/** Bytes are named from the proxy's view of the client: received from the client, sent to the client. Exact up to 2^53. */
 export interface Counters {
   readonly receivedBytes: number;
   readonly sentBytes: number;
@@ -47,25 +50,26 @@ export const COUNTER_NAMES = ['receivedBytes', 'sentBytes', 'connections', 'requ
 export type CounterName = (typeof COUNTER_NAMES)[number];
 export const ZERO_COUNTERS: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
 
+/** The sum of two counts, counter by counter. */
 export function addCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, (x, y) => x + y);
 }
 
-/** What `later` has beyond `earlier`; never negative: a smaller value is an old report. */
+/** The increase from `earlier` to `later`; 0 where `later` is smaller, which means that it is the older report. */
 export function counterIncrease(earlier: Counters, later: Counters): Counters {
   return combineCounters(earlier, later, (x, y) => Math.max(0, y - x));
 }
 
-/** The larger of each: the newest of cumulative values, in whatever order they come. */
+/** The larger value of each counter: the newest cumulative value, whatever the order of the reports. */
 export function maxCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, Math.max);
 }
 
-function combineCounters(a: Counters, b: Counters, with_: (x: number, y: number) => number): Counters {
+function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
   return {
-    receivedBytes: with_(a.receivedBytes, b.receivedBytes),
-    sentBytes: with_(a.sentBytes, b.sentBytes),
-    connections: with_(a.connections, b.connections),
-    requests: with_(a.requests, b.requests),
+    receivedBytes: combine(a.receivedBytes, b.receivedBytes),
+    sentBytes: combine(a.sentBytes, b.sentBytes),
+    connections: combine(a.connections, b.connections),
+    requests: combine(a.requests, b.requests),
   };
 }
