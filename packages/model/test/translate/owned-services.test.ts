@@ -123,7 +123,7 @@ describe('settings', () => {
     const many = Array.from({ length: 10_001 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
     const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': many.join(',') };
     const before = translateFresh({ services: [service('a/web', { sourceRanges: many.slice(1) })] });
-    const most = 'ranges are too many: a Service may have at most 10000; write neighbouring ones as one';
+    const most = 'ranges are too many: a Service may have at most 10000; merge adjacent ranges';
     assert.equal(reasonOf(before, 'a/web'), 'Accepted');
     for (const [wrong, where] of [
       [{ sourceRanges: many }, 'spec.loadBalancerSourceRanges'],
