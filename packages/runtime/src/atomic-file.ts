@@ -3,27 +3,27 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileError } from './errors.ts';
 
-/** Text in pieces is asked for as it is written, and others have their turn in between. */
+/** An iterable of chunks is consumed while it is written, so that other work can run between two chunks. */
 type FileContent = string | Uint8Array | Iterable<string>;
 
 /**
- * Replaces the file as a whole: after a crash or power cut at any moment there is the old content or the new one. Mode 0600. Throws
- * `FILE_FAILED`; the old content is then still there.
+ * Replaces a file atomically, with mode 0600: after a crash or power cut the file has either the old or the new content. Throws
+ * `FILE_FAILED` and keeps the old content if the write fails.
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
-  // Random, not the pid: in containers two lives on one node that share the directory both have pid 1.
+  // A random suffix instead of the pid: two containers on one node that share the directory both run as pid 1.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await writeAndSync(temporary, content);
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {}); // The reason is the first error.
+    await rm(temporary, { force: true }).catch(() => {}); // The first error matters.
     throw fileError(error, 'write', path);
   }
 }
 
-/** The text of the file, or undefined when there is none; throws `FILE_FAILED` when there is one that cannot be read. */
+/** Returns the text of the file, or undefined if the file does not exist. Throws `FILE_FAILED` if the file cannot be read. */
 export async function readFileIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -33,7 +33,7 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
   }
 }
 
-/** Makes a state directory (mode 0700) where there is none yet. Throws `FILE_FAILED`. */
+/** Creates a state directory (mode 0700) and its parents unless they exist. Throws `FILE_FAILED`. */
 export async function ensureDirectory(path: string): Promise<void> {
   try {
     await createWithParents(resolve(path));
@@ -42,7 +42,7 @@ export async function ensureDirectory(path: string): Promise<void> {
   }
 }
 
-/** Not `recursive`: below /proc, where mkdir says ENOENT under a directory that is there, that one tries for ever. */
+/** Node's `recursive` option loops forever below /proc, where mkdir returns ENOENT although the parent exists. */
 async function createWithParents(path: string): Promise<void> {
   try {
     await createUnlessPresent(path);
@@ -58,11 +58,11 @@ async function createUnlessPresent(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    const isThere = await stat(path).then(
+    const isDirectory = await stat(path).then(
       (found) => found.isDirectory(),
       () => false,
     );
-    if (!isThere) throw error;
+    if (!isDirectory) throw error;
   }
 }
 
@@ -71,7 +71,7 @@ function isNotFound(error: unknown): boolean {
 }
 
 async function writeAndSync(path: string, content: FileContent): Promise<void> {
-  // wx: never through a link that somebody else has put there.
+  // The flag wx refuses a symbolic link that another user may have placed at this path.
   const file = await open(path, 'wx', 0o600);
   try {
     await file.writeFile(content);
@@ -81,7 +81,7 @@ async function writeAndSync(path: string, content: FileContent): Promise<void> {
   }
 }
 
-/** Without it the new name may be lost in a power cut although the content is not. Some network file systems cannot do it. */
+/** Makes the rename survive a power cut. Some network file systems do not support it. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,19 +1,19 @@
-/** Time as everything here takes it, so that a test can drive it. */
+/** The source of time. Tests replace it by `ManualClock`. */
 export interface Clock {
-  /** Milliseconds since the epoch: for what people read and other machines compare; it may jump. */
+  /** Wall clock in milliseconds since the Unix epoch, for timestamps. The wall clock may jump. */
   now(): number;
-  /** Milliseconds since some moment of this process: for measuring; it never jumps. */
+  /** Milliseconds since an arbitrary moment of this process, for measuring intervals. It never jumps. */
   monotonic(): number;
   setTimeout(fn: () => void, ms: number): Timer;
 }
 
 export interface Timer {
-  /** After it the function is not called; calling it again, or too late, does nothing. */
+  /** Prevents the call of the function. Does nothing if the timer has fired or is cancelled already. */
   cancel(): void;
 }
 
-/** Node silently turns a longer delay into 1 ms. */
-const MAX_NODE_TIMER_MS = 2_147_483_647;
+/** The longest delay of a Node timer (2^31 - 1 ms): Node silently turns a longer delay into 1 ms. */
+export const MAX_NODE_TIMER_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -24,14 +24,14 @@ export const systemClock: Clock = {
 function startTimer(fn: () => void, dueAt: number): Timer {
   let handle: NodeJS.Timeout;
   const arm = (): void => {
-    const left = dueAt - performance.now();
-    handle = left > MAX_NODE_TIMER_MS ? setTimeout(arm, MAX_NODE_TIMER_MS) : setTimeout(fn, Math.max(0, left));
+    const delay = dueAt - performance.now();
+    handle = delay > MAX_NODE_TIMER_MS ? setTimeout(arm, MAX_NODE_TIMER_MS) : setTimeout(fn, Math.max(0, delay));
   };
   arm();
   return { cancel: () => clearTimeout(handle) };
 }
 
-/** Waits `ms` on this clock; rejects with the signal's reason, and leaves no timer behind, once the signal is aborted. */
+/** Waits `ms` on `clock`. When the signal aborts, cancels the timer and rejects with the signal's reason. */
 export function wait(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);

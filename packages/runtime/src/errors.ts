@@ -1,6 +1,6 @@
 /**
- * The world failed: something that no change of a tenant's object can cause. `Code` is the closed union of the package that
- * throws, so that whoever handles it can switch exhaustively; a user's wrong object is a `Problem`, never one of these.
+ * A failure of the environment (network, disk, Redis, Kubernetes API). A tenant's invalid object is a `Problem`, never a `WeirError`.
+ * `Code` is the closed union of codes of the throwing package, so that a handler can switch exhaustively.
  */
 export class WeirError<Code extends string = string> extends Error {
   readonly code: Code;
@@ -12,7 +12,7 @@ export class WeirError<Code extends string = string> extends Error {
   }
 }
 
-/** The command line or the environment is wrong: the process ends with exit code 2, and its message needs no stack. */
+/** A wrong command line or environment. The process prints the message without a stack and exits with code 2. */
 export class UsageError extends WeirError<'USAGE'> {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {
     super('USAGE', message, options);
@@ -27,38 +27,38 @@ export type RuntimeErrorCode =
   | 'LISTEN_FAILED'
   | 'FILE_FAILED';
 
-/** Every code of this package and what it means, for the page of error codes. */
+/** Every error code of this package with its meaning; a test compares `docs/errors.md` with this table. */
 export const RUNTIME_ERRORS: Readonly<Record<RuntimeErrorCode, string>> = {
   CONFIG_INVALID: 'A setting has a wrong value, or a required one is missing; the message lists all mistakes.',
   USAGE: 'The command line is wrong.',
   START_FAILED: 'A part of the process could not start; the message names it and the reason.',
   CLOSE_FAILED: 'A part of the process could not be closed; the log has the reason.',
   LISTEN_FAILED: 'A server cannot listen on its address.',
-  FILE_FAILED: 'A file or directory of ours cannot be read, written or created.',
+  FILE_FAILED: 'Weir cannot read, write or create a file or directory.',
 };
 
 const MAX_CAUSE_DEPTH = 8;
 const MAX_MESSAGE_CHARACTERS = 2_000;
 
 /**
- * One line for humans out of anything thrown: its message and those of its causes, without stack. Never throws, never loops.
- * Control characters become spaces: a message may quote what a peer sent, and it is printed on terminals.
+ * Formats any thrown value as one line: its message, then the messages of its causes, without a stack. Never throws, never loops.
+ * Control characters become spaces: a message may quote bytes that a peer sent, and terminals would interpret them.
  */
 export function errorMessage(thrown: unknown): string {
-  const said: string[] = [];
+  const messages: string[] = [];
   let current = thrown;
   for (let depth = 0; depth < MAX_CAUSE_DEPTH && current !== undefined && current !== null; depth += 1) {
     const message = onOneLine(messageWithoutCauses(current));
-    // Many libraries put the cause's message into their own; saying it twice helps nobody.
-    if (message !== '' && !said.some((earlier) => earlier.includes(message))) said.push(message);
+    // Many libraries repeat the message of the cause in their own message.
+    if (message !== '' && !messages.some((earlier) => earlier.includes(message))) messages.push(message);
     current = current instanceof Error ? current.cause : undefined;
   }
-  const line = said.join(': ') || 'unknown error';
+  const line = messages.join(': ') || 'unknown error';
   return line.length <= MAX_MESSAGE_CHARACTERS ? line : `${line.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }
 
 function messageWithoutCauses(thrown: unknown): string {
-  // `net.connect` to a name with several addresses throws one of these, with an empty message.
+  // `net.connect` to a host name with several addresses throws an AggregateError with an empty message.
   if (thrown instanceof AggregateError && thrown.message === '') {
     return [
       ...new Set(thrown.errors.slice(0, MAX_CAUSE_DEPTH).map((error: unknown) => messageWithoutCauses(error))),
@@ -86,7 +86,7 @@ function onOneLine(text: string): string {
   return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
 }
 
-/** Whether work failed only because it obeyed this signal: with its reason, or with what Node's own functions throw then. */
+/** Whether `error` is only the effect of aborting `signal`: the signal's reason, or the AbortError that Node's functions throw. */
 export function isAbort(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
 }
@@ -100,13 +100,13 @@ const FILE_ERROR_ADVICE: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only; mount a writable volume there, or choose another path',
   ENOSPC: 'the disk is full; free some space',
   EDQUOT: 'the disk quota is used up; free some space',
-  EISDIR: 'it is a directory; name a file',
+  EISDIR: 'the path is a directory; name a file',
   ENOTDIR: 'a part of the path is a file; choose another path',
-  EEXIST: 'a file is in the way; remove it, or choose another path',
+  EEXIST: 'a file with this name already exists; remove the file, or choose another path',
   EMFILE: 'this process has too many open files; raise its limit',
 };
 
-/** Why a file could not be read or written: what, where, and what to do. */
+/** Describes a failed file operation: the operation, the path, and what the user can do. */
 export function fileError(cause: unknown, verb: FileOperation, path: string): WeirError<'FILE_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${FILE_ERROR_ADVICE[code] ?? errorMessage(cause)}`, {
@@ -117,18 +117,18 @@ export function fileError(cause: unknown, verb: FileOperation, path: string): We
 const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use by another process',
   EADDRNOTAVAIL: 'this host has no such address',
-  EACCES: 'this process may not bind it (a port below 1024 needs CAP_NET_BIND_SERVICE)',
-  ENOTFOUND: 'the name cannot be resolved',
+  EACCES: 'permission denied (a port below 1024 needs CAP_NET_BIND_SERVICE)',
+  ENOTFOUND: 'the host name cannot be resolved',
 };
 
 export interface ListenErrorOptions {
-  /** What was to be bound, as the user wrote it. */
+  /** The listen address as the user wrote it. */
   readonly address: string;
-  /** What to do about it: `set WEIR_ADMIN to a free HOST:PORT or off`. */
+  /** What the user can do, such as `set WEIR_ADMIN to a free HOST:PORT or off`. */
   readonly advice: string;
 }
 
-/** Why a server could not listen: what, where, and what to do. */
+/** Describes a failed listen: the address, the reason, and what the user can do. */
 export function listenError(cause: unknown, { address, advice }: ListenErrorOptions): WeirError<'LISTEN_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const reason = LISTEN_ERROR_REASONS[code] ?? errorMessage(cause);

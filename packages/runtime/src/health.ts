@@ -1,9 +1,9 @@
 import { errorMessage } from './errors.ts';
 
-/** `live`: only a restart helps. `ready`: keep work away until it is over. */
+/** A failed `live` check needs a restart; a failed `ready` check means that the process must get no traffic for now. */
 export type HealthKind = 'live' | 'ready';
 
-/** Undefined when all is well, else the reason in words. Looks at what is known already: it may be called every second. */
+/** Returns undefined if healthy, else the reason. Must be cheap: probes call the check every second. */
 export type HealthCheck = () => string | undefined;
 
 export interface HealthReport {
@@ -14,7 +14,7 @@ export interface HealthReport {
 }
 
 export interface Health {
-  /** Adds a check; the function that comes back takes it away. A name that exists already is a bug. */
+  /** Adds a check and returns a function that removes the check. Throws if the name is in use. */
   add(name: string, affects: HealthKind, check: HealthCheck): () => void;
   report(): HealthReport;
 }
@@ -23,7 +23,7 @@ export function createHealth(): Health {
   const checks = new Map<string, { readonly affects: HealthKind; readonly check: HealthCheck }>();
   return {
     add(name, affects, check) {
-      if (checks.has(name)) throw new Error(`health check "${name}" exists already`);
+      if (checks.has(name)) throw new Error(`health check "${name}" already exists`);
       checks.set(name, { affects, check });
       return () => void checks.delete(name);
     },
@@ -37,7 +37,7 @@ export function createHealth(): Health {
   };
 }
 
-/** A check that throws cannot say that all is well. */
+/** A check that throws counts as failed. */
 function runCheck(check: HealthCheck): string | undefined {
   try {
     return check();

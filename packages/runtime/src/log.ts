@@ -11,11 +11,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export interface LoggerOptions {
   readonly name: string;
   readonly level: LogLevel;
-  /** Takes one JSON line per entry; absent: stderr, so that stdout belongs to what a command prints. */
+  /** Takes one JSON line per log entry. Default: stderr, because stdout is for the output of commands. */
   readonly destination?: { write(line: string): void };
 }
 
-/** The logger of a process; each part takes `log.child({ part: 'follow' })`. Messages are constant, values go into fields. */
+/** Creates the logger of a process; each component uses a child such as `log.child({ part: 'follow' })`. */
 export function createLogger({ name, level, destination }: LoggerOptions): Logger {
   if (!LOG_LEVELS.includes(level))
     throw new UsageError(`log level "${level}" is unknown; use one of ${LOG_LEVELS.join(', ')}`);
@@ -26,11 +26,11 @@ export function createLogger({ name, level, destination }: LoggerOptions): Logge
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: serializeError },
   };
-  // Synchronous: what is logged just before the process exits is what one looks for afterwards.
+  // Synchronous, so that the last entries before the process exits are not lost.
   return pino(options, destination ?? pino.destination({ dest: 2, sync: true }));
 }
 
-/** For tests, and for code whose log nobody asked for. */
+/** A logger that discards every entry. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' });
 }
@@ -40,13 +40,13 @@ export function logLevel(variable: string): Setting<LogLevel> {
 }
 
 /**
- * Only these fields. The serializer that comes with pino copies every property of an error, and libraries hang requests on them:
- * ioredis the arguments of the failed command, passwords of AUTH included.
+ * Logs only the fields below. pino's own serializer copies every property of an error, and ioredis attaches the arguments of the
+ * failed command, including the password of AUTH.
  */
 function serializeError(thrown: unknown): object {
   if (!(thrown instanceof Error)) return { message: errorMessage(thrown) };
   const code = 'code' in thrown && typeof thrown.code === 'string' ? { code: thrown.code } : {};
-  const said = { type: thrown.name, ...code, message: errorMessage(thrown) };
-  // A full disk or an absent Redis is for whoever runs Weir, a stack for whoever writes it.
-  return thrown instanceof WeirError || 'syscall' in thrown ? said : { ...said, stack: thrown.stack };
+  const fields = { type: thrown.name, ...code, message: errorMessage(thrown) };
+  // A stack helps with a bug of Weir, but not with a failure of the environment such as a full disk.
+  return thrown instanceof WeirError || 'syscall' in thrown ? fields : { ...fields, stack: thrown.stack };
 }

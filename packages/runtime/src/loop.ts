@@ -3,13 +3,13 @@ import type { Clock, Timer } from './clock.ts';
 import { isAbort } from './errors.ts';
 
 export interface LoopOptions {
-  /** Reads the state of the world and acts on it; what triggered it does not matter. Must not await the loop's own `close`. */
+  /** Reads the current state and acts on it, whatever triggered the run. Must not await the loop's own `close`. */
   run(signal: AbortSignal): Promise<void> | void;
-  /** From the end of a run to the start of the next, at least. */
+  /** The minimum time from the end of a run to the start of the next run. */
   readonly gapMs: number;
-  /** From the start of a run to the start of one that nobody asked for; `Infinity`: never. */
+  /** The time from the start of a run to the start of the next run without a trigger; `Infinity` disables such runs. */
   readonly resyncMs: number;
-  /** Shortest and longest wait after a failed run. */
+  /** The minimum and maximum wait after a failed run. */
   readonly retryMs: readonly [min: number, max: number];
   readonly clock: Clock;
   onError(error: unknown, next: { readonly failures: number; readonly retryInMs: number }): void;
@@ -17,19 +17,18 @@ export interface LoopOptions {
 }
 
 export interface Loop {
-  /** Something may have changed. Nothing runs before the first call. */
+  /** Requests a run. Nothing runs before the first call. */
   trigger(): void;
-  /** Resolves once every trigger so far has been answered by a run that succeeded, or the loop is closed. */
+  /** Resolves when a successful run has followed every trigger so far, or when the loop is closed. */
   idle(): Promise<void>;
-  /** Aborts the signal of a run under way, waits for its end, and lets no other start. */
+  /** Aborts the signal of the current run and waits for the end of the run. No other run starts. */
   close(): Promise<void>;
 }
 
 /**
- * Runs `run` after triggers, never twice at once; triggers that arrive before a run starts merge into it, those that arrive while it
- * runs cause one more. A failed run is retried with exponential backoff. A trigger during that backoff brings the retry forward, but
- * not nearer than the shortest wait after the failure: so the event "the peer is back" does not wait out 30 s, and a storm of events
- * costs a peer that is down one attempt per shortest wait.
+ * Calls `run` after triggers, one run at a time. Triggers before the start of a run merge into that run; triggers during a run cause
+ * one more run. A failed run is retried with exponential backoff. A trigger during the backoff shortens the wait to the minimum wait
+ * after the failure: so the event "the peer is back" does not wait 30 s, and many events cause only one attempt per minimum wait.
  */
 export function createLoop(options: LoopOptions): Loop {
   return new ControlLoop(options);
@@ -41,7 +40,7 @@ class ControlLoop implements Loop {
   readonly #idleWaiters: (() => void)[] = [];
   #triggered = false;
   #isRunning = false;
-  /** The run under way, or the last one. */
+  /** The current run, or the last run. */
   #run: Promise<void> | undefined;
   #timer: Timer | undefined;
   #startedAt: number | undefined;
@@ -95,7 +94,7 @@ class ControlLoop implements Loop {
 
   async #runOnce(): Promise<void> {
     const { run, clock } = this.#options;
-    this.#isRunning = true; // Before `run`, which may itself trigger.
+    this.#isRunning = true; // Set before `run`, because `run` may call `trigger`.
     this.#triggered = false;
     this.#startedAt = clock.monotonic();
     try {
@@ -115,7 +114,7 @@ class ControlLoop implements Loop {
     const { retryMs, random = Math.random, onError } = this.#options;
     this.#failures += 1;
     this.#retryInMs = backoffMs(this.#failures, { minMs: retryMs[0], maxMs: retryMs[1], random });
-    // A run that obeys the signal fails by design.
+    // A run that stops because of the signal is no failure.
     if (!isAbort(error, this.#closing.signal)) onError(error, { failures: this.#failures, retryInMs: this.#retryInMs });
   }
 

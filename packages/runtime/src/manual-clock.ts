@@ -7,7 +7,7 @@ interface PendingTimer {
   readonly fn: () => void;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock for tests: time passes only when the test calls `advance`. */
 export class ManualClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -32,14 +32,14 @@ export class ManualClock implements Clock {
     return { cancel: () => void this.#timers.delete(pending) };
   }
 
-  /** How many timers wait: 0 after everything was closed. */
+  /** The number of pending timers: 0 after everything is closed. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
   /**
-   * Moves time on by `ms` and runs what falls due, in order, each at its own moment. Before the first, and after each of them, what
-   * they have woken (promises, immediates) gets its turn, so that timers which it sets inside the span run as well.
+   * Advances time by `ms` and runs the due timers in order, each at its due time. Pending promises and immediates run before the first
+   * timer and after each timer, so timers that they set within `ms` run as well.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -53,7 +53,7 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Sets the wall clock forward or back, as an operator or NTP does; `monotonic` and the timers do not notice. */
+  /** Sets the wall clock forward or back, as an operator or NTP does; `monotonic` and the timers stay. */
   jumpWallClock(ms: number): void {
     this.#now += ms;
   }

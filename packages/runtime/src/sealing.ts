@@ -1,3 +1,3 @@
-// A door of its own: the workers of a proxy open keys, and need nothing else of this package, least of all its loggers.
+// A separate entry point of the package: a proxy's workers decrypt private keys and must not load the rest (pino, prom-client).
 export { Sealer } from './sealer.ts';
 export { Secret } from './secret.ts';

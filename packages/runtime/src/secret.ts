@@ -2,10 +2,10 @@ import { inspect } from 'node:util';
 
 const REDACTED = '[redacted]';
 
-/** A password, token or key on its way through the process: logs, JSON and error messages never show it by accident. */
+/** A password, token or key. Logs, JSON and error messages print `[redacted]` instead of the text. */
 export class Secret {
   static {
-    // Not a method: a computed name has no declared type under `isolatedDeclarations`.
+    // `isolatedDeclarations` does not allow a method with a computed name.
     Object.defineProperty(Secret.prototype, inspect.custom, { value: () => REDACTED });
   }
 
@@ -15,7 +15,7 @@ export class Secret {
     this.#text = text;
   }
 
-  /** The text itself: call it only where it leaves for the peer that needs it. */
+  /** The plain text. Call this only where the text is sent to the peer that needs it. */
   reveal(): string {
     return this.#text;
   }

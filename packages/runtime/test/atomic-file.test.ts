@@ -11,7 +11,7 @@ async function directory(t: TestContext): Promise<string> {
   return path;
 }
 
-test('a file is written, replaced, readable by its owner only, and nothing else is left', async (t) => {
+test('writes and replaces a file with mode 0600 and leaves no temporary file', async (t) => {
   const dir = await directory(t);
   const path = join(dir, 'table.json');
   await writeFileAtomic(path, 'one');
@@ -22,20 +22,20 @@ test('a file is written, replaced, readable by its owner only, and nothing else 
   assert.deepEqual(await readdir(dir), ['table.json']);
 });
 
-test('writes at the same time leave one of the contents whole', async (t) => {
+test('keeps one complete content after concurrent writes', async (t) => {
   const path = join(await directory(t), 'journal');
   const contents = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(100_000));
   await Promise.all(contents.map((content) => writeFileAtomic(path, content)));
   assert.ok(contents.includes((await readFileIfPresent(path)) ?? ''));
 });
 
-test('a failed write keeps what was there, leaves no rest, and says what to do', async (t) => {
+test('keeps the old content after a failed write, removes the temporary file and names the fix', async (t) => {
   const dir = await directory(t);
   await mkdir(join(dir, 'taken'));
   const path = join(dir, 'taken');
   await assert.rejects(writeFileAtomic(path, 'x'), {
     code: 'FILE_FAILED',
-    message: `cannot write ${path}: it is a directory; name a file`,
+    message: `cannot write ${path}: the path is a directory; name a file`,
   });
   assert.deepEqual(await readdir(dir), ['taken']);
   const nowhere = join(dir, 'missing', 'file');
@@ -43,7 +43,7 @@ test('a failed write keeps what was there, leaves no rest, and says what to do',
   await assert.rejects(writeFileAtomic(nowhere, 'x'), { code: 'FILE_FAILED', message });
 });
 
-test('a link at the path is replaced, not followed', async (t) => {
+test('replaces a symbolic link instead of following it', async (t) => {
   const dir = await directory(t);
   const target = join(dir, 'target');
   await writeFile(target, 'precious');
@@ -53,26 +53,28 @@ test('a link at the path is replaced, not followed', async (t) => {
   assert.equal(await readFileIfPresent(join(dir, 'state')), 'new');
 });
 
-test('a file that is not there is undefined, one that cannot be read is an error', async (t) => {
+test('returns undefined for a missing file and throws for an unreadable file', async (t) => {
   const dir = await directory(t);
   assert.equal(await readFileIfPresent(join(dir, 'none')), undefined);
   await assert.rejects(readFileIfPresent(dir), {
     code: 'FILE_FAILED',
-    message: `cannot read ${dir}: it is a directory; name a file`,
+    message: `cannot read ${dir}: the path is a directory; name a file`,
   });
 });
 
-test('a state directory is made with its parents, and one that exists is left alone', async (t) => {
+test('creates a state directory with its parents and keeps an existing directory', async (t) => {
   const path = join(await directory(t), 'a', 'b');
   await ensureDirectory(path);
   await writeFile(join(path, 'kept'), '');
   await ensureDirectory(path);
   assert.deepEqual(await readdir(path), ['kept']);
-  await assert.rejects(ensureDirectory(join(path, 'kept')), { message: /a file is in the way; remove it/ });
+  await assert.rejects(ensureDirectory(join(path, 'kept')), {
+    message: /a file with this name already exists; remove the file/,
+  });
 });
 
-test('a state directory where nothing can be made is an error, not an endless try', { timeout: 5_000 }, async () => {
-  // mkdir says ENOENT below /proc although /proc is there: Node's own recursive one goes round for ever, deaf to SIGTERM.
+test('throws where no directory can be created instead of retrying forever', { timeout: 5_000 }, async () => {
+  // mkdir returns ENOENT below /proc although /proc exists; Node's recursive mkdir loops forever there and blocks SIGTERM.
   const path = process.platform === 'linux' ? '/proc/weir/state' : '/dev/null/weir/state';
   await assert.rejects(ensureDirectory(path), { code: 'FILE_FAILED' });
 });

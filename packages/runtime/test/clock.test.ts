@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backoffMs, ManualClock, systemClock, wait } from '../src/index.ts';
 
-test('due timers run in the order of their moments, at their moments', async () => {
+test('runs due timers in order, each at its due time', async () => {
   const clock = new ManualClock(1_000_000);
   const ran: string[] = [];
   const note = (name: string) => () => void ran.push(`${name}@${clock.monotonic()}/${clock.now()}`);
@@ -15,7 +15,7 @@ test('due timers run in the order of their moments, at their moments', async () 
   assert.equal(clock.pendingTimers, 1);
 });
 
-test('timers that are set by what a timer has woken run within the same span', async () => {
+test('runs timers that a due timer sets asynchronously within the same advance', async () => {
   const clock = new ManualClock();
   const ran: number[] = [];
   const repeat = async (): Promise<void> => {
@@ -28,16 +28,16 @@ test('timers that are set by what a timer has woken run within the same span', a
   assert.deepEqual(ran, [10, 20, 30]);
 });
 
-test('a cancelled timer does not run', async () => {
+test('does not run a cancelled timer', async () => {
   const clock = new ManualClock();
-  const timer = clock.setTimeout(() => assert.fail('it ran'), 10);
+  const timer = clock.setTimeout(() => assert.fail('the cancelled timer ran'), 10);
   timer.cancel();
   timer.cancel();
   await clock.advance(100);
   assert.equal(clock.pendingTimers, 0);
 });
 
-test('setting the wall clock moves neither the monotonic one nor the timers', async () => {
+test('keeps the monotonic clock and the timers when the wall clock jumps', async () => {
   const clock = new ManualClock(50_000);
   let ran = false;
   clock.setTimeout(() => {
@@ -52,7 +52,7 @@ test('setting the wall clock moves neither the monotonic one nor the timers', as
   assert.equal(ran, true);
 });
 
-test('waiting ends when the time is over', async () => {
+test('wait resolves after the given time', async () => {
   const clock = new ManualClock();
   let isOver = false;
   const waiting = wait(clock, 10, new AbortController().signal).then(() => {
@@ -64,7 +64,7 @@ test('waiting ends when the time is over', async () => {
   await waiting;
 });
 
-test('waiting ends with the reason when it is aborted, before or meanwhile, and leaves no timer', async () => {
+test('wait rejects with the abort reason, before and during the wait, and leaves no timer', async () => {
   const clock = new ManualClock();
   const abort = new AbortController();
   const waiting = wait(clock, 10, abort.signal);
@@ -75,7 +75,7 @@ test('waiting ends with the reason when it is aborted, before or meanwhile, and 
   assert.equal(clock.pendingTimers, 0);
 });
 
-test('the system clock calls back, and not at once for more than Node can wait', async (t) => {
+test('systemClock supports delays above the maximum of a Node timer', async (t) => {
   await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 0));
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let ran = false;
@@ -90,9 +90,9 @@ test('the system clock calls back, and not at once for more than Node can wait',
   timer.cancel();
 });
 
-test('the wait after failures is anywhere between the least and a ceiling that doubles up to the most', () => {
+test('backoffMs returns values between the minimum and a ceiling that doubles up to the maximum', () => {
   const span = (failures: number): number[] =>
-    [0, 0.999_999].map((drawn) => backoffMs(failures, { minMs: 1000, maxMs: 30_000, random: () => drawn }));
+    [0, 0.999_999].map((value) => backoffMs(failures, { minMs: 1000, maxMs: 30_000, random: () => value }));
   assert.deepEqual(span(1), [1000, 2000]);
   assert.deepEqual(span(2), [1000, 4000]);
   assert.deepEqual(span(4), [1000, 16_000]);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { errorMessage, exitStatusFor, Secret, UsageError, WeirError } from '../src/index.ts';
 
-test('an error of ours carries its code, its cause and the name of its class', () => {
+test('WeirError carries its code, its cause and the name of its class', () => {
   const cause = new Error('refused');
   const error = new WeirError<'AWAY' | 'WRONG'>('AWAY', 'the store is away', { cause });
   assert.equal(error.code, 'AWAY');
@@ -11,14 +11,14 @@ test('an error of ours carries its code, its cause and the name of its class', (
   assert.equal(new UsageError('unknown flag').name, 'UsageError');
 });
 
-test('a message says the error and its causes on one line, each thing once', () => {
+test('errorMessage joins the messages of an error and its causes on one line without repetition', () => {
   const root = new Error('connect ECONNREFUSED 127.0.0.1:6379');
   const middle = new Error('cannot reach Redis\n  at all', { cause: root });
   const outer = new Error('publish failed: connect ECONNREFUSED 127.0.0.1:6379', { cause: middle });
   assert.equal(errorMessage(outer), 'publish failed: connect ECONNREFUSED 127.0.0.1:6379: cannot reach Redis at all');
 });
 
-test('a message is made of anything thrown', () => {
+test('errorMessage formats any thrown value', () => {
   assert.equal(errorMessage('text'), 'text');
   assert.equal(errorMessage(undefined), 'unknown error');
   assert.equal(errorMessage(null), 'unknown error');
@@ -31,31 +31,31 @@ test('a message is made of anything thrown', () => {
   assert.equal(errorMessage(new TypeError()), 'TypeError');
 });
 
-test('a message names what several attempts to connect said', () => {
-  const both = new AggregateError([
+test('errorMessage lists the errors of an AggregateError without a message', () => {
+  const attempts = new AggregateError([
     new Error('connect ECONNREFUSED ::1:80'),
     new Error('connect ECONNREFUSED 127.0.0.1:80'),
   ]);
-  assert.equal(errorMessage(both), 'connect ECONNREFUSED ::1:80, connect ECONNREFUSED 127.0.0.1:80');
+  assert.equal(errorMessage(attempts), 'connect ECONNREFUSED ::1:80, connect ECONNREFUSED 127.0.0.1:80');
 });
 
-test('a message ends although the causes go round or the text does not end', () => {
+test('errorMessage limits cyclic causes and long texts', () => {
   const error = new Error('round');
   error.cause = error;
   assert.equal(errorMessage(error), 'round');
   assert.equal(errorMessage('x'.repeat(10_000)).length, 2_000);
 });
 
-test('a message cannot steer the terminal that prints it', () => {
+test('errorMessage replaces control characters', () => {
   assert.equal(errorMessage(new Error('peer said \u001b[2Jhello\u0000')), 'peer said [2Jhello');
 });
 
-test('an error that the user can mend ends with 2, any other with 1', () => {
+test('exitStatusFor returns 2 for a usage error and 1 for any other error', () => {
   assert.deepEqual(exitStatusFor(new UsageError('unknown flag --x')), { code: 2, message: 'unknown flag --x' });
   assert.deepEqual(exitStatusFor(new Error('away')), { code: 1, message: 'away' });
 });
 
-test('a secret shows itself only when asked to', () => {
+test('Secret prints [redacted] except through reveal', () => {
   const secret = new Secret('hunter2');
   assert.equal(secret.reveal(), 'hunter2');
   const shown = [

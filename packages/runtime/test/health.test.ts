@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHealth } from '../src/index.ts';
 
-test('without checks, and with checks that find nothing, a process is live and ready', () => {
+test('reports live and ready without checks or with healthy checks', () => {
   const health = createHealth();
   health.add('store', 'ready', () => undefined);
   assert.deepEqual(health.report(), { live: true, ready: true, reasons: [] });
 });
 
-test('a reason against ready leaves a process live', () => {
+test('reports live but not ready if a ready check fails', () => {
   const health = createHealth();
   health.add('store', 'ready', () => 'away since 12:00');
   assert.deepEqual(health.report(), {
@@ -18,14 +18,14 @@ test('a reason against ready leaves a process live', () => {
   });
 });
 
-test('a process that is not live is not ready', () => {
+test('reports not ready if a live check fails', () => {
   const health = createHealth();
   health.add('loop', 'live', () => 'stuck');
   assert.equal(health.report().live, false);
   assert.equal(health.report().ready, false);
 });
 
-test('a check that throws is a reason', () => {
+test('counts a check that throws as failed', () => {
   const health = createHealth();
   health.add('loop', 'live', () => {
     throw new Error('no such loop');
@@ -33,10 +33,10 @@ test('a check that throws is a reason', () => {
   assert.deepEqual(health.report().reasons, [{ check: 'loop', affects: 'live', reason: 'no such loop' }]);
 });
 
-test('a check can be taken away, and its name given again, but not twice at once', () => {
+test('removes checks, and refuses a second check with the same name', () => {
   const health = createHealth();
   const remove = health.add('worker', 'ready', () => 'starting');
-  assert.throws(() => health.add('worker', 'ready', () => undefined), /"worker" exists already/);
+  assert.throws(() => health.add('worker', 'ready', () => undefined), /"worker" already exists/);
   remove();
   assert.equal(health.report().ready, true);
   health.add('worker', 'ready', () => undefined);

@@ -17,7 +17,7 @@ function recorded(level: LogLevel): { log: Logger; entries: () => Record<string,
   return { log, entries: () => lines.map((line) => JSON.parse(line)) };
 }
 
-test('an entry is one JSON line with name, part, level in words and ISO time', () => {
+test('writes an entry as one JSON line with name, part, level name and ISO time', () => {
   const { log, entries } = recorded('info');
   log.child({ part: 'follow' }).info({ revision: 7 }, 'table applied');
   const [entry] = entries();
@@ -27,7 +27,7 @@ test('an entry is one JSON line with name, part, level in words and ISO time', (
   assert.deepEqual(rest, { level: 'info', name: 'weir-test', part: 'follow', revision: 7, msg: 'table applied' });
 });
 
-test('entries below the level are left out', () => {
+test('drops entries below the level', () => {
   const { log, entries } = recorded('warn');
   log.info('not this');
   log.warn('this');
@@ -37,7 +37,7 @@ test('entries below the level are left out', () => {
   );
 });
 
-test('an error is logged with its causes and stack, but without what a library hung on it', () => {
+test('logs an error with its causes and stack, but without properties that a library attached', () => {
   const { log, entries } = recorded('info');
   const cause = new Error('WRONGPASS');
   const error = Object.assign(new Error('cannot sign in', { cause }), { code: 'AUTH', command: { args: ['hunter2'] } });
@@ -50,32 +50,32 @@ test('an error is logged with its causes and stack, but without what a library h
   assert.match(String(err.stack), /log\.test\.ts/);
 });
 
-test('the world failing is logged without a stack: it says nothing that the message does not', () => {
+test('logs failures of the environment without a stack', () => {
   const { log, entries } = recorded('info');
-  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
-  for (const err of [new WeirError('AWAY', 'Redis is not there'), full]) log.warn({ err }, 'tried again');
+  const diskFull = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
+  for (const err of [new WeirError('AWAY', 'Redis refuses connections'), diskFull]) log.warn({ err }, 'retrying');
   assert.deepEqual(
     entries().map(({ err }) => err),
     [
-      { type: 'WeirError', code: 'AWAY', message: 'Redis is not there' },
+      { type: 'WeirError', code: 'AWAY', message: 'Redis refuses connections' },
       { type: 'Error', code: 'ENOSPC', message: 'no space left' },
     ],
   );
 });
 
-test('what is no error can be logged as one', () => {
+test('logs a thrown value that is no Error', () => {
   const { log, entries } = recorded('info');
   log.error({ err: 'text' }, 'odd');
   assert.deepEqual(entries()[0]?.err, { message: 'text' });
 });
 
-test('a secret in a field is not logged', () => {
+test('redacts a Secret in a field', () => {
   const { log, entries } = recorded('info');
   log.info({ password: new Secret('hunter2') }, 'connecting');
   assert.equal(entries()[0]?.password, '[redacted]');
 });
 
-test('an unknown level is refused with those that exist', () => {
+test('refuses an unknown level and lists the known levels', () => {
   assert.throws(() => createLogger({ name: 'x', level: 'loud' as LogLevel }), {
     code: 'USAGE',
     message: /"loud".*fatal, error/,
@@ -86,6 +86,6 @@ test('an unknown level is refused with those that exist', () => {
   assert.equal(parseConfig({ level: logLevel('WEIR_LOG_LEVEL') }, {}).level, 'info');
 });
 
-test('the silent logger takes everything and its children are silent too', () => {
+test('silentLogger disables all levels, also for its children', () => {
   assert.equal(silentLogger().child({ part: 'x' }).isLevelEnabled('fatal'), false);
 });

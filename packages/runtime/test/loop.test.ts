@@ -5,7 +5,7 @@ import { createLoop, type Loop, type LoopOptions, ManualClock } from '../src/ind
 interface Bench {
   readonly clock: ManualClock;
   readonly loop: Loop;
-  /** Moments at which a run started. */
+  /** The monotonic start times of the runs, in milliseconds. */
   readonly starts: number[];
   readonly errors: { message: string; failures: number; retryInMs: number }[];
 }
@@ -35,20 +35,20 @@ function bench(run: Run = () => {}, options: Partial<LoopOptions> = {}): Bench {
   return made;
 }
 
-test('nothing runs before the first trigger', async () => {
+test('does not run before the first trigger', async () => {
   const { clock, starts } = bench();
   await clock.advance(1_000_000);
   assert.deepEqual(starts, []);
 });
 
-test('triggers that come together cause one run', async () => {
+test('merges triggers before a run into one run', async () => {
   const { clock, loop, starts } = bench();
   for (let count = 0; count < 100; count += 1) loop.trigger();
   await clock.advance(1000);
   assert.deepEqual(starts, [0]);
 });
 
-test('triggers during a run cause one more, after it has ended and the gap has passed', async () => {
+test('runs once more after the gap when triggered during a run', async () => {
   const { clock, loop, starts } = bench(
     ({ clock: time }) => new Promise((resolve) => void time.setTimeout(resolve, 100)),
   );
@@ -60,7 +60,7 @@ test('triggers during a run cause one more, after it has ended and the gap has p
   assert.deepEqual(starts, [0, 105]);
 });
 
-test('two runs are never under way at once', async () => {
+test('never runs twice at the same time', async () => {
   let running = 0;
   const { clock, loop, starts } = bench(async ({ clock: time, loop: self }) => {
     running += 1;
@@ -92,18 +92,18 @@ test('without triggers it runs once per resync gap', async () => {
   assert.deepEqual(starts, [0, 600_000, 1_200_000]);
 });
 
-test('resync can be switched off', async () => {
+test('does not resync if resyncMs is Infinity', async () => {
   const { clock, loop, starts } = bench(() => {}, { resyncMs: Number.POSITIVE_INFINITY });
   loop.trigger();
   await clock.advance(10_000_000);
   assert.deepEqual(starts, [0]);
 });
 
-test('a failed run is told and repeated with growing waits, until one succeeds', async () => {
-  let left = 6;
+test('reports failed runs and retries with growing waits until a run succeeds', async () => {
+  let remaining = 6;
   const { clock, loop, starts, errors } = bench(() => {
-    left -= 1;
-    if (left > 0) throw new Error('away');
+    remaining -= 1;
+    if (remaining > 0) throw new Error('away');
   });
   loop.trigger();
   await clock.advance(90_000);
@@ -115,7 +115,7 @@ test('a failed run is told and repeated with growing waits, until one succeeds',
   assert.deepEqual(starts, [0, 2000, 6000, 14_000, 30_000, 60_000]);
 });
 
-test('after a success the waits begin small again', async () => {
+test('resets the backoff after a successful run', async () => {
   const outcomes = ['fail', 'fail', 'ok', 'fail'];
   const { clock, loop, errors } = bench(() => {
     if (outcomes.shift() === 'fail') throw new Error('away');
@@ -130,7 +130,7 @@ test('after a success the waits begin small again', async () => {
   );
 });
 
-test('a trigger brings a far retry forward, but not nearer than the shortest wait after the failure', async () => {
+test('shortens the backoff on a trigger, but not below the minimum wait after the failure', async () => {
   const { clock, loop, starts } = bench(() => Promise.reject(new Error('away')));
   loop.trigger();
   await clock.advance(30_000); // Runs at 0, 2000, 6000, 14000, 30000; the next is due at 60000.
@@ -142,16 +142,16 @@ test('a trigger brings a far retry forward, but not nearer than the shortest wai
   assert.equal(starts.at(-1), 31_000);
 });
 
-test('a storm of triggers while the world is away causes one attempt per shortest wait', async () => {
+test('limits frequent triggers during an outage to one attempt per minimum wait', async () => {
   const { clock, loop, starts } = bench(() => Promise.reject(new Error('away')));
-  for (let at = 0; at < 9_900; at += 10) {
+  for (let elapsedMs = 0; elapsedMs < 9_900; elapsedMs += 10) {
     loop.trigger();
     await clock.advance(10);
   }
   assert.equal(starts.length, 10);
 });
 
-test('idle is reached when every trigger was answered by a run that succeeded', async () => {
+test('idle resolves when a successful run has followed every trigger', async () => {
   let isAway = true;
   const { clock, loop } = bench(() => {
     if (isAway) throw new Error('away');
@@ -169,7 +169,7 @@ test('idle is reached when every trigger was answered by a run that succeeded', 
   await idle;
 });
 
-test('closing aborts the run under way, waits for it, and lets nothing else run', async () => {
+test('close aborts the current run, waits for its end and prevents other runs', async () => {
   let aborted = false;
   let finish = (): void => {};
   const { clock, loop, starts, errors } = bench((_bench, signal) => {
@@ -197,7 +197,7 @@ test('closing aborts the run under way, waits for it, and lets nothing else run'
   assert.deepEqual({ starts, errors, timers: clock.pendingTimers }, { starts: [0], errors: [], timers: 0 });
 });
 
-test('an error other than the abort is told even while closing', async () => {
+test('reports an error other than the abort error during close', async () => {
   let fail = (): void => {};
   const { clock, loop, errors } = bench(
     () =>
@@ -216,7 +216,7 @@ test('an error other than the abort is told even while closing', async () => {
   );
 });
 
-test('closing a loop that waits, or never ran, or is closed, ends at once', async () => {
+test('close resolves at once for a waiting, unused or closed loop', async () => {
   const { clock, loop } = bench();
   loop.trigger();
   await clock.advance(0);

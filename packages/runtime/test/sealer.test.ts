@@ -5,30 +5,30 @@ import fc from 'fast-check';
 
 const sealer = new Sealer(new Secret('a secret of this fleet, long enough'));
 
-test('what was sealed is opened by whoever has the secret, and only as what it is about', () => {
+test('opens a sealed text only with the same secret and the same context', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.string(), (text, about) => {
+    fc.property(fc.string({ unit: 'binary' }), fc.string(), (text, context) => {
       const other = new Sealer(new Secret('a secret of this fleet, long enough'));
-      const sealed = sealer.seal(text, about);
-      assert.equal(other.open(sealed, about), Buffer.from(text).toString());
-      assert.equal(other.open(sealed, `${about}.`), undefined);
+      const sealed = sealer.seal(text, context);
+      assert.equal(other.open(sealed, context), Buffer.from(text).toString());
+      assert.equal(other.open(sealed, `${context}.`), undefined);
     }),
   );
 });
 
-test('the same text about the same thing is sealed the same way, and otherwise nothing is', () => {
+test('seals the same text with the same context identically, and uses a nonce for one text only', () => {
   assert.equal(sealer.seal('key', 'a'), sealer.seal('key', 'a'));
   const all = [sealer.seal('key', 'a'), sealer.seal('key', 'b'), sealer.seal('yek', 'a'), sealer.seal('ey', 'ak')];
   assert.equal(new Set(all).size, all.length);
-  assert.equal(new Set(all.map((sealed) => sealed.slice(0, 18))).size, all.length, 'no nonce is used twice');
+  assert.equal(new Set(all.map((sealed) => sealed.slice(0, 18))).size, all.length, 'each nonce is unique');
 });
 
-test('another secret opens nothing', () => {
-  const stranger = new Sealer(new Secret('the secret of another fleet, as long'));
-  assert.equal(stranger.open(sealer.seal('key', 'a'), 'a'), undefined);
+test('does not open a text that was sealed with another secret', () => {
+  const otherFleet = new Sealer(new Secret('the secret of another fleet, as long'));
+  assert.equal(otherFleet.open(sealer.seal('key', 'a'), 'a'), undefined);
 });
 
-test('whatever is damaged, cut or no sealed text at all is not opened', () => {
+test('does not open damaged, truncated or unsealed texts', () => {
   const sealed = sealer.seal('key', 'a');
   const bytes = Buffer.from(sealed.slice(2), 'base64url');
   for (let index = 0; index < bytes.length; index += 1) {
@@ -41,7 +41,7 @@ test('whatever is damaged, cut or no sealed text at all is not opened', () => {
     assert.equal(sealer.open(text, 'a'), undefined);
 });
 
-test('material derived for one purpose is the same for all of a fleet, and tells nothing of that for another', () => {
+test('derives the same key material in all processes of a fleet, and different material per purpose', () => {
   const again = new Sealer(new Secret('a secret of this fleet, long enough'));
   assert.deepEqual(sealer.derive('tickets', 48), again.derive('tickets', 48));
   assert.equal(sealer.derive('tickets', 48).length, 48);

@@ -43,7 +43,7 @@ test('a secret that is too short is not taken, and not shown', () => {
 const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, told: RegExp])[] = [
   [
     { WEIR_SECRET_ACCESS: 'namespaces' },
-    /: the configuration is wrong\n {2}WEIR_SECRET_NAMESPACES is not set; use the namespaces whose.*, since WEIR_SECRET_ACCESS is namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; since WEIR_SECRET_ACCESS is namespaces\n$/,
+    /: invalid configuration:\n {2}WEIR_SECRET_NAMESPACES is not set; use the namespaces whose.*, since WEIR_SECRET_ACCESS is namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; since WEIR_SECRET_ACCESS is namespaces\n$/,
   ],
   [
     { WEIR_SECRET_ACCESS: 'cluster', WEIR_SECRET_NAMESPACES: 'shop', WEIR_FLEET_SECRET: SECRET },

@@ -129,7 +129,7 @@ test('a pair that cannot be used leaves the last good one, is warned of once, an
     assert.equal(await shownAt(admin.port), 'first');
     assert.equal(await shownAt(admin.port, { maxVersion: 'TLSv1.2' }), 'first');
     assert.equal(lines.length, index + 1);
-    assert.match(String(lines[index]), /"warn".*cannot be renewed; the last one stays/);
+    assert.match(String(lines[index]), /"warn".*failed to reload the certificate; keeping the previous certificate/);
   }
   mounted.swap(second.certificate, second.key);
   assert.equal(await shownAt(admin.port), 'second');
@@ -152,7 +152,7 @@ test('at the start a pair that cannot be used is a wrong setting', async () => {
       async () => serverOn(directory.path).start(new AbortController().signal),
       (error) => error instanceof UsageError && what.test(error.message) && error.message.includes(directory.path),
     );
-  await refused(/ENOENT.*; put tls.crt and tls.key there that belong together, in PEM$/);
+  await refused(/ENOENT.*; expected a matching tls.crt and tls.key in PEM format$/);
   const [one, other] = [certificateFor('one'), certificateFor('other')];
   writeFileSync(join(directory.path, 'tls.crt'), one.certificate);
   writeFileSync(join(directory.path, 'tls.key'), other.key);

@@ -132,7 +132,7 @@ test('before anything else a proxy answers probes, and its settings for them are
   assert.match(wrong.output(), /WEIR_DRAIN is "2h"; use a duration such as 500ms, 5s or 10m, 0s to 1h/);
   await using nowhere = await spawnProxy({ ...env, WEIR_PROBE_SOCKET: '/nowhere/probe.sock' });
   assert.deepEqual(await nowhere.exited, EXITS.usage);
-  assert.match(nowhere.output(), /^weir-proxy: the socket for probes cannot be opened: .*\/nowhere\/probe.sock.*\n$/);
+  assert.match(nowhere.output(), /^weir-proxy: failed to open the probe socket: .*\/nowhere\/probe.sock.*\n$/);
 });
 
 interface Started {

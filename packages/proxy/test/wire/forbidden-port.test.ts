@@ -21,7 +21,7 @@ describe('a port that this process may not bind', namespace, () => {
       assert.equal(report?.bound, false);
       assert.equal(
         report.error,
-        `cannot listen on ${proxy.address}:80: this process may not bind it (a port below 1024 needs ` +
+        `cannot listen on ${proxy.address}:80: permission denied (a port below 1024 needs ` +
           'CAP_NET_BIND_SERVICE); grant the capability to the proxy, or give the Service a port from 1024 on',
       );
     });

@@ -5,7 +5,7 @@ import { Secret } from '../secret.ts';
 
 const MIN_TOKEN_CHARACTERS = 16;
 
-/** RFC 6750, section 2.1: what a bearer token may consist of. */
+/** The characters of a bearer token (RFC 6750, section 2.1). */
 export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
   allowed: `at least ${MIN_TOKEN_CHARACTERS} letters, digits and - . _ ~ + / =`,
   parse(raw) {
@@ -15,17 +15,17 @@ export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
   redact: () => '[redacted]',
 };
 
-/** Whether this Authorization header shows the token; where there is none to show, everybody does. */
+/** Returns a check of the Authorization header for `token`. Without a token the check accepts every request. */
 export function createTokenCheck(token: Secret | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
-  const wanted = digestOf(token.reveal());
+  const expected = digestOf(token.reveal());
   return (authorization) => {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
-    return given !== undefined && timingSafeEqual(digestOf(given), wanted);
+    return given !== undefined && timingSafeEqual(digestOf(given), expected);
   };
 }
 
-/** Of one length whatever is sent: how long a comparison takes tells nothing of the token. */
+/** A digest has a fixed length, so the duration of the comparison does not reveal the length of the token. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -41,15 +41,15 @@ export interface AdminEndpoint {
   readonly token?: Secret | undefined;
 }
 
-/** What others on the network can read of an admin server there; undefined: nothing. */
+/** Warns if other hosts can read the admin server's data or its token; undefined if they cannot. */
 export function exposureWarningFor({ host, tls, token }: AdminEndpoint): ExposureWarning | undefined {
   if (isLoopback(host)) return undefined;
   if (token === undefined)
     return {
-      message: 'whoever reaches admin can read metrics, and the names of Services and tenants',
+      message: 'any host that reaches the admin server can read metrics and the names of Services and tenants',
       advice: 'set WEIR_ADMIN_TOKEN and WEIR_ADMIN_TLS, or listen on loopback',
     };
   if (tls === undefined)
-    return { message: 'the token of admin crosses the network in the clear', advice: 'set WEIR_ADMIN_TLS' };
+    return { message: 'the admin token crosses the network unencrypted', advice: 'set WEIR_ADMIN_TLS' };
   return undefined;
 }

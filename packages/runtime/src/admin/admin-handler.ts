@@ -4,17 +4,17 @@ import type { Health, HealthReport } from '../health.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics/contract.ts';
 
-/** What a GET of an extra path shows, as JSON. */
+/** Returns the JSON value that a GET of the route's path responds with. */
 export type AdminRoute = (query: URLSearchParams) => unknown;
-/** Those that are there, or a way to have them when somebody asks. */
+/** The metrics, or a function that creates them at each scrape. */
 export type AdminMetrics = Metrics | (() => Promise<Metrics>);
 
 export interface AdminContent {
   readonly health: Health;
-  /** Undefined: none are shown. */
+  /** Undefined if this server has no /metrics. */
   readonly metrics: AdminMetrics | undefined;
   readonly log: Logger;
-  /** By path, `/connections`. */
+  /** Routes by path, such as `/connections`. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
 }
 
@@ -24,17 +24,17 @@ export interface AdminResponse {
   readonly body: string;
 }
 
-/** What the asker may be told: of `probes` only whether the process is live and ready, as reasons may name tenants. */
+/** `probes` permits only the liveness and readiness of the process, without reasons, because reasons may name tenants. */
 export type AdminAccess = 'all' | 'probes';
 const PROBE_PATHS = ['/healthz', '/readyz'];
 const METRICS_PATH = '/metrics';
 
-/** The answer to a GET of `target` (origin form: path and query). Never throws. */
+/** The response to a GET of `target` (origin form: path and query). Never throws. */
 export async function responseFor(target: string, content: AdminContent, access: AdminAccess): Promise<AdminResponse> {
-  if (!target.startsWith('/')) return jsonResponse(400, { error: 'the request target is not a path' });
+  if (!target.startsWith('/')) return jsonResponse(400, { error: 'invalid request target: expected a path' });
   const { pathname, searchParams } = new URL(`http://admin${target}`);
   if (access === 'probes' && !PROBE_PATHS.includes(pathname))
-    return jsonResponse(401, { error: 'send the token of admin: Authorization: Bearer TOKEN' });
+    return jsonResponse(401, { error: 'missing or wrong admin token; send "Authorization: Bearer TOKEN"' });
   try {
     return PROBE_PATHS.includes(pathname)
       ? probeResponse(pathname, content.health.report(), access)
@@ -58,37 +58,37 @@ async function responseForPath(
   { metrics, routes }: AdminContent,
 ): Promise<AdminResponse> {
   if (path === METRICS_PATH && metrics !== undefined) {
-    const there = typeof metrics === 'function' ? await metrics() : metrics;
-    return { status: 200, contentType: there.contentType, body: await there.render() };
+    const current = typeof metrics === 'function' ? await metrics() : metrics;
+    return { status: 200, contentType: current.contentType, body: await current.render() };
   }
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
   if (route !== undefined) return jsonResponse(200, await route(query));
   const paths = [...PROBE_PATHS, ...(metrics === undefined ? [] : [METRICS_PATH]), ...Object.keys(routes)];
-  return jsonResponse(404, { error: `nothing at ${path}`, paths });
+  return jsonResponse(404, { error: `unknown path ${path}`, paths });
 }
 
 export function jsonResponse(status: number, value: unknown): AdminResponse {
   return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(value ?? null)}\n` };
 }
 
-/** Answers one request. `isTrusted`: it may be told all; else whether the process is live and ready, and no more. */
+/** Responds to one request. An untrusted request gets only the liveness and readiness of the process. */
 export async function handleAdminRequest(
   request: IncomingMessage,
   response: ServerResponse,
   { content, isTrusted }: { readonly content: AdminContent; readonly isTrusted: boolean },
 ): Promise<void> {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const answer: AdminResponse = isRead
+  const { status, contentType, body }: AdminResponse = isRead
     ? await responseFor(request.url ?? '', content, isTrusted ? 'all' : 'probes')
-    : jsonResponse(405, { error: 'only GET is answered here' });
-  response.writeHead(answer.status, {
-    'content-type': answer.contentType,
-    'content-length': Buffer.byteLength(answer.body),
+    : jsonResponse(405, { error: 'method not allowed; use GET' });
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    ...(answer.status === 401 ? { 'www-authenticate': 'Bearer realm="weir"' } : {}),
-    // A body that nobody reads would be taken for the next request.
+    ...(status === 401 ? { 'www-authenticate': 'Bearer realm="weir"' } : {}),
+    // The request body is not read: on a kept connection the body would be parsed as the next request.
     ...(isRead ? {} : { allow: 'GET, HEAD', connection: 'close' }),
   });
-  response.end(request.method === 'HEAD' ? undefined : answer.body);
+  response.end(request.method === 'HEAD' ? undefined : body);
 }

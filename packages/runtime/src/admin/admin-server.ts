@@ -17,19 +17,19 @@ export interface AdminServerOptions extends HostPort {
   readonly health: Health;
   readonly metrics: AdminMetrics;
   readonly routes?: Readonly<Record<string, AdminRoute>>;
-  /** The directory of tls.crt and tls.key, which may be replaced while it runs. Absent: no TLS. */
+  /** The directory of tls.crt and tls.key, which may be replaced at run time. Without it the server does not use TLS. */
   readonly tls?: string | undefined;
-  /** Who does not send it is told no more than whether the process is live and ready. Absent: everybody is told all. */
+  /** Required for everything except the liveness and readiness of the process. Without it every client may read everything. */
   readonly token?: Secret | undefined;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** For the message when the port is taken: what to do about it. */
+  /** What the user can do if the address is in use; part of the error message. */
   readonly advice?: string;
 }
 
-/** Unlike other parts it may be started again after it was closed. */
+/** Unlike other parts, an admin server may be started again after `close`. */
 export interface AdminServer extends Part {
-  /** Where it listens, with the real port; only between start and close. */
+  /** The listen address with the actual port. Throws unless the server is started. */
   address(): HostPort;
 }
 
@@ -43,25 +43,28 @@ const HTTP_SERVER_OPTIONS = {
 
 const TLS_HANDSHAKE_TIMEOUT_MS = 5_000;
 
-/** Read-only HTTP for probes, Prometheus and people: /healthz, /readyz, /metrics and the given routes as JSON. */
+/** Creates a read-only HTTP server for probes, Prometheus and operators: /healthz, /readyz, /metrics and the given routes as JSON. */
 export function createAdminServer(options: AdminServerOptions): AdminServer {
   const { health, metrics, routes = {}, token, tls, log = silentLogger(), clock = systemClock } = options;
   const content: AdminContent = { health, metrics, log, routes };
   const isTrusted = createTokenCheck(token);
-  const answer: RequestListener = (request, response) =>
+  const onRequest: RequestListener = (request, response) =>
     void handleAdminRequest(request, response, { content, isTrusted: isTrusted(request.headers.authorization) });
-  const pair = tls === undefined ? undefined : new CertificateReloader(tls, log);
+  const certificate = tls === undefined ? undefined : new CertificateReloader(tls, log);
   let server: Server | undefined;
   let sockets: ReadonlySet<Socket> = new Set();
   let isWarned = false;
-  const listening = (): Server => {
-    if (server === undefined) throw new Error('admin does not listen');
+  const startedServer = (): Server => {
+    if (server === undefined) throw new Error('the admin server is not started');
     return server;
   };
   return {
     name: 'admin',
     async start() {
-      const next = pair === undefined ? createHttpServer(HTTP_SERVER_OPTIONS, answer) : createTlsServer(pair, answer);
+      const next =
+        certificate === undefined
+          ? createHttpServer(HTTP_SERVER_OPTIONS, onRequest)
+          : createTlsServer(certificate, onRequest);
       limitConnections(next, clock);
       const exposure = exposureWarningFor(options);
       if (exposure !== undefined && !isWarned) log.warn({ advice: exposure.advice }, exposure.message);
@@ -71,22 +74,22 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
       server = next;
     },
     async close() {
-      const last = listening();
+      const last = startedServer();
       server = undefined;
       await closeServer(last, sockets, clock);
     },
     address: () => {
-      const { address, port } = listening().address() as AddressInfo;
+      const { address, port } = startedServer().address() as AddressInfo;
       return { host: address, port };
     },
   };
 }
 
-function createTlsServer(pair: CertificateReloader, answer: RequestListener): Server {
-  const server = createHttpsServer({ ...HTTP_SERVER_OPTIONS, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS }, answer);
-  pair.applyTo(server);
-  // Before the server's own listener, which begins the handshake.
-  server.prependListener('connection', () => pair.reloadIfChanged(server));
+function createTlsServer(certificate: CertificateReloader, onRequest: RequestListener): Server {
+  const server = createHttpsServer({ ...HTTP_SERVER_OPTIONS, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS }, onRequest);
+  certificate.applyTo(server);
+  // Runs before the server's own listener, which starts the handshake.
+  server.prependListener('connection', () => certificate.reloadIfChanged(server));
   return server;
 }
 
@@ -102,21 +105,21 @@ async function listen(
   }
 }
 
-/** Nobody asks more of it than a scraper, two probes and a person; a flood must not cost the process its descriptors. */
+/** Bounds the descriptors that a flood of connections can use. Usual clients are a scraper, two probes and an operator. */
 const MAX_OPEN_CONNECTIONS = 256;
-/** New ones per second: a TLS handshake takes up to a millisecond, which the thread needs for what the process is there for. */
+/** Bounds the CPU time that TLS handshakes, up to 1 ms each, take from the process's main work. */
 const MAX_NEW_CONNECTIONS_PER_WINDOW = 200;
 const CONNECTION_WINDOW_MS = 1_000;
 
-/** How many connections a server takes, at once and per second; it closes the others as soon as they are there. */
+/** Limits the open connections of a server and its new connections per second. The server closes excess connections at once. */
 export function limitConnections(server: Server, clock: Clock): void {
-  let began = Number.NEGATIVE_INFINITY;
+  let windowStart = Number.NEGATIVE_INFINITY;
   let count = 0;
   server.maxConnections = MAX_OPEN_CONNECTIONS;
   server.on('connection', () => {
     const now = clock.monotonic();
-    if (now - began >= CONNECTION_WINDOW_MS) {
-      began = now;
+    if (now - windowStart >= CONNECTION_WINDOW_MS) {
+      windowStart = now;
       count = 0;
     }
     count += 1;
@@ -126,15 +129,15 @@ export function limitConnections(server: Server, clock: Clock): void {
       () => {
         server.maxConnections = MAX_OPEN_CONNECTIONS;
       },
-      began + CONNECTION_WINDOW_MS - now,
+      windowStart + CONNECTION_WINDOW_MS - now,
     );
   });
 }
 
-/** How long an answer under way may take when the server closes. */
+/** How long a response in progress may take after `close`. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** The connections of this server, those in their TLS handshake included, of which the server itself knows nothing yet. */
+/** Tracks the open sockets of a server, including sockets in a TLS handshake, which `closeAllConnections` does not end. */
 export function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -144,7 +147,7 @@ export function trackSockets(server: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
-/** The port is free at once. Idle keep-alive connections end now, those in use after their answer, or after a second. */
+/** Frees the port and ends idle connections at once, other connections after their response or after `CLOSE_TIMEOUT_MS`. */
 export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, clock: Clock): Promise<void> {
   const closed = once(server, 'close');
   server.close();

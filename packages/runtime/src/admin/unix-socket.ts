@@ -17,8 +17,8 @@ export interface ProbeSocketOptions {
 }
 
 /**
- * /healthz and /readyz of this very process, on a Unix socket. On a port of the host another process may answer: the one that is being
- * replaced, or the one that replaces it.
+ * Serves /healthz and /readyz on a Unix socket. During an upgrade two proxies share the host's network, so that a probe of a TCP port
+ * could reach the other proxy.
  */
 export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Part {
   const content: AdminContent = { health, log, metrics: undefined, routes: {} };
@@ -30,48 +30,48 @@ export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Pa
         (request, response) => void handleAdminRequest(request, response, { content, isTrusted: true }),
       );
       file = await listenOnUnixSocket(server, path).catch((cause) => {
-        throw new UsageError('the socket for probes cannot be opened', { cause });
+        throw new UsageError('failed to open the probe socket', { cause });
       });
-      server.on('error', (error) => log.warn({ err: error }, 'the socket for probes failed'));
+      server.on('error', (error) => log.warn({ err: error }, 'probe socket failed'));
     },
     close: () => file?.close(),
   };
 }
 
-// A server on a Unix socket that stands in the file system. What was left there by a process that crashed, or belongs to one that is being
-// replaced, makes room for it.
-
-/** The kernel takes 107 bytes (`sun_path`), of the draft's name too. */
+/** The kernel limits a socket path to 107 bytes (`sun_path`); the temporary name is up to 14 bytes longer. */
 const MAX_PATH_BYTES = 90;
 
 export interface UnixSocket {
   close(): Promise<void>;
 }
 
-/** Only this user and root may open it. Throws when it cannot listen there. */
+/**
+ * Makes `server` listen on a Unix socket at `path`, replacing a socket of a crashed process or of a predecessor. Only this user and
+ * root may connect. Throws `LISTEN_FAILED` for a long path, else `FILE_FAILED`.
+ */
 export async function listenOnUnixSocket(server: Server, path: string): Promise<UnixSocket> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new WeirError('LISTEN_FAILED', `cannot listen on ${path}: use a path of at most ${MAX_PATH_BYTES} bytes`);
-  // Under a name that nobody knows until it is closed to others; what bears the right name then is always complete.
-  const draft = join(dirname(path), `.${randomUUID().slice(0, 8)}.sock`);
+  // Listens under an unguessable name until the mode is set, then renames: other users can never connect.
+  const temporary = join(dirname(path), `.${randomUUID().slice(0, 8)}.sock`);
   try {
-    server.listen(draft);
+    server.listen(temporary);
     await once(server, 'listening');
-    await chmod(draft, 0o600);
-    const { ino } = await stat(draft);
-    await rename(draft, path);
+    await chmod(temporary, 0o600);
+    const { ino } = await stat(temporary);
+    await rename(temporary, path);
     return { close: () => closeUnixSocket(server, path, ino) };
   } catch (error) {
     server.close();
-    await rm(draft, { force: true }).catch(() => undefined); // The reason is the first error.
+    await rm(temporary, { force: true }).catch(() => undefined); // The first error matters.
     throw fileError(error, 'create', path);
   }
 }
 
-/** A successor's socket at the same path stays. */
+/** Removes the socket file unless a successor has replaced it. */
 async function closeUnixSocket(server: Server, path: string, ino: number): Promise<void> {
-  const now = await stat(path).catch(() => undefined);
-  if (now?.ino === ino) await rm(path, { force: true });
+  const current = await stat(path).catch(() => undefined);
+  if (current?.ino === ino) await rm(path, { force: true });
   server.closeAllConnections();
   server.close();
   await once(server, 'close');

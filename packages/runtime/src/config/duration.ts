@@ -8,7 +8,7 @@ const UNITS: readonly (readonly [unit: string, ms: number])[] = [
 
 const DURATION = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
-/** Milliseconds of `500ms`, `5s`, `10m`, `1h30m`, `7d`; undefined for anything else, also for a number without a unit. */
+/** Parses `500ms`, `5s`, `10m`, `1h30m` or `7d` to milliseconds. Undefined for any other text, including a number without a unit. */
 export function parseDuration(text: string): number | undefined {
   const match = text === '' ? null : DURATION.exec(text);
   if (match === null) return undefined;
@@ -16,7 +16,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
-/** The way back, in the largest units that say it exactly: 90,000 is `1m30s`. */
+/** Formats milliseconds in the largest units that are exact: 90,000 becomes `1m30s`. */
 export function formatDuration(ms: number): string {
   let left = Math.max(0, Math.round(ms));
   let text = '';

@@ -1,8 +1,27 @@
 import { WeirError } from '../errors.ts';
 
+/**
+ * Parses every setting of `spec` from `env` into a frozen object with the same names, or throws one `ConfigError` with all mistakes.
+ * Pure: `env` is `process.env` in a `main.ts`, or the flags of a command whose variables are named like `--workers`.
+ */
+export function parseConfig<Spec extends Readonly<Record<string, Setting<unknown>>>>(
+  spec: Spec,
+  env: Readonly<Record<string, string | undefined>>,
+): ConfigOf<Spec> {
+  const values: [string, unknown][] = [];
+  const mistakes: ConfigMistake[] = [];
+  for (const [name, { variable, read }] of Object.entries(spec)) {
+    const result = read(env[variable]);
+    if (result.kind === 'value') values.push([name, result.value]);
+    else mistakes.push(result.mistake);
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return Object.freeze(Object.fromEntries(values)) as ConfigOf<Spec>;
+}
+
 export type ConfigOf<Spec> = { readonly [Name in keyof Spec]: Spec[Name] extends Setting<infer T> ? T : never };
 
-/** All that is wrong with a configuration at once, one mistake per line. */
+/** All mistakes of a configuration, one per line of the message. */
 export class ConfigError extends WeirError<'CONFIG_INVALID'> {
   readonly mistakes: readonly ConfigMistake[];
 
@@ -12,32 +31,13 @@ export class ConfigError extends WeirError<'CONFIG_INVALID'> {
   }
 }
 
-/**
- * Reads every setting of `spec` from `env` into a frozen object of the same names, or throws one `ConfigError` with all mistakes.
- * Pure: `env` is `process.env` in a `main.ts`, or the flags of a command when the variables are named like `--workers`.
- */
-export function parseConfig<Spec extends Readonly<Record<string, Setting<unknown>>>>(
-  spec: Spec,
-  env: Readonly<Record<string, string | undefined>>,
-): ConfigOf<Spec> {
-  const values: [string, unknown][] = [];
-  const mistakes: ConfigMistake[] = [];
-  for (const [name, setting] of Object.entries(spec)) {
-    const reading = setting.read(env[setting.variable]);
-    if (reading.kind === 'value') values.push([name, reading.value]);
-    else mistakes.push(reading.mistake);
-  }
-  if (mistakes.length > 0) throw new ConfigError(mistakes);
-  return Object.freeze(Object.fromEntries(values)) as ConfigOf<Spec>;
-}
-
 function describeMistake({ variable, redactedValue, allowed }: ConfigMistake): string {
   return redactedValue === undefined
     ? `${variable} is not set; use ${allowed}`
     : `${variable} is ${redactedValue}; use ${allowed}`;
 }
 
-/** One variable of a configuration: where it stands, and how its text becomes a value. */
+/** One variable of a configuration and how its text is parsed. */
 export interface Setting<T> {
   readonly variable: string;
   read(text: string | undefined): SettingResult<T>;
@@ -49,25 +49,27 @@ export type SettingResult<T> =
 
 export interface ConfigMistake {
   readonly variable: string;
-  /** What stood there, as far as it may be shown; undefined: nothing stood there. */
+  /** The wrong text as it may be printed; undefined if the variable is not set. */
   readonly redactedValue: string | undefined;
   readonly allowed: string;
 }
 
-/** How one kind of value is written. `parse` answers undefined for what is not allowed. */
+/** The text format of one kind of value. */
 export interface SettingFormat<T> {
+  /** Describes the format, after `use`, in error messages. */
   readonly allowed: string;
+  /** Returns undefined for invalid text. */
   parse(text: string): T | undefined;
-  /** What of a wrong text may be printed; absent: all of it. */
+  /** Formats an invalid text for printing, without secrets. Default: the quoted text. */
   redact?(text: string): string;
 }
 
 export interface SettingOptions<T> {
-  /** What counts when the variable is unset or empty; without it the variable is required. */
+  /** The value if the variable is unset or empty. A setting without a default is required. */
   readonly default?: T;
 }
 
-/** Makes a setting of its own kind. Empty counts as unset, because charts write `value: ""` for what nobody chose. */
+/** Creates a setting with the given format. An empty variable counts as unset, because charts render `value: ""` for unset values. */
 export function setting<T>(variable: string, format: SettingFormat<T>, options: SettingOptions<T> = {}): Setting<T> {
   const mistake = (redactedValue: string | undefined): SettingResult<T> => ({
     kind: 'mistake',
@@ -85,11 +87,11 @@ export function setting<T>(variable: string, format: SettingFormat<T>, options: 
   };
 }
 
-/** The same setting, but undefined when the variable is unset. */
-export function optional<T>(wanted: Setting<T>): Setting<T | undefined> {
+/** Makes a setting optional: its value is undefined if the variable is unset. */
+export function optional<T>(required: Setting<T>): Setting<T | undefined> {
   return {
-    variable: wanted.variable,
-    read: (text) => (isUnset(text) ? { kind: 'value', value: undefined } : wanted.read(text)),
+    variable: required.variable,
+    read: (text) => (isUnset(text) ? { kind: 'value', value: undefined } : required.read(text)),
   };
 }
 

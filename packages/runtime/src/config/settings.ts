@@ -1,3 +1,4 @@
+import { MAX_NODE_TIMER_MS } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import { type HostPort, parseHostPort } from './addresses.ts';
 import { formatDuration, parseDuration } from './duration.ts';
@@ -5,7 +6,7 @@ import { type Setting, type SettingFormat, type SettingOptions, setting } from '
 
 export interface TextOptions extends SettingOptions<string> {
   readonly pattern?: RegExp;
-  /** What `pattern` means, in words. */
+  /** Describes `pattern` for error messages. */
   readonly allowed?: string;
 }
 
@@ -51,7 +52,7 @@ export function oneOf<const Choice extends string>(
   return setting<Choice>(variable, { allowed: `one of ${choices.join(', ')}`, parse }, options);
 }
 
-/** A comma-separated list; blanks around the items and empty items are left out, one wrong item makes the whole wrong. */
+/** A comma-separated list. Blanks around items and empty items are ignored; one invalid item makes the list invalid. */
 export function list<T = string>(
   variable: string,
   item: SettingFormat<T>,
@@ -65,28 +66,25 @@ export function list<T = string>(
   return setting(variable, { allowed: `a comma-separated list; each item: ${item.allowed}`, parse }, options);
 }
 
-/** Items of a `list` that are texts. */
+/** The item format of a `list` of arbitrary strings. */
 export const anyText: SettingFormat<string> = { allowed: 'a text', parse: (raw) => raw };
 
-/** A file or directory. `~` is refused: no shell expands it here, and a directory called `~` would appear instead. */
+/** A file or directory. A leading `~` is refused: without a shell it would name a directory called `~`. */
 export function path(variable: string, options: SettingOptions<string> = {}): Setting<string> {
   const parse = (raw: string): string | undefined => (/^~|\0/.test(raw.trim()) ? undefined : raw.trim());
   return setting(variable, { allowed: 'a path, absolute or relative to the working directory (no ~)', parse }, options);
 }
-
-/** The longest that one timer of Node can wait: a longer one would fire at once. */
-const MAX_DURATION_MS = 2_147_483_647;
 
 export interface DurationOptions extends SettingOptions<number> {
   readonly minMs?: number;
   readonly maxMs?: number;
 }
 
-/** Milliseconds out of `500ms`, `5s`, `10m`, `1h30m`. */
+/** A duration such as `500ms`, `5s`, `10m` or `1h30m`, in milliseconds; by default at most what one Node timer can wait. */
 export function duration(variable: string, options: DurationOptions = {}): Setting<number> {
-  const { minMs = 0, maxMs = MAX_DURATION_MS } = options;
+  const { minMs = 0, maxMs = MAX_NODE_TIMER_MS } = options;
   const range =
-    maxMs === MAX_DURATION_MS
+    maxMs === MAX_NODE_TIMER_MS
       ? `at least ${formatDuration(minMs)}`
       : `${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
   const parse = (raw: string): number | undefined => {
@@ -102,7 +100,7 @@ export function hostPort(variable: string, options: SettingOptions<HostPort> = {
   return setting(variable, { allowed: HOST_PORT_FORMAT, parse: (raw) => parseHostPort(raw.trim()) }, options);
 }
 
-/** An address to listen on, or `off`. */
+/** A listen address, or `off`. */
 export function hostPortOrOff(
   variable: string,
   options: SettingOptions<HostPort | 'off'> = {},
@@ -112,7 +110,7 @@ export function hostPortOrOff(
   return setting(variable, { allowed: `${HOST_PORT_FORMAT}, or off`, parse }, options);
 }
 
-/** A password or token; one line break at the end is taken off, because files and `echo` add it. */
+/** A password or token. One trailing line break is removed, because editors and `echo` add it. */
 export function secret(variable: string, options: SettingOptions<Secret> = {}): Setting<Secret> {
   const parse = (raw: string): Secret | undefined => {
     const value = raw.replace(/\r?\n$/, '');

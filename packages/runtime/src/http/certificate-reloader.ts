@@ -1,4 +1,4 @@
-// The certificate of a server, in a directory as the kubelet mounts a Secret: it replaces both files at any moment, by swapping a symlink.
+// Reloads a server's certificate from a mounted Secret. The kubelet replaces both files at any moment by swapping a symbolic link.
 import { readFileSync, statSync } from 'node:fs';
 import type { Server } from 'node:https';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export class CertificateReloader {
   readonly #directory: string;
   readonly #log: Logger;
   #lastGoodPair: { readonly cert: Buffer; readonly key: Buffer } | undefined;
-  /** As the files were when they were last looked at, good or bad. */
+  /** The fingerprint of the files at the last load, successful or not. */
   #lastFingerprint: string | undefined;
 
   constructor(directory: string, log: Logger) {
@@ -22,7 +22,7 @@ export class CertificateReloader {
     this.#log = log;
   }
 
-  /** Gives a server that is about to listen what it shows. Throws a usage error when there has never been a pair that can be used. */
+  /** Sets the certificate of a server that is about to listen. Throws `UsageError` if no valid pair was ever loaded. */
   applyTo(server: TlsServer): void {
     if (this.#lastGoodPair !== undefined) {
       this.#setContext(server, this.#lastGoodPair);
@@ -33,23 +33,24 @@ export class CertificateReloader {
     try {
       this.#load(server);
     } catch (error) {
-      throw new UsageError(
-        `${this.#describeProblem(error)}; put tls.crt and tls.key there that belong together, in PEM`,
-      );
+      throw new UsageError(`${this.#describeProblem(error)}; expected a matching tls.crt and tls.key in PEM format`);
     }
   }
 
-  /** Before each handshake: two calls of the kernel, which nobody notices beside one. What cannot be used leaves the last good pair. */
+  /** Reloads the files if they changed, and keeps the last good pair if they are invalid. Called before each handshake: two stat calls. */
   reloadIfChanged(server: TlsServer): void {
-    const stamp = this.#fingerprint();
-    if (stamp === this.#lastFingerprint) return;
-    // Before the files are read: when they are swapped in between, the next handshake looks again.
-    this.#lastFingerprint = stamp;
+    const fingerprint = this.#fingerprint();
+    if (fingerprint === this.#lastFingerprint) return;
+    // Set before the files are read: if the files are swapped in between, the next handshake reloads them again.
+    this.#lastFingerprint = fingerprint;
     try {
       this.#load(server);
-      this.#log.info({ directory: this.#directory }, 'a new certificate is shown');
+      this.#log.info({ directory: this.#directory }, 'reloaded the certificate');
     } catch (error) {
-      this.#log.warn({ reason: this.#describeProblem(error) }, 'the certificate cannot be renewed; the last one stays');
+      this.#log.warn(
+        { reason: this.#describeProblem(error) },
+        'failed to reload the certificate; keeping the previous certificate',
+      );
     }
   }
 
@@ -60,19 +61,19 @@ export class CertificateReloader {
     this.#lastGoodPair = pair;
   }
 
-  /** Throws, and changes nothing, when the two do not belong together. */
+  /** Throws and changes nothing if the key does not belong to the certificate. */
   #setContext(server: TlsServer, pair: { readonly cert: Buffer; readonly key: Buffer }): void {
     server.setSecureContext({ ...pair, minVersion: MIN_TLS_VERSION });
   }
 
   #fingerprint(): string {
     return FILE_NAMES.map((name) => {
-      const found = statSync(join(this.#directory, name), { bigint: true, throwIfNoEntry: false });
-      return found === undefined ? 'none' : `${found.dev}/${found.ino}/${found.size}/${found.mtimeNs}`;
+      const file = statSync(join(this.#directory, name), { bigint: true, throwIfNoEntry: false });
+      return file === undefined ? 'none' : `${file.dev}/${file.ino}/${file.size}/${file.mtimeNs}`;
     }).join(' ');
   }
 
   #describeProblem(error: unknown): string {
-    return `the certificate in ${this.#directory} cannot be used: ${errorMessage(error)}`;
+    return `invalid certificate in ${this.#directory}: ${errorMessage(error)}`;
   }
 }

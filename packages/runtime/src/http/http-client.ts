@@ -4,33 +4,33 @@ import type https from 'node:https';
 import type { Socket } from 'node:net';
 
 export interface HttpClientOptions {
-  /** As `https://10.0.0.1:6443`, perhaps with a path before all others. */
+  /** The URL of the server, such as `https://10.0.0.1:6443`, with an optional prefix of all paths. */
   readonly server: string;
   readonly userAgent: string;
-  /** Headers and TLS of the next request: asked for each time, since tokens and certificates are rotated. */
+  /** Headers and TLS options. Called for each request, because tokens and certificates are rotated. */
   readonly credentials: () => Promise<https.RequestOptions>;
-  /** Through a proxy: the agent that comes with the credentials leads there. */
+  /** Whether requests go through an HTTP proxy: then the agent of `credentials` connects to the proxy. */
   readonly isProxied?: boolean;
-  /** At once; default: as many as there are requests. */
+  /** The maximum number of connections. Default: no limit. */
   readonly maxSockets?: number;
-  /** What a request that gets no answer is rejected with. */
+  /** Maps the error of a request that gets no response. */
   readonly wrapError?: (error: Error) => Error;
 }
 
 export interface HttpRequest {
   readonly method: string;
-  /** With the query. */
+  /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly signal: AbortSignal;
-  /** Called in the turn in which the request leaves; what it throws is what `send` rejects with, and nothing was sent. */
+  /** Called synchronously before the request is sent. If it throws, `send` rejects with the error and sends nothing. */
   readonly beforeSending?: () => void;
 }
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername'] as const;
 
-/** Requests for JSON to one server, over connections that are kept for as long as the certificates are the same. */
+/** Sends requests for JSON to one server. Keeps connections open until the TLS options change. */
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #server: URL;
@@ -41,12 +41,12 @@ export class HttpClient {
     this.#server = new URL(options.server);
   }
 
-  /** Without the path. */
+  /** The origin of the server, without a path. */
   get server(): string {
     return this.#server.origin;
   }
 
-  /** Resolves with the head of any answer; rejects when there is none, or with the reason of the signal. */
+  /** Resolves with the response, whatever its status. Rejects if there is no response, or with the reason of `signal`. */
   async send({ method, path, headers, body, signal, beforeSending }: HttpRequest): Promise<http.IncomingMessage> {
     const { userAgent, wrapError = (error) => error } = this.#options;
     const options = await this.#requestOptions();
@@ -84,10 +84,10 @@ export class HttpClient {
   async #requestOptions(): Promise<https.RequestOptions & { readonly headers: http.OutgoingHttpHeaders }> {
     const { headers, agent, ...options } = await this.#options.credentials();
     const tls = Object.fromEntries(TLS_OPTIONS.map((name) => [name, options[name]]));
-    const isThere = this.#options.isProxied === true && typeof agent === 'object';
-    // An agent prefers its own options to those of a request, and may be older than the certificates.
-    if (isThere) Object.assign((agent as https.Agent).options, tls);
-    return { ...options, agent: isThere ? agent : this.#agentFor(tls), headers: { ...(headers as object) } };
+    const isProxyAgent = this.#options.isProxied === true && typeof agent === 'object';
+    // An agent's own options win over the options of a request, and may hold an old certificate.
+    if (isProxyAgent) Object.assign((agent as https.Agent).options, tls);
+    return { ...options, agent: isProxyAgent ? agent : this.#agentFor(tls), headers: { ...(headers as object) } };
   }
 
   #agentFor(tls: https.AgentOptions): http.Agent {
@@ -107,12 +107,12 @@ export class HttpClient {
   }
 }
 
-/** Loaded by the first request: most processes never need it. */
+/** Loads the module at the first request, because most processes never need it. */
 function moduleFor({ protocol }: URL): typeof http | typeof https {
   return protocol === 'http:' ? process.getBuiltinModule('node:http') : process.getBuiltinModule('node:https');
 }
 
-/** What is written to a request before is sent by itself as soon as it is connected, whenever that is. */
+/** Calls `then` when the request is connected. A body that is written earlier would be sent without `beforeSending`. */
 function onConnected(request: http.ClientRequest, then: () => void): void {
   const { TLSSocket } = process.getBuiltinModule('node:tls');
   request.once('socket', (socket: Socket) => {

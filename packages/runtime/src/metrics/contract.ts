@@ -16,7 +16,7 @@ export interface Sample<Name extends string> {
 }
 
 export interface CollectedOptions<Name extends string> extends MetricOptions<Name> {
-  /** All series as they are now; those that are no longer among them disappear. For a counter the values are cumulative. */
+  /** Returns all current series; a series that is not returned ends. The values of a counter are cumulative. */
   collect(): Iterable<Sample<Name>>;
 }
 
@@ -42,6 +42,6 @@ export interface Metrics {
   histogram<Name extends string = never>(options: HistogramOptions<Name>): Histogram<Name>;
   collectCounter<Name extends string = never>(options: CollectedOptions<Name>): void;
   collectGauge<Name extends string = never>(options: CollectedOptions<Name>): void;
-  /** The exposition text of all metrics; those that are collected are read now. */
+  /** Renders all metrics as exposition text and calls `collect` of each collected metric. */
   render(): Promise<string>;
 }

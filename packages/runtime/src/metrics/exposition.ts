@@ -2,8 +2,7 @@ import type { Logger } from '../log.ts';
 import type { CollectedOptions, Sample } from './contract.ts';
 import type { SeriesCapOptions } from './series-cap.ts';
 
-// The text that Prometheus reads (exposition format 0.0.4).
-export type MetricKind = 'counter' | 'gauge';
+// Renders metrics in the Prometheus text exposition format 0.0.4.
 
 export function renderHeader(
   { name, help }: { readonly name: string; readonly help: string },
@@ -12,7 +11,7 @@ export function renderHeader(
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${kind}\n`;
 }
 
-/** `{a="1",b="2"}`, in the order of `names`; empty without labels. What tells two series of a metric apart. */
+/** Renders labels as `{a="1",b="2"}` in the order of `names`, or '' without labels. The text identifies a series of a metric. */
 export function renderLabels(names: readonly string[], labels: Readonly<Record<string, string>>): string {
   let text = '';
   for (const name of names) text += `${text === '' ? '{' : ','}${name}="${escapeLabelValue(labels[name] ?? '')}"`;
@@ -26,16 +25,18 @@ export function renderValue(value: number): string {
 
 const ESCAPED_CHARACTERS = /[\\\n"]/;
 
-/** Nearly no value needs it: names of Kubernetes do not. */
+/** Tests first whether escaping is needed, because names of Kubernetes objects never need it. */
 function escapeLabelValue(value: string): string {
   if (!ESCAPED_CHARACTERS.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-// A metric that is read from its source when Prometheus asks. It may have tens of thousands of series, and the thread that is asked
-// has other things to do: so it is written in pieces, between which the caller can let others have their turn.
+/** The number of series that are rendered before the caller gets a chance to yield to other work of the thread. */
 const SERIES_PER_CHUNK = 500;
 
+export type MetricKind = 'counter' | 'gauge';
+
+/** A metric that is read from its source at each scrape, and that may have tens of thousands of series. */
 export interface CollectedMetric extends CollectedOptions<string> {
   readonly kind: MetricKind;
 }
@@ -45,18 +46,18 @@ export interface RenderOptions {
   readonly log: Logger | undefined;
 }
 
-/** The text of the metric as its source is when the first piece is asked for. One broken source does not cost the others their scrape. */
+/** Renders a metric in chunks, with the values at the time of the first chunk. A source that throws renders no series. */
 export function* renderCollected(metric: CollectedMetric, options: RenderOptions): Generator<string> {
-  // At once: a source that is read over several turns would tell of several moments.
+  // Reads the source at once, so that all values are of the same moment.
   const samples = collectSamples(metric, options);
   yield renderHeader(metric, metric.kind);
   const series = new Map<string, number>();
-  let left = SERIES_PER_CHUNK;
+  let remaining = SERIES_PER_CHUNK;
   for (const sample of samples) {
     addSample(series, sample, { metric, ...options });
-    left -= 1;
-    if (left > 0) continue;
-    left = SERIES_PER_CHUNK;
+    remaining -= 1;
+    if (remaining > 0) continue;
+    remaining = SERIES_PER_CHUNK;
     yield '';
   }
   yield* renderSeries(metric.name, series);
@@ -66,14 +67,14 @@ function collectSamples(metric: CollectedMetric, { cap, log }: RenderOptions): r
   try {
     return [...metric.collect()];
   } catch (error) {
-    // None at all: half of the series would look as if the others had gone.
+    // Renders no series at all: with a part of the series, the other series would seem to have ended.
     cap.drop(metric.name, 'error');
-    log?.warn({ metric: metric.name, err: error }, 'metric could not be collected');
+    log?.warn({ metric: metric.name, err: error }, 'failed to collect metric; dropping its series from this scrape');
     return [];
   }
 }
 
-/** Of two samples with the same labels a counter is the sum, and a gauge the last: nothing may be in the text twice. */
+/** Merges samples with the same labels, because a series may occur only once: a counter adds them, a gauge takes the last sample. */
 function addSample(
   series: Map<string, number>,
   { labels, value }: Sample<string>,
@@ -88,14 +89,14 @@ function addSample(
 
 function* renderSeries(name: string, series: ReadonlyMap<string, number>): Generator<string> {
   let text = '';
-  let left = SERIES_PER_CHUNK;
+  let remaining = SERIES_PER_CHUNK;
   for (const [labels, value] of series) {
     text += `${name}${labels} ${renderValue(value)}\n`;
-    left -= 1;
-    if (left > 0) continue;
+    remaining -= 1;
+    if (remaining > 0) continue;
     yield text;
     text = '';
-    left = SERIES_PER_CHUNK;
+    remaining = SERIES_PER_CHUNK;
   }
   yield `${text}\n`;
 }

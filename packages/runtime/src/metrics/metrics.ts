@@ -6,20 +6,20 @@ import { type CollectedMetric, renderCollected } from './exposition.ts';
 import { type SeriesCapOptions, withSeriesCap } from './series-cap.ts';
 
 export interface MetricsOptions {
-  /** Series per metric; what exceeds it is dropped, and `weir_metrics_dropped_total{metric,reason="cap"}` says so. */
+  /** The maximum number of series per metric; `weir_metrics_dropped_total{metric,reason="cap"}` counts updates of excess series. */
   readonly maxSeries?: number;
-  /** Memory, event loop, garbage collection of this process; they cost a little, so they are asked for. */
+  /** Whether to collect metrics of this process: memory, event loop, garbage collection. Default: off. */
   readonly processMetrics?: 'on' | 'off';
-  /** How many descriptors are open, for `process_open_fds`: otherwise a list of all is read at each scrape, which may be tens of thousands. */
+  /** Counts the open descriptors for `process_open_fds`. prom-client would list /proc/self/fd, with tens of thousands of entries. */
   readonly openDescriptors?: () => number;
-  /** Told when the source of a collected metric throws. */
+  /** Logs the sources of collected metrics that throw. */
   readonly log?: Logger;
 }
 
-/** So long a scrape keeps the thread to itself at a time: whoever is asked may have thousands of series, and work to do. */
+/** How long a scrape may occupy the thread before the scrape yields to other work. */
 const RENDER_QUANTUM_MS = 5;
 
-/** A registry of its own for each process, and for each of several that run in one. */
+/** Creates an independent registry of metrics: tests and `weir standalone` run several in one Node process. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { maxSeries = 20_000, processMetrics = 'off', openDescriptors, log } = options;
   const registry = new Registry();
@@ -52,7 +52,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       add({ ...options, kind: 'gauge' });
     },
     render() {
-      // Whoever asks while it is made gets the same: several at once would make each of them late.
+      // Concurrent scrapes share one rendering, because several at once would delay each other.
       rendering ??= renderAll().finally(() => {
         rendering = undefined;
       });
@@ -72,22 +72,22 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
   function claim(name: string): void {
     if (collected.has(name) || registry.getSingleMetric(name) !== undefined)
-      throw new Error(`there is a metric ${name} already`);
+      throw new Error(`metric ${name} already exists`);
   }
 
-  /** The registry last, so that what is dropped now is told in the same scrape. */
+  /** Renders the registry last, because rendering the collected metrics may increase the counter of dropped updates. */
   async function renderAll(): Promise<string> {
-    const pieces: string[] = [];
-    let turnEndsAt = performance.now() + RENDER_QUANTUM_MS;
+    const chunks: string[] = [];
+    let yieldAt = performance.now() + RENDER_QUANTUM_MS;
     for (const metric of collected.values()) {
-      for (const piece of renderCollected(metric, { cap, log })) {
-        pieces.push(piece);
-        if (performance.now() < turnEndsAt) continue;
+      for (const chunk of renderCollected(metric, { cap, log })) {
+        chunks.push(chunk);
+        if (performance.now() < yieldAt) continue;
         await nextTurn();
-        turnEndsAt = performance.now() + RENDER_QUANTUM_MS;
+        yieldAt = performance.now() + RENDER_QUANTUM_MS;
       }
     }
-    return pieces.join('') + (await registry.metrics());
+    return chunks.join('') + (await registry.metrics());
   }
 }
 

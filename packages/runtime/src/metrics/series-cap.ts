@@ -1,9 +1,6 @@
 import type { Labels, MetricOptions } from './contract.ts';
 
-/**
- * Keeps a metric from growing without bound: the first `max` combinations of label values are admitted, others are not until some
- * are forgotten.
- */
+/** Bounds the number of series of a metric: admits new label values while fewer than `max` combinations are known. */
 export class SeriesCap {
   readonly #max: number;
   readonly #known = new Set<string>();
@@ -25,7 +22,7 @@ export class SeriesCap {
   }
 }
 
-/** What of prom-client's metrics is the same for all kinds. */
+/** The method that all kinds of prom-client metrics share. */
 interface RemovableMetric {
   remove(labels: Labels<string>): void;
 }
@@ -33,7 +30,7 @@ interface RemovableMetric {
 export type DropReason = 'cap' | 'error';
 
 export interface CappedMetric<Metric extends RemovableMetric> {
-  /** Lets `apply` touch the metric, unless that would open one series too many. */
+  /** Calls `apply`, or drops the update if it would create more than `maxSeries` series. */
   update(labels: Labels<string>, apply: (metric: Metric) => void): void;
   remove(labels: Labels<string>): void;
 }

@@ -1,10 +1,10 @@
 import { ConfigError } from '../config/parse-config.ts';
 import { errorMessage, UsageError } from '../errors.ts';
 
-/** How a process ends because of an error: 2 when the one who started it has to change something, else 1. */
+/** The exit code and message for an error that ends a process: 2 if the user has to change the configuration or usage, else 1. */
 export function exitStatusFor(error: unknown): { readonly code: 1 | 2; readonly message: string } {
   if (error instanceof ConfigError && error.mistakes.length > 1) {
-    return { code: 2, message: `the configuration is wrong\n  ${error.message.replaceAll('\n', '\n  ')}` };
+    return { code: 2, message: `invalid configuration:\n  ${error.message.replaceAll('\n', '\n  ')}` };
   }
   return { code: isUsageError(error) ? 2 : 1, message: errorMessage(error) };
 }

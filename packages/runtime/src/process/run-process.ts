@@ -9,30 +9,30 @@ import { type Part, startParts } from './start-parts.ts';
 export interface ProcessPlan {
   readonly log: Logger;
   readonly parts: readonly Part[];
-  /** How long closing may take before the process ends anyway (exit code 1); default 35 s: a drain of 30 s, and some air. */
+  /** How long closing may take before the process exits with code 1. Default: 35 s, enough for a drain of 30 s. */
   readonly closeTimeoutMs?: number;
 }
 
-/** What a plan can hand to its parts. */
+/** Lets the parts of a process end the process. */
 export interface ProcessControl {
-  /** Ends the process in good order, as SIGTERM does. */
+  /** Closes the parts and exits with code 0, as after SIGTERM. */
   stop(): void;
-  /** A part cannot go on: the others are closed in good order, and the exit code says that it was no wish. */
+  /** Reports a part that cannot continue: closes the parts and exits with the exit code of `error`. */
   fail(error: unknown): void;
 }
 
-/** The world of a process, replaced in tests. */
+/** The process's environment; tests replace it. */
 export interface ProcessHost {
   /** Emits SIGTERM, SIGINT, uncaughtException and unhandledRejection. */
   readonly events: EventEmitter;
   readonly clock: Clock;
-  /** What stood behind the name of the program; absent: nothing. */
+  /** The command line without the program. Default: empty. */
   readonly args?: readonly string[];
   exit(code: number): void;
   writeError(text: string): void;
 }
 
-type StopReason = { readonly kind: 'asked' } | { readonly kind: 'failed'; readonly error: unknown };
+type StopReason = { readonly kind: 'requested' } | { readonly kind: 'failed'; readonly error: unknown };
 const DEFAULT_CLOSE_TIMEOUT_MS = 35_000;
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -45,19 +45,19 @@ const thisProcess: ProcessHost = {
 };
 
 /**
- * The life of a process: `plan` reads the configuration and lists the parts; they are started, and closed in reverse order at the
- * first SIGTERM or SIGINT. A second signal ends the process at once. Exit codes: 0 asked to end, 2 wrong usage, 1 anything else.
+ * Runs a process: `plan` reads the configuration and lists the parts, which start in order and close in reverse order at the first
+ * SIGTERM or SIGINT. A second signal exits at once. Exit codes: 0 after a signal or `stop`, 2 for wrong usage, 1 for other failures.
  */
 export async function runProcess(
   name: string,
   plan: (control: ProcessControl) => ProcessPlan | Promise<ProcessPlan>,
   host: ProcessHost = thisProcess,
 ): Promise<void> {
-  const life = new ProcessLifecycle(name, host);
+  const lifecycle = new ProcessLifecycle(name, host);
   try {
-    await life.run(plan);
+    await lifecycle.run(plan);
   } finally {
-    life.removeListeners();
+    lifecycle.removeListeners();
   }
 }
 
@@ -92,16 +92,16 @@ class ProcessLifecycle {
         parts,
         closeTimeoutMs = DEFAULT_CLOSE_TIMEOUT_MS,
       } = await plan({
-        stop: () => this.#beginStop({ kind: 'asked' }),
+        stop: () => this.#beginStop({ kind: 'requested' }),
         fail: (error) => this.#beginStop({ kind: 'failed', error }),
       });
       this.#log = log;
       this.#closeTimeoutMs = closeTimeoutMs;
       const running = await startParts(parts, { log, signal: this.#stopping.signal });
       log.info('started');
-      const ending = await this.#stopReason.promise;
+      const reason = await this.#stopReason.promise;
       await running.close();
-      if (ending.kind === 'failed') throw ending.error;
+      if (reason.kind === 'failed') throw reason.error;
       log.info('closed');
       this.#exit(0);
     } catch (error) {
@@ -119,31 +119,31 @@ class ProcessLifecycle {
       this.#exit(SIGNAL_EXIT_CODES[signal]);
     } else {
       this.#log?.info({ signal }, 'closing');
-      this.#beginStop({ kind: 'asked' });
+      this.#beginStop({ kind: 'requested' });
     }
   }
 
-  #beginStop(ending: StopReason): void {
+  #beginStop(reason: StopReason): void {
     if (this.#stopping.signal.aborted) return;
-    this.#stopReason.resolve(ending);
+    this.#stopReason.resolve(reason);
     this.#stopping.abort();
     this.#deadline = this.#host.clock.setTimeout(() => {
-      this.#printError(`still closing after ${this.#closeTimeoutMs} ms, ending anyway`);
+      this.#printError(`failed to close within ${this.#closeTimeoutMs} ms; exiting`);
       this.#exit(1);
     }, this.#closeTimeoutMs);
   }
 
-  /** Starting or closing threw. When it threw because the process was asked to end, that is no failure. */
+  /** Handles an error of `start` or `close`. An abort error after `stop` or a signal is no failure. */
   async #exitAfterError(error: unknown): Promise<void> {
     const isStopped = this.#stopping.signal.aborted;
-    const ending = isStopped ? await this.#stopReason.promise : undefined;
-    if (ending?.kind === 'asked' && isAbort(error, this.#stopping.signal)) return this.#exit(0);
-    const { code, message } = exitStatusFor(ending?.kind === 'failed' ? ending.error : error);
+    const reason = isStopped ? await this.#stopReason.promise : undefined;
+    if (reason?.kind === 'requested' && isAbort(error, this.#stopping.signal)) return this.#exit(0);
+    const { code, message } = exitStatusFor(reason?.kind === 'failed' ? reason.error : error);
     this.#printError(message);
     this.#exit(code);
   }
 
-  /** A bug: what the process believes may be wrong, so nothing is closed in good order. */
+  /** Exits at once after a bug: the state of the process may be wrong, so `close` could do harm. */
   #crash(error: unknown): void {
     if (this.#log !== undefined) this.#log.fatal({ err: error }, 'uncaught error');
     else this.#printError(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -161,15 +161,15 @@ class ProcessLifecycle {
   }
 }
 
-/** A mistyped flag that is passed over would leave somebody believing that it works. */
+/** Refuses arguments instead of ignoring them: a user would believe that a flag works. */
 function rejectArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   throw new UsageError(
-    `${args.join(' ')}: arguments are not taken; the settings are environment variables, which docs/operating.md lists`,
+    `unexpected arguments "${args.join(' ')}"; use environment variables instead (see docs/operating.md)`,
   );
 }
 
-/** The version of the package whose `src/` or `dist/src/` a module lies in itself, not deeper; `moduleUrl` is its `import.meta.url`. */
+/** The version of a module's package. `moduleUrl` is the `import.meta.url` of a module directly in `src/` or `dist/src/`. */
 export function packageVersion(moduleUrl: string): string {
   const up = moduleUrl.includes('/dist/') ? '../..' : '..';
   const text = readFileSync(new URL(`${up}/package.json`, moduleUrl), 'utf8');

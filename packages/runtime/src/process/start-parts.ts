@@ -2,23 +2,26 @@ import { errorMessage, WeirError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { isUsageError } from './exit-status.ts';
 
-/** What a process is made of: a connection, a server, a loop. `main.ts` lists them in one array. */
+/** A component of a process with a life cycle: a connection, a server, a loop. `main.ts` lists all parts in one array. */
 export interface Part {
   readonly name: string;
-  /** Resolves when the part works. Must give up once the signal is aborted; when it throws, it has cleaned up after itself. */
+  /** Resolves when the part works. Must stop when `signal` aborts. A part whose `start` throws has cleaned up after itself. */
   start(signal: AbortSignal): Promise<void> | void;
   /** Called once, and only after `start` succeeded. */
   close(): Promise<void> | void;
 }
 
 export interface RunningParts {
-  /** Closes the parts, last started first; goes on when one fails, and rejects at the end. Again: the same promise. */
+  /**
+   * Closes the parts in reverse order of their start. Closes the remaining parts if one fails, then rejects with `CLOSE_FAILED`.
+   * Further calls return the same promise.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Starts the parts in the listed order. When one fails, or the signal is aborted between two, those that run already are closed and
- * the reason is thrown (`START_FAILED`, naming the part; a usage error as it is).
+ * Starts the parts in the listed order. If a part fails or `signal` aborts, closes the started parts and throws: the abort reason, a
+ * usage error unchanged, or `START_FAILED` with the name of the part.
  */
 export async function startParts(
   parts: readonly Part[],
@@ -32,7 +35,7 @@ export async function startParts(
       started.push(part);
       log.debug({ part: part.name }, 'part started');
     } catch (error) {
-      await closeAll(started, log).catch(() => {}); // Each failure is logged; the reason of the start counts.
+      await closeAll(started, log).catch(() => {}); // `closeAll` logs each failure; the start error matters.
       throw signal.aborted || isUsageError(error) ? error : startFailed(part, error);
     }
   }

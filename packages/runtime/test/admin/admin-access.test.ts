@@ -35,7 +35,7 @@ function ask(url: string, authorization?: string): Promise<Response> {
   return fetch(url, { headers: { connection: 'close', ...(authorization === undefined ? {} : { authorization }) } });
 }
 
-test('with a token everything but the probes wants it', async (t) => {
+test('requires the token for every path except the probes', async (t) => {
   const { url } = await start(t);
   for (const path of ['/metrics', '/debug', '/nothing']) {
     const wrong = [
@@ -57,18 +57,18 @@ test('with a token everything but the probes wants it', async (t) => {
   }
 });
 
-test('without the token probes say whether, and with it also why: a reason may name tenants', async (t) => {
+test('gives the reasons of a failed probe only with the token', async (t) => {
   const { url, health } = await start(t);
   assert.equal((await ask(`${url}/readyz`)).status, 200);
   health.add('proxy', 'ready', () => 'the keys of tenant shop');
-  const bare = await ask(`${url}/readyz`);
-  assert.equal(bare.status, 503);
-  assert.deepEqual(await bare.json(), { ready: false, reasons: [{ check: 'proxy', affects: 'ready' }] });
+  const untrusted = await ask(`${url}/readyz`);
+  assert.equal(untrusted.status, 503);
+  assert.deepEqual(await untrusted.json(), { ready: false, reasons: [{ check: 'proxy', affects: 'ready' }] });
   assert.match(await (await ask(`${url}/readyz`, `Bearer ${TOKEN}`)).text(), /the keys of tenant shop/);
   assert.equal((await ask(`${url}/healthz`)).status, 200);
 });
 
-test('a token that no client could send, or that is short, is a wrong setting, which is not shown', () => {
+test('refuses a short or malformed token without printing the token', () => {
   const spec = { token: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)) };
   const tokenOf = (text: string): string | undefined => parseConfig(spec, { WEIR_ADMIN_TOKEN: text }).token?.reveal();
   assert.equal(tokenOf(`${TOKEN}\n`), TOKEN);
@@ -77,7 +77,7 @@ test('a token that no client could send, or that is short, is a wrong setting, w
     assert.throws(() => tokenOf(wrong), { message: /^WEIR_ADMIN_TOKEN is \[redacted\]; use at least 16 letters/ });
 });
 
-test('what others on the network could read is warned of once', async () => {
+test('warns once if the admin server is exposed to the network', async () => {
   const warned = async (host: string, options: { token?: Secret; tls?: string } = {}): Promise<string[]> => {
     const lines: string[] = [];
     const log = createLogger({ name: 'test', level: 'warn', destination: { write: (line) => void lines.push(line) } });

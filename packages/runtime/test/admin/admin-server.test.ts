@@ -44,7 +44,7 @@ async function answer(url: string): Promise<{ status: number; body: unknown }> {
   return { status: response.status, body: await response.json() };
 }
 
-test('probes answer 200 when all is well, else 503 with the reasons', async (t) => {
+test('responds to probes with 200 if healthy, else 503 with the reasons', async (t) => {
   const { health, url } = await start(t);
   assert.deepEqual(await answer(`${url}/healthz`), { status: 200, body: { live: true, reasons: [] } });
   assert.deepEqual(await answer(`${url}/readyz`), { status: 200, body: { ready: true, reasons: [] } });
@@ -54,14 +54,14 @@ test('probes answer 200 when all is well, else 503 with the reasons', async (t) 
   assert.deepEqual(await answer(`${url}/readyz`), { status: 503, body: { ready: false, reasons } });
 });
 
-test('metrics are served as Prometheus reads them', async (t) => {
+test('serves metrics in the Prometheus text format', async (t) => {
   const { url } = await start(t);
   const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
   assert.match(await response.text(), /^up 1$/m);
 });
 
-test('routes answer as JSON and get the query', async (t) => {
+test('passes the query to routes and responds with JSON', async (t) => {
   const { url } = await start(t, {
     '/connections': async (query) => ({ service: query.get('service') }),
     '/nothing': () => undefined,
@@ -73,13 +73,13 @@ test('routes answer as JSON and get the query', async (t) => {
   assert.deepEqual(await answer(`${url}/nothing`), { status: 200, body: null });
 });
 
-test('an unknown path is told which there are', async (t) => {
+test('lists the known paths for an unknown path', async (t) => {
   const { url } = await start(t, { '/connections': () => [] });
   const paths = ['/healthz', '/readyz', '/metrics', '/connections'];
-  assert.deepEqual(await answer(`${url}/toString`), { status: 404, body: { error: 'nothing at /toString', paths } });
+  assert.deepEqual(await answer(`${url}/toString`), { status: 404, body: { error: 'unknown path /toString', paths } });
 });
 
-test('a route that fails is answered with its message and leaves the server serving', async (t) => {
+test('responds with 500 and the message if a route throws, and keeps serving', async (t) => {
   const { url } = await start(t, {
     '/bad': () => Promise.reject(new Error('no such worker')),
     '/odd': () => ({ count: 1n }),
@@ -89,7 +89,7 @@ test('a route that fails is answered with its message and leaves the server serv
   assert.equal((await answer(`${url}/healthz`)).status, 200);
 });
 
-test('nothing can be changed here: methods other than GET and HEAD are refused', async (t) => {
+test('refuses methods other than GET and HEAD', async (t) => {
   const { url } = await start(t);
   const response = await fetch(`${url}/healthz`, { method: 'POST', body: 'x' });
   assert.equal(response.status, 405);
@@ -101,14 +101,14 @@ test('nothing can be changed here: methods other than GET and HEAD are refused',
   assert.equal(await text(answered), '');
 });
 
-test('a request target that is no path is refused', async (t) => {
+test('refuses a request target that is no path', async (t) => {
   const { server } = await start(t);
   const socket = connect(server.address());
   socket.end('GET http://elsewhere/healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
   assert.match(await text(socket), /^HTTP\/1\.1 400 /);
 });
 
-test('closing ends idle keep-alive connections at once', async (t) => {
+test('close ends idle keep-alive connections at once', async (t) => {
   const { server, url } = await start(t);
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
@@ -119,7 +119,7 @@ test('closing ends idle keep-alive connections at once', async (t) => {
   await ended;
 });
 
-test('closing lets an answer under way finish, and cuts it off after a second', async (t) => {
+test('close lets a response in progress finish and terminates a slower response after a second', async (t) => {
   const asked = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<string>();
   const { server, clock, url } = await start(t, {
@@ -139,7 +139,7 @@ test('closing lets an answer under way finish, and cuts it off after a second', 
   assert.ok((await stuck) instanceof TypeError);
 });
 
-test('metrics may be made when somebody asks for them', async (t) => {
+test('creates metrics at the scrape if a function is given', async (t) => {
   let asked = 0;
   const metrics = async () => {
     asked += 1;
@@ -156,11 +156,11 @@ test('metrics may be made when somebody asks for them', async (t) => {
   assert.equal(asked, 1);
 });
 
-test('a port in use is explained', async (t) => {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  t.after(() => holder.close());
-  const { port } = holder.address() as AddressInfo;
+test('explains a port in use', async (t) => {
+  const otherServer = createServer().listen(0, '127.0.0.1');
+  await once(otherServer, 'listening');
+  t.after(() => otherServer.close());
+  const { port } = otherServer.address() as AddressInfo;
   const server = createAdminServer({
     host: '127.0.0.1',
     port,
@@ -174,17 +174,17 @@ test('a port in use is explained', async (t) => {
   });
 });
 
-test('a flood of new connections is let in slowly, and those that ask after it are answered', async (t) => {
+test('limits new connections per second and serves connections after the limit has passed', async (t) => {
   const { server, clock, url } = await start(t);
   const { host, port } = server.address();
-  const one = async (): Promise<boolean> => {
+  const isAnswered = async (): Promise<boolean> => {
     const socket = connect({ host, port });
     socket.on('error', () => undefined);
     socket.end('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     return (await text(socket).catch(() => '')).startsWith('HTTP/1.1 200 ');
   };
   let answered = 0;
-  for (let asked = 0; asked < 250; asked += 1) answered += (await one()) ? 1 : 0;
+  for (let asked = 0; asked < 250; asked += 1) answered += (await isAnswered()) ? 1 : 0;
   assert.equal(answered, 200);
   await clock.advance(1_000);
   assert.equal((await answer(`${url}/healthz`)).status, 200);

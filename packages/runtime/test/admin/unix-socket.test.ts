@@ -21,7 +21,7 @@ async function ask(socketPath: string, path: string): Promise<{ status: number |
   return { status: response.statusCode, body: await json(response) };
 }
 
-test('probes are answered on a socket of their own, with reasons and nothing else, to this user alone', async (t) => {
+test('serves only the probes, with reasons, on a socket with mode 0600', async (t) => {
   const path = join(directory(t), 'probe.sock');
   const health = createHealth();
   const probes = createProbeSocket({ path, health, log: silentLogger() });
@@ -33,13 +33,13 @@ test('probes are answered on a socket of their own, with reasons and nothing els
   assert.deepEqual(await ask(path, '/readyz'), { status: 503, body: { ready: false, reasons } });
   assert.deepEqual(await ask(path, '/metrics'), {
     status: 404,
-    body: { error: 'nothing at /metrics', paths: ['/healthz', '/readyz'] },
+    body: { error: 'unknown path /metrics', paths: ['/healthz', '/readyz'] },
   });
   await probes.close();
   assert.ok(!existsSync(path));
 });
 
-test('what a crashed process left there is replaced, and the end of one that was replaced leaves the new one', async (t) => {
+test('replaces a stale socket, and keeps the socket of a successor on close', async (t) => {
   const path = join(directory(t), 'probe.sock');
   writeFileSync(path, '');
   const health = createHealth();
@@ -52,16 +52,16 @@ test('what a crashed process left there is replaced, and the end of one that was
   await second.close();
 });
 
-test('a path where no socket can be is a wrong setting, told in one line', async (t) => {
-  const at = (path: string): Promise<void> | void =>
+test('throws a usage error for a path where no socket can be created', async (t) => {
+  const startAt = (path: string): Promise<void> | void =>
     createProbeSocket({ path, health: createHealth(), log: silentLogger() }).start(signal);
   const missing = join(directory(t), 'missing', 'probe.sock');
   await assert.rejects(
-    async () => at(missing),
+    async () => startAt(missing),
     (error) => error instanceof UsageError && /missing/.test(String(error.cause)),
   );
   await assert.rejects(
-    async () => at(join(directory(t), 'x'.repeat(90))),
+    async () => startAt(join(directory(t), 'x'.repeat(90))),
     (error) => /at most 90 bytes/.test(String((error as Error).cause)),
   );
 });

@@ -41,9 +41,9 @@ function mistakesOf(env: Record<string, string>): readonly string[] {
   return assert.fail('the configuration was accepted');
 }
 
-test('a configuration has the types of its settings, and defaults for what is unset or empty', () => {
+test('gives a configuration the types of its settings, and defaults for unset or empty variables', () => {
   const config = parseConfig(spec, { WEIR_PASSWORD: 'hunter2', WEIR_WORKERS: '', WEIR_FLEET: '  ' });
-  // Assigning is the test: the types come from the spec.
+  // The assignment tests the types that are inferred from the spec.
   const typed: {
     fleet: string;
     workers: number;
@@ -59,7 +59,7 @@ test('a configuration has the types of its settings, and defaults for what is un
   assert.equal(typed.password.reveal(), 'hunter2');
 });
 
-test('a configuration reads every kind of value', () => {
+test('parses every kind of value', () => {
   const config = parseConfig(spec, {
     WEIR_FLEET: ' edge ',
     WEIR_WORKERS: '64',
@@ -87,14 +87,14 @@ test('a configuration reads every kind of value', () => {
   );
 });
 
-test('a configuration cannot be changed', () => {
+test('freezes the configuration and its values', () => {
   const config = parseConfig(spec, { WEIR_PASSWORD: 'hunter2', WEIR_ADDRESSES: 'a', WEIR_ADMIN: 'h:1' });
   assert.ok(Object.isFrozen(config));
   assert.ok(Object.isFrozen(config.addresses));
   assert.ok(Object.isFrozen(config.admin));
 });
 
-test('all mistakes are told at once: the variable, what stands there, what is allowed', () => {
+test('reports all mistakes at once with variable, value and allowed values', () => {
   const mistakes = mistakesOf({
     WEIR_FLEET: 'My Fleet',
     WEIR_WORKERS: '65',
@@ -116,7 +116,7 @@ test('all mistakes are told at once: the variable, what stands there, what is al
   ]);
 });
 
-test('integers are refused when they are not written as integers or not in range', () => {
+test('refuses integers that are malformed or out of range', () => {
   const read = (value: string): number => parseConfig({ n: integer('N', { min: -5, max: 5 }) }, { N: value }).n;
   assert.equal(read(' -5 '), -5);
   assert.equal(read('+5'), 5);
@@ -125,21 +125,21 @@ test('integers are refused when they are not written as integers or not in range
   }
 });
 
-test('a boolean is true, false, 1 or 0, and no property that every object has', () => {
+test('accepts true, false, 1 and 0 as boolean and refuses names of object properties', () => {
   const read = (value: string): boolean => parseConfig({ b: boolean('B') }, { B: value }).b;
   assert.deepEqual(['true', 'false', '1', '0'].map(read), [true, false, true, false]);
   for (const wrong of ['yes', 'constructor', 'toString'])
     assert.throws(() => read(wrong), { code: 'CONFIG_INVALID' }, wrong);
 });
 
-test('a duration is refused outside its range', () => {
+test('refuses a duration outside its range', () => {
   const limited = { d: duration('D', { minMs: 1000, maxMs: 60_000 }) };
   assert.equal(parseConfig(limited, { D: '1m' }).d, 60_000);
   assert.throws(() => parseConfig(limited, { D: '61s' }), { message: /1s to 1m$/ });
   assert.throws(() => parseConfig({ d: duration('D') }, { D: '30d' }), { code: 'CONFIG_INVALID' });
 });
 
-test('one wrong item makes a list wrong', () => {
+test('refuses a list with one invalid item', () => {
   const item = { allowed: 'a digit', parse: (raw: string) => (/^\d$/.test(raw) ? Number(raw) : undefined) };
   assert.deepEqual(parseConfig({ l: list('L', item) }, { L: '1,2, 3' }).l, [1, 2, 3]);
   assert.throws(() => parseConfig({ l: list('L', item) }, { L: '1,x' }), {
@@ -147,7 +147,7 @@ test('one wrong item makes a list wrong', () => {
   });
 });
 
-test('a secret loses the line break that files add, and is never shown', () => {
+test('removes one trailing line break of a secret and never prints a secret', () => {
   const token = { token: secret('TOKEN') };
   assert.equal(parseConfig(token, { TOKEN: 's3cret\n' }).token.reveal(), 's3cret');
   assert.throws(
@@ -157,7 +157,7 @@ test('a secret loses the line break that files add, and is never shown', () => {
   assert.throws(() => parseConfig(token, {}), { message: /^TOKEN is not set/ });
 });
 
-test('an optional setting that is set must still be right', () => {
+test('validates an optional setting that is set', () => {
   const optionalAddress = { listen: optional(hostPort('LISTEN')) };
   assert.equal(parseConfig(optionalAddress, {}).listen, undefined);
   assert.deepEqual(parseConfig(optionalAddress, { LISTEN: '[::1]:80' }).listen, { host: '::1', port: 80 });

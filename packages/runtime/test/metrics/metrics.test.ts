@@ -8,7 +8,7 @@ async function seriesOf(metrics: Metrics, name: string): Promise<string[]> {
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
-test('counters, gauges and histograms appear in the exposition text', async () => {
+test('renders counters, gauges and histograms', async () => {
   const metrics = createMetrics();
   const flushes = metrics.counter({ name: 'flushes_total', help: 'Flushes.' });
   flushes.add({});
@@ -22,7 +22,7 @@ test('counters, gauges and histograms appear in the exposition text', async () =
   assert.match(metrics.contentType, /^text\/plain; version=0\.0\.4/);
 });
 
-test('collected metrics show what is there at the moment of the scrape, and nothing else', async () => {
+test('renders collected metrics with the series at the time of the scrape', async () => {
   const metrics = createMetrics();
   let samples: Sample<'service'>[] = [{ labels: { service: 'web' }, value: 10 }];
   metrics.collectCounter({ name: 'received_total', help: 'Bytes.', labels: ['service'], collect: () => samples });
@@ -32,14 +32,14 @@ test('collected metrics show what is there at the moment of the scrape, and noth
     { labels: { service: 'web' }, value: 9_007_199_254_740_991 },
     { labels: { service: 'api' }, value: 1 },
   ];
-  const both = ['received_total{service="web"} 9007199254740991', 'received_total{service="api"} 1'];
-  assert.deepEqual(await seriesOf(metrics, 'received_total'), both);
+  const expected = ['received_total{service="web"} 9007199254740991', 'received_total{service="api"} 1'];
+  assert.deepEqual(await seriesOf(metrics, 'received_total'), expected);
   samples = [];
   assert.deepEqual(await seriesOf(metrics, 'received_total'), []);
   assert.deepEqual(await seriesOf(metrics, 'active'), []);
 });
 
-test('a metric keeps its first series up to the cap, and says how often it dropped others', async () => {
+test('keeps the first series up to the cap and counts dropped updates', async () => {
   const metrics = createMetrics({ maxSeries: 2 });
   const requests = metrics.counter({ name: 'requests_total', help: 'Requests.', labels: ['service'] });
   for (const service of ['a', 'b', 'c', 'c', 'a']) requests.add({ service });
@@ -51,7 +51,7 @@ test('a metric keeps its first series up to the cap, and says how often it dropp
   assert.deepEqual(await seriesOf(metrics, 'weir_metrics_dropped_total'), [dropped]);
 });
 
-test('a removed series disappears and makes room for another', async () => {
+test('makes room for another series when a series is removed', async () => {
   const metrics = createMetrics({ maxSeries: 1 });
   const open = metrics.gauge({ name: 'open', help: 'Open.', labels: ['service'] });
   open.set({ service: 'a' }, 1);
@@ -60,7 +60,7 @@ test('a removed series disappears and makes room for another', async () => {
   assert.deepEqual(await seriesOf(metrics, 'open'), ['open{service="b"} 2']);
 });
 
-test('what a scrape drops is told in the same scrape', async () => {
+test('counts dropped series in the same scrape', async () => {
   const metrics = createMetrics({ maxSeries: 1 });
   const samples = ['a', 'b', 'c'].map((service) => ({ labels: { service }, value: 1 }));
   metrics.collectGauge({ name: 'active', help: 'Open.', labels: ['service'], collect: () => samples });
@@ -69,7 +69,7 @@ test('what a scrape drops is told in the same scrape', async () => {
   assert.deepEqual(await seriesOf(metrics, 'active'), ['active{service="a"} 1']);
 });
 
-test('a source that fails costs its own metric only, is counted and logged', async () => {
+test('renders the other metrics if one source throws, and counts and logs the failure', async () => {
   const lines: string[] = [];
   const log = createLogger({ name: 'x', level: 'warn', destination: { write: (line) => void lines.push(line) } });
   const metrics = createMetrics({ log });
@@ -85,47 +85,47 @@ test('a source that fails costs its own metric only, is counted and logged', asy
   assert.match(lines[0] ?? '', /worker gone/);
 });
 
-test('process metrics are there when asked for, and each registry is its own', async () => {
+test('renders process metrics only on request, in independent registries', async () => {
   const withProcess = createMetrics({ processMetrics: 'on' });
   createMetrics({ processMetrics: 'on' });
   assert.match(await withProcess.render(), /^process_resident_memory_bytes \d+$/m);
   assert.doesNotMatch(await createMetrics().render(), /process_resident_memory_bytes/);
 });
 
-test('open descriptors are counted as the caller says, and told once', async () => {
+test('renders the given count of open descriptors once', async () => {
   const metrics = createMetrics({ processMetrics: 'on', openDescriptors: () => 123_456 });
   assert.deepEqual(await seriesOf(metrics, 'process_open_fds'), ['process_open_fds 123456']);
   assert.equal((await metrics.render()).split('# TYPE process_open_fds gauge').length, 2);
 });
 
-test('a label value cannot break the text', async () => {
+test('escapes label values', async () => {
   const metrics = createMetrics();
   metrics.gauge({ name: 'g', help: 'G.', labels: ['l'] }).set({ l: 'a"b\nc\\' }, 1);
   assert.deepEqual(await seriesOf(metrics, 'g'), ['g{l="a\\"b\\nc\\\\"} 1']);
 });
 
-test('a scrape of very many series lets others have their turn, and who asks meanwhile gets the same', async () => {
+test('yields to other work during a large scrape and shares the scrape with concurrent readers', async () => {
   const metrics = createMetrics({ maxSeries: 200_000 });
   const samples = Array.from({ length: 150_000 }, (_, index) => ({
     labels: { service: `web-${index}` },
     value: index,
   }));
   metrics.collectGauge({ name: 'active', help: 'Open.', labels: ['service'], collect: () => samples });
-  let turns = 0;
+  let runs = 0;
   let isOver = false;
-  const others = (): void => {
-    turns += 1;
-    if (!isOver) setImmediate(others);
+  const otherWork = (): void => {
+    runs += 1;
+    if (!isOver) setImmediate(otherWork);
   };
-  setImmediate(others);
+  setImmediate(otherWork);
   const [first, second] = await Promise.all([metrics.render(), metrics.render()]);
   isOver = true;
   assert.equal(first, second);
   assert.equal(first.split('\n').filter((line) => line.startsWith('active{')).length, 150_000);
-  assert.ok(turns > 3, `others had ${turns} turns`);
+  assert.ok(runs > 3, `other work ran ${runs} times`);
 });
 
-test('two samples of one series are in the text once: of a counter their sum, of a gauge the last', async () => {
+test('merges samples of one series: a counter adds them, a gauge takes the last', async () => {
   const metrics = createMetrics();
   const collect = () => [1, 2].map((value) => ({ labels: { service: 'web' }, value }));
   metrics.collectCounter({ name: 'received_total', help: 'Bytes.', labels: ['service'], collect });
@@ -135,7 +135,7 @@ test('two samples of one series are in the text once: of a counter their sum, of
   assert.throws(() => metrics.gauge({ name: 'active', help: 'Open.' }), /active/);
 });
 
-test('a name, a label or a help text of a collected metric cannot break the text', async () => {
+test('escapes the help text and label values of collected metrics', async () => {
   const metrics = createMetrics();
   const collect = () => [{ labels: { l: 'a"b\nc\\' }, value: Number.POSITIVE_INFINITY }];
   metrics.collectGauge({ name: 'g', help: 'One\nand \\.', labels: ['l'], collect });

@@ -62,7 +62,7 @@ function part(does: Partial<Part> = {}): Part {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT']) {
-  test(`${signal} closes the parts and ends with 0`, async () => {
+  test(`${signal} closes the parts and exits with 0`, async () => {
     const closed: string[] = [];
     const { host, ended, started } = run([part({ close: () => void closed.push('part') })]);
     await started;
@@ -74,7 +74,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   });
 }
 
-test('a second signal ends the process at once', async () => {
+test('exits at once on a second signal', async () => {
   const { promise: stuck, resolve } = Promise.withResolvers<void>();
   const { host, ended, started } = run([part({ close: () => stuck })]);
   await started;
@@ -86,7 +86,7 @@ test('a second signal ends the process at once', async () => {
   assert.deepEqual(host.exits, [130]);
 });
 
-test('closing that takes too long is cut short with 1', async () => {
+test('exits with 1 if closing takes longer than the timeout', async () => {
   const { promise: stuck, resolve } = Promise.withResolvers<void>();
   const { host, ended, started } = run([part({ close: () => stuck })], { closeTimeoutMs: 500 });
   await started;
@@ -95,13 +95,13 @@ test('closing that takes too long is cut short with 1', async () => {
   assert.deepEqual(host.exits, []);
   await host.clock.advance(1);
   assert.deepEqual(host.exits, [1]);
-  assert.equal(host.errors, 'weir-test: still closing after 500 ms, ending anyway\n');
+  assert.equal(host.errors, 'weir-test: failed to close within 500 ms; exiting\n');
   resolve();
   await ended;
 });
 
-test('a signal while parts are starting aborts the start and ends with 0', async () => {
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
+test('aborts the start of parts on a signal and exits with 0', async () => {
+  const { promise: starting, resolve } = Promise.withResolvers<void>();
   const waiting = part({
     start: (signal) =>
       new Promise((_resolve, reject) => {
@@ -110,13 +110,13 @@ test('a signal while parts are starting aborts the start and ends with 0', async
       }),
   });
   const { host, ended } = run([waiting]);
-  await asked;
+  await starting;
   host.events.emit('SIGTERM');
   await ended;
   assert.deepEqual({ exits: host.exits, errors: host.errors }, { exits: [0], errors: '' });
 });
 
-test("what Node's own functions throw at an abort is no failure", async () => {
+test('exits with 0 if a part rejects with an AbortError of Node after a stop', async () => {
   const waiting = part({ start: async (signal) => void (await once(new EventEmitter(), 'never', { signal })) });
   const { host, ended, control } = run([waiting]);
   control.stop();
@@ -124,7 +124,7 @@ test("what Node's own functions throw at an abort is no failure", async () => {
   assert.deepEqual({ exits: host.exits, errors: host.errors }, { exits: [0], errors: '' });
 });
 
-test('a part that cannot start ends the process with 1 and one line', async () => {
+test('exits with 1 and one line if a part fails to start', async () => {
   const closed: string[] = [];
   const broken = part({
     name: 'store',
@@ -136,7 +136,7 @@ test('a part that cannot start ends the process with 1 and one line', async () =
   assert.equal(host.errors, 'weir-test: store: cannot reach redis:6379 try again\n');
 });
 
-test('a wrong configuration ends the process with 2 and all mistakes', async () => {
+test('exits with 2 and prints all mistakes of an invalid configuration', async () => {
   const host = new Host();
   const spec = { a: integer('A', { min: 1, max: 2 }), b: integer('B', { min: 1, max: 2 }) };
   const start = (env: Record<string, string>): Promise<void> =>
@@ -146,12 +146,12 @@ test('a wrong configuration ends the process with 2 and all mistakes', async () 
   assert.deepEqual(host.exits, [2, 2]);
   assert.equal(
     host.errors,
-    'weir-test: the configuration is wrong\n  A is "3"; use an integer from 1 to 2\n  B is "x"; use an integer from 1 to 2\n' +
+    'weir-test: invalid configuration:\n  A is "3"; use an integer from 1 to 2\n  B is "x"; use an integer from 1 to 2\n' +
       'weir-test: B is not set; use an integer from 1 to 2\n',
   );
 });
 
-test('a part that cannot go on closes the others and ends the process with 1', async () => {
+test('closes the parts and exits with 1 when a part reports a failure', async () => {
   const closed: string[] = [];
   const { host, ended, started, control } = run([part({ close: () => void closed.push('part') })]);
   await started;
@@ -162,7 +162,7 @@ test('a part that cannot go on closes the others and ends the process with 1', a
   assert.equal(host.errors, 'weir-test: the claim was lost\n');
 });
 
-test('a process can end by itself', async () => {
+test('exits with 0 after stop', async () => {
   const { host, ended, started, control } = run([]);
   await started;
   control.stop();
@@ -170,7 +170,7 @@ test('a process can end by itself', async () => {
   assert.deepEqual(host.exits, [0]);
 });
 
-test('a failure to close ends with 1', async () => {
+test('exits with 1 if a part fails to close', async () => {
   const { host, ended, started } = run([
     part({ name: 'journal', close: () => Promise.reject(new Error('disk full')) }),
   ]);
@@ -184,7 +184,7 @@ test('a failure to close ends with 1', async () => {
 });
 
 for (const event of ['uncaughtException', 'unhandledRejection']) {
-  test(`an ${event} is logged as fatal with its stack and ends the process with 1`, async () => {
+  test(`logs an ${event} as fatal with its stack and exits with 1`, async () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'x', level: 'fatal', destination: { write: (line) => void lines.push(line) } });
     const { host, ended, started, control } = run([], { log });
@@ -198,7 +198,7 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
   });
 }
 
-test('a real process closes on SIGTERM and ends with 0', async (t) => {
+test('a real process closes its parts on SIGTERM and exits with 0', async (t) => {
   const child = startFixture(t, 'serve');
   const stdout = readAll(child.stdout);
   await hasLogged(child, '"msg":"started"');
@@ -208,7 +208,7 @@ test('a real process closes on SIGTERM and ends with 0', async (t) => {
   assert.equal(await stdout, 'closed\n');
 });
 
-test('a real process ends with 1 and a fatal entry after a bug', async (t) => {
+test('a real process logs a bug as fatal and exits with 1', async (t) => {
   const child = startFixture(t, 'bug');
   const stderr = readAll(child.stderr);
   const [code] = await once(child, 'exit');
@@ -218,10 +218,10 @@ test('a real process ends with 1 and a fatal entry after a bug', async (t) => {
 
 type Fixture = ChildProcessByStdio<null, Readable, Readable>;
 
-function startFixture(t: TestContext, what: string): Fixture {
+function startFixture(t: TestContext, mode: string): Fixture {
   const fixture = fileURLToPath(new URL('fixtures/process.ts', import.meta.url));
   const child: Fixture = spawn(process.execPath, ['--conditions=source', fixture], {
-    env: { ...process.env, FIXTURE: what },
+    env: { ...process.env, FIXTURE: mode },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));
@@ -236,9 +236,9 @@ async function hasLogged(child: Fixture, message: string): Promise<void> {
   }
 }
 
-test('arguments are refused, because nobody reads them', async () => {
+test('refuses command line arguments', async () => {
   const host = Object.assign(new Host(), { args: ['--workers', '4'] });
-  await runProcess('test', () => assert.fail('it was planned'), host);
+  await runProcess('test', () => assert.fail('plan was called'), host);
   assert.deepEqual(host.exits, [2]);
-  assert.match(host.errors, /^test: --workers 4: .*environment variables/);
+  assert.match(host.errors, /^test: unexpected arguments "--workers 4"; use environment variables/);
 });

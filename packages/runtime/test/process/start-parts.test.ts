@@ -27,7 +27,7 @@ function story(): Story {
 
 const options = { log: silentLogger(), signal: new AbortController().signal };
 
-test('parts start in the listed order, one after the other, and close in reverse', async () => {
+test('starts parts one after another in the listed order and closes them in reverse order', async () => {
   const { events, part } = story();
   const slow = part('store', {
     start: async () => {
@@ -41,7 +41,7 @@ test('parts start in the listed order, one after the other, and close in reverse
   assert.deepEqual(events, ['start store', 'store works', 'start loop', 'start admin', ...closing]);
 });
 
-test('closing twice closes once', async () => {
+test('closes each part once although close is called twice', async () => {
   const { events, part } = story();
   const running = await startParts([part('store')], options);
   await Promise.all([running.close(), running.close()]);
@@ -49,7 +49,7 @@ test('closing twice closes once', async () => {
   assert.deepEqual(events, ['start store', 'close store']);
 });
 
-test('a part that fails to start closes those before it, and the error names it', async () => {
+test('closes the started parts if a part fails to start, and names the part in the error', async () => {
   const { events, part } = story();
   const broken = part('admin', { start: () => Promise.reject(new Error('port in use')) });
   await assert.rejects(startParts([part('store'), part('loop'), broken, part('never')], options), {
@@ -59,7 +59,7 @@ test('a part that fails to start closes those before it, and the error names it'
   assert.deepEqual(events, ['start store', 'start loop', 'start admin', 'close loop', 'close store']);
 });
 
-test('a usage error comes through as it is', async () => {
+test('throws a usage error unchanged', async () => {
   const error = new UsageError('no such directory');
   const broken: Part = {
     name: 'source',
@@ -71,7 +71,7 @@ test('a usage error comes through as it is', async () => {
   await assert.rejects(startParts([broken], options), error);
 });
 
-test('an abort between two parts closes the first and starts no other', async () => {
+test('closes the started parts and starts no other part on an abort', async () => {
   const { events, part } = story();
   const abort = new AbortController();
   const first = part('store', { start: () => abort.abort() });
@@ -82,7 +82,7 @@ test('an abort between two parts closes the first and starts no other', async ()
   assert.deepEqual(events, ['start store', 'close store']);
 });
 
-test('a part that fails to close does not keep the others open', async () => {
+test('closes the remaining parts if a part fails to close', async () => {
   const { events, part } = story();
   const stuck = part('loop', { close: () => Promise.reject(new Error('stuck')) });
   const running = await startParts([part('store'), stuck, part('admin')], options);
