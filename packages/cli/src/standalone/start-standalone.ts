@@ -204,7 +204,7 @@ export interface SourceOptions {
  * An API server that hangs is mostly one that is being lost. The connection to it may lead through this process, so nothing but its
  * silence tells; the next one goes to another API server.
  */
-const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, silenceMs: 30_000 };
+const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 
 /** The files, refined by an API server if there is one. */
 export async function openSource(files: DirectorySource, { kubeconfig, state, log }: SourceOptions): Promise<Source> {

@@ -6,15 +6,15 @@ import type { FleetProblem } from '../../src/index.ts';
 test('a problem is told when it comes and when it goes, and not while it stays', () => {
   const quota = problem('QuotaExceeded', '2 of 2');
   const port = problem('PortConflict', 'taken');
-  assert.deepEqual(diffProblems([], [quota]), { come: [quota], gone: [] });
-  assert.deepEqual(diffProblems([quota], [quota, port]), { come: [port], gone: [] });
-  assert.deepEqual(diffProblems([quota, port], [port]), { come: [], gone: [quota] });
+  assert.deepEqual(diffProblems([], [quota]), { appeared: [quota], resolved: [] });
+  assert.deepEqual(diffProblems([quota], [quota, port]), { appeared: [port], resolved: [] });
+  assert.deepEqual(diffProblems([quota, port], [port]), { appeared: [], resolved: [quota] });
 });
 
 test('the same problem in other words has come and gone', () => {
   const before = problem('QuotaExceeded', '2 of 2');
   const after = problem('QuotaExceeded', '3 of 3');
-  assert.deepEqual(diffProblems([before], [after]), { come: [after], gone: [before] });
+  assert.deepEqual(diffProblems([before], [after]), { appeared: [after], resolved: [before] });
 });
 
 function problem(code: string, message: string): FleetProblem {
