@@ -172,7 +172,7 @@ export class KubernetesSource implements Source {
   #makeSnapshot(): SourceSnapshot {
     const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#kindWatches;
     const secrets = this.#secretWatches?.list();
-    const unreadableSecrets = this.#secretWatches?.unreadableNamespaces();
+    const unreadSecrets = this.#secretWatches?.unreadableNamespaces();
     return Object.freeze({
       namespaces: Namespace.cache.list(),
       nodes: Node.cache.list(),
@@ -183,7 +183,7 @@ export class KubernetesSource implements Source {
       policies: TenantPolicy.cache.list(),
       suspensions: Suspension.cache.list(),
       ...(secrets && { secrets }),
-      ...(unreadableSecrets && { unreadableSecrets }),
+      ...(unreadSecrets && { unreadSecrets }),
       problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
       unreadableKinds: this.#unreadableKinds(),
     });
