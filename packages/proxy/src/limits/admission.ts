@@ -1,3 +1,4 @@
+// Decides whether one more connection or UDP flow of a Service is within all limits, and counts it while it is open.
 import { type Client, clientKeyFor, type Route } from '@weir/model/data-plane';
 import { type ClientCells, ClientCounts } from './client-counts.ts';
 import { Limiter, type LimiterRefusal } from './limiter.ts';
@@ -9,45 +10,93 @@ import {
   type WorkerLimiterMemory,
 } from './limiter-state.ts';
 
-// Whether one more connection or UDP flow of a Service is let in, as far as limits go. The one door to them.
 export type AdmissionRefusal = LimiterRefusal | 'no-descriptors';
-/** One tenant may have so many times as many places as are left free: alone three quarters of all, two three sevenths each. */
+/**
+ * A tenant may have up to this many times the connections that are still free on the proxy: a single tenant gets three
+ * quarters of all connections, two tenants get three sevenths each.
+ */
 const FAIR_SHARE_FACTOR = 3;
 
-/** The budgets that a Service draws on. */
+/** The limiters that apply to the connections of one Service. */
 export interface Limiters {
   readonly service: Limiter;
   readonly tenant: Limiter;
 }
 
-export interface AdmissionContext {
+interface AdmissionContext {
   readonly clientCounts: ClientCounts;
-  /** All tenants of this proxy: as many as there are descriptors for. */
+  /** Counts the connections of all tenants. Its maximum is what the descriptors of the process allow. */
   readonly proxyLimiter: Limiter;
-  /** Nanoseconds, the same in all threads. */
+  /** Nanoseconds of a clock that all threads share. */
   readonly now: () => bigint;
 }
 
-/**
- * A place, or why there is none. What is asked of few comes last: a rate is not used up by what other limits refuse. The
- * cap per client is for `capClient`, when the client is known.
- */
-export function admit(budgets: Limiters, tools: AdmissionContext): Admission | AdmissionRefusal {
-  const { service, tenant } = budgets;
+/** Which row of the limiter state limits a Service, and which row limits its tenant. */
+export type LimiterRows = readonly [uid: string, service: number, tenant: number];
+
+/** Admits the connections of one worker. */
+export class AdmissionController {
+  readonly #state: LimiterState;
+  readonly #workerSlot: number;
+  readonly #context: AdmissionContext;
+  readonly #limiterByRow = new Map<number, Limiter>();
+  readonly #limitersByService = new Map<string, Limiters>();
+  readonly #unlimited: Limiters;
+
+  /** Without `memory` the worker shares no limits, and nothing is limited. */
+  constructor({ memory, workerSlot }: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 }) {
+    this.#state = new LimiterState(memory.state);
+    this.#workerSlot = workerSlot;
+    this.#context = {
+      clientCounts: new ClientCounts(memory.clientCounts, workerSlot),
+      proxyLimiter: this.#limiterFor(PROXY_ROW),
+      now: process.hrtime.bigint,
+    };
+    this.#unlimited = { service: this.#limiterFor(UNLIMITED_ROW), tenant: this.#limiterFor(UNLIMITED_ROW) };
+  }
+
+  /** Sets the rows of Services for new connections. Open connections stay in the rows in which they were counted. */
+  assign(rows: readonly LimiterRows[]): void {
+    for (const [uid, service, tenant] of rows) {
+      if (service === UNLIMITED_ROW) this.#limitersByService.delete(uid);
+      else this.#limitersByService.set(uid, { service: this.#limiterFor(service), tenant: this.#limiterFor(tenant) });
+    }
+  }
+
+  /**
+   * Admits one more connection or flow of the Service, or says which limit refuses it. `uid` is null while the Service of
+   * a connection is not known. The limit per client is checked by `Admission.admitClient`, once the client is known.
+   */
+  admit(uid: string | null): Admission | AdmissionRefusal {
+    return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
+  }
+
+  #limiterFor(row: number): Limiter {
+    const known = this.#limiterByRow.get(row);
+    if (known !== undefined) return known;
+    const limiter = new Limiter(this.#state, { row, workerSlot: this.#workerSlot });
+    this.#limiterByRow.set(row, limiter);
+    return limiter;
+  }
+}
+
+function admit(limiters: Limiters, context: AdmissionContext): Admission | AdmissionRefusal {
+  const { service, tenant } = limiters;
   if (!service.tryOpen()) return 'connection-limit';
   if (!tenant.tryOpen()) {
     service.close();
     return 'connection-limit';
   }
-  tools.proxyLimiter.openUnchecked();
-  const refusal = shareOrRateRefusal(budgets, tools);
-  if (refusal === undefined) return new Admission(budgets, tools);
-  tools.proxyLimiter.close();
+  context.proxyLimiter.openUnchecked();
+  const refusal = shareOrRateRefusal(limiters, context);
+  if (refusal === undefined) return new Admission(limiters, context);
+  context.proxyLimiter.close();
   tenant.close();
   service.close();
   return refusal;
 }
 
+/** The rates come last, so that a connection which another limit refuses takes no token of them. */
 function shareOrRateRefusal(
   { service, tenant }: Limiters,
   { proxyLimiter, now }: AdmissionContext,
@@ -57,35 +106,41 @@ function shareOrRateRefusal(
 }
 
 /**
- * Whoever has no limit leaves room for others all the same (dynamic thresholds of Choudhury and Hahne, 1998): however many
- * tenants take what they can, some places stay free, and a tenant that has few gets them.
+ * Keeps some connections free however many tenants open all they can, so that a tenant with few connections can always
+ * open more (dynamic thresholds, Choudhury and Hahne 1998).
  */
-function isWithinFairShare(tenant: Limiter, everybody: Limiter): boolean {
-  const places = everybody.maxOpen;
-  return places === Number.POSITIVE_INFINITY || tenant.openCount <= FAIR_SHARE_FACTOR * (places - everybody.openCount);
+function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
+  const { maxOpen } = proxyLimiter;
+  return (
+    maxOpen === Number.POSITIVE_INFINITY || tenant.openCount <= FAIR_SHARE_FACTOR * (maxOpen - proxyLimiter.openCount)
+  );
 }
 
-/** A place that is taken until `release`. It stays with the budgets that gave it, also when its Service changes hands. */
+/**
+ * One connection or flow that is counted by its limiters until `release`. It stays with these limiters even if its Service
+ * gets another tenant.
+ */
 export class Admission {
   readonly limiters: Limiters;
   readonly #context: AdmissionContext;
   #clientCells: ClientCells | undefined;
   #isReleased = false;
 
-  constructor(budgets: Limiters, tools: AdmissionContext) {
-    this.limiters = budgets;
-    this.#context = tools;
+  constructor(limiters: Limiters, context: AdmissionContext) {
+    this.limiters = limiters;
+    this.#context = context;
   }
 
-  /** Whether this client may have one more of the Service. It is not even asked who it is where nothing caps it. */
+  /** Whether this client may open one more connection to the Service. Reads the client's address only if there is a limit. */
   admitClient({ service, settings }: Pick<Route, 'service' | 'settings'>, client: Client): boolean {
-    const most = settings.limits.connectionsPerClient;
-    if (most === null) return true;
-    this.#clientCells = this.#context.clientCounts.tryOpen(`${service.uid}/${clientKeyFor(client.address)}`, most);
+    const { connectionsPerClient } = settings.limits;
+    if (connectionsPerClient === null) return true;
+    const key = `${service.uid}/${clientKeyFor(client.address)}`;
+    this.#clientCells = this.#context.clientCounts.tryOpen(key, connectionsPerClient);
     return this.#clientCells !== undefined;
   }
 
-  /** Once; again does nothing. */
+  /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -93,51 +148,5 @@ export class Admission {
     this.limiters.tenant.close();
     this.#context.proxyLimiter.close();
     if (this.#clientCells !== undefined) this.#context.clientCounts.close(this.#clientCells);
-  }
-}
-
-/** Which row of the sheet limits a Service, and which its tenant. */
-export type LimiterRows = readonly [uid: string, service: number, tenant: number];
-
-/** Limits as one worker asks for them. */
-export class AdmissionController {
-  readonly #state: LimiterState;
-  readonly #workerSlot: number;
-  readonly #context: AdmissionContext;
-  readonly #limiterByRow = new Map<number, Limiter>();
-  readonly #limitersByService = new Map<string, Limiters>();
-  readonly #unlimited: Limiters;
-
-  /** Without a seat: alone, and limited by nobody. */
-  constructor(seat: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 }) {
-    this.#state = new LimiterState(seat.memory.state);
-    this.#workerSlot = seat.workerSlot;
-    this.#context = {
-      clientCounts: new ClientCounts(seat.memory.clientCounts, seat.workerSlot),
-      proxyLimiter: this.#limiterFor(PROXY_ROW),
-      now: process.hrtime.bigint,
-    };
-    this.#unlimited = { service: this.#limiterFor(UNLIMITED_ROW), tenant: this.#limiterFor(UNLIMITED_ROW) };
-  }
-
-  /** Open connections stay with the rows that they were counted in. */
-  assign(rows: readonly LimiterRows[]): void {
-    for (const [uid, service, tenant] of rows) {
-      if (service === UNLIMITED_ROW) this.#limitersByService.delete(uid);
-      else this.#limitersByService.set(uid, { service: this.#limiterFor(service), tenant: this.#limiterFor(tenant) });
-    }
-  }
-
-  /** A place for one more connection or flow of this Service, or why there is none; null: it is not known of which. */
-  admit(uid: string | null): Admission | AdmissionRefusal {
-    return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
-  }
-
-  #limiterFor(row: number): Limiter {
-    const known = this.#limiterByRow.get(row);
-    if (known !== undefined) return known;
-    const budget = new Limiter(this.#state, { row, column: this.#workerSlot });
-    this.#limiterByRow.set(row, budget);
-    return budget;
   }
 }

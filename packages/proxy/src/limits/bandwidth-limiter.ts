@@ -1,21 +1,20 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
 import type { Direction } from './limiter-state.ts';
 
-/** A read of a shaped stream takes at most what the rate gives in this time. */
+/** One read of a throttled stream takes at most the bytes that the rate allows in this time. */
 const QUANTUM_SECONDS = 0.05;
 const MIN_QUANTUM_BYTES = 2_048;
-/** What may pass unasked: as much as the rate gives in this time, and never more than that. */
+/** Bytes may pass uncharged up to what the rate allows in this time, and up to `MAX_UNCHARGED_BYTES`. */
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
-/** Streams and datagrams take turns of this length: longer than the tick of those who wait, shorter than what can be saved up. */
+/** Streams and datagrams alternate in periods of this length: longer than the shaper's tick, shorter than the burst. */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
-/** What bytes of a Service in one direction must keep to: its own rate, and its tenant's. */
+/** Limits the bytes of one Service in one direction by two buckets: that of the Service and that of its tenant. */
 export class BandwidthLimiter {
   readonly now: () => bigint;
   readonly #service: BandwidthBucket;
   readonly #tenant: BandwidthBucket;
-  /** Bytes that have passed and are not charged yet. */
   #unchargedBytes = 0;
 
   constructor({
@@ -28,35 +27,35 @@ export class BandwidthLimiter {
     this.now = now;
   }
 
-  /** Asked for every chunk: limits come and go while connections are open. */
+  /** Checked for every chunk, because limits are set and removed while connections are open. */
   get isLimited(): boolean {
     return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
   }
 
-  /** A limit of 0: no turn will come unless it is raised. */
+  /** Whether a limit is 0, so that nothing may pass until the limit is raised. */
   get isBlocked(): boolean {
     return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
 
-  /** How much a stream may take at a time; Infinity: as it likes. */
+  /** How many bytes a stream may read at a time. Infinity if there is no limit. */
   get quantumBytes(): number {
     return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond * QUANTUM_SECONDS));
   }
 
   /**
-   * So many bytes have passed. False: nothing is to be looked at yet. What all workers share is asked only once for many small
-   * reads, or when somebody waits: it is what costs, and so little more than the rate passes meanwhile.
+   * Adds bytes that have passed, and returns whether they must be charged now. Charging is atomic operations on memory that all
+   * workers share. It is therefore put off until many bytes are uncharged or a reader waits. Meanwhile little more than
+   * the rate can pass.
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
     return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#service.hasWaiters || this.#tenant.hasWaiters;
   }
 
-  /** Pays for what is owed. */
   chargeDeferred(now: bigint): void {
-    const owed = this.#unchargedBytes;
+    const bytes = this.#unchargedBytes;
     this.#unchargedBytes = 0;
-    this.charge(owed, now);
+    this.charge(bytes, now);
   }
 
   charge(bytes: number, now: bigint): void {
@@ -65,26 +64,26 @@ export class BandwidthLimiter {
     this.#tenant.charge(bytes, now);
   }
 
-  /** What a stream must wait for first. */
+  /** The first bucket for which a stream must wait. */
   blockingBucket(now: bigint): BandwidthBucket | undefined {
     return this.#service.mustWait(now) ? this.#service : this.blockingBucketAfter(this.#service, now);
   }
 
-  /** What it must wait for when its turn at `meter` has come: the tenant is last, so that nobody goes round and round. */
-  blockingBucketAfter(meter: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
-    return meter === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
+  /** The next bucket for which a stream must wait after `bucket` has served it. The tenant's is the last, so a wait ends. */
+  blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
+    return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
-   * For what cannot be paused, such as datagrams: whether so many more bytes pass; if not, they are not charged. Beside streams
-   * that wait they may take the credit half of the time, so that neither kind starves the other.
+   * For datagrams, whose sender cannot be paused: charges the bytes and returns true, or returns false if they must be dropped.
+   * While streams wait, datagrams are accepted half of the time only, so that neither starves the other.
    */
   tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
     const now = this.now();
     if (this.#service.isOverdrawn(now) || this.#tenant.isOverdrawn(now)) return false;
-    const isWaitedFor = this.#service.hasWaiters || this.#tenant.hasWaiters;
-    if (isWaitedFor && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
+    const hasWaiters = this.#service.hasWaiters || this.#tenant.hasWaiters;
+    if (hasWaiters && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
   }
@@ -98,29 +97,32 @@ export class BandwidthLimiter {
   }
 }
 
-/** Whoever has waited longest goes first, over all workers, unless theirs has not come for so long to take the credit. */
+/**
+ * The reader that has waited longest over all workers is served first. If its worker leaves the credit unused for this
+ * long, other workers use the credit.
+ */
 const MAX_PRIORITY_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;
 
-/** Whose reading waits for its turn. */
+/** A stream whose reads wait for a bandwidth bucket. */
 export interface WaitingReader {
-  /** Since when; the meter's own. */
+  /** Nanoseconds. Written by the bucket. */
   waitingSinceNs: bigint;
-  /** What its last read took: what the next one is likely to take. */
+  /** The size of the last read, which predicts the size of the next read. */
   readonly lastReadBytes: number;
-  /** Its turn has come. */
-  onServed(meter: BandwidthBucket, now: bigint): void;
+  onServed(bucket: BandwidthBucket, now: bigint): void;
 }
 
-/** The bytes per second of one tenant or Service in one direction, as one worker sees them: who of its streams waits. */
+/** The token bucket of one tenant or Service in one direction, with the readers of this worker that wait for it. */
 export class BandwidthBucket {
   readonly #limiter: Limiter;
   readonly #direction: Direction;
-  readonly #onWaiting: (meter: BandwidthBucket) => void;
+  readonly #onWaiting: (bucket: BandwidthBucket) => void;
+  /** In the order in which they began to wait. */
   readonly #waiting = new Set<WaitingReader>();
 
-  constructor(budget: Limiter, { direction, onWaiting }: BandwidthBucketOptions) {
-    this.#limiter = budget;
+  constructor(limiter: Limiter, { direction, onWaiting }: BandwidthBucketOptions) {
+    this.#limiter = limiter;
     this.#direction = direction;
     this.#onWaiting = onWaiting;
   }
@@ -137,12 +139,12 @@ export class BandwidthBucket {
     if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#limiter.charge(this.#direction, bytes, now);
   }
 
-  /** Whether a stream must wait: for what has passed to be paid, or behind those that wait already. */
+  /** Whether a new stream must wait, because of debt or behind the readers that wait already. */
   mustWait(now: bigint): boolean {
     return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
   }
 
-  /** Nothing at all may pass now. */
+  /** Whether no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
     if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
@@ -162,8 +164,8 @@ export class BandwidthBucket {
   }
 
   /**
-   * Lets as many go on as the credit is likely to be enough for, by what each read last, and at least one: what they read
-   * beyond it becomes debt.
+   * Serves as many readers as the credit probably suffices for, judged by their last reads. If there is any credit, at least
+   * one reader is served. What the readers read beyond the credit becomes debt.
    */
   serve(now: bigint): void {
     const sincePaid = now - this.#limiter.paidUntil(this.#direction);
@@ -191,7 +193,7 @@ export class BandwidthBucket {
   }
 }
 
-/** Bytes; below 0: nobody's turn has come. */
+/** Bytes that may pass now. Negative if the bucket is in debt or the rate is 0. */
 function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
   if (bitsPerSecond === Number.POSITIVE_INFINITY) return bitsPerSecond;
   if (bitsPerSecond === 0) return -1;
@@ -203,6 +205,6 @@ function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
 
 export interface BandwidthBucketOptions {
   readonly direction: Direction;
-  /** Somebody waits, where nobody did. */
-  onWaiting(meter: BandwidthBucket): void;
+  /** Called when a reader waits and no reader waited before. */
+  onWaiting(bucket: BandwidthBucket): void;
 }

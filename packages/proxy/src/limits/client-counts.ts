@@ -1,25 +1,24 @@
-// How many connections each client has open to each Service that caps them, over all workers: a client's connections
-// are spread over them by the kernel. A count-min sketch (Cormode, Muthukrishnan 2005): its memory is bounded whatever
-// clients do, and where clients share cells it counts too many, never too few. So a cap is never exceeded; with 50,000
-// other clients here one in a hundred is refused the last connection that it may have, one in 100,000 the last but one.
-// The hash is seeded at random, so that nobody can choose to share cells with another.
+// Counts the open connections of each client to each Service that limits connections per client. The kernel spreads the
+// connections of one client over all workers, so the counts are shared. They are a count-min sketch (Cormode and
+// Muthukrishnan, 2005): its memory is bounded however many clients come, and it may count too many but never too few.
+// With 50,000 other clients, one client in 100 is refused its last connection, and one in 100,000 its last two.
 import { randomInt } from 'node:crypto';
 
 const SKETCH_ROWS = 4;
 /** A power of two. */
 const SKETCH_COLUMNS = 131_072;
 const CELLS_PER_WORKER = SKETCH_ROWS * SKETCH_COLUMNS;
-/** Two seeds in front. */
-const HEADER_CELLS = 2;
+/** The first cells hold two random hash seeds, so that an attacker cannot choose an address that collides with a victim's. */
+const SEED_CELLS = 2;
 
-export function createClientCountsMemory(columns: number): SharedArrayBuffer {
-  const buffer = new SharedArrayBuffer((HEADER_CELLS + columns * CELLS_PER_WORKER) * Int32Array.BYTES_PER_ELEMENT);
+export function createClientCountsMemory(workerSlots: number): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer((SEED_CELLS + workerSlots * CELLS_PER_WORKER) * Int32Array.BYTES_PER_ELEMENT);
   const cells = new Int32Array(buffer);
-  for (let seed = 0; seed < HEADER_CELLS; seed += 1) cells[seed] = randomInt(2 ** 31);
+  for (let seed = 0; seed < SEED_CELLS; seed += 1) cells[seed] = randomInt(2 ** 31);
   return buffer;
 }
 
-/** What `open` gives and `close` takes back. */
+/** The cells of one client: `tryOpen` returns them, and `close` takes them. */
 export interface ClientCells {
   readonly first: number;
   readonly step: number;
@@ -30,29 +29,29 @@ export class ClientCounts {
   readonly #workerSlots: number;
   readonly #ownOffset: number;
 
-  constructor(memory: SharedArrayBuffer, column: number) {
+  constructor(memory: SharedArrayBuffer, workerSlot: number) {
     this.#cells = new Int32Array(memory);
-    this.#workerSlots = (this.#cells.length - HEADER_CELLS) / CELLS_PER_WORKER;
-    this.#ownOffset = HEADER_CELLS + column * CELLS_PER_WORKER;
+    this.#workerSlots = (this.#cells.length - SEED_CELLS) / CELLS_PER_WORKER;
+    this.#ownOffset = SEED_CELLS + workerSlot * CELLS_PER_WORKER;
   }
 
-  /** One more of `client`, unless that is more than `most`. Counted first and looked at then, as budgets are. */
-  tryOpen(client: string, most: number): ClientCells | undefined {
-    const mark = this.#cellsOf(client);
-    this.#add(mark, 1);
-    if (this.#count(mark) <= most) return mark;
-    this.#add(mark, -1);
+  /** Counts one more connection of `client` unless it has `maxOpen` already. Adds first and compares then, as `Limiter.tryOpen`. */
+  tryOpen(client: string, maxOpen: number): ClientCells | undefined {
+    const cells = this.#cellsOf(client);
+    this.#add(cells, 1);
+    if (this.#count(cells) <= maxOpen) return cells;
+    this.#add(cells, -1);
     return undefined;
   }
 
-  close(mark: ClientCells): void {
-    this.#add(mark, -1);
+  close(cells: ClientCells): void {
+    this.#add(cells, -1);
   }
 
-  /** A worker is gone, and with it all that it had. */
-  static clearWorker(memory: SharedArrayBuffer, column: number): void {
+  /** Clears the counts of a worker that has ended. */
+  static clearWorker(memory: SharedArrayBuffer, workerSlot: number): void {
     const bytes = Int32Array.BYTES_PER_ELEMENT;
-    new Int32Array(memory, (HEADER_CELLS + column * CELLS_PER_WORKER) * bytes, CELLS_PER_WORKER).fill(0);
+    new Int32Array(memory, (SEED_CELLS + workerSlot * CELLS_PER_WORKER) * bytes, CELLS_PER_WORKER).fill(0);
   }
 
   #cellsOf(client: string): ClientCells {
@@ -66,15 +65,15 @@ export class ClientCounts {
   }
 
   #count({ first, step }: ClientCells): number {
-    let fewest = Number.POSITIVE_INFINITY;
+    let lowest = Number.POSITIVE_INFINITY;
     for (let row = 0; row < SKETCH_ROWS; row += 1) {
       let sum = 0;
-      for (let column = 0; column < this.#workerSlots; column += 1) {
-        sum += Atomics.load(this.#cells, HEADER_CELLS + column * CELLS_PER_WORKER + cellOf(row, first, step));
+      for (let slot = 0; slot < this.#workerSlots; slot += 1) {
+        sum += Atomics.load(this.#cells, SEED_CELLS + slot * CELLS_PER_WORKER + cellOf(row, first, step));
       }
-      fewest = Math.min(fewest, sum);
+      lowest = Math.min(lowest, sum);
     }
-    return fewest;
+    return lowest;
   }
 }
 
@@ -82,7 +81,7 @@ function cellOf(row: number, first: number, step: number): number {
   return row * SKETCH_COLUMNS + ((first + Math.imul(row, step)) & (SKETCH_COLUMNS - 1));
 }
 
-/** MurmurHash3 (x86, 32 bits) over the characters. */
+/** MurmurHash3 (x86, 32 bits), with a UTF-16 code unit as the block. */
 function murmurHash3(text: string, seed: number): number {
   let state = seed;
   for (let index = 0; index < text.length; index += 1) {

@@ -1,13 +1,17 @@
+// Keeps file descriptors free for the store, health checks and logs. At the limit itself libuv would accept connections and
+// close them at once, uncounted, and nothing else in the process could open a file or socket.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 const RESERVE_DIVISOR = 3;
 const MAX_RESERVED_DESCRIPTORS = 256;
 const DESCRIPTOR_FOLDER = '/proc/self/fd';
+/** One to the client and one to the endpoint. */
+const DESCRIPTORS_PER_CONNECTION = 2;
 
-/** How many descriptors this process has open; 0 where nobody tells. */
+/** How many descriptors this process has open; 0 if the system has no /proc. */
 export function countOpenDescriptors(): number {
   try {
-    // Linux 6.2 and later say it without printing them all.
+    // Since Linux 6.2 the size of the folder is the number of open descriptors.
     const { size } = statSync(DESCRIPTOR_FOLDER);
     return size > 0 ? size : readdirSync(DESCRIPTOR_FOLDER).length;
   } catch {
@@ -15,7 +19,10 @@ export function countOpenDescriptors(): number {
   }
 }
 
-/** How many it may have (Node has raised the soft limit to the hard one at its start); undefined: nobody tells. */
+/**
+ * How many descriptors this process may open, or undefined if the system has no /proc. Node raises the soft limit to the
+ * hard limit when it starts.
+ */
 export function descriptorLimit(): number | undefined {
   try {
     return parseDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
@@ -24,60 +31,57 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-/** At how many no new connection is let in: the rest is for everything that is no connection. */
+/** How many of `limit` descriptors connections may use. The others are reserved for the rest of the process. */
 export function descriptorsForConnections(limit: number): number {
   return limit - Math.min(MAX_RESERVED_DESCRIPTORS, Math.ceil(limit / RESERVE_DIVISOR));
 }
 
-/** Of the text of /proc/PID/limits. */
+/** Parses the text of /proc/PID/limits. */
 export function parseDescriptorLimit(limits: string): number | undefined {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** How many connections fit: each has a descriptor of its own, and one to its endpoint. */
+/** How many connections fit into a limit of descriptors; Infinity if the limit is not known. */
 export function maxConnectionsFor(limit: number | undefined): number {
-  return limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(descriptorsForConnections(limit) / 2);
+  return limit === undefined
+    ? Number.POSITIVE_INFINITY
+    : Math.floor(descriptorsForConnections(limit) / DESCRIPTORS_PER_CONNECTION);
 }
 
 /**
- * For what else the process opens. Less than what `forConnections` keeps back: that is where connections are counted and told
- * whose they are; here is the last line, for whatever takes descriptors between its looks.
+ * The descriptors that are never used for an accepted connection. Fewer than `descriptorsForConnections` reserves, because
+ * that limit is checked before a connection is admitted and counts the refused ones; this one protects the process between
+ * two checks.
  */
 const MIN_FREE_DESCRIPTORS = 64;
 
-/**
- * A connection whose descriptor is this or higher is not to be accepted. At the limit itself libuv takes and closes connections
- * without a word to us, and nothing else of the process can open anything.
- */
+/** An accepted connection whose descriptor has this number or a higher one must be closed. */
 export function descriptorCeiling(): number {
   const limit = descriptorLimit();
   return limit === undefined ? Number.POSITIVE_INFINITY : limit - Math.min(MIN_FREE_DESCRIPTORS, Math.floor(limit / 4));
 }
 
-// Whether this process has descriptors for one more connection (its own, and one to an endpoint). At the very limit libuv
-// would accept and close whoever comes, uncounted; the store, health checks and logs would fail with the connections.
-
-/** While there is no room, so long nobody looks again: an accept flood must not become a flood of looking. */
+/** How long a full process is not checked again, so that a flood of connections does not cause a flood of checks. */
 const RECHECK_INTERVAL_MS = 10;
-const DESCRIPTORS_PER_CONNECTION = 2;
 
 export interface DescriptorLimiterOptions {
-  /** How many this process may have; undefined: nobody knows, and everybody is let in. */
+  /** How many descriptors the process may open; undefined admits every connection. */
   readonly limit: number | undefined;
-  /** Those who take from the same room. */
+  /** How many workers share the limit. */
   readonly workers: number;
   readonly countOpen?: () => number;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
+/** Whether the process has descriptors for one more connection. Counts the open descriptors only now and then. */
 export class DescriptorLimiter {
   readonly #limit: number | undefined;
   readonly #workers: number;
   readonly #countOpen: () => number;
   readonly #now: () => number;
-  /** So many are let in before the next look. */
+  /** How many connections are admitted before the next check. */
   #remaining = 0;
   #fullUntil = Number.NEGATIVE_INFINITY;
 
@@ -93,7 +97,7 @@ export class DescriptorLimiter {
     this.#now = now;
   }
 
-  /** For a connection that was accepted already. */
+  /** Called for a connection that is accepted already, so its own descriptor is among the open ones. */
   admits(): boolean {
     if (this.#limit === undefined) return true;
     if (this.#remaining === 0 && !this.#recheck(this.#limit)) return false;
@@ -103,13 +107,13 @@ export class DescriptorLimiter {
 
   #recheck(limit: number): boolean {
     if (this.#now() < this.#fullUntil) return false;
-    const room = descriptorsForConnections(limit) - this.#countOpen();
-    if (room < 1) {
+    const free = descriptorsForConnections(limit) - this.#countOpen();
+    if (free < 1) {
       this.#fullUntil = this.#now() + RECHECK_INTERVAL_MS;
       return false;
     }
-    // Half, because the others take at the same time.
-    this.#remaining = Math.max(1, Math.floor(room / DESCRIPTORS_PER_CONNECTION / this.#workers / 2));
+    // Half of this worker's share, because the other workers admit connections meanwhile.
+    this.#remaining = Math.max(1, Math.floor(free / DESCRIPTORS_PER_CONNECTION / this.#workers / 2));
     return true;
   }
 }

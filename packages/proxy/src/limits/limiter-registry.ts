@@ -22,13 +22,16 @@ import {
   type WorkerLimiterMemory,
 } from './limiter-state.ts';
 
-// The rows of limits as the main thread keeps them: who has which, and which may be given to somebody else.
 interface AllocatedRow {
   readonly row: number;
-  /** The mark after which no worker counts anything new here; undefined: in use. */
+  /** Workers that have reached this mark count no new connection in the row. Undefined while the row is in use. */
   releasedAtMark: number | undefined;
 }
 
+/**
+ * Assigns rows of the limiter state to tenants and Services, and slots to workers. A released row is reused when all
+ * workers have stopped using it and no connection is open in it.
+ */
 export class LimiterRegistry {
   readonly #memory: LimiterMemory;
   readonly #state: LimiterState;
@@ -39,33 +42,33 @@ export class LimiterRegistry {
   #nextRow = FIRST_FREE_ROW;
   #appliedMark = 0;
 
-  /** At most so many workers live at a time; `places` are there for connections and flows of all tenants. */
-  constructor(workers: number, places: number = maxConnectionsFor(descriptorLimit())) {
-    this.#memory = createLimiterMemory(workers);
+  /** At most `workerSlots` workers run at a time. All tenants together may open `maxConnections` connections and flows. */
+  constructor(workerSlots: number, maxConnections: number = maxConnectionsFor(descriptorLimit())) {
+    this.#memory = createLimiterMemory(workerSlots);
     this.#state = new LimiterState(this.#memory.state);
-    this.#state.setLimit(PROXY_ROW, MAX_OPEN_FIELD, places);
+    this.#state.setLimit(PROXY_ROW, MAX_OPEN_FIELD, maxConnections);
   }
 
-  /** The place of a worker that starts; `unseat` when it has ended. */
+  /** Gives a slot to a worker that starts. Throws if no slot is free. */
   addWorker(worker: number): WorkerLimiterMemory {
+    const { workerSlots } = this.#state;
     const taken = new Set(this.#slotByWorker.values());
-    const columns = Array.from({ length: this.#state.workerSlots }, (_, column) => column);
-    const workerSlot = columns.find((each) => !taken.has(each));
-    if (workerSlot === undefined) throw new Error(`there are only ${columns.length} places for workers`);
+    const workerSlot = Array.from({ length: workerSlots }, (_, slot) => slot).find((slot) => !taken.has(slot));
+    if (workerSlot === undefined) throw new Error(`all ${workerSlots} worker slots are taken`);
     this.#slotByWorker.set(worker, workerSlot);
     return { memory: this.#memory, workerSlot };
   }
 
-  /** Its connections are gone with it, and so is what it had of any limit. */
+  /** Clears the counts of a worker that has ended: its connections ended with it. */
   removeWorker(worker: number): void {
-    const column = this.#slotByWorker.get(worker);
-    if (column === undefined) return;
+    const workerSlot = this.#slotByWorker.get(worker);
+    if (workerSlot === undefined) return;
     this.#slotByWorker.delete(worker);
-    this.#state.clearWorker(column);
-    ClientCounts.clearWorker(this.#memory.clientCounts, column);
+    this.#state.clearWorker(workerSlot);
+    ClientCounts.clearWorker(this.#memory.clientCounts, workerSlot);
   }
 
-  /** The row of `owner`, which stays until `release`. */
+  /** The row of an owner, a tenant or Service by its entry id. The owner keeps the row until `release`. */
   allocateRow(owner: string): number {
     const known = this.#rowByOwner.get(owner);
     if (known !== undefined) {
@@ -85,145 +88,158 @@ export class LimiterRegistry {
     configureLimiter(this.#state, row, { limits, now: process.hrtime.bigint() });
   }
 
-  /** From `mark` on nothing new of it is counted. */
+  /** Releases the row of an owner. Workers that have reached `mark` no longer use it. */
   release(owner: string, mark: number): void {
-    const held = this.#rowByOwner.get(owner);
-    if (held === undefined || held.releasedAtMark !== undefined) return;
-    held.releasedAtMark = mark;
+    const allocated = this.#rowByOwner.get(owner);
+    if (allocated === undefined || allocated.releasedAtMark !== undefined) return;
+    allocated.releasedAtMark = mark;
     this.#releasedOwners.add(owner);
   }
 
-  /** The mark that all workers have reached. */
+  /** All workers have reached `mark`. */
   setAppliedMark(mark: number): void {
     this.#appliedMark = mark;
   }
 
-  /** Open connections and flows. */
+  /** The number of open connections and flows. */
   openCount(owner: string): number {
-    const held = this.#rowByOwner.get(owner);
-    return held === undefined ? 0 : this.#state.openCount(held.row);
+    const allocated = this.#rowByOwner.get(owner);
+    return allocated === undefined ? 0 : this.#state.openCount(allocated.row);
   }
 
   #reclaim(): void {
     for (const owner of this.#releasedOwners) {
-      const held = this.#rowByOwner.get(owner);
+      const allocated = this.#rowByOwner.get(owner);
       if (
-        held?.releasedAtMark === undefined ||
-        held.releasedAtMark > this.#appliedMark ||
-        this.#state.openCount(held.row) > 0
+        allocated?.releasedAtMark === undefined ||
+        allocated.releasedAtMark > this.#appliedMark ||
+        this.#state.openCount(allocated.row) > 0
       )
         continue;
       this.#releasedOwners.delete(owner);
       this.#rowByOwner.delete(owner);
-      this.#freeRows.push(held.row);
+      this.#freeRows.push(allocated.row);
     }
   }
 }
 
-// What the routing table says of limits, brought to the shared sheet and to the workers. On this proxy a limit of a tenant
-// applies as it stands; a share of it, leased from the fleet, would be written in `#limitTenant`.
 interface LimitedService {
   readonly uid: string;
-  /** While its tenant is in dispute a Service that still serves draws on the one who had it; null: never known. */
+  /**
+   * The tenant whose limits apply. While the tenant of a Service is disputed, the former tenant's limits apply. Null if the
+   * tenant was never known.
+   */
   readonly tenant: string | null;
   readonly rows: LimiterRows;
 }
 
+/**
+ * Applies the limits of the routing table to the limiter state. A limit of a tenant applies on each proxy as it stands; it
+ * is not divided among the proxies of the fleet.
+ */
 export class TableLimits {
   readonly #registry: LimiterRegistry;
-  /** By entry id. */
-  readonly #services = new Map<string, LimitedService>();
-  /** How many Services draw on each tenant, by its entry's id. */
-  readonly #tenants = new Map<string, { readonly tenant: string; services: number }>();
+  readonly #servicesByEntryId = new Map<string, LimitedService>();
+  /** The tenants that have Services on this proxy, with the number of these Services. */
+  readonly #tenantsByEntryId = new Map<string, { readonly tenant: string; services: number }>();
 
-  constructor(book: LimiterRegistry) {
-    this.#registry = book;
+  constructor(registry: LimiterRegistry) {
+    this.#registry = registry;
   }
 
-  /** `entries` with the changes made. `rows` are for the workers; `left` is for `release`, when they were told. */
-  apply(changes: readonly Change[], entries: ReadonlyMap<string, Entry>): { rows: LimiterRows[]; left: string[] } {
+  /**
+   * `entries` is the table after the changes. Returns the rows to send to the workers, and the owners whose rows may be
+   * released once they are sent.
+   */
+  apply(
+    changes: readonly Change[],
+    entries: ReadonlyMap<string, Entry>,
+  ): { rows: LimiterRows[]; releasedOwners: string[] } {
     const rows: LimiterRows[] = [];
-    const left: string[] = [];
+    const released: string[] = [];
     for (const change of changes) {
-      // Most of a large table are endpoints and listeners, which nothing here goes by.
+      // Most entries of a large table are endpoints and listeners, which have no limits.
       if (change.kind === 'put' && change.entry.kind !== 'service' && change.entry.kind !== 'tenant') continue;
       const id = change.kind === 'put' ? change.entry.id : change.id;
       const entry = entries.get(id);
       if (entry?.kind === 'tenant') this.#limitTenant(entry);
-      const before = this.#services.get(id);
-      if (entry?.kind === 'service') rows.push(this.#placeService(entry, { before, entries, left }));
-      else if (before !== undefined) rows.push(this.#removeService(id, before, left));
+      const before = this.#servicesByEntryId.get(id);
+      if (entry?.kind === 'service') rows.push(this.#placeService(entry, { before, entries, released }));
+      else if (before !== undefined) rows.push(this.#removeService(id, before, released));
     }
-    return { rows, left: left.filter((owner) => !this.#isUsed(owner)) };
+    return { rows, releasedOwners: released.filter((owner) => !this.#isUsed(owner)) };
   }
 
-  release(left: readonly string[], mark: number): void {
-    for (const owner of left) this.#registry.release(owner, mark);
+  /** Workers that have reached `mark` have applied the rows which `apply` returned with these owners. */
+  release(owners: readonly string[], mark: number): void {
+    for (const owner of owners) this.#registry.release(owner, mark);
   }
 
-  /** All at once, for a worker that starts. */
+  /** The rows of all Services, for a worker that starts. */
   allRows(): LimiterRows[] {
-    return [...this.#services.values()].map((placed) => placed.rows);
+    return [...this.#servicesByEntryId.values()].map((service) => service.rows);
   }
 
-  /** Open connections and flows of each tenant that has Services here. */
+  /** The number of open connections and flows of each tenant that has Services on this proxy. */
   *openCounts(): Iterable<{ readonly tenant: string; readonly connections: number }> {
-    for (const [id, { tenant }] of this.#tenants) yield { tenant, connections: this.#registry.openCount(id) };
+    for (const [id, { tenant }] of this.#tenantsByEntryId) yield { tenant, connections: this.#registry.openCount(id) };
   }
 
-  #placeService(entry: ServiceEntry, { before, entries, left }: PlaceServiceOptions): LimiterRows {
+  #placeService(entry: ServiceEntry, { before, entries, released }: PlaceServiceOptions): LimiterRows {
     const { id, uid } = entry;
     const tenant = entry.tenant ?? before?.tenant ?? null;
     const service = this.#registry.allocateRow(id);
     this.#registry.configure(service, serviceLimitsOf(entry.settings?.limits));
     if (tenant !== before?.tenant) {
       this.#countTenantService(tenant, 1);
-      this.#releaseTenant(before, left);
+      this.#releaseTenant(before, released);
     }
-    const known = tenant === null ? undefined : entries.get(tenantId(tenant));
+    const tenantEntry = tenant === null ? undefined : entries.get(tenantId(tenant));
     const tenantRow = tenant === null ? UNLIMITED_ROW : this.#registry.allocateRow(tenantId(tenant));
-    if (known?.kind === 'tenant') this.#limitTenant(known);
+    if (tenantEntry?.kind === 'tenant') this.#limitTenant(tenantEntry);
     const rows: LimiterRows = [uid, service, tenantRow];
-    this.#services.set(id, { uid, tenant, rows });
+    this.#servicesByEntryId.set(id, { uid, tenant, rows });
     return rows;
   }
 
-  #removeService(id: string, before: LimitedService, left: string[]): LimiterRows {
-    this.#services.delete(id);
-    left.push(id);
-    this.#releaseTenant(before, left);
+  #removeService(id: string, before: LimitedService, released: string[]): LimiterRows {
+    this.#servicesByEntryId.delete(id);
+    released.push(id);
+    this.#releaseTenant(before, released);
     return [before.uid, UNLIMITED_ROW, UNLIMITED_ROW];
   }
 
   #limitTenant({ id, limits }: TenantEntry): void {
-    if (this.#tenants.has(id)) this.#registry.configure(this.#registry.allocateRow(id), tenantLimitsOf(limits));
+    if (this.#tenantsByEntryId.has(id))
+      this.#registry.configure(this.#registry.allocateRow(id), tenantLimitsOf(limits));
   }
 
-  #releaseTenant(before: LimitedService | undefined, left: string[]): void {
+  #releaseTenant(before: LimitedService | undefined, released: string[]): void {
     if (before === undefined || before.tenant === null) return;
     this.#countTenantService(before.tenant, -1);
-    left.push(tenantId(before.tenant));
+    released.push(tenantId(before.tenant));
   }
 
   #countTenantService(tenant: string | null, change: 1 | -1): void {
     if (tenant === null) return;
     const id = tenantId(tenant);
-    const users = this.#tenants.get(id) ?? { tenant, services: 0 };
-    users.services += change;
-    if (users.services > 0) this.#tenants.set(id, users);
-    else this.#tenants.delete(id);
+    const counted = this.#tenantsByEntryId.get(id) ?? { tenant, services: 0 };
+    counted.services += change;
+    if (counted.services > 0) this.#tenantsByEntryId.set(id, counted);
+    else this.#tenantsByEntryId.delete(id);
   }
 
-  /** What was left may have been taken again by the same changes. */
+  /** Whether the same changes have given the owner its row again. */
   #isUsed(owner: string): boolean {
-    return this.#services.has(owner) || this.#tenants.has(owner);
+    return this.#servicesByEntryId.has(owner) || this.#tenantsByEntryId.has(owner);
   }
 }
 
 interface PlaceServiceOptions {
   readonly before: LimitedService | undefined;
   readonly entries: ReadonlyMap<string, Entry>;
-  readonly left: string[];
+  /** Collects the owners that no longer need their rows. */
+  readonly released: string[];
 }
 
 function tenantLimitsOf(limits: TenantLimits): LimiterConfig {

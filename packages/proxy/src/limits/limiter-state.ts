@@ -1,51 +1,51 @@
 import { createClientCountsMemory } from './client-counts.ts';
 
-// The layout of limits in shared memory: a row for each tenant and each Service of a proxy. The main thread writes what may
-// be had, the workers what is had. Whoever leases shares of a fleet-wide limit writes another number there, and no more.
+// The layout of limits in shared memory: one row for each tenant and each Service of a proxy. The main thread writes the
+// limits of a row, the workers write what is in use.
 
-/** Of bytes: what the client sends, and what it gets. */
+/** `in` is what the client sends, `out` is what the client receives. */
 export type Direction = 'in' | 'out';
 const DIRECTIONS: readonly Direction[] = ['in', 'out'];
-/** Offsets of doubles in a row: what may be had on this proxy; Infinity: no limit. */
+/** Fields of a row that hold a limit as a double. Infinity means no limit. */
 export const MAX_OPEN_FIELD = 0;
 export const MAX_NEW_PER_SECOND_FIELD = 1;
 export const IN_BITS_PER_SECOND_FIELD = 2;
 export const OUT_BITS_PER_SECOND_FIELD = 3;
 const LIMIT_FIELDS = 4;
-/** Offsets of 64-bit integers in a row: the moments of `model/limit/pace`, one clock for all threads. */
+/** Fields of a row that hold a token bucket: the time in nanoseconds until which the rate has been used. All threads share the clock. */
 export const NEW_PAID_UNTIL_FIELD = 4;
 export const IN_PAID_UNTIL_FIELD = 5;
 export const OUT_PAID_UNTIL_FIELD = 6;
-/** Then, for each worker: since when its first reader waits for a turn; 0: none does. In, and out. */
+/** Then, per direction and worker: the time since which the first reader of the worker waits, or 0 if no reader waits. */
 const FIRST_WAITING_FIELD = 7;
 const WORD_BYTES = 8;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;
-/** Address space is set aside for so many; memory is taken as rows are needed. */
+/** Address space is reserved for this many rows. Memory is allocated as rows are used. */
 const MAX_ROWS = 1_048_576;
-/** What belongs to nobody: never limited. */
+/** The row of connections that belong to no Service or tenant. It has no limits. */
 export const UNLIMITED_ROW = 0;
-/** What all tenants have together. */
+/** The row that counts the connections of all tenants. */
 export const PROXY_ROW = 1;
 export const FIRST_FREE_ROW = 2;
 
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
-  /** How many workers there may be at a time: each counts in a column of its own. */
+  /** The largest number of workers that run at the same time. Each worker writes in the cells of its slot. */
   readonly workerSlots: number;
 }
 
 export function createLimiterStateMemory(workerSlots: number): LimiterStateMemory {
-  const stride = rowBytesFor(workerSlots);
-  const buffer = new SharedArrayBuffer(INITIAL_ROWS * stride, { maxByteLength: MAX_ROWS * stride });
-  const sheet = new LimiterState({ buffer, workerSlots });
-  for (let row = 0; row < FIRST_FREE_ROW; row += 1) sheet.clearRow(row);
+  const rowBytes = rowBytesFor(workerSlots);
+  const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
+  const state = new LimiterState({ buffer, workerSlots });
+  for (let row = 0; row < FIRST_FREE_ROW; row += 1) state.clearRow(row);
   return { buffer, workerSlots };
 }
 
-/** A row is whole cache lines, so that tenants do not slow each other down. */
-function rowBytesFor(columns: number): number {
-  const bytes = (FIRST_WAITING_FIELD + 2 * columns) * WORD_BYTES + columns * Int32Array.BYTES_PER_ELEMENT;
+/** A row fills whole cache lines, so that writes for one tenant do not slow down another tenant (false sharing). */
+function rowBytesFor(workerSlots: number): number {
+  const bytes = (FIRST_WAITING_FIELD + 2 * workerSlots) * WORD_BYTES + workerSlots * Int32Array.BYTES_PER_ELEMENT;
   return Math.ceil(bytes / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
 }
 
@@ -65,63 +65,64 @@ export class LimiterState {
     this.#mapViews();
   }
 
-  /** To be called before a row is used: the memory may have grown since. The main thread makes it grow. */
+  /** Must be called before a row is used, because another thread may have grown the memory. Throws if all rows are in use. */
   ensureRow(row: number): void {
     if (row < this.#rows) return;
     this.#mapViews();
     while (row >= this.#rows) {
       const bytes = Math.min(this.#buffer.byteLength * 2, this.#buffer.maxByteLength);
-      if (bytes === this.#buffer.byteLength) throw new Error(`no room for limits: ${this.#rows} rows are in use`);
+      if (bytes === this.#buffer.byteLength)
+        throw new Error(`too many tenants and Services with limits: all ${this.#rows} rows are in use`);
       this.#buffer.grow(bytes);
       this.#mapViews();
     }
   }
 
-  limit(row: number, limit: number): number {
-    return this.#doubles[this.#rowOffset(row) + limit] as number;
+  limit(row: number, field: number): number {
+    return this.#doubles[this.#rowOffset(row) + field] as number;
   }
 
-  setLimit(row: number, limit: number, value: number): void {
-    this.#doubles[this.#rowOffset(row) + limit] = value;
+  setLimit(row: number, field: number, value: number): void {
+    this.#doubles[this.#rowOffset(row) + field] = value;
   }
 
-  paidUntil(row: number, bucket: number): bigint {
-    return Atomics.load(this.#longs, this.#rowOffset(row) + bucket);
+  paidUntil(row: number, field: number): bigint {
+    return Atomics.load(this.#longs, this.#rowOffset(row) + field);
   }
 
-  /** Puts `next` in place of what was read; false: somebody else was faster. */
-  setPaidUntil(row: number, bucket: number, { read, next }: { readonly read: bigint; readonly next: bigint }): boolean {
-    return Atomics.compareExchange(this.#longs, this.#rowOffset(row) + bucket, read, next) === read;
+  /** Replaces `read` by `next`. Returns false if another worker has changed the value since it was read. */
+  setPaidUntil(row: number, field: number, { read, next }: { readonly read: bigint; readonly next: bigint }): boolean {
+    return Atomics.compareExchange(this.#longs, this.#rowOffset(row) + field, read, next) === read;
   }
 
   setFirstWaiting(row: number, { direction, workerSlot }: WaiterKey, since: bigint): void {
     Atomics.store(this.#longs, this.#waitingOffset(row, direction) + workerSlot, since);
   }
 
-  /** Whether a reader of another worker has waited for longer. */
+  /** Whether a reader of another worker has waited since before `since`. */
   hasEarlierWaiter(row: number, { direction, workerSlot }: WaiterKey, since: bigint): boolean {
-    const first = this.#waitingOffset(row, direction);
-    for (let other = 0; other < this.workerSlots; other += 1) {
-      if (other === workerSlot) continue;
-      const theirs = Atomics.load(this.#longs, first + other);
-      if (theirs !== 0n && theirs < since) return true;
+    const offset = this.#waitingOffset(row, direction);
+    for (let slot = 0; slot < this.workerSlots; slot += 1) {
+      if (slot === workerSlot) continue;
+      const waitingSince = Atomics.load(this.#longs, offset + slot);
+      if (waitingSince !== 0n && waitingSince < since) return true;
     }
     return false;
   }
 
-  addOpen(row: number, column: number, change: 1 | -1): void {
-    Atomics.add(this.#ints, this.#openOffset(row) + column, change);
+  addOpen(row: number, workerSlot: number, change: 1 | -1): void {
+    Atomics.add(this.#ints, this.#openOffset(row) + workerSlot, change);
   }
 
-  /** Of all workers. */
+  /** The sum over all workers. */
   openCount(row: number): number {
-    const first = this.#openOffset(row);
+    const offset = this.#openOffset(row);
     let open = 0;
-    for (let column = 0; column < this.workerSlots; column += 1) open += Atomics.load(this.#ints, first + column);
+    for (let slot = 0; slot < this.workerSlots; slot += 1) open += Atomics.load(this.#ints, offset + slot);
     return open;
   }
 
-  /** A worker is gone, and with it all that it had. */
+  /** Clears the counts and waiters of a worker that has ended. */
   clearWorker(workerSlot: number): void {
     this.#mapViews();
     for (let row = 0; row < this.#rows; row += 1) {
@@ -130,11 +131,11 @@ export class LimiterState {
     }
   }
 
-  /** For an owner that begins: no limit yet, and nothing taken. */
+  /** Removes the limits and debts of the former owner of a row. Nothing may be open in the row. */
   clearRow(row: number): void {
-    for (let limit = 0; limit < LIMIT_FIELDS; limit += 1) this.setLimit(row, limit, Number.POSITIVE_INFINITY);
-    for (let word = LIMIT_FIELDS; word < FIRST_WAITING_FIELD; word += 1)
-      Atomics.store(this.#longs, this.#rowOffset(row) + word, 0n);
+    for (let field = 0; field < LIMIT_FIELDS; field += 1) this.setLimit(row, field, Number.POSITIVE_INFINITY);
+    for (let field = LIMIT_FIELDS; field < FIRST_WAITING_FIELD; field += 1)
+      Atomics.store(this.#longs, this.#rowOffset(row) + field, 0n);
   }
 
   #rowOffset(row: number): number {
@@ -165,18 +166,18 @@ export interface WaiterKey {
   readonly workerSlot: number;
 }
 
-/** All that the workers of a proxy share about limits. */
+/** The memory of all limits of a proxy, which its workers share. */
 export interface LimiterMemory {
   readonly state: LimiterStateMemory;
   readonly clientCounts: SharedArrayBuffer;
 }
 
-/** A worker's part in it: nobody else counts in its column. */
+/** The shared memory, and the slot in which only this worker writes. */
 export interface WorkerLimiterMemory {
   readonly memory: LimiterMemory;
   readonly workerSlot: number;
 }
 
-export function createLimiterMemory(workers: number): LimiterMemory {
-  return { state: createLimiterStateMemory(workers), clientCounts: createClientCountsMemory(workers) };
+export function createLimiterMemory(workerSlots: number): LimiterMemory {
+  return { state: createLimiterStateMemory(workerSlots), clientCounts: createClientCountsMemory(workerSlots) };
 }

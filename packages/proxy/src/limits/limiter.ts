@@ -13,31 +13,31 @@ import {
 
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
-/** A tenant may open what it may open in one second at once: browsers do. */
+/** A tenant may open the connections of one second at once, because browsers open several at a time. */
 const NEW_CONNECTIONS_BURST_NS = 1_000_000_000n;
-/** Bytes are saved up for no longer than this, so that nobody is held up by what another did not use before. */
+/** Unused bandwidth is saved for at most this time, so that a burst of one stream does not delay the others for long. */
 export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
 
 /**
- * What one tenant or Service may have on this proxy, as one worker sees it. All workers share the row; each adds what it
- * opens to a number of its own, so that what a worker has that dies can be taken back, whatever it was doing.
+ * The limits of one tenant or Service on this proxy, as seen by one worker. All workers share one row of the state. Each
+ * worker counts its open connections in its own cell of the row, so that the count of a dead worker can be cleared.
  */
 export class Limiter {
   readonly state: LimiterState;
   readonly row: number;
   readonly workerSlot: number;
 
-  constructor(sheet: LimiterState, { row, column }: { readonly row: number; readonly column: number }) {
-    sheet.ensureRow(row);
-    this.state = sheet;
+  constructor(state: LimiterState, { row, workerSlot }: { readonly row: number; readonly workerSlot: number }) {
+    state.ensureRow(row);
+    this.state = state;
     this.row = row;
-    this.workerSlot = column;
+    this.workerSlot = workerSlot;
   }
 
   /**
-   * One more, or no more. It is counted first and looked at then: of several who are too many the last to count sees all
-   * the others, so never more than the limit stay; at the brim two may refuse each other.
+   * Counts one more open connection unless the limit is reached. The worker adds first and compares then, so workers that
+   * race never exceed the limit; two workers that race for the last place may both be refused.
    */
   tryOpen(): boolean {
     const { state, row, workerSlot } = this;
@@ -47,17 +47,16 @@ export class Limiter {
     return false;
   }
 
-  /** One more, in any case. */
   openUnchecked(): void {
     this.state.addOpen(this.row, this.workerSlot, 1);
   }
 
-  /** Open now, of all workers. */
+  /** Connections that are open in all workers. */
   get openCount(): number {
     return this.state.openCount(this.row);
   }
 
-  /** Infinity: no limit. */
+  /** Infinity if there is no limit. */
   get maxOpen(): number {
     return this.state.limit(this.row, MAX_OPEN_FIELD);
   }
@@ -66,69 +65,73 @@ export class Limiter {
     this.state.addOpen(this.row, this.workerSlot, -1);
   }
 
-  /** One of so many new ones per second. */
+  /** Takes one token for a new connection. `now` returns nanoseconds and is only called if the rate is limited. */
   tryTakeNew(now: () => bigint): boolean {
     const { state, row } = this;
     const ratePerSecond = state.limit(row, MAX_NEW_PER_SECOND_FIELD);
     if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
-    const at = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
+    const rate = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
     for (;;) {
       const read = state.paidUntil(row, NEW_PAID_UNTIL_FIELD);
-      const next = takeWithinRate(read, 1, at);
+      const next = takeWithinRate(read, 1, rate);
       if (next === undefined) return false;
       if (state.setPaidUntil(row, NEW_PAID_UNTIL_FIELD, { read, next })) return true;
     }
   }
 
-  /** Infinity: no limit. */
+  /** Infinity if there is no limit. */
   bitsPerSecond(direction: Direction): number {
     return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
 
-  /** Bytes that have passed; returns until when the rate has them paid for. */
+  /** Charges bytes that were transferred, and returns the time in nanoseconds at which the rate will have paid for them. */
   charge(direction: Direction, bytes: number, now: bigint): bigint {
     const { state, row } = this;
-    const bucket = direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD;
+    const field = paidUntilFieldOf(direction);
     const limit = { ratePerSecond: this.bitsPerSecond(direction), burstNs: BYTES_BURST_NS };
     for (;;) {
-      const read = state.paidUntil(row, bucket);
+      const read = state.paidUntil(row, field);
       const next = chargeToRate(read, bytes * BITS_PER_BYTE, { limit, now });
-      if (state.setPaidUntil(row, bucket, { read, next })) return next;
+      if (state.setPaidUntil(row, field, { read, next })) return next;
     }
   }
 
   paidUntil(direction: Direction): bigint {
-    return this.state.paidUntil(this.row, direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD);
+    return this.state.paidUntil(this.row, paidUntilFieldOf(direction));
   }
+}
+
+function paidUntilFieldOf(direction: Direction): number {
+  return direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD;
 }
 
 const RATE_FIELDS = [
-  { limit: MAX_NEW_PER_SECOND_FIELD, bucket: NEW_PAID_UNTIL_FIELD },
-  { limit: IN_BITS_PER_SECOND_FIELD, bucket: IN_PAID_UNTIL_FIELD },
-  { limit: OUT_BITS_PER_SECOND_FIELD, bucket: OUT_PAID_UNTIL_FIELD },
+  { limitField: MAX_NEW_PER_SECOND_FIELD, paidUntilField: NEW_PAID_UNTIL_FIELD },
+  { limitField: IN_BITS_PER_SECOND_FIELD, paidUntilField: IN_PAID_UNTIL_FIELD },
+  { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilField: OUT_PAID_UNTIL_FIELD },
 ] as const;
 
-/** Writes what a row may have from now on; what is owed stays owed. For the main thread, or whoever leases shares. */
+/** Writes the limits of a row. A debt in bytes or connections stays the same at the new rate. Only the main thread calls this. */
 export function configureLimiter(
-  sheet: LimiterState,
+  state: LimiterState,
   row: number,
   { limits, now }: { limits: LimiterConfig; now: bigint },
 ): void {
-  sheet.setLimit(row, MAX_OPEN_FIELD, limits.connections);
-  const wanted = [limits.newConnectionsPerSecond, limits.inBitsPerSecond, limits.outBitsPerSecond];
-  for (const [index, { limit, bucket }] of RATE_FIELDS.entries()) {
-    const from = sheet.limit(row, limit);
-    const to = wanted[index] as number;
+  state.setLimit(row, MAX_OPEN_FIELD, limits.connections);
+  const rates = [limits.newConnectionsPerSecond, limits.inBitsPerSecond, limits.outBitsPerSecond];
+  for (const [index, { limitField, paidUntilField }] of RATE_FIELDS.entries()) {
+    const from = state.limit(row, limitField);
+    const to = rates[index] as number;
     if (from === to) continue;
     for (;;) {
-      const read = sheet.paidUntil(row, bucket);
-      if (sheet.setPaidUntil(row, bucket, { read, next: rescaleDebt(read, { from, to, now }) })) break;
+      const read = state.paidUntil(row, paidUntilField);
+      if (state.setPaidUntil(row, paidUntilField, { read, next: rescaleDebt(read, { from, to, now }) })) break;
     }
-    sheet.setLimit(row, limit, to);
+    state.setLimit(row, limitField, to);
   }
 }
 
-/** On this proxy; Infinity: no limit. */
+/** The limits of one tenant or Service on this proxy. Infinity means no limit. */
 export interface LimiterConfig {
   readonly connections: number;
   readonly newConnectionsPerSecond: number;

@@ -3,11 +3,11 @@ import { BandwidthBucket, BandwidthLimiter, type WaitingReader } from './bandwid
 import type { Limiter } from './limiter.ts';
 import type { Direction } from './limiter-state.ts';
 
-// Bandwidth of one worker: the lanes of its Services, and one timer for all that waits. It runs only while something does.
 const TICK_MS = 10;
 export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
 type BandwidthBuckets = { readonly [D in Direction]: BandwidthBucket };
 
+/** The bandwidth limits of one worker. One timer serves all waiting readers, and runs only while a reader waits. */
 export class Shaper {
   readonly #now: () => bigint;
   readonly #limiters = new WeakMap<Limiters, BandwidthLimiters>();
@@ -15,84 +15,86 @@ export class Shaper {
   readonly #bucketsWithWaiters = new Set<BandwidthBucket>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Nanoseconds, the same in all threads. */
+  /** `now` returns nanoseconds of a clock that all threads share. */
   constructor(now: () => bigint = process.hrtime.bigint) {
     this.#now = now;
   }
 
-  limitersFor(budgets: Limiters): BandwidthLimiters {
-    const known = this.#limiters.get(budgets);
+  limitersFor(limiters: Limiters): BandwidthLimiters {
+    const known = this.#limiters.get(limiters);
     if (known !== undefined) return known;
-    const service = this.#bucketsOf(budgets.service);
-    const tenant = this.#bucketsOf(budgets.tenant);
+    const service = this.#bucketsOf(limiters.service);
+    const tenant = this.#bucketsOf(limiters.tenant);
     const now = this.#now;
-    const lanes = {
+    const bandwidthLimiters = {
       in: new BandwidthLimiter({ service: service.in, tenant: tenant.in, now }),
       out: new BandwidthLimiter({ service: service.out, tenant: tenant.out, now }),
     };
-    this.#limiters.set(budgets, lanes);
-    return lanes;
+    this.#limiters.set(limiters, bandwidthLimiters);
+    return bandwidthLimiters;
   }
 
-  /** Gives turns to those that wait. */
   serve(): void {
     const now = this.#now();
-    for (const meter of this.#bucketsWithWaiters) {
-      meter.serve(now);
-      if (!meter.hasWaiters) this.#bucketsWithWaiters.delete(meter);
+    for (const bucket of this.#bucketsWithWaiters) {
+      bucket.serve(now);
+      if (!bucket.hasWaiters) this.#bucketsWithWaiters.delete(bucket);
     }
     if (this.#bucketsWithWaiters.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  #bucketsOf(budget: Limiter): BandwidthBuckets {
-    const known = this.#buckets.get(budget);
+  #bucketsOf(limiter: Limiter): BandwidthBuckets {
+    const known = this.#buckets.get(limiter);
     if (known !== undefined) return known;
-    const onWaiting = (meter: BandwidthBucket): void => {
-      this.#bucketsWithWaiters.add(meter);
+    const onWaiting = (bucket: BandwidthBucket): void => {
+      this.#bucketsWithWaiters.add(bucket);
       this.#timer ??= setInterval(() => this.serve(), TICK_MS).unref();
     };
-    const meters = {
-      in: new BandwidthBucket(budget, { direction: 'in', onWaiting }),
-      out: new BandwidthBucket(budget, { direction: 'out', onWaiting }),
+    const buckets = {
+      in: new BandwidthBucket(limiter, { direction: 'in', onWaiting }),
+      out: new BandwidthBucket(limiter, { direction: 'out', onWaiting }),
     };
-    this.#buckets.set(budget, meters);
-    return meters;
+    this.#buckets.set(limiter, buckets);
+    return buckets;
   }
 }
 
 export interface ThrottledReader {
-  /** A side that had to wait may be read. Must not throw. */
+  /** A throttled side may be read again. Must not throw. */
   onReadAllowed(direction: Direction): void;
 }
 
-/** Whether the two sides of a connection may be read, as far as bytes per second go. Costs two comparisons where no limit is. */
+/** Whether the bandwidth limits allow reading the two sides of a session. Costs two comparisons if there is no limit. */
 export class SessionThrottle {
   readonly #limiters: BandwidthLimiters;
   readonly #reader: ThrottledReader;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
-  constructor(lanes: BandwidthLimiters, reader: ThrottledReader) {
-    this.#limiters = lanes;
+  constructor(limiters: BandwidthLimiters, reader: ThrottledReader) {
+    this.#limiters = limiters;
     this.#reader = reader;
   }
 
-  /** `bytes` were read of the client, or, on their way out, of the endpoint; 0: none. False: it must wait for `onTurn`. */
+  /**
+   * Called after a read of `bytes` (`in`: from the client, `out`: from the endpoint; 0 before the first read). If it
+   * returns false, the side must not be read until `onReadAllowed`.
+   */
   mayRead(direction: Direction, bytes: number): boolean {
     const throttle = direction === 'out' ? this.#out : this.#in;
-    const lane = this.#limiterOf(direction);
-    if (lane.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes);
+    const limiter = this.#limiterOf(direction);
+    if (limiter.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes);
     return throttle === undefined || !throttle.isWaiting;
   }
 
-  /** How much may be read at a time; Infinity: as much as there is. */
+  /** How many bytes one read may take. Infinity if there is no limit. */
   quantumBytes(direction: Direction): number {
     return this.#limiterOf(direction).quantumBytes;
   }
 
-  /** It does nothing because it may not yet. */
+  /** Whether a side is silent because of a limit, and will be served. */
   get isThrottled(): boolean {
     return isWaiting(this.#in, this.#limiters.in) || isWaiting(this.#out, this.#limiters.out);
   }
@@ -102,7 +104,7 @@ export class SessionThrottle {
     this.#out?.end();
   }
 
-  /** By two names and not by one that varies, for which V8 looks into a hash table for every chunk. */
+  /** Constant property names: V8 does a hash look-up for a computed name, which would cost time for every chunk. */
   #limiterOf(direction: Direction): BandwidthLimiter {
     return direction === 'out' ? this.#limiters.out : this.#limiters.in;
   }
@@ -115,16 +117,16 @@ export class SessionThrottle {
   }
 }
 
-/** For a turn that will come. Where none will, it is idle: its client may be gone, which only reading would show. */
-function isWaiting(throttle: ReadThrottle | undefined, lane: BandwidthLimiter): boolean {
-  return throttle?.isWaiting === true && !lane.isBlocked;
+/** A reader behind a limit of 0 counts as idle: its client may be gone, which only a read would show. */
+function isWaiting(throttle: ReadThrottle | undefined, limiter: BandwidthLimiter): boolean {
+  return throttle?.isWaiting === true && !limiter.isBlocked;
 }
 
-/** Of a stream that has read nothing yet. */
+/** The expected size of the first read of a stream. */
 const INITIAL_READ_BYTES = 16_384;
 
-/** The reading of one stream whose bytes per second are limited. Nothing is dropped: whoever is too fast is not read. */
-export class ReadThrottle implements WaitingReader {
+/** Pauses the reads of one stream while its Service or tenant is above its rate. No byte of a stream is dropped. */
+class ReadThrottle implements WaitingReader {
   lastReadBytes: number = INITIAL_READ_BYTES;
   waitingSinceNs = 0n;
   readonly #limiter: BandwidthLimiter;
@@ -132,49 +134,46 @@ export class ReadThrottle implements WaitingReader {
   #waitingAt: BandwidthBucket | undefined;
   #isEnded = false;
 
-  /** `goOn` is called when its turn has come. It must not throw. */
-  constructor(lane: BandwidthLimiter, goOn: () => void) {
-    this.#limiter = lane;
-    this.#resume = goOn;
+  /** `resume` is called when the stream may be read again. It must not throw. */
+  constructor(limiter: BandwidthLimiter, resume: () => void) {
+    this.#limiter = limiter;
+    this.#resume = resume;
   }
 
-  /** It must not read now; `goOn` follows. */
   get isWaiting(): boolean {
     return this.#waitingAt !== undefined;
   }
 
-  /** So many bytes were read, or none yet. False: it is held from now on. */
+  /** Called after a read of `bytes`, or with 0 before the first read. If it returns false, the stream waits for `resume`. */
   mayReadAfter(bytes: number): boolean {
-    const lane = this.#limiter;
+    const limiter = this.#limiter;
     if (bytes > 0) {
       this.lastReadBytes = bytes;
-      if (!lane.defer(bytes) && !this.isWaiting) return true;
+      if (!limiter.defer(bytes) && !this.isWaiting) return true;
     }
-    const now = lane.now();
-    lane.chargeDeferred(now);
-    // Already held: a read that was under way when it was stopped.
+    const now = limiter.now();
+    limiter.chargeDeferred(now);
+    // The stream waits already if this read was under way when the stream was paused.
     if (this.isWaiting) return false;
-    this.#waitAt(lane.blockingBucket(now), now);
+    this.#waitAt(limiter.blockingBucket(now), now);
     return !this.isWaiting;
   }
 
-  /** Its turn at one meter has come. */
-  onServed(meter: BandwidthBucket, now: bigint): void {
+  onServed(bucket: BandwidthBucket, now: bigint): void {
     this.#waitingAt = undefined;
     if (this.#isEnded) return;
-    this.#waitAt(this.#limiter.blockingBucketAfter(meter, now), now);
+    this.#waitAt(this.#limiter.blockingBucketAfter(bucket, now), now);
     if (!this.isWaiting) this.#resume();
   }
 
-  /** The stream is over. */
   end(): void {
     this.#isEnded = true;
     this.#waitingAt?.dequeue(this);
     this.#waitingAt = undefined;
   }
 
-  #waitAt(meter: BandwidthBucket | undefined, now: bigint): void {
-    this.#waitingAt = meter;
-    meter?.enqueue(this, now);
+  #waitAt(bucket: BandwidthBucket | undefined, now: bigint): void {
+    this.#waitingAt = bucket;
+    bucket?.enqueue(this, now);
   }
 }

@@ -6,7 +6,7 @@ import { type ClientCells, ClientCounts, createClientCountsMemory } from '../../
 const WORKERS = 2;
 const MAX_PER_CLIENT = 3;
 
-test('no client has more than the cap over all workers, and each that is alone has all of it', () => {
+test('a client opens connections up to the cap over all workers, and not more', () => {
   const step = fc.record({
     worker: fc.nat(WORKERS - 1),
     client: fc.constantFrom('a', 'b', 'c'),
@@ -15,25 +15,25 @@ test('no client has more than the cap over all workers, and each that is alone h
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { counts } = workers();
-      const open = new Map<string, { worker: number; mark: ClientCells }[]>();
+      const openByClient = new Map<string, { worker: number; cells: ClientCells }[]>();
       for (const { worker, client, closes } of steps) {
-        const mine = open.get(client) ?? [];
-        open.set(client, mine);
+        const open = openByClient.get(client) ?? [];
+        openByClient.set(client, open);
         if (closes) {
-          const last = mine.pop();
-          if (last !== undefined) counts[last.worker]?.close(last.mark);
+          const last = open.pop();
+          if (last !== undefined) counts[last.worker]?.close(last.cells);
           continue;
         }
-        const mark = counts[worker]?.tryOpen(client, MAX_PER_CLIENT);
-        assert.equal(mark !== undefined, mine.length < MAX_PER_CLIENT);
-        if (mark !== undefined) mine.push({ worker, mark });
+        const cells = counts[worker]?.tryOpen(client, MAX_PER_CLIENT);
+        assert.equal(cells !== undefined, open.length < MAX_PER_CLIENT);
+        if (cells !== undefined) open.push({ worker, cells });
       }
     }),
     { numRuns: 20 },
   );
 });
 
-test('what a dead worker had does not count any more', () => {
+test('connections of a dead worker are no longer counted', () => {
   const { memory, counts } = workers();
   for (let open = 0; open < MAX_PER_CLIENT; open += 1) assert.ok(counts[0]?.tryOpen('a', MAX_PER_CLIENT));
   assert.equal(counts[1]?.tryOpen('a', MAX_PER_CLIENT), undefined);
@@ -41,7 +41,7 @@ test('what a dead worker had does not count any more', () => {
   assert.ok(counts[1]?.tryOpen('a', MAX_PER_CLIENT));
 });
 
-test('among 50,000 others hardly anybody is refused what he may have', () => {
+test('refuses less than 2 % of the allowed connections beside 50,000 other clients', () => {
   const { counts } = workers();
   for (let other = 0; other < 50_000; other += 1) counts[other % WORKERS]?.tryOpen(`other-${other}`, 10);
   let refused = 0;
@@ -50,11 +50,11 @@ test('among 50,000 others hardly anybody is refused what he may have', () => {
       if (counts[open % WORKERS]?.tryOpen(`client-${client}`, MAX_PER_CLIENT) === undefined) refused += 1;
     }
   }
-  // 10 are to be expected; the seed is random.
+  // About 10 refusals are expected of 3,000; the seed is random.
   assert.ok(refused < 60, `${refused}`);
 });
 
 function workers(): { memory: SharedArrayBuffer; counts: ClientCounts[] } {
   const memory = createClientCountsMemory(WORKERS);
-  return { memory, counts: Array.from({ length: WORKERS }, (_, column) => new ClientCounts(memory, column)) };
+  return { memory, counts: Array.from({ length: WORKERS }, (_, slot) => new ClientCounts(memory, slot)) };
 }

@@ -10,52 +10,52 @@ const ROW = 5;
 const MAX_OPEN = 7;
 const NONE = Number.POSITIVE_INFINITY;
 
-/** Opens and closes as fast as it can, and counts for itself how many stand open at the same time. */
+/** Opens and closes connections as fast as possible, and counts how many are open at the same time over all threads. */
 const RACING_THREAD_SOURCE = `
 import { workerData, parentPort } from 'node:worker_threads';
-const { Limiter } = await import(workerData.budget);
-const { LimiterState } = await import(workerData.sheet);
-const budget = new Limiter(new LimiterState(workerData.memory), { row: ${ROW}, column: workerData.column });
-const [STANDING, HIGHEST, TAKEN, NEW] = [0, 1, 2, 3];
-const tally = new Int32Array(workerData.tally);
-const mine = [];
+const { Limiter } = await import(workerData.limiterUrl);
+const { LimiterState } = await import(workerData.limiterStateUrl);
+const limiter = new Limiter(new LimiterState(workerData.memory), { row: ${ROW}, workerSlot: workerData.workerSlot });
+const [OPEN, HIGHEST, OPENED, NEW] = [0, 1, 2, 3];
+const counters = new Int32Array(workerData.counters);
+let open = 0;
 for (let round = 0; round < 20000; round += 1) {
-  if (budget.tryOpen()) {
-    const standing = Atomics.add(tally, STANDING, 1) + 1;
-    for (let highest = Atomics.load(tally, HIGHEST); standing > highest; highest = Atomics.load(tally, HIGHEST)) {
-      Atomics.compareExchange(tally, HIGHEST, highest, standing);
+  if (limiter.tryOpen()) {
+    const now = Atomics.add(counters, OPEN, 1) + 1;
+    for (let highest = Atomics.load(counters, HIGHEST); now > highest; highest = Atomics.load(counters, HIGHEST)) {
+      Atomics.compareExchange(counters, HIGHEST, highest, now);
     }
-    Atomics.add(tally, TAKEN, 1);
-    mine.push(1);
+    Atomics.add(counters, OPENED, 1);
+    open += 1;
   }
-  if (budget.tryTakeNew(() => 10_000_000_000n)) Atomics.add(tally, NEW, 1);
-  if (mine.length > round % 3) {
-    mine.pop();
-    Atomics.sub(tally, STANDING, 1);
-    budget.close();
+  if (limiter.tryTakeNew(() => 10_000_000_000n)) Atomics.add(counters, NEW, 1);
+  if (open > round % 3) {
+    open -= 1;
+    Atomics.sub(counters, OPEN, 1);
+    limiter.close();
   }
 }
-parentPort.postMessage(mine.length);`;
+parentPort.postMessage(open);`;
 
-test('threads that race for the last place never have more than the limit, nor more of a rate', async () => {
+test('threads that race for the last connection never exceed the limit or the rate', async () => {
   const memory = createLimiterStateMemory(WORKERS);
-  const sheet = new LimiterState(memory);
+  const state = new LimiterState(memory);
   const limits = {
     connections: MAX_OPEN,
     newConnectionsPerSecond: 1_000,
     inBitsPerSecond: NONE,
     outBitsPerSecond: NONE,
   };
-  configureLimiter(sheet, ROW, { limits, now: 0n });
-  const tally = new SharedArrayBuffer(16);
-  const left = await Promise.all(
-    Array.from({ length: WORKERS }, async (_, column) => {
+  configureLimiter(state, ROW, { limits, now: 0n });
+  const counters = new SharedArrayBuffer(16);
+  const openByWorker = await Promise.all(
+    Array.from({ length: WORKERS }, async (_, workerSlot) => {
       const workerData = {
         memory,
-        tally,
-        column,
-        budget: new URL('../../src/limits/limiter.ts', import.meta.url).href,
-        sheet: new URL('../../src/limits/limiter-state.ts', import.meta.url).href,
+        counters,
+        workerSlot,
+        limiterUrl: new URL('../../src/limits/limiter.ts', import.meta.url).href,
+        limiterStateUrl: new URL('../../src/limits/limiter-state.ts', import.meta.url).href,
       };
       const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(RACING_THREAD_SOURCE)}`), {
         workerData,
@@ -64,13 +64,13 @@ test('threads that race for the last place never have more than the limit, nor m
       return open;
     }),
   );
-  const [standing = 0, highest = 0, taken = 0, news = 0] = new Int32Array(tally);
-  assert.ok(highest <= MAX_OPEN && taken > 1_000, `${highest} at a time, ${taken} in all`);
-  assert.equal(news, 1_000);
-  assert.equal(sheet.openCount(ROW), standing);
+  const [open = 0, highest = 0, opened = 0, newTokens = 0] = new Int32Array(counters);
+  assert.ok(highest <= MAX_OPEN && opened > 1_000, `${highest} at a time, ${opened} in all`);
+  assert.equal(newTokens, 1_000);
+  assert.equal(state.openCount(ROW), open);
   assert.equal(
-    standing,
-    left.reduce((sum, each) => sum + each, 0),
+    open,
+    openByWorker.reduce((sum, each) => sum + each, 0),
   );
-  assert.equal(new Limiter(sheet, { row: ROW, column: 0 }).openCount, standing);
+  assert.equal(new Limiter(state, { row: ROW, workerSlot: 0 }).openCount, open);
 });

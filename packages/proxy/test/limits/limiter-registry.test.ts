@@ -11,168 +11,169 @@ const API: TestService = { name: 'api', port: 81, endpoints: [] };
 const web = uidOf(WEB);
 const api = uidOf(API);
 
-/** A main thread and two workers without their threads. */
+/** A main thread and two workers, all in this thread. */
 class LimiterScenario {
   readonly registry: LimiterRegistry;
   readonly tableLimits: TableLimits;
-  readonly a: AdmissionController;
-  b: AdmissionController;
+  readonly firstWorker: AdmissionController;
+  secondWorker: AdmissionController;
   #table: RoutingTable = EMPTY_TABLE;
   #mark = 0;
 
-  constructor(places?: number) {
-    this.registry = new LimiterRegistry(2, places);
+  constructor(maxConnections?: number) {
+    this.registry = new LimiterRegistry(2, maxConnections);
     this.tableLimits = new TableLimits(this.registry);
-    this.a = new AdmissionController(this.registry.addWorker(1));
-    this.b = new AdmissionController(this.registry.addWorker(2));
+    this.firstWorker = new AdmissionController(this.registry.addWorker(1));
+    this.secondWorker = new AdmissionController(this.registry.addWorker(2));
   }
 
   serve(services: readonly TestService[], limits: Record<string, TenantLimits> = {}): LimiterRows[] {
     const next = tableFor({}, services, limits);
     const changes: Change[] = diff(this.#table, next);
     this.#table = next;
-    const { rows, left } = this.tableLimits.apply(changes, next.entries);
-    for (const worker of [this.a, this.b]) worker.assign(rows);
+    const { rows, releasedOwners } = this.tableLimits.apply(changes, next.entries);
+    for (const worker of [this.firstWorker, this.secondWorker]) worker.assign(rows);
     this.#mark += 1;
-    this.tableLimits.release(left, this.#mark);
+    this.tableLimits.release(releasedOwners, this.#mark);
     this.registry.setAppliedMark(this.#mark);
     return rows;
   }
 }
 
-function granted(worker: AdmissionController, uid: string): Admission {
-  const grant = worker.admit(uid);
-  return typeof grant === 'string' ? assert.fail(grant) : grant;
+function admitted(worker: AdmissionController, uid: string): Admission {
+  const admission = worker.admit(uid);
+  return typeof admission === 'string' ? assert.fail(admission) : admission;
 }
 
-test('a limit of the tenant counts over its Services and all workers; what is released can be had again', () => {
-  const limits = new LimiterScenario();
-  limits.serve([WEB, API], { shop: { connections: 2 } });
-  const first = granted(limits.a, web);
-  granted(limits.b, api);
-  assert.equal(limits.b.admit(web), 'connection-limit');
-  assert.deepEqual([...limits.tableLimits.openCounts()], [{ tenant: 'shop', connections: 2 }]);
+test('counts a tenant’s connections over its Services and workers until they are released', () => {
+  const scenario = new LimiterScenario();
+  scenario.serve([WEB, API], { shop: { connections: 2 } });
+  const first = admitted(scenario.firstWorker, web);
+  admitted(scenario.secondWorker, api);
+  assert.equal(scenario.secondWorker.admit(web), 'connection-limit');
+  assert.deepEqual([...scenario.tableLimits.openCounts()], [{ tenant: 'shop', connections: 2 }]);
   first.release();
   first.release();
-  granted(limits.b, web);
-  assert.equal(limits.a.admit(web), 'connection-limit');
+  admitted(scenario.secondWorker, web);
+  assert.equal(scenario.firstWorker.admit(web), 'connection-limit');
 });
 
-test('a limit of the Service only tightens, and what it refuses leaves the tenant its rate', () => {
-  const limits = new LimiterScenario();
+test('a connection that the limit of a Service refuses takes nothing of the tenant’s limits', () => {
+  const scenario = new LimiterScenario();
   const settings = {
     limits: { connections: 1, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null },
   };
-  limits.serve([{ ...WEB, settings }, API], { shop: { newConnectionsPerSecond: 3 } });
-  granted(limits.a, web);
-  for (let attempt = 0; attempt < 10; attempt += 1) assert.equal(limits.b.admit(web), 'connection-limit');
-  granted(limits.b, api);
-  granted(limits.a, api);
-  assert.equal(limits.b.admit(api), 'rate-limit');
-  // The refused one has given its places back.
-  assert.deepEqual([...limits.tableLimits.openCounts()], [{ tenant: 'shop', connections: 3 }]);
+  scenario.serve([{ ...WEB, settings }, API], { shop: { newConnectionsPerSecond: 3 } });
+  admitted(scenario.firstWorker, web);
+  for (let attempt = 0; attempt < 10; attempt += 1) assert.equal(scenario.secondWorker.admit(web), 'connection-limit');
+  admitted(scenario.secondWorker, api);
+  admitted(scenario.firstWorker, api);
+  assert.equal(scenario.secondWorker.admit(api), 'rate-limit');
+  // Refused connections are not counted.
+  assert.deepEqual([...scenario.tableLimits.openCounts()], [{ tenant: 'shop', connections: 3 }]);
 });
 
-test('a limit that changes counts what is open already', () => {
-  const limits = new LimiterScenario();
-  limits.serve([WEB]);
-  const open = [granted(limits.a, web), granted(limits.b, web)];
-  limits.serve([WEB], { shop: { connections: 2 } });
-  assert.equal(limits.a.admit(web), 'connection-limit');
+test('a new limit counts the connections that are open already', () => {
+  const scenario = new LimiterScenario();
+  scenario.serve([WEB]);
+  const open = [admitted(scenario.firstWorker, web), admitted(scenario.secondWorker, web)];
+  scenario.serve([WEB], { shop: { connections: 2 } });
+  assert.equal(scenario.firstWorker.admit(web), 'connection-limit');
   open[0]?.release();
-  granted(limits.a, web);
-  limits.serve([WEB]);
-  granted(limits.a, web);
+  admitted(scenario.firstWorker, web);
+  scenario.serve([WEB]);
+  admitted(scenario.firstWorker, web);
 });
 
-test('a worker that dies gives back what it had, and its place goes to the next', () => {
-  const limits = new LimiterScenario();
-  limits.serve([WEB], { shop: { connections: 2 } });
-  granted(limits.a, web);
-  granted(limits.b, web);
-  limits.registry.removeWorker(2);
-  limits.b = new AdmissionController(limits.registry.addWorker(3));
-  limits.b.assign(limits.tableLimits.allRows());
-  granted(limits.b, web);
-  assert.equal(limits.a.admit(web), 'connection-limit');
+test('frees the connections of a dead worker, and gives its slot to the next worker', () => {
+  const scenario = new LimiterScenario();
+  scenario.serve([WEB], { shop: { connections: 2 } });
+  admitted(scenario.firstWorker, web);
+  admitted(scenario.secondWorker, web);
+  scenario.registry.removeWorker(2);
+  scenario.secondWorker = new AdmissionController(scenario.registry.addWorker(3));
+  scenario.secondWorker.assign(scenario.tableLimits.allRows());
+  admitted(scenario.secondWorker, web);
+  assert.equal(scenario.firstWorker.admit(web), 'connection-limit');
 });
 
-test('connections stay with the tenant that had the Service, and a tenant in dispute goes on paying', () => {
-  const limits = new LimiterScenario();
+test('open connections stay with the former tenant of a Service, and a disputed Service keeps its former tenant’s limits', () => {
+  const scenario = new LimiterScenario();
   const shop = { connections: 1 };
-  limits.serve([{ ...WEB, tenant: 'shop' }], { shop });
-  const old = granted(limits.a, web);
-  limits.serve(
+  scenario.serve([{ ...WEB, tenant: 'shop' }], { shop });
+  const former = admitted(scenario.firstWorker, web);
+  scenario.serve(
     [
       { ...WEB, tenant: null },
       { ...API, tenant: 'shop' },
     ],
     { shop },
   );
-  assert.equal(limits.a.admit(web), 'connection-limit');
-  limits.serve(
+  assert.equal(scenario.firstWorker.admit(web), 'connection-limit');
+  scenario.serve(
     [
       { ...WEB, tenant: 'game' },
       { ...API, tenant: 'shop' },
     ],
     { shop },
   );
-  granted(limits.a, web);
-  assert.equal(limits.a.admit(api), 'connection-limit');
-  old.release();
-  granted(limits.a, api);
+  admitted(scenario.firstWorker, web);
+  assert.equal(scenario.firstWorker.admit(api), 'connection-limit');
+  former.release();
+  admitted(scenario.firstWorker, api);
 });
 
-test('a row is given to another only when nothing of the old owner is open', () => {
-  const limits = new LimiterScenario();
-  const [first] = limits.serve([WEB], { shop: { connections: 1 } });
-  const open = granted(limits.a, web);
-  limits.serve([]);
-  const [second] = limits.serve([{ ...API, tenant: 'game' }], { game: {} });
+test('reuses a row only when its former owner has no open connection', () => {
+  const scenario = new LimiterScenario();
+  const [first] = scenario.serve([WEB], { shop: { connections: 1 } });
+  const open = admitted(scenario.firstWorker, web);
+  scenario.serve([]);
+  const [second] = scenario.serve([{ ...API, tenant: 'game' }], { game: {} });
   assert.notEqual(second?.[1], first?.[1]);
   open.release();
-  limits.serve([]);
+  scenario.serve([]);
   const used = new Set([...(first ?? []), ...(second ?? [])]);
-  const [third] = limits.serve([{ ...WEB, tenant: 'third' }]);
+  const [third] = scenario.serve([{ ...WEB, tenant: 'third' }]);
   assert.ok(used.has(third?.[1] ?? 0));
-  for (let more = 0; more < 3; more += 1) granted(limits.b, web);
+  for (let more = 0; more < 3; more += 1) admitted(scenario.secondWorker, web);
 });
 
-test('a cap per client counts over all workers, for IPv6 by /64, and is given back', () => {
-  const limits = new LimiterScenario();
-  limits.serve([WEB], {});
+test('counts connections per client over all workers, for IPv6 per /64, until they are released', () => {
+  const scenario = new LimiterScenario();
+  scenario.serve([WEB], {});
   const route = {
     service: { uid: web },
     settings: { limits: { connectionsPerClient: 1 } },
   } as unknown as Parameters<Admission['admitClient']>[0];
-  const from = (worker: AdmissionController, address: string): Admission | undefined => {
-    const grant = granted(worker, web);
-    return grant.admitClient(route, { address, port: 1 }) ? grant : undefined;
+  const open = (worker: AdmissionController, address: string): Admission | undefined => {
+    const admission = admitted(worker, web);
+    return admission.admitClient(route, { address, port: 1 }) ? admission : undefined;
   };
-  const first = from(limits.a, '2001:db8::1');
+  const first = open(scenario.firstWorker, '2001:db8::1');
   assert.ok(first);
-  assert.equal(from(limits.b, '2001:db8::2'), undefined);
-  assert.ok(from(limits.b, '192.0.2.1'));
+  assert.equal(open(scenario.secondWorker, '2001:db8::2'), undefined);
+  assert.ok(open(scenario.secondWorker, '192.0.2.1'));
   first.release();
-  assert.ok(from(limits.b, '2001:db8::2'));
+  assert.ok(open(scenario.secondWorker, '2001:db8::2'));
 });
 
-test('a tenant without a limit leaves a quarter of the places, and another gets some of it; all are given back', () => {
-  const limits = new LimiterScenario(400);
-  limits.serve([
+test('a tenant without a limit leaves a quarter of the connections, of which another tenant gets a part', () => {
+  const scenario = new LimiterScenario(400);
+  scenario.serve([
     { ...WEB, tenant: 'greedy' },
     { ...API, tenant: 'modest' },
   ]);
-  const taken: Admission[] = [];
-  const takeAll = (worker: AdmissionController, uid: string): number => {
-    const before = taken.length;
-    for (let grant = worker.admit(uid); typeof grant !== 'string'; grant = worker.admit(uid)) taken.push(grant);
-    return taken.length - before;
+  const admissions: Admission[] = [];
+  const admitAll = (worker: AdmissionController, uid: string): number => {
+    const before = admissions.length;
+    for (let admission = worker.admit(uid); typeof admission !== 'string'; admission = worker.admit(uid))
+      admissions.push(admission);
+    return admissions.length - before;
   };
-  assert.equal(takeAll(limits.a, web), 300);
-  assert.equal(limits.b.admit(web), 'no-descriptors');
-  const share = takeAll(limits.b, api);
+  assert.equal(admitAll(scenario.firstWorker, web), 300);
+  assert.equal(scenario.secondWorker.admit(web), 'no-descriptors');
+  const share = admitAll(scenario.secondWorker, api);
   assert.ok(share >= 70 && share < 100, `${share}`);
-  for (const grant of taken.splice(0)) grant.release();
-  assert.equal(takeAll(limits.b, web), 300);
+  for (const admission of admissions.splice(0)) admission.release();
+  assert.equal(admitAll(scenario.secondWorker, web), 300);
 });

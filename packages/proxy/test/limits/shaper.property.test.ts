@@ -11,28 +11,28 @@ const TENANT = 1;
 const FIRST_SERVICE = 2;
 const MS = 1_000_000n;
 const START = 1_000_000_000_000n;
-/** As the timer of a worker. */
+/** The interval of the shaper's timer. */
 const TICK_MS = 10;
 
-/** Workers with a clock of the test's, whose streams always have `chunk` bytes more to read. */
-class Model {
+/** Simulates workers on a simulated clock. Each stream always has `chunk` more bytes to read. */
+class ShaperModel {
   now = START;
-  readonly #sheet: LimiterState;
+  readonly #state: LimiterState;
   readonly #workers: WorkerModel[];
   readonly streams: Stream[] = [];
 
   constructor(workers: number) {
     const memory = createLimiterStateMemory(workers);
-    this.#sheet = new LimiterState(memory);
-    this.#workers = Array.from({ length: workers }, (_, column) => {
-      const sheet = new LimiterState(memory);
-      const budgets = new Map<number, Limiter>();
-      const budget = (row: number): Limiter => {
-        const known = budgets.get(row) ?? new Limiter(sheet, { row, column });
-        budgets.set(row, known);
-        return known;
+    this.#state = new LimiterState(memory);
+    this.#workers = Array.from({ length: workers }, (_, workerSlot) => {
+      const state = new LimiterState(memory);
+      const limiters = new Map<number, Limiter>();
+      const limiterFor = (row: number): Limiter => {
+        const limiter = limiters.get(row) ?? new Limiter(state, { row, workerSlot });
+        limiters.set(row, limiter);
+        return limiter;
       };
-      return { shaper: new Shaper(() => this.now), budget };
+      return { shaper: new Shaper(() => this.now), limiterFor };
     });
     this.limit(TENANT, NONE);
     for (let row = FIRST_SERVICE; row < 8; row += 1) this.limit(row, NONE);
@@ -45,31 +45,31 @@ class Model {
       inBitsPerSecond,
       outBitsPerSecond: NONE,
     };
-    configureLimiter(this.#sheet, row, { limits, now: this.now });
+    configureLimiter(this.#state, row, { limits, now: this.now });
   }
 
   open(worker: number, { chunk, service = FIRST_SERVICE }: { chunk: number; service?: number }): Stream {
-    const { shaper, budget } = this.#workers[worker] as WorkerModel;
-    const budgets = { service: budget(service), tenant: budget(TENANT) };
-    const stream: Stream = { chunk, read: 0, isReading: false, pacing: undefined as never };
-    const pacing = new SessionThrottle(shaper.limitersFor(budgets), {
+    const { shaper, limiterFor } = this.#workers[worker] as WorkerModel;
+    const limiters = { service: limiterFor(service), tenant: limiterFor(TENANT) };
+    const stream: Stream = { chunk, read: 0, isReading: false, throttle: undefined as never };
+    const throttle = new SessionThrottle(shaper.limitersFor(limiters), {
       onReadAllowed: () => {
         stream.isReading = true;
       },
     });
-    Object.assign(stream, { pacing, isReading: pacing.mayRead('in', 0) });
+    Object.assign(stream, { throttle, isReading: throttle.mayRead('in', 0) });
     this.streams.push(stream);
     return stream;
   }
 
-  /** One millisecond: what may be read is; every 10 ms those that wait are looked at, worker after worker. */
+  /** Simulates one millisecond: streams read what they may, and every 10 ms the shaper of each worker serves its readers. */
   step(): void {
     this.now += MS;
     for (const stream of this.streams) {
-      // A connection reads at most so often in a turn.
+      // A connection reads at most four times per iteration of the event loop.
       for (let reads = 0; stream.isReading && reads < 4; reads += 1) {
         stream.read += stream.chunk;
-        stream.isReading = stream.pacing.mayRead('in', stream.chunk);
+        stream.isReading = stream.throttle.mayRead('in', stream.chunk);
       }
     }
     const elapsed = Number((this.now - START) / MS);
@@ -78,16 +78,16 @@ class Model {
     });
   }
 
-  run(ms: number, beside: () => void = () => undefined): void {
+  run(ms: number, onStep: () => void = () => undefined): void {
     for (let elapsed = 0; elapsed < ms; elapsed += 1) {
       this.step();
-      beside();
+      onStep();
     }
   }
 
-  lane(worker: number, service: number = FIRST_SERVICE): BandwidthLimiter {
-    const { shaper, budget } = this.#workers[worker] as WorkerModel;
-    return shaper.limitersFor({ service: budget(service), tenant: budget(TENANT) }).in;
+  bandwidthLimiter(worker: number, service: number = FIRST_SERVICE): BandwidthLimiter {
+    const { shaper, limiterFor } = this.#workers[worker] as WorkerModel;
+    return shaper.limitersFor({ service: limiterFor(service), tenant: limiterFor(TENANT) }).in;
   }
 
   get read(): number {
@@ -95,19 +95,19 @@ class Model {
   }
 
   close(): void {
-    for (const { pacing } of this.streams) pacing.end();
+    for (const { throttle } of this.streams) throttle.end();
     for (const { shaper } of this.#workers) shaper.serve();
   }
 }
 
 interface WorkerModel {
   readonly shaper: Shaper;
-  readonly budget: (row: number) => Limiter;
+  readonly limiterFor: (row: number) => Limiter;
 }
 
 interface Stream {
   readonly chunk: number;
-  readonly pacing: SessionThrottle;
+  readonly throttle: SessionThrottle;
   read: number;
   isReading: boolean;
 }
@@ -117,10 +117,10 @@ const streams = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-test('all streams of a tenant together keep to its rate, within 5 % over 3 seconds and beside one chunk each', () => {
+test('streams of a tenant together stay within 5 % of its rate over 3 seconds, plus one chunk per stream', () => {
   fc.assert(
     fc.property(streams, fc.integer({ min: 2_000_000, max: 400_000_000 }), (opened, bitsPerSecond) => {
-      const model = new Model(3);
+      const model = new ShaperModel(3);
       model.limit(TENANT, bitsPerSecond);
       for (const { worker, ...stream } of opened) model.open(worker, stream);
       model.run(1_000);
@@ -128,18 +128,18 @@ test('all streams of a tenant together keep to its rate, within 5 % over 3 secon
       model.run(3_000);
       const exact = (3 * bitsPerSecond) / 8;
       const chunks = opened.reduce((sum, { chunk }) => sum + chunk, 0);
-      const able = opened.reduce((sum, { chunk }) => sum + 3_000 * 4 * chunk, 0);
+      const readable = opened.reduce((sum, { chunk }) => sum + 3_000 * 4 * chunk, 0);
       const passed = model.read - before;
       assert.ok(passed <= exact * 1.05 + chunks, `${passed} of ${exact}`);
-      assert.ok(passed >= Math.min(exact * 0.95, able * 0.2) - chunks, `${passed} of ${exact}`);
+      assert.ok(passed >= Math.min(exact * 0.95, readable * 0.2) - chunks, `${passed} of ${exact}`);
       model.close();
     }),
     { numRuns: 40 },
   );
 });
 
-test('streams that always have more get equal shares, also when most are at one worker', () => {
-  const model = new Model(2);
+test('busy streams get equal shares even if one worker has most of them', () => {
+  const model = new ShaperModel(2);
   model.limit(TENANT, 20_000_000);
   for (let stream = 0; stream < 9; stream += 1) model.open(0, { chunk: 65_536 });
   model.open(1, { chunk: 65_536 });
@@ -149,8 +149,8 @@ test('streams that always have more get equal shares, also when most are at one 
   model.close();
 });
 
-test('a limit of the Service tightens, and leaves the rest of the tenant to its other Services', () => {
-  const model = new Model(1);
+test('a limit of a Service leaves the rest of the tenant’s rate to its other Services', () => {
+  const model = new ShaperModel(1);
   model.limit(TENANT, 16_000_000);
   model.limit(2, 4_000_000);
   const tight = model.open(0, { chunk: 4_096, service: 2 });
@@ -161,19 +161,19 @@ test('a limit of the Service tightens, and leaves the rest of the tenant to its 
   model.close();
 });
 
-test('a stream that says little is not held up by those that send all they can for longer than they are themselves', () => {
-  const model = new Model(1);
+test('a stream with little data waits no longer than streams with much data', () => {
+  const model = new ShaperModel(1);
   model.limit(TENANT, 10_000_000);
   for (let stream = 0; stream < 4; stream += 1) model.open(0, { chunk: 62_500 });
   const small = model.open(0, { chunk: 200 });
   model.run(10_000);
-  // Each round of the four takes 200 ms, so it comes to word about 50 times.
+  // Each round of the four busy streams takes 200 ms, so the small stream is served about 50 times.
   assert.ok(small.read >= 40 * 200, `${small.read}`);
   model.close();
 });
 
-test('who comes while the tenant is in debt waits; thousands who come at once do not read all at once', () => {
-  const model = new Model(1);
+test('2,000 streams that open while the tenant is in debt wait, and do not read at the same time', () => {
+  const model = new ShaperModel(1);
   model.limit(TENANT, 8_000_000);
   model.open(0, { chunk: 65_536 });
   model.run(5);
@@ -183,8 +183,8 @@ test('who comes while the tenant is in debt waits; thousands who come at once do
   model.close();
 });
 
-test('limits come and go while streams are open; 0 stops them until it is raised', () => {
-  const model = new Model(1);
+test('a limit can be set, removed, and set to 0, which stops open streams until it is raised', () => {
+  const model = new ShaperModel(1);
   const stream = model.open(0, { chunk: 1_000 });
   model.run(100);
   assert.equal(stream.read, 400_000);
@@ -203,13 +203,13 @@ test('limits come and go while streams are open; 0 stops them until it is raised
   model.close();
 });
 
-test('what cannot be paused passes while there is credit, and halves the rate with streams that wait', () => {
-  const model = new Model(1);
+test('datagrams pass while there is credit, and share the rate with waiting streams', () => {
+  const model = new ShaperModel(1);
   model.limit(TENANT, 8_000_000);
-  const lane = model.lane(0);
+  const limiter = model.bandwidthLimiter(0);
   let passed = 0;
   const offer = (): void => {
-    for (let datagram = 0; datagram < 10; datagram += 1) if (lane.tryTake(1_000)) passed += 1_000;
+    for (let datagram = 0; datagram < 10; datagram += 1) if (limiter.tryTake(1_000)) passed += 1_000;
   };
   model.run(3_000, offer);
   assert.ok(Math.abs(passed / 3_000_000 - 1) < 0.05, `${passed}`);

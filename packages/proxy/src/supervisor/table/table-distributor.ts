@@ -145,7 +145,7 @@ export class TableDistributor {
     this.#isPartial = false;
     this.#options.onRoutesChanged([]);
     const mark = pool().mark();
-    this.limits.release(limits.left, mark);
+    this.limits.release(limits.releasedOwners, mark);
     for (const owner of left) slots.release(owner, mark);
     this.#unconfirmed.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
   }
