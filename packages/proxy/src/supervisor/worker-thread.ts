@@ -4,10 +4,14 @@ import type { Clock, Secret } from '@weir/runtime';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
-import { MessageBatcher } from '../worker/message-batcher.ts';
-import type { SentCommand, WorkerCommand, WorkerMessage, WorkerStartData } from '../worker/messages.ts';
-import { CommandQueue } from './command-queue.ts';
-import { packTable } from './table/table-batches.ts';
+import {
+  MessageBatcher,
+  type SentCommand,
+  type WorkerCommand,
+  type WorkerMessage,
+  type WorkerStartData,
+} from '../worker/messages.ts';
+import { CommandQueue, packTable } from './table-delivery.ts';
 import { profileWorker, sumCounters, type WorkerCounts, type WorkerStats, WorkerStatsSampler } from './worker-stats.ts';
 
 /** `tsc` rewrites imports but not the text of URLs. */
@@ -105,7 +109,7 @@ export class WorkerThread {
     });
     this.#worker.on('message', (answers: readonly WorkerMessage[]) => {
       for (const answer of answers) {
-        if (answer.kind === 'mark-reached') this.#commands.onMarkAnswered();
+        if (answer.kind === 'mark-reached') this.#commands.onMarkReached();
         options.onMessage(this, answer);
       }
     });

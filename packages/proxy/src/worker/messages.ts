@@ -1,5 +1,5 @@
-// What the main thread and a worker say to each other, in lists of messages (see outbox.ts). Orders are followed in the order in which they were given,
-// but cut-offs at once.
+// The contract between the supervisor and a worker thread. Messages travel in lists (`MessageBatcher`). A worker applies
+// commands in the order in which they were posted, except for suspensions, which it applies at once.
 import type { Change, ListenerKey, Protocol, RouteKey, Suspension } from '@weir/model/data-plane';
 import type { LimiterRows } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
@@ -9,89 +9,86 @@ import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
 import type { LocalFailureCounts, PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 
-/** What a worker is born with. */
+/** What a worker thread is started with. */
 export interface WorkerStartData {
   readonly node: string;
-  /** One Int32, counted up while the worker is alive: PULSE. */
+  /** One Int32 that the worker increments every `LIVENESS_INTERVAL_MS`. */
   readonly livenessCounter: SharedArrayBuffer;
   readonly counterBlocks: readonly SharedArrayBuffer[];
-  /** CIDRs from which every connection begins with a PROXY header. */
+  /** CIDRs of the load balancers in front: a connection from there must begin with a PROXY header. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** What ClientIP affinity remembers: one for all workers. */
+  /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;
   readonly peerWorkers: PeerWorkersSetup;
-  /** Opens the private keys of certificates; undefined: this proxy has none. In the clear: a `Secret` cannot be sent. */
+  /** Opens the private keys of certificates; undefined if this proxy has none. In clear text, since a `Secret` cannot be cloned. */
   readonly fleetSecret?: string | undefined;
-  /** How many workers there are. */
   readonly workerCount: number;
-  /** Three doubles: by how much the worker's events come too late (see event-loop-delay.ts). */
+  /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */
   readonly eventLoopDelays: SharedArrayBuffer;
 }
 
-/** How often a worker shows that it lives. */
 export const LIVENESS_INTERVAL_MS = 250;
 
 export type WorkerCommand =
-  /** More room for counters: the next thousand slots. */
+  /** Memory for the counters of 1,024 more slots. */
   | { readonly kind: 'add-counter-block'; readonly block: SharedArrayBuffer }
   | TableCommand
-  /** The computed table of these listeners, for the endpoints that they have now; undefined: they need none any more. */
+  /** The Maglev table of these listeners, computed for their current endpoints; undefined if they need none any more. */
   | {
       readonly kind: 'maglev';
       readonly listeners: readonly RouteKey[];
       readonly slots: SharedArrayBuffer | undefined;
     }
   | HealthCommand
-  /** All that are in force, at `now` (milliseconds since the epoch). */
+  /** All suspensions in force at `now` (milliseconds since the epoch). */
   | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
-  /** Answered by `done` when every order before it has been followed. */
+  /** The worker answers with `mark-reached` when it has applied every command before this one. */
   | { readonly kind: 'mark'; readonly sequence: number };
 
-/** Of the endpoints of these listeners, by `endpointKey`; of all others it holds no more. */
+/** The health of the endpoints of these listeners, as lists of `endpointKey`. Endpoints in no list are healthy. */
 export interface HealthCommand {
   readonly kind: 'health';
   readonly listeners: readonly RouteKey[];
-  /** Not to be chosen while others can be. */
+  /** Endpoints that are chosen only if no other endpoint is left. */
   readonly excluded: readonly string[];
-  /** Whose check fails, chosen or not. */
+  /** Endpoints whose health check fails, excluded or not. */
   readonly failing: readonly string[];
-  /** Of these, whose connections may go on only for the time that the Service's health check gives them. */
+  /** The failing endpoints whose connections end after the drain time of the Service's health check. */
   readonly draining: readonly string[];
 }
 
 export interface TableCommand {
   readonly kind: 'table';
   readonly changes: readonly Change[];
-  /** Where Services of these UIDs are counted from now on; before the changes are made. */
+  /** New counter slots of these Services; take effect before the changes. */
   readonly slots: readonly (readonly [uid: string, slot: number])[];
-  /** What limits them from now on. */
+  /** New limiter rows of these Services. */
   readonly limits?: readonly LimiterRows[];
-  /** What the changes make pass from hand to hand (listeners, names, shared places), with each who has or gets it: see `holdersOf`. */
-  readonly holders?: readonly (readonly [what: string, service: string])[];
-  /** Nothing was said before of what it puts, or the same: the Services are new there, and nobody else has their listeners. */
+  /** Each Service that owned or gets a listener or a host that moves by these changes: see `movedResources` of the model. */
+  readonly movedResources?: readonly (readonly [resource: string, uid: string])[];
+  /** Each Service of this command is new to the worker or unchanged, and no other Service has its listeners. */
   readonly isFirst?: true;
 }
 
-/** A large table on its way: each piece ends at one of `ends`, and is a TableOrder as JSON. */
+/** A large table: batch `i` is the JSON of a `TableCommand` in `bytes` from `ends[i - 1]` (0 for the first) to `ends[i]`. */
 export interface PackedTableCommand {
   readonly kind: 'packed-table';
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly ends: Uint32Array;
-  /** By piece: whose it is alone, if it may wait until somebody asks for it (see sleepers.ts); absent: none may. */
+  /** By batch: its only Service, which may be decoded when the first client connects; null or absent if it must be decoded at once. */
   readonly lazyServices?: readonly (LazyService | null)[];
 }
 
-/** A Service of which nothing was said before, and its routes. */
 export type LazyService = readonly [uid: string, ...routes: RouteKey[]];
 
-/** What a worker gets. */
+/** A command as a worker receives it. */
 export type SentCommand = WorkerCommand | PackedTableCommand;
 
-/** One opening of a listener; `id` tells it from an earlier one of the same key. */
+/** One opening of a listener: `id` differs each time the same key is opened. */
 export interface ListenerConfig {
   readonly id: number;
   readonly key: ListenerKey;
@@ -104,11 +101,52 @@ export type WorkerMessage =
   | { readonly kind: 'mark-reached'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly listenerId: number }
   | { readonly kind: 'failed'; readonly listenerId: number; readonly code: string }
-  /** Once a second while there are any, and when there are none any more. */
+  /** Once a second while endpoints drain, and once with an empty list when none drains any more. */
   | { readonly kind: 'draining-endpoints'; readonly endpoints: readonly DrainingEndpoint[] }
   | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
-  /** Connects that this host could not make since the last time. */
+  /** Connects that failed because of this host, since the last message of this kind. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
-  /** Clients are refused for want of it. */
+  /** A certificate cannot be used, so clients are refused. */
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };
+
+/** A list is read within one turn of the event loop. */
+const MAX_MESSAGES_PER_BATCH = 200;
+
+/**
+ * Sends the first message at once, and the messages that follow in the same turn as one list: with thousands of listeners, sending a
+ * message costs more than handling it.
+ */
+export class MessageBatcher<T> {
+  readonly #send: (messages: readonly T[]) => void;
+  readonly #schedule: (flush: () => void) => void;
+  #pending: T[] = [];
+  #isScheduled = false;
+
+  /** `schedule` calls its argument at the end of the current turn. */
+  constructor(send: (messages: readonly T[]) => void, schedule: (flush: () => void) => void) {
+    this.#send = send;
+    this.#schedule = schedule;
+  }
+
+  add(message: T): void {
+    this.#pending.push(message);
+    if (this.#isScheduled && this.#pending.length < MAX_MESSAGES_PER_BATCH) return;
+    this.flush();
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#schedule(this.#onScheduled);
+  }
+
+  flush(): void {
+    if (this.#pending.length === 0) return;
+    const messages = this.#pending;
+    this.#pending = [];
+    this.#send(messages);
+  }
+
+  readonly #onScheduled = (): void => {
+    this.#isScheduled = false;
+    this.flush();
+  };
+}

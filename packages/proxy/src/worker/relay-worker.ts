@@ -6,7 +6,6 @@ import {
   EMPTY_TABLE,
   type Matcher,
   patchMatcher,
-  type RouteKey,
 } from '@weir/model/data-plane';
 import { PendingConnections } from '../accept/pending-connection.ts';
 import { AdmissionController } from '../limits/admission.ts';
@@ -21,10 +20,9 @@ import type { TcpTransport } from '../transport/tcp-transport.ts';
 import { PassiveHealthReporter } from '../upstream/connect-reports.ts';
 import { EndpointDrainer } from '../upstream/endpoint-drainer.ts';
 import { UpstreamRegistry } from '../upstream/upstream-registry.ts';
-import { CommandRunner } from './command-runner.ts';
-import { LazyRoutes } from './lazy-routes.ts';
 import type { SentCommand, TableCommand, WorkerCommand } from './messages.ts';
-import { monotonicMs } from './monotonic.ts';
+import { CommandRunner } from './table-delivery.ts';
+import { monotonicMs } from './time-sliced-queue.ts';
 import { WorkerListeners, type WorkerListenersOptions } from './worker-listeners.ts';
 
 const WHEEL_SLOTS = 128;
@@ -65,7 +63,6 @@ export class RelayWorker {
   readonly #pendingConnections: PendingConnections;
   readonly #admission: AdmissionController;
   readonly #balancerOptions: BalancerOptions;
-  readonly #lazyRoutes = new LazyRoutes();
   readonly #commands: CommandRunner;
 
   constructor(options: RelayWorkerOptions) {
@@ -80,7 +77,7 @@ export class RelayWorker {
       matcher: this.#matcher,
       services: this.#services,
       wheel: this.#wheel,
-      loadLazyRoute: (key) => this.#loadLazyRoute(key),
+      loadLazyRoute: (key) => this.#commands.loadLazyRoute(key),
       upstreamOptions: {
         removedDrainer: this.#removedDrainer,
         unhealthyDrainer: this.#unhealthyDrainer,
@@ -105,8 +102,7 @@ export class RelayWorker {
       terminator: this.#terminator,
     });
     this.#commands = new CommandRunner({
-      apply: (order) => this.#applyInOrder(order),
-      lazyRoutes: this.#lazyRoutes,
+      apply: (command) => this.#applyInOrder(command),
       now: options.sliceClock ?? monotonicMs,
     });
   }
@@ -143,7 +139,6 @@ export class RelayWorker {
         this.#services.addCounterBlock(order.block);
         return;
       case 'table':
-        for (const slept of this.#lazyRoutes.takeForCommand(order)) this.#applyTable(slept);
         this.#applyTable(order);
         return;
       case 'maglev':
@@ -174,13 +169,6 @@ export class RelayWorker {
     for (const [uid, slot] of slots) this.#services.assignSlot(uid, slot);
     this.#admission.assign(limits);
     this.#upstreams.applyChanges(patchMatcher(this.#matcher, changes));
-  }
-
-  /** Whether a Service that has this route slept until now. */
-  #loadLazyRoute(route: RouteKey): boolean {
-    const slept = this.#lazyRoutes.takeForRoute(route);
-    if (slept !== undefined) this.#applyTable(slept);
-    return slept !== undefined;
   }
 
   #terminateAll(outcome: Outcome): void {

@@ -7,8 +7,13 @@ import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { UdpTransport } from '../transport/udp-transport.ts';
 import { LocalFailureReporter } from '../upstream/connect-reports.ts';
 import { startEventLoopDelayMonitor } from './event-loop-delay.ts';
-import { MessageBatcher } from './message-batcher.ts';
-import { LIVENESS_INTERVAL_MS, type SentCommand, type WorkerMessage, type WorkerStartData } from './messages.ts';
+import {
+  LIVENESS_INTERVAL_MS,
+  MessageBatcher,
+  type SentCommand,
+  type WorkerMessage,
+  type WorkerStartData,
+} from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 
 // A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atomicGroupsFor, type Change, serviceId } from '@weir/model';
 import fc from 'fast-check';
-import { CommandQueue, mergeCommands } from '../../src/supervisor/command-queue.ts';
+import { CommandQueue, mergeCommands } from '../../src/supervisor/table-delivery.ts';
 import type { WorkerCommand } from '../../src/worker/messages.ts';
 
 const slab = new SharedArrayBuffer(8);
@@ -50,14 +50,14 @@ describe('orders that wait', () => {
 
   test('Services that must be changed together still are, however many share what goes from hand to hand', () => {
     const give = ['a', 'b', 'c'].map((uid): Change => ({ kind: 'delete', id: serviceId(uid) }));
-    const holders = ['a', 'b', 'c'].map((uid) => ['name/443/x.example', uid] as const);
+    const movedResources = ['a', 'b', 'c'].map((uid) => ['name/443/x.example', uid] as const);
     const [merged, ...others] = mergeCommands([
-      { kind: 'table', changes: give.slice(0, 2), slots: [], holders: holders.slice(0, 2) },
-      { kind: 'table', changes: give.slice(2), slots: [], holders: holders.slice(1) },
+      { kind: 'table', changes: give.slice(0, 2), slots: [], movedResources: movedResources.slice(0, 2) },
+      { kind: 'table', changes: give.slice(2), slots: [], movedResources: movedResources.slice(1) },
     ]);
     assert.ok(merged?.kind === 'table' && others.length === 0);
     assert.deepEqual(
-      atomicGroupsFor(merged.changes, merged.holders ?? []).map(({ services }) => services),
+      atomicGroupsFor(merged.changes, merged.movedResources ?? []).map(({ services }) => services),
       [['a', 'b', 'c']],
     );
   });
@@ -91,7 +91,7 @@ describe('orders that wait', () => {
     }
     assert.ok(queue.length <= 256, `${queue.length} wait`);
     assert.ok(sent.length < 50);
-    while (sent.at(-1)?.kind === 'mark' && queue.length > 0) queue.onMarkAnswered();
+    while (sent.at(-1)?.kind === 'mark' && queue.length > 0) queue.onMarkReached();
     assert.deepEqual(followed(sent), followed(all));
   });
 });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change, Endpoint, Suspension } from '@weir/model';
 import { connectClient, echoServer } from '@weir/testkit';
-import { packTable } from '../../src/supervisor/table/table-batches.ts';
+import { packTable } from '../../src/supervisor/table-delivery.ts';
 import type { ListenerConfig, PackedTableCommand } from '../../src/worker/messages.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';

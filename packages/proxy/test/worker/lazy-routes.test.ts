@@ -15,9 +15,9 @@ import {
 } from '@weir/model';
 import { connectClient, echoServer } from '@weir/testkit';
 import fc from 'fast-check';
-import { packTable } from '../../src/supervisor/table/table-batches.ts';
-import { LazyRoutes, unpackBatch } from '../../src/worker/lazy-routes.ts';
+import { packTable } from '../../src/supervisor/table-delivery.ts';
 import type { ListenerConfig, SentCommand, TableCommand } from '../../src/worker/messages.ts';
+import { CommandRunner } from '../../src/worker/table-delivery.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
@@ -39,14 +39,20 @@ describe('Services that nobody has asked for', () => {
         for (const [next, asked] of [[first, []] as const, ...later]) {
           const changes = diff(table, next);
           const isFirst = table === EMPTY_TABLE;
-          const holders = movedResources(prompt.matcher, changes);
-          const order: TableCommand = { kind: 'table', changes, slots: [], holders, ...(isFirst && { isFirst }) };
+          const moved = movedResources(prompt.matcher, changes);
+          const order: TableCommand = {
+            kind: 'table',
+            changes,
+            slots: [],
+            movedResources: moved,
+            ...(isFirst && { isFirst }),
+          };
           prompt.follow(order);
-          slept += lazy.follow(packTable(order));
-          for (const each of asked) lazy.ask(keyOf(each));
+          slept += lazy.apply(packTable(order));
+          for (const each of asked) lazy.connect(keyOf(each));
           table = next;
         }
-        for (const each of PORTS) lazy.ask(keyOf(each));
+        for (const each of PORTS) lazy.connect(keyOf(each));
         assert.deepEqual(routesOf(lazy.matcher), routesOf(prompt.matcher));
       }),
     );
@@ -125,28 +131,23 @@ class EagerWorker {
 
 class LazyWorker {
   readonly matcher: Matcher = createMatcher(EMPTY_TABLE, 'a');
-  readonly #sleepers = new LazyRoutes();
+  readonly #commands = new CommandRunner({
+    apply: (command) => {
+      if (command.kind === 'table') patchMatcher(this.matcher, command.changes);
+    },
+    // The slice never ends: commands are applied before `add` returns.
+    now: () => 0,
+  });
 
-  /** How many sleep. */
-  follow(sent: SentCommand): number {
-    if (sent.kind === 'table') this.#follow(sent);
-    if (sent.kind !== 'packed-table') return 0;
-    sent.ends.forEach((_end, index) => {
-      const asleep = sent.lazyServices?.[index];
-      if (asleep) this.#sleepers.add(asleep, sent, index);
-      else this.#follow(unpackBatch(sent, index));
-    });
-    return sent.lazyServices?.filter((each) => each !== null).length ?? 0;
+  /** Returns how many Services of the command stay encoded. */
+  apply(command: SentCommand): number {
+    this.#commands.add(command);
+    if (command.kind !== 'packed-table') return 0;
+    return command.lazyServices?.filter((each) => each !== null).length ?? 0;
   }
 
-  ask(key: string): void {
-    const slept = this.#sleepers.takeForRoute(key);
-    if (slept !== undefined) patchMatcher(this.matcher, slept.changes);
-  }
-
-  #follow(order: TableCommand): void {
-    for (const slept of this.#sleepers.takeForCommand(order)) patchMatcher(this.matcher, slept.changes);
-    patchMatcher(this.matcher, order.changes);
+  connect(route: string): void {
+    this.#commands.loadLazyRoute(route);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MessageBatcher } from '../../src/worker/message-batcher.ts';
+import { MessageBatcher } from '../../src/worker/messages.ts';
 
 describe('what is said to a thread', () => {
   test('goes at once when it is alone, and what is said in the same go follows in one message, in order', () => {

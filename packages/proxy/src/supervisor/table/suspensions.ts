@@ -1,21 +1,22 @@
 import type { Suspension } from '@weir/model/data-plane';
 import type { KnownSuspensions } from '@weir/store';
 import type { WorkerCommand } from '../../worker/messages.ts';
+import { MarkTracker } from '../mark-tracker.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 
 export interface SuspensionsOptions {
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark'>;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly now: () => number;
-  /** Workers know them by now. */
-  readonly onChange: (cutoffs: readonly Suspension[]) => void;
+  /** Called after the suspensions were sent to the workers. */
+  readonly onChange: (suspensions: readonly Suspension[]) => void;
 }
 
-/** The cut-offs in force as the main thread holds them, and which of them all workers have applied. */
+/** The suspensions in force on the main thread, and the sequence of those that all workers have applied. */
 export class Suspensions {
   readonly #options: SuspensionsOptions;
   #known: KnownSuspensions | undefined;
-  #unconfirmed: { readonly mark: number; readonly sequence: number }[] = [];
+  readonly #unconfirmedSequences = new MarkTracker<number>();
   #applied = -1;
 
   constructor(options: SuspensionsOptions) {
@@ -34,20 +35,17 @@ export class Suspensions {
   update(known: KnownSuspensions): void {
     const { pool, onChange } = this.#options;
     this.#known = known;
-    // Workers first: what arrives while its listener is being closed is refused there.
+    // Workers first: they refuse the connections that arrive while a listener is being closed.
     pool().post(this.commandForNewWorker());
     onChange(known.cutoffs);
-    this.#unconfirmed.push({ mark: pool().mark(), sequence: known.sequence });
+    this.#unconfirmedSequences.add(pool().mark(), known.sequence);
   }
 
-  /** The workers have reached this mark. */
+  /** To be called when all workers have reached `mark`. */
   onMarkReached(mark: number): void {
-    const done = this.#unconfirmed.filter((each) => each.mark <= mark);
-    this.#applied = done.at(-1)?.sequence ?? this.#applied;
-    this.#unconfirmed = this.#unconfirmed.slice(done.length);
+    this.#applied = this.#unconfirmedSequences.takeReached(mark).at(-1) ?? this.#applied;
   }
 
-  /** For a worker that starts. */
   commandForNewWorker(): WorkerCommand {
     return { kind: 'suspensions', suspensions: this.#known?.cutoffs ?? [], now: this.#options.now() };
   }

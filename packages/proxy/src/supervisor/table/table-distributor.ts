@@ -1,7 +1,10 @@
+// The table of this node on the main thread: applies what the store sends to the matcher, sends it to the workers, and knows
+// what all workers have applied.
 import {
   type Change,
   createMatcher,
   EMPTY_TABLE,
+  entryIdOf,
   type Matcher,
   movedResources,
   type NodeEntry,
@@ -17,24 +20,25 @@ import { type LimiterRegistry, TableLimits } from '../../limits/limiter-registry
 import { UNROUTED_SLOT } from '../../metering/counters.ts';
 import type { SlotOwner, SlotRegistry } from '../../metering/slot-registry.ts';
 import type { TableCommand, WorkerCommand } from '../../worker/messages.ts';
-import { monotonicMs } from '../../worker/monotonic.ts';
+import { monotonicMs, TimeSlicedQueue } from '../../worker/time-sliced-queue.ts';
+import { MarkTracker } from '../mark-tracker.ts';
+import { splitTable } from '../table-delivery.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 import { NodeTable } from './node-table.ts';
-import { PendingChanges } from './pending-changes.ts';
-import { splitTable } from './table-batches.ts';
 
-// The table of this node as the main thread holds it: what followers bring goes to the matcher, to the workers as small
-// changes, and to the listeners; and what all workers have applied is known.
+/** Heartbeats and suspensions wait for at most this time while a large table is applied. */
+const SLICE_MS = 10;
+
 export interface TableDistributorOptions {
   readonly node: string;
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
   readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
-  /** These routes have changed; after the last of a change once more, with none. */
+  /** The matcher has these routes now, and the workers were sent them. Called with an empty list at the end of each change. */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
-  /** All workers serve as the world has been since then, milliseconds since the epoch. */
+  /** All workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
   readonly onApplied: (changedAt: number) => void;
-  /** By which turns are measured, in milliseconds that never go back. */
+  /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
   readonly sliceClock?: () => number;
 }
 
@@ -44,53 +48,51 @@ export class TableDistributor {
   readonly #options: TableDistributorOptions;
   readonly #table: NodeTable;
   readonly #applyQueue: TimeSlicedQueue;
-  /** What the next take brings. */
   readonly #pending = new PendingChanges();
-  /** Where each Service is counted now. */
   readonly #slotsByServiceUid = new Map<string, { readonly owner: SlotOwner; readonly slot: number }>();
+  readonly #unconfirmed = new MarkTracker<AppliedRevision>();
   #position: TablePosition | null = null;
   #isPartial = false;
-  #unconfirmed: (AppliedRevision & { readonly mark: number })[] = [];
   #applied: TablePosition | null = null;
 
   constructor(options: TableDistributorOptions) {
     this.#options = options;
-    this.#applyQueue = new TimeSlicedQueue(options.sliceClock ?? monotonicMs);
+    this.#applyQueue = new TimeSlicedQueue({ sliceMs: SLICE_MS, now: options.sliceClock ?? monotonicMs });
     this.#table = new NodeTable(options.node);
     this.limits = new TableLimits(options.limits);
     this.matcher = createMatcher(EMPTY_TABLE, options.node);
   }
 
-  /** A whole table, of the fleet or of the copy on the disk. */
+  /** Takes a complete table, of the fleet or of the copy on the disk. */
   replace(table: RoutingTable, position: TablePosition): void {
-    this.#enqueue((backlog) => backlog.replace(table, { position }));
+    this.#enqueue((pending) => pending.replace(table, { position }));
   }
 
-  /** `table` is the one before with `changes` made. */
+  /** Takes `changes` and `table`, which is the previous table with these changes made. */
   patch(changes: readonly Change[], table: RoutingTable, revision: AppliedRevision): void {
-    this.#enqueue((backlog) => backlog.add(changes, table, revision));
+    this.#enqueue((pending) => pending.add(changes, table, revision));
   }
 
-  /** The workers have reached this mark. */
+  /** To be called when all workers have reached `mark`. */
   onMarkReached(mark: number): void {
     this.#options.limits.setAppliedMark(mark);
-    const done = this.#unconfirmed.filter((each) => each.mark <= mark);
-    this.#applied = done.at(-1)?.position ?? this.#applied;
-    this.#unconfirmed = this.#unconfirmed.slice(done.length);
-    for (const { changedAt } of done) if (changedAt !== undefined) this.#options.onApplied(changedAt);
+    for (const { position, changedAt } of this.#unconfirmed.takeReached(mark)) {
+      this.#applied = position;
+      if (changedAt !== undefined) this.#options.onApplied(changedAt);
+    }
   }
 
-  /** What all workers have applied. */
+  /** The position that all workers have applied; null before the first table. */
   get applied(): TablePosition | null {
     return this.#applied;
   }
 
-  /** What this node serves; undefined before the first table. */
+  /** This node's part of the table; undefined before the first table. */
   get placed(): PositionedTable | undefined {
     return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
   }
 
-  /** A large change is being taken in: of those who share a listener some may not be here yet. */
+  /** Whether a large change is being applied: Services of a shared listener may still be missing. */
   get isPartial(): boolean {
     return this.#isPartial;
   }
@@ -100,45 +102,46 @@ export class TableDistributor {
     return entry?.kind === 'node' ? entry : undefined;
   }
 
-  /** All at once, for a worker that starts. */
+  /** The complete table, for a worker that starts. */
   commandForNewWorker(): WorkerCommand {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
     const slots = [...this.#slotsByServiceUid].map(([uid, { slot }]) => [uid, slot] as const);
     return { kind: 'table', changes, slots, limits: this.limits.allRows(), isFirst: true };
   }
 
-  #enqueue(forWhat: (backlog: PendingChanges) => void): void {
-    const isAwaited = !this.#pending.isEmpty;
-    forWhat(this.#pending);
-    if (!isAwaited) this.#applyQueue.add(() => this.#applyPending());
+  #enqueue(addTo: (pending: PendingChanges) => void): void {
+    const isScheduled = !this.#pending.isEmpty;
+    addTo(this.#pending);
+    if (!isScheduled) this.#applyQueue.add(this.#applyPending());
   }
 
-  #applyPending(): Iterable<void> {
+  *#applyPending(): Iterable<void> {
     const next = this.#pending.take();
-    if (next === undefined) return [];
+    if (next === undefined) return;
     const { table, revision, changes } = next;
-    return this.#apply(
-      changes === undefined ? this.#table.replace(table) : this.#table.patch(changes, table),
-      revision,
-    );
+    const ownChanges = changes === undefined ? this.#table.replace(table) : this.#table.patch(changes, table);
+    yield* this.#apply(ownChanges, revision);
   }
 
-  /**
-   * In steps, between which the thread may do what else is due: workers and listeners have the first thousands of Services while the
-   * others are still to come.
-   */
+  /** In steps, so that workers and listeners get the first thousands of Services while the others are still being applied. */
   *#apply(changes: readonly Change[], { position, changedAt }: AppliedRevision): Iterable<void> {
     const { pool, slots } = this.#options;
-    // Into nothing: nobody is asked for a name until the listeners that are shared are open, which wait for the last part. So who
-    // bears a wildcard need not come in one go with the thousands whose names are under it.
-    const holders = this.#position === null ? [] : movedResources(this.matcher, changes);
-    const { assigned, left } = this.#assignSlots(changes);
+    // A first table moves nothing: shared listeners open after its last part (`isPartial`), so no client asks for a host before
+    // then. The owner of a wildcard is therefore not applied together with the thousands of Services that have hosts below it.
+    const moved = this.#position === null ? [] : movedResources(this.matcher, changes);
+    const { assigned, released } = this.#assignSlots(changes);
     const limits = this.limits.apply(changes, this.#table.part.entries);
-    const order: TableCommand = { kind: 'table', changes, slots: assigned, limits: limits.rows, holders };
+    const command: TableCommand = {
+      kind: 'table',
+      changes,
+      slots: assigned,
+      limits: limits.rows,
+      movedResources: moved,
+    };
     const isFirst = this.#position === null;
     this.#position = position;
     this.#isPartial = true;
-    for (const part of splitTable(isFirst ? { ...order, isFirst } : order)) {
+    for (const part of splitTable(isFirst ? { ...command, isFirst } : command)) {
       this.#applyPart(part);
       yield;
     }
@@ -146,20 +149,20 @@ export class TableDistributor {
     this.#options.onRoutesChanged([]);
     const mark = pool().mark();
     this.limits.release(limits.releasedOwners, mark);
-    for (const owner of left) slots.release(owner, mark);
-    this.#unconfirmed.push({ mark, position, ...(changedAt === undefined ? {} : { changedAt }) });
+    for (const owner of released) slots.release(owner, mark);
+    this.#unconfirmed.add(mark, { position, ...(changedAt === undefined ? {} : { changedAt }) });
   }
 
-  #applyPart(order: TableCommand): void {
+  #applyPart(part: TableCommand): void {
     const { pool, onRoutesChanged } = this.#options;
-    const keys = patchMatcher(this.matcher, order.changes);
-    if (order.changes.length > 0 || order.slots.length > 0 || order.limits?.length) pool().post(order);
+    const keys = patchMatcher(this.matcher, part.changes);
+    if (part.changes.length > 0 || part.slots.length > 0 || part.limits?.length) pool().post(part);
     onRoutesChanged(keys);
   }
 
-  #assignSlots(changes: readonly Change[]): { readonly assigned: [string, number][]; readonly left: SlotOwner[] } {
+  #assignSlots(changes: readonly Change[]): { readonly assigned: [string, number][]; readonly released: SlotOwner[] } {
     const assigned: [string, number][] = [];
-    const left: SlotOwner[] = [];
+    const released: SlotOwner[] = [];
     for (const change of changes) {
       const uid = serviceUidOf(change);
       if (uid === undefined) continue;
@@ -167,16 +170,16 @@ export class TableDistributor {
       const service = change.kind === 'put' && change.entry.kind === 'service' ? change.entry : undefined;
       const now = service && this.#slotFor(service, before?.owner);
       if (now?.slot === before?.slot) continue;
-      if (before !== undefined) left.push(before.owner);
+      if (before !== undefined) released.push(before.owner);
       if (now === undefined) this.#slotsByServiceUid.delete(uid);
       assigned.push([uid, now?.slot ?? UNROUTED_SLOT]);
     }
-    return { assigned, left };
+    return { assigned, released };
   }
 
   #slotFor(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
     const { slots, pool } = this.#options;
-    // While its tenant is in dispute a Service that still serves is counted for the one who had it.
+    // While the tenant of a Service is in dispute, the traffic of the Service is counted for its previous tenant.
     const owner: SlotOwner = {
       service: service.uid,
       tenant: service.tenant ?? before?.tenant ?? '',
@@ -197,37 +200,48 @@ function serviceUidOf(change: Change): string | undefined {
   return change.id.startsWith(SERVICE_PREFIX) ? change.id.slice(SERVICE_PREFIX.length) : undefined;
 }
 
-/** Heartbeats and cut-offs wait for no more than this. */
-const MAX_SLICE_MS = 10;
+/** `changes` holds the last change of each entry; undefined if any entry may have changed. */
+export interface PendingTable {
+  readonly table: RoutingTable;
+  readonly revision: AppliedRevision;
+  readonly changes: readonly Change[] | undefined;
+}
 
-/** Does things one after the other, each in the steps that it says itself, and only so long in one turn of the event loop. */
-export class TimeSlicedQueue {
-  readonly #now: () => number;
-  #pending: (() => Iterable<void>)[] = [];
-  #running: Iterator<void> | undefined;
-  /** It goes on in a turn to come. */
-  #isScheduled = false;
+/**
+ * Revisions that arrive while a large change is being applied, merged into one. Holds only the last change of each entry, and at most as
+ * many changes as the table has entries.
+ */
+export class PendingChanges {
+  #latest: Pick<PendingTable, 'table' | 'revision'> | undefined;
+  /** By entry id; undefined if a complete table arrived or there are too many changes. */
+  #changes: Map<string, Change> | undefined = new Map();
 
-  /** Milliseconds that never go back. */
-  constructor(now: () => number) {
-    this.#now = now;
+  get isEmpty(): boolean {
+    return this.#latest === undefined;
   }
 
-  /** Done when this returns, if none is under way and it is short. */
-  add(begin: () => Iterable<void>): void {
-    this.#pending.push(begin);
-    if (!this.#isScheduled) this.#run();
+  /** Takes a complete table, which supersedes the pending changes. */
+  replace(table: RoutingTable, revision: AppliedRevision): void {
+    this.#latest = { table, revision };
+    this.#changes = undefined;
   }
 
-  readonly #run = (): void => {
-    this.#isScheduled = false;
-    const endsAt = this.#now() + MAX_SLICE_MS;
-    do {
-      this.#running ??= this.#pending.shift()?.()[Symbol.iterator]();
-      if (this.#running === undefined) return;
-      if (this.#running.next().done === true) this.#running = undefined;
-    } while (this.#now() < endsAt);
-    this.#isScheduled = this.#running !== undefined || this.#pending.length > 0;
-    if (this.#isScheduled) setImmediate(this.#run);
-  };
+  /** Takes `changes` and `table`, which is the previous table with these changes made. */
+  add(changes: readonly Change[], table: RoutingTable, revision: AppliedRevision): void {
+    // The oldest pending change decides how late the merged change is.
+    const changedAt = this.#latest?.revision.changedAt ?? revision.changedAt;
+    this.#latest = { table, revision: changedAt === undefined ? revision : { ...revision, changedAt } };
+    for (const change of changes) this.#changes?.set(entryIdOf(change), change);
+    if (this.#changes !== undefined && this.#changes.size > table.entries.size) this.#changes = undefined;
+  }
+
+  /** Removes and returns the merged change; undefined if nothing is pending. */
+  take(): PendingTable | undefined {
+    if (this.#latest === undefined) return undefined;
+    const { table, revision } = this.#latest;
+    const changes = this.#changes && [...this.#changes.values()];
+    this.#latest = undefined;
+    this.#changes = new Map();
+    return { table, revision, changes };
+  }
 }

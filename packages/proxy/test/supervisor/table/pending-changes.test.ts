@@ -5,8 +5,7 @@ import fc from 'fast-check';
 import { LimiterRegistry } from '../../../src/limits/limiter-registry.ts';
 import { SlotRegistry } from '../../../src/metering/slot-registry.ts';
 import { NodeTable } from '../../../src/supervisor/table/node-table.ts';
-import { PendingChanges } from '../../../src/supervisor/table/pending-changes.ts';
-import { TableDistributor } from '../../../src/supervisor/table/table-distributor.ts';
+import { PendingChanges, TableDistributor } from '../../../src/supervisor/table/table-distributor.ts';
 import { type TestService, tableFor, uidOf } from '../../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Change, RoutingTable } from '@weir/model';
 import type { LimiterRows } from '../../../src/limits/admission.ts';
-import { CommandQueue, mergeCommands } from '../../../src/supervisor/command-queue.ts';
-import { packTable } from '../../../src/supervisor/table/table-batches.ts';
+import { CommandQueue, mergeCommands, packTable } from '../../../src/supervisor/table-delivery.ts';
 import type { PackedTableCommand, SentCommand, TableCommand } from '../../../src/worker/messages.ts';
 import { type TestService, tableFor, uidOf } from '../../fixtures/tables.ts';
 
@@ -54,7 +53,7 @@ describe('a large table on its way to the workers', () => {
       );
       assert.ok(change?.kind === 'put' && change.entry.kind === 'listener');
       const entry = { ...change.entry, service: to };
-      return { kind: 'table', changes: [{ kind: 'put', entry }], slots: [], holders: [[entry.id, from]] };
+      return { kind: 'table', changes: [{ kind: 'put', entry }], slots: [], movedResources: [[entry.id, from]] };
     };
     const rest = { ...whole, changes: whole.changes.filter((change) => !isFirst(idOf(change))) };
     const [s0 = '', s1 = '', s50 = ''] = [0, 1, 50].map((index) => uidOf(services[index] as TestService));

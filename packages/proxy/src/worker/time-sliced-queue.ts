@@ -1,0 +1,66 @@
+/**
+ * Runs tasks in order and step by step, for at most `sliceMs` in one turn of the event loop, but at least one step in each turn. The
+ * remaining steps run in later turns, after the sockets.
+ */
+export class TimeSlicedQueue {
+  readonly #sliceMs: number;
+  readonly #now: () => number;
+  #tasks: Iterator<void>[] = [];
+  #nextTask = 0;
+  /** This turn of the event loop has a slice, which ends at `#sliceEndsAt`. */
+  #hasSlice = false;
+  #sliceEndsAt = 0;
+
+  /** `now` returns milliseconds of a clock that never goes back. */
+  constructor({ sliceMs, now }: { readonly sliceMs: number; readonly now: () => number }) {
+    this.#sliceMs = sliceMs;
+    this.#now = now;
+  }
+
+  get isBusy(): boolean {
+    return this.#tasks.length > 0;
+  }
+
+  /** Each iteration of `task` is one step. Runs the task before this returns if no task waits and the slice has time left. */
+  add(task: Iterable<void>): void {
+    this.#tasks.push(task[Symbol.iterator]());
+    if (this.#tasks.length > 1) return;
+    if (!this.#hasSlice) this.#beginSlice();
+    else if (this.#now() >= this.#sliceEndsAt) return;
+    this.#run();
+  }
+
+  #beginSlice(): void {
+    this.#hasSlice = true;
+    this.#sliceEndsAt = this.#now() + this.#sliceMs;
+    setImmediate(this.#onNextTurn);
+  }
+
+  readonly #onNextTurn = (): void => {
+    this.#hasSlice = false;
+    if (!this.isBusy) return;
+    this.#beginSlice();
+    this.#run();
+  };
+
+  #run(): void {
+    do {
+      if (this.#tasks[this.#nextTask]?.next().done === true) this.#removeTask();
+    } while (this.isBusy && this.#now() < this.#sliceEndsAt);
+  }
+
+  #removeTask(): void {
+    this.#nextTask += 1;
+    if (this.#nextTask < this.#tasks.length) return;
+    this.#tasks = [];
+    this.#nextTask = 0;
+  }
+}
+
+// `performance.now()` of a worker starts with the worker. `monotonicMs` reads the kernel's clock, which is the same in all threads.
+const startedAtMs = Number(process.hrtime.bigint() / 1_000n) / 1_000 - performance.now();
+
+/** Milliseconds of the kernel's monotonic clock: the same in every thread of this process, whenever the thread started. */
+export function monotonicMs(): number {
+  return startedAtMs + performance.now();
+}
