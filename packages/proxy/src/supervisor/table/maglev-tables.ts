@@ -1,5 +1,6 @@
-// The maglev tables of this node: computed on the main thread into shared memory, one for all listeners of a Service's
-// port and all workers. Until a table comes, and while one is older than the endpoints, workers choose right without it.
+// The Maglev tables of this node. The main thread computes them into shared memory: one table for all workers and all listeners
+// of a Service port. Without a table workers choose by rendezvous hashing; with a table that is older than the endpoints they
+// choose a new endpoint only if no other is left.
 import {
   endpointKey,
   fillMaglevSlots,
@@ -11,8 +12,9 @@ import {
 } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import type { WorkerCommand } from '../../worker/messages.ts';
+import { RoutesByPort } from './routes-by-port.ts';
 
-/** Computing one takes some milliseconds: endpoints that come and go all the time are taken together. */
+/** Computing a table takes milliseconds, so changes of the endpoints are collected. */
 const MIN_RECOMPUTE_INTERVAL_MS = 100;
 
 interface PortTable {
@@ -24,15 +26,17 @@ interface PortTable {
 export interface MaglevTablesOptions {
   readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
-  readonly post: (order: WorkerCommand) => void;
+  readonly post: (command: WorkerCommand) => void;
 }
 
 export class MaglevTables {
   readonly #options: MaglevTablesOptions;
-  /** By Service and port: its listeners have the same endpoints. */
-  readonly #ports = new Map<string, PortTable>();
-  readonly #portByRoute = new Map<RouteKey, string>();
-  /** Whose table is older than its endpoints; in the order in which they changed. */
+  readonly #tables = new RoutesByPort<PortTable>(() => ({
+    listeners: new Set(),
+    slots: undefined,
+    computedAt: Number.NEGATIVE_INFINITY,
+  }));
+  /** Names of ports whose table is older than their endpoints, in the order of the changes. */
   readonly #stale = new Set<string>();
   #timer: Timer | undefined;
 
@@ -40,15 +44,15 @@ export class MaglevTables {
     this.#options = options;
   }
 
-  /** These routes have changed, and the workers have been told. */
+  /** To be called after the workers were sent the changed routes. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
     this.#schedule();
   }
 
-  /** For a worker that starts and knows the table of this moment; what is stale comes when it is computed. */
+  /** The tables that are not stale; a stale table is posted to all workers when it is computed. */
   commandsForNewWorker(): WorkerCommand[] {
-    return [...this.#ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [commandFor(port)]));
+    return [...this.#tables.ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [commandFor(port)]));
   }
 
   close(): void {
@@ -57,40 +61,22 @@ export class MaglevTables {
   }
 
   #assign(key: RouteKey, route: Route | undefined): void {
-    const before = this.#portByRoute.get(key);
-    const name = route !== undefined && usesMaglev(route) ? portName(route) : undefined;
-    if (before !== undefined && before !== name) this.#drop(key, before);
-    if (name === undefined) return;
-    const port = this.#ports.get(name) ?? {
-      listeners: new Set(),
-      slots: undefined,
-      computedAt: Number.NEGATIVE_INFINITY,
-    };
-    this.#ports.set(name, port);
-    port.listeners.add(key);
-    this.#portByRoute.set(key, name);
-    this.#stale.add(name);
-  }
-
-  #drop(key: RouteKey, name: string): void {
-    this.#portByRoute.delete(key);
-    const port = this.#ports.get(name);
-    port?.listeners.delete(key);
-    if (port?.listeners.size === 0) {
-      this.#ports.delete(name);
-      this.#stale.delete(name);
+    const { name, left } = this.#tables.assign(key, route !== undefined && usesMaglev(route) ? route : undefined);
+    if (left !== undefined) {
+      if (!this.#tables.ports.has(left)) this.#stale.delete(left);
+      this.#options.post({ kind: 'maglev', listeners: [key], slots: undefined });
     }
-    this.#options.post({ kind: 'maglev', listeners: [key], slots: undefined });
+    if (name !== undefined) this.#stale.add(name);
   }
 
-  /** The first that is due, at once; the next one in a later turn, so that the main thread is never away for long. */
+  /** Computes the first due table now, and each further table in a turn of its own, so that the main thread is never blocked for long. */
   #schedule(): void {
     const { clock } = this.#options;
     if (this.#timer !== undefined) return;
     const now = clock.monotonic();
     let dueAt = Number.POSITIVE_INFINITY;
     for (const name of this.#stale) {
-      const { computedAt } = this.#ports.get(name) as PortTable;
+      const { computedAt } = this.#tables.ports.get(name) as PortTable;
       dueAt = Math.min(dueAt, computedAt + MIN_RECOMPUTE_INTERVAL_MS);
       if (dueAt <= now) break;
     }
@@ -109,7 +95,7 @@ export class MaglevTables {
     const { clock, routes, post } = this.#options;
     const now = clock.monotonic();
     for (const name of this.#stale) {
-      const port = this.#ports.get(name) as PortTable;
+      const port = this.#tables.ports.get(name) as PortTable;
       if (port.computedAt + MIN_RECOMPUTE_INTERVAL_MS > now) continue;
       this.#stale.delete(name);
       const [key] = port.listeners;
@@ -122,15 +108,11 @@ export class MaglevTables {
   }
 }
 
-function portName({ service, listener }: Route): string {
-  return `${service.uid}/${listener.protocol}/${listener.port}`;
-}
-
 function commandFor({ listeners, slots }: PortTable): WorkerCommand {
   return { kind: 'maglev', listeners: [...listeners], slots };
 }
 
-/** A choice of one needs no table, and of more than a table can number there is none: then rendezvous decides. */
+/** Undefined if there is one endpoint, which needs no table, or more than a table can number; then rendezvous hashing decides. */
 function slotsFor({ endpoints }: Route): SharedArrayBuffer | undefined {
   if (endpoints.length < 2 || endpoints.length > MAX_MAGLEV_ENDPOINTS) return undefined;
   const slots = new SharedArrayBuffer(MAGLEV_SLOTS * Uint16Array.BYTES_PER_ELEMENT);

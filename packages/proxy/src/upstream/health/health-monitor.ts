@@ -2,6 +2,7 @@
 // workers tell of their connects; the workers are told which endpoints not to choose.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
+import { RoutesByPort } from '../../supervisor/table/routes-by-port.ts';
 import type { WorkerCommand } from '../../worker/messages.ts';
 import type { PassiveHealthReport } from '../connect-reports.ts';
 import { DrainingEndpoints } from './draining-endpoints.ts';
@@ -26,8 +27,8 @@ export class HealthMonitor {
   readonly draining: DrainingEndpoints = new DrainingEndpoints();
   readonly #options: HealthMonitorOptions;
   readonly #checker: HealthChecker;
-  readonly #ports = new Map<string, PortHealth>();
-  readonly #portByRoute = new Map<RouteKey, string>();
+  /** Each Service has its own view: the clients and settings of another Service must not decide about its endpoints. */
+  readonly #ports = new RoutesByPort(() => new PortHealth());
   /** To be judged when the gap is over. */
   readonly #stale = new Set<string>();
   /** New listeners of ports, to be told what the others know. */
@@ -55,24 +56,24 @@ export class HealthMonitor {
   recordPassiveHealth(reports: readonly PassiveHealthReport[]): void {
     const now = this.#options.clock.monotonic();
     for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
-      const name = this.#portByRoute.get(listener);
+      const name = this.#ports.nameOf(listener);
       const route = this.#options.routes.get(listener);
       if (name === undefined || route === undefined) continue;
       const present = new Set(route.endpoints.map(endpointKey));
       for (const report of ofListener)
-        if (present.has(report.endpoint)) this.#ports.get(name)?.recordPassiveHealth(report, now);
+        if (present.has(report.endpoint)) this.#ports.portOf(listener)?.recordPassiveHealth(report, now);
       this.#scheduleJudgement([name]);
     }
   }
 
   /** For a worker that starts. */
   commandsForNewWorker(): WorkerCommand[] {
-    return [...this.#ports.values()].filter(({ judgement }) => judgement.excluded.length > 0).map(commandFor);
+    return [...this.#ports.ports.values()].filter(({ judgement }) => judgement.excluded.length > 0).map(commandFor);
   }
 
   /** Of each port of a Service that has some which do not work. */
   *unhealthy(): Iterable<{ readonly route: Route; readonly endpoints: readonly UnhealthyPortEndpoint[] }> {
-    for (const port of this.#ports.values()) {
+    for (const port of this.#ports.ports.values()) {
       const { failing, ejected } = port.judgement;
       const route = failing.length + ejected.length === 0 ? undefined : this.#routeOf(port);
       if (route !== undefined)
@@ -82,7 +83,7 @@ export class HealthMonitor {
 
   /** How many endpoints of this route clients are not sent to. */
   countEjected(route: Route): number {
-    const unused = this.#ports.get(this.#portByRoute.get(route.key) ?? '')?.judgement.excluded ?? [];
+    const unused = this.#ports.portOf(route.key)?.judgement.excluded ?? [];
     if (unused.length === 0) return 0;
     const keys = new Set(unused);
     return route.endpoints.filter((endpoint) => keys.has(endpointKey(endpoint))).length;
@@ -100,31 +101,20 @@ export class HealthMonitor {
   }
 
   #assign(key: RouteKey, route: Route | undefined): void {
-    const before = this.#portByRoute.get(key);
-    const name = route && portName(route);
-    if (before !== undefined && before !== name) this.#drop(key, before);
-    if (route === undefined || name === undefined) return;
-    const port = this.#ports.get(name) ?? new PortHealth();
-    this.#ports.set(name, port);
-    if (before !== name) {
-      port.listeners.add(key);
-      this.#portByRoute.set(key, name);
-      if (port.judgement.excluded.length > 0) this.#newListeners.add(key);
-    }
+    const { name, isNew, left } = this.#ports.assign(key, route);
+    if (left !== undefined) this.#leave(key, left);
+    const port = this.#ports.portOf(key);
+    if (route === undefined || name === undefined || port === undefined) return;
+    if (isNew && port.judgement.excluded.length > 0) this.#newListeners.add(key);
     port.forgetRemoved(route);
     if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#scheduleJudgement([name]);
   }
 
-  #drop(key: RouteKey, name: string): void {
-    this.#portByRoute.delete(key);
+  #leave(key: RouteKey, name: string): void {
     this.#newListeners.delete(key);
-    const port = this.#ports.get(name);
-    port?.listeners.delete(key);
-    if (port?.listeners.size === 0) {
-      this.#ports.delete(name);
-      this.#stale.delete(name);
-      this.#checker.subscribe(name, '', []);
-    }
+    if (this.#ports.ports.has(name)) return;
+    this.#stale.delete(name);
+    this.#checker.subscribe(name, '', []);
   }
 
   #scheduleJudgement(ports: Iterable<string>): void {
@@ -139,7 +129,7 @@ export class HealthMonitor {
     const { post, onChange } = this.#options;
     let isChanged = false;
     for (const name of this.#stale) {
-      const port = this.#ports.get(name);
+      const port = this.#ports.ports.get(name);
       if (port === undefined) continue;
       const { judgement: before, drained } = port;
       this.#judgeOne(name, port);
@@ -172,23 +162,18 @@ export class HealthMonitor {
     const { clock } = this.#options;
     this.#ejectionTimer?.cancel();
     let at = Number.POSITIVE_INFINITY;
-    for (const { judgement } of this.#ports.values()) at = Math.min(at, judgement.nextChangeAt);
+    for (const { judgement } of this.#ports.ports.values()) at = Math.min(at, judgement.nextChangeAt);
     if (at === Number.POSITIVE_INFINITY) return;
     this.#ejectionTimer = clock.setTimeout(
       () => {
         const now = clock.monotonic();
         this.#scheduleJudgement(
-          [...this.#ports].flatMap(([name, port]) => (port.judgement.nextChangeAt <= now ? [name] : [])),
+          [...this.#ports.ports].flatMap(([name, port]) => (port.judgement.nextChangeAt <= now ? [name] : [])),
         );
       },
       Math.max(0, at - clock.monotonic()),
     );
   }
-}
-
-/** Of one Service: another one's clients and settings must not decide about its endpoints. */
-function portName({ service, listener }: Route): string {
-  return `${service.uid}/${listener.protocol}/${listener.port}`;
 }
 
 function commandFor({ listeners, judgement, drained: draining }: PortHealth): WorkerCommand {
