@@ -1,18 +1,19 @@
-// What ClientIP affinity remembers: a table of fixed size in the memory that all workers of a proxy share. It is written
-// without a lock. Each word of the key is stored XORed with the endpoint (R. Hyatt, T. Mann, A lock-less transposition-table
-// implementation, ICGA Journal 25(1), 2002): an entry of which two workers wrote one half each is nobody's, and what is lost
-// is one memory, never the truth.
+// The memory of ClientIP affinity: a hash table of fixed size in memory that all workers of a proxy share and write without locks.
+// Each word of a key is stored XORed with the endpoint (R. Hyatt, T. Mann, A lock-less transposition-table implementation, ICGA
+// Journal 25(1), 2002). If two workers write one entry at once, the entry matches no client: one client's affinity is lost, but no
+// client gets the endpoint of another.
 
 export interface AffinityTable {
   /**
-   * Hash of the endpoint that the client was given last, until `timeout` has passed since; both times in whole seconds, so
-   * it may last up to a second longer, and never ends early.
+   * The hash of the endpoint that the client got last; undefined if that is longer than `timeout` ago. `now` and `timeout` are whole
+   * seconds, so an entry may last up to a second longer than its timeout, but never ends early.
    */
   lookup(client: AffinityKey, now: number, timeout: number): number | undefined;
+  /** Records that the client got the endpoint with this hash at `now` (whole seconds). */
   record(client: AffinityKey, endpoint: number, now: number): void;
 }
 
-/** 64 bits, as two unsigned words, of (Service, port, client). */
+/** A 64-bit hash of (Service, port, client), as two unsigned words. */
 export interface AffinityKey {
   high: number;
   low: number;
@@ -22,20 +23,25 @@ const ENTRY_WORDS = 4;
 const HIGH = 0;
 const LOW = 1;
 const ENDPOINT = 2;
-/** One more than the second, so that 0 is an entry that was never written. */
+/** The second plus one, so that 0 marks an entry that was never written. */
 const LAST_SEEN = 3;
 
-/** A client may stand in any of so many entries; when they are full the one that was seen longest ago goes. */
+/** A client uses one of so many adjacent entries; if all are in use, the least recently used entry is replaced. */
 const PROBED_ENTRIES = 8;
 
-/** For 262,144 clients in 4 MiB, of which the kernel gives only what is written. */
+/** 262,144 clients in 4 MiB; the kernel allocates only the pages that are written. */
 export const AFFINITY_TABLE_BYTES: number = 262_144 * ENTRY_WORDS * Uint32Array.BYTES_PER_ELEMENT;
 
-/** The memory in `words` (a power of two of entries, at least 8; zeros at first): the same for all that share them. */
+/**
+ * The affinity table in the memory `words`: four words for each entry, initially zero. Throws unless the number of entries is a
+ * power of two of at least 8.
+ */
 export function createAffinityTable(words: Uint32Array): AffinityTable {
   const entries = words.length / ENTRY_WORDS;
   if (entries < PROBED_ENTRIES || (entries & (entries - 1)) !== 0)
-    throw new Error(`${entries} entries are no power of two`);
+    throw new Error(
+      `invalid affinity table of ${entries} entries: expected a power of two of at least ${PROBED_ENTRIES}`,
+    );
   const at = (low: number, step: number): number => ((low + step) & (entries - 1)) * ENTRY_WORDS;
   const isOf = ({ high, low }: AffinityKey, entry: number): boolean => {
     const endpoint = words[entry + ENDPOINT] as number;

@@ -4,42 +4,45 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import type { EndpointStats } from './endpoint-stats.ts';
 
 /**
- * Chooses among the endpoints of a listener. One per listener and worker, because some remember where they were.
+ * Chooses among the endpoints of a listener. Each worker has one balancer for each listener, because some balancers keep state.
  *
- *     const balancer = createBalancer(route, { random, now, memory });
- *     const pool = arrangePool(EMPTY_POOL, route.endpoints.map(createLoad), { zone: null, maglev: undefined });
- *     const load = balancer.choose(pool, client, []);
- *     load.active += 1;
+ *     const balancer = createBalancer(route, { random, now, affinityTable });
+ *     const pool = buildPool(EMPTY_POOL, route.endpoints.map(createEndpointStats), { zone: null, maglev: undefined });
+ *     const stats = balancer.choose(pool, client, []);
+ *     stats.activeConnections += 1;
  *
- * With nothing tried it allocates nothing.
+ * A choice without tried endpoints allocates no memory.
  */
 export interface Balancer {
-  /** One that is not among `tried`; undefined: none is left. */
+  /** An endpoint of the pool that is not among `tried`; undefined if all were tried. */
   choose(pool: EndpointPool, client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined;
 }
 
 export interface BalancerOptions {
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
-  /** Milliseconds of a clock that never jumps and is the same in all threads of the process. */
+  /** Milliseconds of a monotonic clock that all threads of the process share. */
   readonly now: () => number;
-  /** Undefined: ClientIP affinity is what can be computed, which a new endpoint changes for some clients. */
+  /** If undefined, ClientIP affinity is computed by hash only, and a new endpoint takes over some clients of the others. */
   readonly affinityTable: AffinityTable | undefined;
 }
 
-/** Those of the list that were not tried; the list itself when nothing was. */
+/** The candidates that were not tried; the same list if nothing was tried. */
 export function untriedEndpoints(
-  loads: readonly EndpointStats[],
+  candidates: readonly EndpointStats[],
   tried: readonly EndpointStats[],
 ): readonly EndpointStats[] {
-  return tried.length === 0 ? loads : loads.filter((load) => !isTried(load, tried));
+  return tried.length === 0 ? candidates : candidates.filter((candidate) => !isTried(candidate, tried));
 }
 
-/** An endpoint that left and came back meanwhile is another load, but has been tried all the same. */
-export function isTried(load: EndpointStats, tried: readonly EndpointStats[]): boolean {
+/**
+ * Whether an endpoint was tried, compared by address and port: an endpoint that left and returned has new stats, but the same
+ * address.
+ */
+export function isTried(candidate: EndpointStats, tried: readonly EndpointStats[]): boolean {
   for (let index = 0; index < tried.length; index += 1) {
     const { endpoint } = tried[index] as EndpointStats;
-    if (endpoint.address === load.endpoint.address && endpoint.port === load.endpoint.port) return true;
+    if (endpoint.address === candidate.endpoint.address && endpoint.port === candidate.endpoint.port) return true;
   }
   return false;
 }

@@ -9,37 +9,36 @@ import {
   createRoundRobinBalancer,
 } from './weighted-balancers.ts';
 
-/** What of a route a balancer is made for. */
 export type BalancerRoute = Pick<Route, 'service' | 'listener' | 'settings'>;
 
 /**
- * The balancer that a Service asks for. A UDP flow is always placed by its hash, whatever the algorithm says, because the
- * kernel may give its next datagram to another worker, which has to send it to the same endpoint.
+ * The balancer that the settings of a Service ask for. UDP flows are balanced by hash instead of round-robin, random or
+ * least-connections, because the kernel may deliver the next datagram to another worker, which must choose the same endpoint.
  */
-export function createBalancer(route: BalancerRoute, tools: BalancerOptions): Balancer {
+export function createBalancer(route: BalancerRoute, options: BalancerOptions): Balancer {
   const { settings, listener } = route;
   if (settings.affinity.kind === 'client-ip')
-    return createClientAffinityBalancer(route, settings.affinity.timeoutMs, tools);
+    return createClientAffinityBalancer(route, settings.affinity.timeoutMs, options);
   const isUdp = listener.protocol === 'UDP';
   if (usesMaglev(route)) return createMaglevBalancer(isUdp ? hashClientFlow : hashClientAddress);
   if (settings.algorithm === 'first') return FIRST_AVAILABLE_BALANCER;
   if (isUdp) return createRendezvousBalancer(hashClientFlow);
   switch (settings.algorithm) {
     case 'round-robin':
-      return createRoundRobinBalancer(tools);
+      return createRoundRobinBalancer(options);
     case 'random':
-      return createRandomBalancer(tools);
+      return createRandomBalancer(options);
     default:
-      return createLeastConnectionsBalancer(tools);
+      return createLeastConnectionsBalancer(options);
   }
 }
 
-/** Whether the main thread is to compute a table for its listener. */
+/** Whether the balancer of a route needs a Maglev table, which the main thread computes. */
 export function usesMaglev({ settings }: Pick<Route, 'settings'>): boolean {
   return settings.algorithm === 'maglev' && settings.affinity.kind === 'none';
 }
 
-/** Whether a balancer made for the one serves the other of its listener: what it remembers is kept as long as possible. */
+/** Whether the balancer of a listener's former route also fits its new route, so that the balancer keeps its state. */
 export function canKeepBalancer({ settings: a }: BalancerRoute, { settings: b }: BalancerRoute): boolean {
   if (a.affinity.kind === 'none' && b.affinity.kind === 'none') return a.algorithm === b.algorithm;
   return timeoutOf(a.affinity) === timeoutOf(b.affinity);
@@ -49,10 +48,7 @@ function timeoutOf(affinity: Affinity): number | undefined {
   return affinity.kind === 'client-ip' ? affinity.timeoutMs : undefined;
 }
 
-/**
- * The first of those that work, by address: the others are its reserve. Weights mean nothing here: one endpoint has
- * everything, or nothing.
- */
+/** Chooses the first usable endpoint in order of address; all other endpoints are its reserve. Slow start does not apply. */
 export const FIRST_AVAILABLE_BALANCER: Balancer = {
   choose: (pool, _client, tried) =>
     untriedEndpoints(pool.preferred, tried)[0] ?? untriedEndpoints(pool.fallback, tried)[0],

@@ -2,21 +2,21 @@ import type { Endpoint } from '../table/entry.ts';
 import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED, slowStartEnd } from './endpoint-stats.ts';
 import type { MaglevTable } from './maglev-table.ts';
 
-/** The endpoints of a listener, sorted out once per change, so that nothing is left to filter for a connection. */
+/** The endpoints of a listener by tier, computed once for each change, so that a connection needs no filtering. */
 export interface EndpointPool {
-  /** In the order of the route: the same on every proxy. */
+  /** In the order of the route, which is the same on every proxy. */
   readonly all: readonly EndpointStats[];
-  /** Empty only when there are no endpoints. */
+  /** Empty only if there are no endpoints. */
   readonly preferred: readonly EndpointStats[];
   readonly fallback: readonly EndpointStats[];
-  /** From then on (ms) all have their full share. */
+  /** When the slow start of the newest endpoint ends (ms). */
   readonly slowStartEndsAt: number;
-  /** Undefined until the main thread has computed one; others of this listener then serve in its place. */
+  /** Undefined until the main thread has computed a table; the balancer uses rendezvous hashing until then. */
   readonly maglev: MaglevTable | undefined;
 }
 
 export interface ZoneFilter {
-  /** Of the endpoints to be preferred; null: no preference. */
+  /** The zone whose endpoints are preferred; null for no preference. */
   readonly zone: string | null;
 }
 
@@ -29,29 +29,30 @@ export const EMPTY_POOL: EndpointPool = {
 };
 
 /**
- * The pool of `loads`, in place of the one before; sets their ranks. First are the healthy ones of the preferred zone
- * while there is at least one, however few (as `trafficDistribution` means it: the zone is to have enough of them); second
- * the other healthy ones. When none is healthy, health proves nothing and all are first.
+ * The pool of `candidates`, which replaces the pool `before`; sets the tier of every endpoint of both. Preferred are the healthy
+ * endpoints of the zone, even if there is only one (`trafficDistribution` leaves it to the owner to have enough endpoints in each
+ * zone), or all healthy endpoints if the zone has none. The other healthy endpoints are the fallback. If no endpoint is healthy,
+ * the health checks prove nothing, and all endpoints count as healthy.
  */
 export function buildPool(
   before: EndpointPool,
-  loads: readonly EndpointStats[],
+  candidates: readonly EndpointStats[],
   { zone, maglev }: ZoneFilter & { readonly maglev: MaglevTable | undefined },
 ): EndpointPool {
-  for (const load of before.all) load.tier = EXCLUDED;
-  const anyHealthy = loads.some((load) => load.isHealthy);
-  const used = anyHealthy ? loads.filter((load) => load.isHealthy) : loads;
-  const near = zone === null ? used : used.filter(({ endpoint }) => isInZone(endpoint, zone));
-  const preferred = near.length > 0 ? near : used;
-  for (const load of loads) load.tier = EXCLUDED;
-  for (const load of used) load.tier = FALLBACK;
-  for (const load of preferred) load.tier = PREFERRED;
+  for (const stats of before.all) stats.tier = EXCLUDED;
+  const healthy = candidates.filter(({ isHealthy }) => isHealthy);
+  const used = healthy.length > 0 ? healthy : candidates;
+  const inZone = zone === null ? used : used.filter(({ endpoint }) => isInZone(endpoint, zone));
+  const preferred = inZone.length > 0 ? inZone : used;
+  for (const stats of candidates) stats.tier = EXCLUDED;
+  for (const stats of used) stats.tier = FALLBACK;
+  for (const stats of preferred) stats.tier = PREFERRED;
   return {
-    all: loads,
+    all: candidates,
     preferred,
     fallback: used.filter(({ tier }) => tier === FALLBACK),
-    slowStartEndsAt: slowStartEnd(loads),
-    // One in which nothing can be found any more would be searched in vain.
+    slowStartEndsAt: slowStartEnd(candidates),
+    // A table without a preferred endpoint would be searched in vain.
     maglev: maglev?.endpoints.some(({ tier }) => tier === PREFERRED) ? maglev : undefined,
   };
 }

@@ -1,33 +1,32 @@
 import { type Endpoint, endpointKey } from '../table/entry.ts';
 import { hashText } from './hash.ts';
 
-/** An endpoint of a listener as one worker weighs it. Whoever opens connections counts them in `active`. */
+/** The state of one endpoint of a listener in one worker. The session that opens a connection counts it in `activeConnections`. */
 export interface EndpointStats {
-  /** The one of the newest table: the same address and port, perhaps another zone. */
+  /** From the newest table: the address and port stay, the zone may change. */
   endpoint: Endpoint;
   activeConnections: number;
-  /** For those who check or eject; they arrange the pool anew after a change. */
+  /** Set by health checks and ejections, which then call `buildPool` again. */
   isHealthy: boolean;
-  /** Of its address and port: the same on every proxy. */
+  /** Hash of address and port, the same on every proxy. */
   readonly hash: number;
-  /** Where it stands in its pool: see `arrangePool`, which sets it. */
+  /** Set by `buildPool`. */
   tier: PoolTier;
-  /** When it began to ramp up (`slow-start.ts`), ms. */
+  /** When slow start began (ms); -Infinity without slow start. */
   slowStartAt: number;
-  /** What a ramping endpoint has saved up of its turns. */
+  /** The fraction of a round-robin turn that the endpoint has accumulated during slow start. */
   slowStartCredit: number;
 }
 
 export type PoolTier = typeof PREFERRED | typeof FALLBACK | typeof EXCLUDED;
-/** Chosen while one of them has not been tried. */
 export const PREFERRED = 0;
-/** Chosen when all of the first were tried. */
+/** Chosen only after all preferred endpoints were tried. */
 export const FALLBACK = 1;
-/** Unhealthy while others are not, or no longer in the table. */
+/** Unhealthy while other endpoints are healthy, or no longer in the table. */
 export const EXCLUDED = 2;
 const ENDPOINT_SEED = 0x3c6ef372;
 
-/** An endpoint without connections, taken for healthy and warm. */
+/** The stats of an endpoint without connections that is healthy and not in slow start. */
 export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   return {
     endpoint,
@@ -40,43 +39,43 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   };
 }
 
-// A new endpoint beside others that serve already begins with a tenth of its share: caches are cold, code is not yet
-// compiled, and least-connections would otherwise send it everything at once, because it has the fewest.
+// Slow start: an endpoint that joins serving endpoints begins with a tenth of its share, because its caches are cold and its code is
+// not yet compiled, and because least-connections would otherwise send all new connections to it.
 const SLOW_START_MS = 30_000;
 const MIN_WEIGHT = 0.1;
 
-/** From 0.1, when it appeared, to 1, half a minute later. Times in ms. */
-export function weightAt(load: EndpointStats, now: number): number {
-  const share = (now - load.slowStartAt) / SLOW_START_MS;
+/** The weight of an endpoint at `now` (ms): rises from 0.1 to 1 within the 30 s of slow start. */
+export function weightAt(stats: EndpointStats, now: number): number {
+  const share = (now - stats.slowStartAt) / SLOW_START_MS;
   return share >= 1 ? 1 : Math.max(MIN_WEIGHT, MIN_WEIGHT + (1 - MIN_WEIGHT) * share);
 }
 
-/** From when on all of them have their full share; -Infinity: none has begun to ramp up. */
-export function slowStartEnd(loads: readonly EndpointStats[]): number {
+/** When the slow start of all endpoints is over (ms); -Infinity if none is in slow start. */
+export function slowStartEnd(endpoints: readonly EndpointStats[]): number {
   let latest = Number.NEGATIVE_INFINITY;
-  for (const { slowStartAt } of loads) if (slowStartAt > latest) latest = slowStartAt;
+  for (const { slowStartAt } of endpoints) if (slowStartAt > latest) latest = slowStartAt;
   return latest + SLOW_START_MS;
 }
 
 /**
- * The loads of `endpoints` after `before`: those that stay keep their counts and health. One that appears beside others
- * that stay begins to ramp up at `now` (ms of the balancers' clock); a first table, or one in which all are new, has nobody
- * else to serve meanwhile. `departed` gives back the load of one that had left with connections open.
+ * The stats of the endpoints of a new table. Endpoints that stay keep their stats. An endpoint that joins endpoints that stay begins
+ * slow start at `now` (ms of the balancers' clock); if all endpoints are new, none does, since no other endpoint could take their
+ * share. `departed` returns the stats of an endpoint that left while it had open connections.
  */
 export function updateEndpointStats(
   endpoints: readonly Endpoint[],
   before: readonly EndpointStats[],
   { now, departed }: { readonly now: number; readonly departed: (key: string) => EndpointStats | undefined },
 ): readonly EndpointStats[] {
-  const known = new Map(before.map((load) => [endpointKey(load.endpoint), load]));
+  const statsByKey = new Map(before.map((stats) => [endpointKey(stats.endpoint), stats]));
   const keys = endpoints.map(endpointKey);
-  const othersServe = keys.some((key) => known.has(key));
+  const someStay = keys.some((key) => statsByKey.has(key));
   return endpoints.map((endpoint, index) => {
     const key = keys[index] as string;
-    const stays = known.get(key);
-    const load = stays ?? departed(key) ?? createEndpointStats(endpoint);
-    load.endpoint = endpoint;
-    if (stays === undefined) load.slowStartAt = othersServe ? now : Number.NEGATIVE_INFINITY;
-    return load;
+    const kept = statsByKey.get(key);
+    const stats = kept ?? departed(key) ?? createEndpointStats(endpoint);
+    stats.endpoint = endpoint;
+    if (kept === undefined) stats.slowStartAt = someStay ? now : Number.NEGATIVE_INFINITY;
+    return stats;
   });
 }

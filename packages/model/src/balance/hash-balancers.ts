@@ -5,7 +5,9 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED } from './endpoint-stats.ts';
 import { type ClientHash, hashClientAddress, hashPair, hashText } from './hash.ts';
 
-/** Where `rendezvous` leads: no table, O(endpoints) for each connection. Weights would move clients while they change. */
+// No balancer of this file applies slow start: changing weights would move clients between endpoints.
+
+/** Chooses by rendezvous hashing of the client: needs no table, costs O(endpoints) for each connection. */
 export function createRendezvousBalancer(hash: ClientHash): Balancer {
   return {
     choose(pool, client, tried) {
@@ -19,44 +21,45 @@ export function createRendezvousBalancer(hash: ClientHash): Balancer {
 }
 
 /**
- * The endpoint with the highest hash of (client, endpoint): the same on every proxy without shared state, and when one
- * goes only its own clients move (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998).
+ * The endpoint with the highest hash of (client, endpoint); `client` is a 32-bit hash. Every proxy computes the same choice without
+ * shared state, and when an endpoint leaves, only its clients move (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN
+ * 6(1), 1998). Undefined if there is no candidate.
  */
-export function chooseByRendezvous(loads: readonly EndpointStats[], client: number): EndpointStats | undefined {
+export function chooseByRendezvous(candidates: readonly EndpointStats[], client: number): EndpointStats | undefined {
   let best: EndpointStats | undefined;
   let highest = -1;
-  for (let index = 0; index < loads.length; index += 1) {
-    const load = loads[index] as EndpointStats;
-    const score = hashPair(client, load.hash);
+  for (let index = 0; index < candidates.length; index += 1) {
+    const candidate = candidates[index] as EndpointStats;
+    const score = hashPair(client, candidate.hash);
     if (score > highest) {
       highest = score;
-      best = load;
+      best = candidate;
     }
   }
   return best;
 }
 
 /**
- * One hash and one look-up. Where that leads to an endpoint which is ruled out, the next slots decide: the same ones on
- * every proxy, and the clients of the others stay where they are. Without a table, and for endpoints that are newer than
- * the table when nothing else is left, rendezvous decides. Weights would move clients while they change, so there are none.
+ * Chooses by Maglev: one hash and one look-up in the table. If the slot's endpoint is excluded or was tried, the next slots decide,
+ * in the same order on every proxy, while clients of other endpoints stay. Rendezvous hashing decides if there is no table, or if
+ * only endpoints are left that are newer than the table.
  */
 export function createMaglevBalancer(hash: ClientHash): Balancer {
   return {
     choose(pool, client, tried) {
       const hashed = hash(client);
-      const first = untriedEndpoints(pool.preferred, tried);
-      const left = first.length > 0 ? first : untriedEndpoints(pool.fallback, tried);
-      if (pool.maglev === undefined || left.length < 2) return chooseByRendezvous(left, hashed);
-      const rank = first.length > 0 ? PREFERRED : FALLBACK;
+      const preferred = untriedEndpoints(pool.preferred, tried);
+      const candidates = preferred.length > 0 ? preferred : untriedEndpoints(pool.fallback, tried);
+      if (pool.maglev === undefined || candidates.length < 2) return chooseByRendezvous(candidates, hashed);
+      const tier = preferred.length > 0 ? PREFERRED : FALLBACK;
       const { slots, endpoints } = pool.maglev;
       let slot = hashed % slots.length;
       for (let passed = 0; passed < slots.length; passed += 1) {
-        const load = endpoints[slots[slot] as number];
-        if (load?.tier === rank && !isTried(load, tried)) return load;
+        const candidate = endpoints[slots[slot] as number];
+        if (candidate?.tier === tier && !isTried(candidate, tried)) return candidate;
         slot = slot + 1 === slots.length ? 0 : slot + 1;
       }
-      return chooseByRendezvous(left, hashed);
+      return chooseByRendezvous(candidates, hashed);
     },
   };
 }
@@ -66,10 +69,9 @@ const HIGH_SEED = 0x5be0cd19;
 const LOW_SEED = 0x243f6a88;
 
 /**
- * `sessionAffinity: ClientIP`: the endpoint that the client was given last while it works and the timeout has not passed
- * since the client's last connection; else by rendezvous, as every proxy computes it. So proxies and workers agree without
- * a word, and a new endpoint takes only clients that this proxy has not seen. The remembered endpoint also counts when it is
- * in another zone; weights would move clients while they change.
+ * Implements `sessionAffinity: ClientIP`: chooses the endpoint that the client got last, if that endpoint is not excluded and
+ * the client's last connection is at most `timeoutMs` ago; otherwise by rendezvous hashing, which every proxy and worker computes
+ * alike. A new endpoint therefore takes over only clients that this proxy does not remember. Affinity overrides the preferred zone.
  */
 export function createClientAffinityBalancer(
   { service, listener }: Pick<Route, 'service' | 'listener'>,
@@ -78,16 +80,16 @@ export function createClientAffinityBalancer(
 ): Balancer {
   const port = hashText(`${service.uid}|${listener.protocol}|${listener.port}`, SERVICE_SEED);
   const timeout = timeoutMs / 1_000;
-  // One for all calls: to look something up leaves nothing behind.
+  // All calls reuse one key, so that a choice allocates no memory.
   const key: AffinityKey = { high: 0, low: 0 };
   return {
     choose(pool, client, tried) {
-      const at = Math.floor(now() / 1_000);
+      const nowSeconds = Math.floor(now() / 1_000);
       setKey(key, client, port);
-      const endpoint = affinityTable?.lookup(key, at, timeout);
-      const known = endpoint === undefined ? undefined : findEndpoint(pool, endpoint);
-      const chosen = known !== undefined && !isTried(known, tried) ? known : chooseByAddress(pool, client, tried);
-      if (chosen !== undefined) affinityTable?.record(key, chosen.hash, at);
+      const hash = affinityTable?.lookup(key, nowSeconds, timeout);
+      const last = hash === undefined ? undefined : findEndpoint(pool, hash);
+      const chosen = last !== undefined && !isTried(last, tried) ? last : chooseByAddress(pool, client, tried);
+      if (chosen !== undefined) affinityTable?.record(key, chosen.hash, nowSeconds);
       return chosen;
     },
   };
@@ -100,8 +102,8 @@ function setKey(key: AffinityKey, { address }: Client, port: number): void {
 
 function findEndpoint({ all }: EndpointPool, hash: number): EndpointStats | undefined {
   for (let index = 0; index < all.length; index += 1) {
-    const load = all[index] as EndpointStats;
-    if (load.hash === hash) return load.tier === EXCLUDED ? undefined : load;
+    const stats = all[index] as EndpointStats;
+    if (stats.hash === hash) return stats.tier === EXCLUDED ? undefined : stats;
   }
   return undefined;
 }

@@ -1,20 +1,20 @@
 import type { Client } from '../match/route.ts';
 
-// Hashes that are the same on every proxy and in every worker. They spread; they do not keep secrets: who owns many
-// addresses can find some that meet the same endpoint.
+// Hashes that every proxy and worker computes alike. They distribute well, but are not cryptographic: a client with many addresses
+// can find addresses that hash to the same endpoint.
 
-/** 32 bits, unsigned, of a text; each seed is another function. */
+/** The hash of a text, 32 bits unsigned; each seed gives an independent hash function. */
 export function hashText(text: string, seed: number): number {
   let hash = seed | 0;
   for (let index = 0; index < text.length; index += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-    // Without it neighbours (10.0.0.1, 10.0.0.2) keep their distance under every seed.
+    // Without this step, similar texts (10.0.0.1, 10.0.0.2) get related hashes under every seed.
     hash ^= hash >>> 15;
   }
   return mix(hash);
 }
 
-/** 32 bits, unsigned, of two such numbers; their order counts. */
+/** The hash of two 32-bit hashes, 32 bits unsigned; their order counts. */
 export function hashPair(first: number, second: number): number {
   return mix(first ^ Math.imul(second ^ (second >>> 16), 0x9e3779b1));
 }
@@ -26,10 +26,10 @@ function mix(hash: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** 32 bits, unsigned, of what is to meet the same endpoint always. */
+/** A 32-bit unsigned hash of a client; connections with equal hashes get the same endpoint. */
 export type ClientHash = (client: Client) => number;
 const CLIENT_SEED = 0x510e527f;
-/** All that come from one address. */
+/** The same hash for all connections from one address. */
 export const hashClientAddress: ClientHash = (client) => hashText(client.address, CLIENT_SEED);
-/** One flow: also when the kernel gives its datagrams to another worker it meets the same endpoint. */
+/** The same hash for all datagrams of one flow, whichever worker receives them. */
 export const hashClientFlow: ClientHash = (client) => hashPair(hashText(client.address, CLIENT_SEED), client.port);

@@ -1,16 +1,17 @@
 // The look-up table of Maglev (D. Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer, NSDI 2016,
-// section 3.4): each endpoint has its own order of all slots, and in turn each takes the next one in it that is free. All get
-// equally many, and when one goes few slots change hands beside its own.
+// section 3.4). Each endpoint has its own permutation of all slots, and the endpoints take turns: each takes the next free slot of
+// its permutation. All endpoints get equally many slots, and when an endpoint leaves, few slots of other endpoints change.
 import type { EndpointStats } from './endpoint-stats.ts';
 import { hashText } from './hash.ts';
 
-/** A prime, so that every skip visits all slots. The larger it is beside the endpoints, the fewer change hands. */
+/** A prime, so that every skip visits all slots. The more slots per endpoint, the fewer slots change with the endpoints. */
 export const MAGLEV_SLOTS = 65_537;
-/** A number of an endpoint is 16 bits; the last one means "free". */
+/** An endpoint's index has 16 bits, and the highest index marks a free slot. */
 export const MAX_MAGLEV_ENDPOINTS = 65_535;
 
-/** Filled by `fillMaglevSlots` for these endpoints. It may be older than the pool: what has left is passed over. */
+/** A table that may be older than the pool; the balancer passes over endpoints that have left. */
 export interface MaglevTable {
+  /** Indexes of `endpoints`, from `fillMaglevSlots`. */
   readonly slots: Uint16Array;
   readonly endpoints: readonly EndpointStats[];
 }
@@ -20,20 +21,20 @@ const OFFSET_SEED = 0x6a09e667;
 const SKIP_SEED = 0xbb67ae85;
 
 /**
- * Writes into each slot the index of the endpoint that it belongs to; `keys` tell endpoints apart. The same keys give each
- * slot to the same key in any order of them, on every proxy. Without keys there is nothing to write. `slots` has a prime
- * length above the number of keys; more keys than that, or than 65,535: a broken invariant, thrown.
+ * Writes into each slot the index of its endpoint in `keys`, the endpoints' unique keys. The same set of keys, in any order, gives
+ * each slot to the same key on every proxy. Without keys all slots are free. The length of `slots` must be a prime. Throws if there
+ * are more keys than slots or more than 65,535.
  */
 export function fillMaglevSlots(slots: Uint16Array, keys: readonly string[]): void {
   const size = slots.length;
   if (keys.length > MAX_MAGLEV_ENDPOINTS || keys.length > size) {
-    throw new Error(`${keys.length} endpoints do not fit into ${size} slots`);
+    throw new Error(`cannot fill ${size} Maglev slots with ${keys.length} endpoints: too many endpoints`);
   }
   const order = Uint32Array.from(keys.keys()).sort((a, b) => ((keys[a] as string) < (keys[b] as string) ? -1 : 1));
   const next = Uint32Array.from(keys, (key) => hashText(key, OFFSET_SEED) % size);
   const skip = Uint32Array.from(keys, (key) => (hashText(key, SKIP_SEED) % (size - 1)) + 1);
   slots.fill(FREE_SLOT);
-  let taken = 0;
+  let filledSlots = 0;
   while (keys.length > 0) {
     for (let turn = 0; turn < order.length; turn += 1) {
       const endpoint = order[turn] as number;
@@ -42,8 +43,8 @@ export function fillMaglevSlots(slots: Uint16Array, keys: readonly string[]): vo
       while (slots[slot] !== FREE_SLOT) slot = (slot + step) % size;
       slots[slot] = endpoint;
       next[endpoint] = (slot + step) % size;
-      taken += 1;
-      if (taken === size) return;
+      filledSlots += 1;
+      if (filledSlots === size) return;
     }
   }
 }

@@ -3,37 +3,37 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, weightAt } from './endpoint-stats.ts';
 
 /**
- * The index of one of the list at random, each as likely as its weight at `now`; other than `except`, -1 for none. There
- * is at least one to draw.
+ * The index of a random candidate, with probability proportional to its weight at `now` (ms). Never draws the index `except`, which is
+ * -1 to draw from all candidates. At least one candidate must remain.
  */
-export type WeightedDraw = (loads: readonly EndpointStats[], now: number, except: number) => number;
-/** Each draw is accepted with a probability of at least 0.1: of so many none is once in a thousand times. */
+export type WeightedDraw = (candidates: readonly EndpointStats[], now: number, except: number) => number;
+/** Each draw is accepted with a probability of at least 0.1, so 64 draws in a row fail once in a thousand times. */
 const MAX_DRAWS = 64;
 
-/** Drawn evenly until one is accepted by its weight. `random` gives numbers in [0, 1). */
+/** Draws by rejection sampling: uniformly, until a draw is accepted by its weight. `random` returns numbers in [0, 1). */
 export function createWeightedDraw(random: () => number): WeightedDraw {
-  return (loads, now, except) => {
-    const count = loads.length;
+  return (candidates, now, except) => {
+    const count = candidates.length;
     let index = 0;
     for (let drawn = 0; drawn < MAX_DRAWS; drawn += 1) {
       index = except < 0 ? Math.floor(random() * count) : (except + 1 + Math.floor(random() * (count - 1))) % count;
-      const weight = weightAt(loads[index] as EndpointStats, now);
+      const weight = weightAt(candidates[index] as EndpointStats, now);
       if (weight >= 1 || random() < weight) break;
     }
     return index;
   };
 }
 
-/** The time to weigh a pool at: where nothing ramps up no clock is read. */
+/** The time at which to weigh a pool (ms); Infinity, without reading the clock, if no endpoint is in slow start. */
 export function weighingTime(pool: EndpointPool, now: () => number): number {
   return pool.slowStartEndsAt === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : now();
 }
 
-/** One at random, each as likely as its weight. */
+/** Chooses a random endpoint, with probability proportional to its weight. */
 export function createRandomBalancer({ random, now }: BalancerOptions): Balancer {
   const draw = createWeightedDraw(random);
-  const pick = (loads: readonly EndpointStats[], at: number): EndpointStats | undefined =>
-    loads.length < 2 ? loads[0] : loads[draw(loads, at, -1)];
+  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined =>
+    candidates.length < 2 ? candidates[0] : candidates[draw(candidates, at, -1)];
   return {
     choose(pool, _client, tried) {
       const at = weighingTime(pool, now);
@@ -43,19 +43,19 @@ export function createRandomBalancer({ random, now }: BalancerOptions): Balancer
 }
 
 /**
- * Of two different ones at random the one with fewer open connections ("power of two choices": M. Mitzenmacher, The
- * Power of Two Choices in Randomized Load Balancing, IEEE TPDS 12(10), 2001). Close to the true minimum, without a scan
- * and without every worker running to the same endpoint. One that ramps up is drawn less often: to divide its connections
- * by its weight would give it none while the others are idle.
+ * Draws two endpoints and chooses the one with fewer open connections ("power of two choices": M. Mitzenmacher, The Power of Two
+ * Choices in Randomized Load Balancing, IEEE TPDS 12(10), 2001). The result is close to the true minimum, without a scan, and
+ * workers do not all choose the same endpoint. During slow start an endpoint is drawn less often; dividing its connections by its
+ * weight instead would give it no connection while the other endpoints are idle.
  */
 export function createLeastConnectionsBalancer({ random, now }: BalancerOptions): Balancer {
   const draw = createWeightedDraw(random);
-  const pick = (loads: readonly EndpointStats[], at: number): EndpointStats | undefined => {
-    if (loads.length < 2) return loads[0];
-    const index = draw(loads, at, -1);
-    const one = loads[index] as EndpointStats;
-    const other = loads[draw(loads, at, index)] as EndpointStats;
-    return other.activeConnections < one.activeConnections ? other : one;
+  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined => {
+    if (candidates.length < 2) return candidates[0];
+    const index = draw(candidates, at, -1);
+    const first = candidates[index] as EndpointStats;
+    const second = candidates[draw(candidates, at, index)] as EndpointStats;
+    return second.activeConnections < first.activeConnections ? second : first;
   };
   return {
     choose(pool, _client, tried) {
@@ -65,20 +65,21 @@ export function createLeastConnectionsBalancer({ random, now }: BalancerOptions)
   };
 }
 
-/** With a tenth in each round somebody has saved up a whole turn after ten, or eleven as floating point counts. */
+/** With a credit of at least 0.1 in each round, some endpoint has a whole turn after 10 rounds, or 11 with rounding errors. */
 const MAX_ROUNDS = 11;
 
 /**
- * Each in turn. The turn is a position, so that a changed list goes on from where it was; it begins anywhere, or the first
- * clients of all workers would meet at one endpoint. One that ramps up lets turns pass until it has saved up a whole one.
+ * Chooses the endpoints in turn. The turn is a position in the list, so that it goes on after a change of the list. It starts at a
+ * random position: otherwise the first clients of all workers would get the same endpoint. During slow start an endpoint skips
+ * turns until it has accumulated a whole turn.
  */
 export function createRoundRobinBalancer({ random, now }: BalancerOptions): Balancer {
   let turn = Math.floor(random() * 0x1_0000_0000);
-  const pick = (loads: readonly EndpointStats[], at: number): EndpointStats | undefined => {
-    const count = loads.length;
+  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined => {
+    const count = candidates.length;
     let chosen: EndpointStats | undefined;
     for (let passed = 0; passed < count * MAX_ROUNDS; passed += 1) {
-      chosen = loads[turn % count] as EndpointStats;
+      chosen = candidates[turn % count] as EndpointStats;
       turn = (turn + 1) % 0x1_0000_0000;
       chosen.slowStartCredit += weightAt(chosen, at);
       if (chosen.slowStartCredit < 1) continue;

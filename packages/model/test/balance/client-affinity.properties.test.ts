@@ -228,8 +228,8 @@ describe('the memory of affinity', () => {
     }
   });
 
-  test('refuses a size that is no power of two', () => {
-    assert.throws(() => memoryOf(12), /no power of two/);
-    assert.throws(() => memoryOf(4), /no power of two/);
+  test('rejects a table whose size is not a power of two', () => {
+    assert.throws(() => memoryOf(12), /expected a power of two/);
+    assert.throws(() => memoryOf(4), /expected a power of two/);
   });
 });
