@@ -5,7 +5,6 @@ import {
   addCounters,
   type Counters,
   counterIncrease,
-  createTokenBucket,
   decodeJournal,
   EMPTY_JOURNAL,
   encodeJournal,
@@ -13,7 +12,6 @@ import {
   minuteOf,
   periodsOf,
   recordUsage,
-  takeTokens,
   type UsageReport,
   usageReportFor,
   ZERO_COUNTERS,
@@ -159,32 +157,5 @@ test('periods are those of the calendar in UTC', () => {
         month: text.slice(0, 7),
       });
     }),
-  );
-});
-
-test('a bucket never gives more than its burst and what its rate fills', () => {
-  const takes = fc.array(fc.record({ wait: fc.integer({ min: -50, max: 2000 }), count: fc.nat(20) }), {
-    maxLength: 60,
-  });
-  fc.assert(
-    fc.property(
-      takes,
-      fc.integer({ min: 1, max: 100 }),
-      fc.integer({ min: 1, max: 20 }),
-      (asked, ratePerSecond, burst) => {
-        let bucket = createTokenBucket({ ratePerSecond, burst }, 0);
-        let now = 0;
-        let latest = 0;
-        let given = 0;
-        for (const { wait, count } of asked) {
-          now += wait;
-          latest = Math.max(latest, now);
-          const result = takeTokens(bucket, count, now);
-          if (result.taken) given += count;
-          bucket = result.bucket;
-          assert.ok(given <= burst + (ratePerSecond * latest) / 1000 + 1e-6);
-        }
-      },
-    ),
   );
 });

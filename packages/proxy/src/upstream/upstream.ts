@@ -4,14 +4,13 @@ import {
   buildPool,
   type Client,
   canKeepBalancer,
-  compileHosts,
   createBalancer,
   EMPTY_POOL,
   type EndpointPool,
   type EndpointStats,
   EXCLUDED,
   endpointKey,
-  type HostTable,
+  findHost,
   isTried,
   type MaglevTable,
   type Route,
@@ -57,7 +56,7 @@ export class Upstream implements RelayUpstream {
   /** Those of the pool, made when first asked for: most homes never doubt an endpoint. */
   #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
   /** Undefined: every name is served. */
-  #hosts: HostTable<true> | undefined;
+  #hosts: ReadonlyMap<string, true> | undefined;
 
   constructor(
     route: Route,
@@ -107,7 +106,7 @@ export class Upstream implements RelayUpstream {
 
   /** Whether a client that asks for this name by TLS is at home here; null: it names none. */
   servesHost(serverName: string | null): boolean {
-    return this.#hosts === undefined || (serverName !== null && this.#hosts.find(serverName) === true);
+    return this.#hosts === undefined || (serverName !== null && findHost(this.#hosts, serverName) === true);
   }
 
   /** What the main thread found of the health of the endpoints. `now` in ticks. */
@@ -238,12 +237,12 @@ export class Upstream implements RelayUpstream {
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-function hostsOf({ settings: { hosts } }: Route): HostTable<true> | undefined {
+function hostsOf({ settings: { hosts } }: Route): ReadonlyMap<string, true> | undefined {
   if (hosts.length === 0) return undefined;
-  const table = HOST_TABLES.get(hosts) ?? compileHosts(hosts.map((host) => [host, true]));
-  HOST_TABLES.set(hosts, table);
-  return table;
+  const index = HOST_INDEXES.get(hosts) ?? new Map(hosts.map((host) => [host, true] as const));
+  HOST_INDEXES.set(hosts, index);
+  return index;
 }
 
-/** Of the list of a Service, once for all its homes: a tenant can write tens of thousands of hosts, and thousands of ports. */
-const HOST_TABLES = new WeakMap<readonly string[], HostTable<true>>();
+/** By the list of a Service, so that all its ports share one index: a Service can have thousands of hosts and of ports. */
+const HOST_INDEXES = new WeakMap<readonly string[], ReadonlyMap<string, true>>();

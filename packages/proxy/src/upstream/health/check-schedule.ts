@@ -1,8 +1,8 @@
 // When each check begins: pure but for its own memory. Time is milliseconds of a clock that never jumps.
-import { createTokenBucket, takeTokens } from '@weir/model/data-plane';
+import { type RateLimit, takeWithinRate } from '@weir/model/data-plane';
 
-/** In any second at most 500 that cost 1: a burst and what flows in meanwhile. */
-const CHECK_RATE = { ratePerSecond: 480, burst: 20 };
+/** At most 500 checks of cost 1 in any second: 480 at the rate, and a burst of 20. */
+const CHECK_RATE: RateLimit = { ratePerSecond: 480, burstNs: 20n * BigInt(Math.ceil(1_000_000_000 / 480)) };
 /** Under way at once. */
 const MAX_RUNNING_CHECKS = 512;
 /** Checks due within the same so many milliseconds are found together. */
@@ -41,13 +41,14 @@ export class CheckSchedule {
   readonly #dueByGroup = new Map<string, Set<ScheduleEntry>>();
   readonly #runningByGroup = new Map<string, number>();
   #runningCount = 0;
-  #bucket: ReturnType<typeof createTokenBucket>;
+  /** The state of the token bucket: see `RateLimit`. */
+  #paidUntil: bigint;
   #slot: number;
   #stretched = 0;
 
   constructor(random: () => number, now: number) {
     this.#random = random;
-    this.#bucket = createTokenBucket(CHECK_RATE, now);
+    this.#paidUntil = nanoseconds(now) - CHECK_RATE.burstNs;
     this.#slot = slotOf(now);
   }
 
@@ -92,9 +93,9 @@ export class CheckSchedule {
         this.#nextTurn(group, entries);
         continue;
       }
-      const { bucket, taken } = takeTokens(this.#bucket, entry.cost, now);
-      this.#bucket = bucket;
-      if (!taken) return undefined;
+      const paidUntil = takeWithinRate(this.#paidUntil, entry.cost, { limit: CHECK_RATE, now: nanoseconds(now) });
+      if (paidUntil === undefined) return undefined;
+      this.#paidUntil = paidUntil;
       entries.delete(entry);
       this.#nextTurn(group, entries);
       if (now - entry.dueAt > entry.intervalMs * JITTER_SHARE + MAX_UNCOUNTED_DELAY_MS) this.#stretched += 1;
@@ -162,6 +163,7 @@ export class CheckSchedule {
 }
 
 const slotOf = (at: number): number => Math.floor(at / SLOT_MS);
+const nanoseconds = (ms: number): bigint => BigInt(Math.round(ms * 1_000_000));
 
 function put<K>(sets: Map<K, Set<ScheduleEntry>>, key: K, entry: ScheduleEntry): void {
   const set = sets.get(key);
