@@ -183,7 +183,7 @@ describe('the state of a Service', () => {
     const before = fleetOf({ ...SERVED, services: [wanting] });
     const [chosen] = entriesOf(before.table, 'service')[0]?.nodes ?? [];
     const old = chosen === 'n1' ? '203.0.113.2' : '192.0.2.1';
-    const moving = { ...before, previous: new Map([['uid-a-web', [old, '198.51.100.7']]]) };
+    const moving = { ...before, previousAddresses: new Map([['uid-a-web', [old, '198.51.100.7']]]) };
     assert.deepEqual(only(serviceViewsFor(moving)).addresses, [old]);
     const confirmed = { ...moving, heartbeats: [heartbeatOf(moving, chosen ?? '')] };
     assert.deepEqual(only(serviceViewsFor(confirmed)).addresses, [chosen === 'n1' ? '192.0.2.1' : '203.0.113.2']);
