@@ -1,11 +1,14 @@
 import ipaddr from 'ipaddr.js';
 
-// Addresses as numbers, read from their text without allocating: who connects is looked up by them.
+// Parses addresses into 32-bit words without allocating memory, because every connection looks up its client's address.
 
-/** `ipv4`: the address is the first word; `ipv6`: all four, the highest first. */
+/** `ipv4`: the address is the first word. `ipv6`: the address is all four words, the highest first. */
 export type AddressFamily = 'ipv4' | 'ipv6';
 
-/** Into `words` (four); IPv4 in IPv6 (`::ffff:a.b.c.d`) counts as IPv4. Undefined when the text is not an address. */
+/**
+ * Parses an address into `words` (length four) and returns its family; undefined if the text is not an address. An IPv4-mapped IPv6
+ * address (`::ffff:a.b.c.d`) becomes an IPv4 address.
+ */
 export function parseAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
   const family = parseUnmappedAddressWords(text, words);
   if (family !== 'ipv6' || words[0] !== 0 || words[1] !== 0 || words[2] !== 0xffff) return family;
@@ -13,7 +16,7 @@ export function parseAddressWords(text: string, words: Uint32Array): AddressFami
   return 'ipv4';
 }
 
-/** The same, but IPv4 in IPv6 stays the IPv6 address that it is written as. */
+/** As `parseAddressWords`, but an IPv4-mapped IPv6 address stays an IPv6 address. */
 export function parseUnmappedAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
   const ipv4 = parseIpv4Number(text);
   if (ipv4 >= 0) {
@@ -24,7 +27,7 @@ export function parseUnmappedAddressWords(text: string, words: Uint32Array): Add
   return parseIpv6Groups(text, words) || parseIpv6WithLibrary(text, words) ? 'ipv6' : undefined;
 }
 
-/** As a tenant and an operator read it: of IPv6 as RFC 5952 has it. */
+/** The canonical text of an address: dotted decimal for IPv4, RFC 5952 for IPv6. */
 export function formatAddressWords(family: AddressFamily, words: Uint32Array): string {
   const [a = 0, b = 0, c = 0, d = 0] = words;
   if (family === 'ipv4') return `${a >>> 24}.${(a >>> 16) & 255}.${(a >>> 8) & 255}.${a & 255}`;
@@ -35,7 +38,10 @@ const DOT = 0x2e;
 const COLON = 0x3a;
 const ZERO = 0x30;
 
-/** Of four decimal numbers up to 255 without leading zeros, which mean different addresses to different programs; -1: of none. */
+/**
+ * The number of an IPv4 address in dotted decimal; -1 if the text is none. Leading zeros are rejected, because some programs read
+ * them as octal.
+ */
 function parseIpv4Number(text: string): number {
   let address = 0;
   let octet = -1;
@@ -59,7 +65,7 @@ function parseIpv4Number(text: string): number {
 
 const groups = new Uint16Array(8);
 
-/** The forms that kernels and people write (RFC 4291, 2.2, 1 and 2); false: it is another one, or none. */
+/** Parses the forms 1 and 2 of RFC 4291, section 2.2, which kernels and people use; false for any other text. */
 function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   groups.fill(0);
   let count = 0;
@@ -67,7 +73,7 @@ function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   let at = 0;
   while (at < text.length) {
     if (text.charCodeAt(at) === COLON) {
-      // At the edges a colon never stands alone, and between groups one was passed by already.
+      // A single colon is invalid at the start. Elsewhere the colon after the last group was consumed, so this is the second of `::`.
       const isDouble = at === 0 ? text.charCodeAt(1) === COLON : true;
       if (!isDouble || gap >= 0) return false;
       gap = count;
@@ -105,7 +111,7 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** With an IPv4 address at the end, a zone, and whatever else may be said. */
+/** Parses the rare forms: a trailing IPv4 address, a zone. */
 function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
   if (!ipaddr.IPv6.isValid(text)) return false;
   const { parts } = ipaddr.IPv6.parse(text);

@@ -2,59 +2,65 @@ import { isJsonEqual } from '../json-equal.ts';
 import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
 import { type Change, entryIdOf } from '../table/table.ts';
 
-// A large set of changes, to be made in steps between which connections get their turn.
+// Divides a large set of changes into groups that are applied one after the other, so that connections are served in between.
 
-/** What is made at once. */
+/** Changes that must be applied together. */
 export interface AtomicGroup {
-  /** UIDs of the Services that it touches; empty: none. */
+  /** UIDs of the Services that the changes affect; empty if the changes affect no particular Service. */
   readonly services: readonly string[];
   readonly changes: readonly Change[];
 }
 
 /**
- * The last change of each entry, divided so that each Service goes from its old routes to its new ones in one step, and
- * with it those to or from which a listener or a host of a shared port changes hands. `holders`: as `holdersOf` says of the same changes.
- * Law: between any two steps each listener has the route that it had or the one that it gets, and each name that a client may
- * ask for the owner that it had or gets (the zone of the node, which goes first, excepted).
+ * Groups the last change of each entry by Service, so that each Service goes from its old routes to its new routes at once. Services
+ * that pass a listener, or a host of a shared port, to each other are in one group. `uses` is the result of `movedResources` for the
+ * same changes. Changes of no Service, such as the zone of the node, form the first group.
+ *
+ * Invariant: after each group, every listener has either its old or its new route, and every host name has either its old or its
+ * new owner (apart from the effect of the node's zone).
  */
-export function atomicGroupsFor(
-  changes: readonly Change[],
-  holders: Iterable<readonly [what: string, service: string]>,
-): AtomicGroup[] {
-  const last = new Map(changes.map((change) => [entryIdOf(change), change]));
-  const parties = new UnionFind();
-  const holderOf = new Map<string, string>();
-  for (const [what, service] of holders) {
-    parties.union(service, holderOf.get(what) ?? service);
-    holderOf.set(what, service);
+export function atomicGroupsFor(changes: readonly Change[], uses: Iterable<ResourceUse>): AtomicGroup[] {
+  const lastChanges = lastChangesById(changes);
+  const connected = new UnionFind();
+  const userOf = new Map<string, string>();
+  for (const [resource, service] of uses) {
+    connected.union(service, userOf.get(resource) ?? service);
+    userOf.set(resource, service);
   }
-  const touched = new Map<Change, string | undefined>();
-  for (const [id, change] of last) {
-    const holder = holderOf.get(id);
-    const service = serviceOfChange(change) ?? holder;
-    if (service !== undefined) parties.union(service, holder ?? service);
-    touched.set(change, service);
+  const serviceByChange = new Map<Change, string | undefined>();
+  for (const [id, change] of lastChanges) {
+    const user = userOf.get(id);
+    const service = serviceOfChange(change) ?? user;
+    if (service !== undefined) connected.union(service, user ?? service);
+    serviceByChange.set(change, service);
   }
   const general: Change[] = [];
-  const steps = new Map<string, { readonly services: Set<string>; readonly changes: Change[] }>();
-  for (const [change, service] of touched) {
+  const groups = new Map<string, { readonly services: Set<string>; readonly changes: Change[] }>();
+  for (const [change, service] of serviceByChange) {
     if (service === undefined) {
       general.push(change);
       continue;
     }
-    const head = parties.find(service);
-    const step = steps.get(head) ?? { services: new Set(), changes: [] };
-    steps.set(head, step);
-    step.services.add(service);
-    step.changes.push(change);
+    const root = connected.find(service);
+    const group = groups.get(root) ?? { services: new Set(), changes: [] };
+    groups.set(root, group);
+    group.services.add(service);
+    group.changes.push(change);
   }
-  const rest = [...steps.values()].map((step): AtomicGroup => ({ ...step, services: [...step.services] }));
-  return general.length === 0 ? rest : [{ services: [], changes: general }, ...rest];
+  const ofServices = [...groups.values()].map((group): AtomicGroup => ({ ...group, services: [...group.services] }));
+  return general.length === 0 ? ofServices : [{ services: [], changes: general }, ...ofServices];
+}
+
+function lastChangesById(changes: readonly Change[]): ReadonlyMap<string, Change> {
+  return new Map(changes.map((change) => [entryIdOf(change), change]));
 }
 
 const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'endpoints'];
 
-/** The UID of the Service that an entry is of; undefined: of none, or a listener that goes, which does not say whose it was. */
+/**
+ * The UID of the Service that a change belongs to; undefined if the entry belongs to no Service, and for a deleted listener, whose
+ * id does not contain its Service.
+ */
 export function serviceOfChange(change: Change): string | undefined {
   if (change.kind === 'delete') {
     const [kind = '', uid] = change.id.split('/', 2);
@@ -65,35 +71,34 @@ export function serviceOfChange(change: Change): string | undefined {
   return 'service' in entry ? entry.service : undefined;
 }
 
-/** Union-find: Services that must be changed together. */
+/** Disjoint sets of Services that must change together (union-find with path compression). */
 class UnionFind {
   readonly #parents = new Map<string, string>();
 
-  union(one: string, other: string): void {
-    const [head, joining] = [this.find(one), this.find(other)];
-    if (head !== joining) this.#parents.set(joining, head);
+  union(a: string, b: string): void {
+    const [root, joining] = [this.find(a), this.find(b)];
+    if (root !== joining) this.#parents.set(joining, root);
   }
 
   find(service: string): string {
-    let head = service;
-    for (let above = this.#parents.get(head); above !== undefined; above = this.#parents.get(head)) head = above;
-    // Shortened, so that a long chain is walked once.
-    for (let at = service; at !== head; ) {
-      const above = this.#parents.get(at) ?? head;
-      this.#parents.set(at, head);
-      at = above;
+    let root = service;
+    for (let parent = this.#parents.get(root); parent !== undefined; parent = this.#parents.get(root)) root = parent;
+    for (let node = service; node !== root; ) {
+      const parent = this.#parents.get(node) ?? root;
+      this.#parents.set(node, root);
+      node = parent;
     }
-    return head;
+    return root;
   }
 }
 
-// Which Services must be changed in one step because of what is no entry of its own: a name that clients ask for on a shared port, and
-// a place that goes from one who has it alone to those who share it, or back.
+// Two resources have no table entry of their own, but can pass between Services: a host name on a shared port, and a binding
+// (address, protocol, port) that changes between one exclusive owner and several sharers.
 
-/** Several Services with the same `what` belong together. */
-export type ResourceUse = readonly [what: string, service: string];
+/** A Service (by UID) that has a resource before or after the changes. All Services that use one resource change together. */
+export type ResourceUse = readonly [resource: string, service: string];
 
-/** What a node knows before the changes. */
+/** The table of a node before the changes. */
 export interface ResourceIndex {
   readonly node: string;
   readonly entries: ReadonlyMap<string, Entry>;
@@ -101,64 +106,68 @@ export interface ResourceIndex {
 }
 
 /**
- * Bonds between those who give or take the same host, or a host and the wildcard that is for it, too: one after the other, a client
- * would meet nobody in between, or one who has the name neither before nor after. Costs what changes, and little where nothing is shared.
+ * The Services that gain or lose a host name on a shared port, or a binding that becomes shared or exclusive. A host name also
+ * counts as a use of the wildcard that matches it. If such Services changed one after the other, a client would meanwhile reach no
+ * Service, or a Service that owns the name neither before nor after. Costs O(changes), and little if no port is shared.
  */
 export function sharedResourceUses(changes: readonly Change[], index: ResourceIndex): ResourceUse[] {
-  /** Services that share a place, or did, by the id that the entry of one who has it alone would have. */
-  const places = new Map<string, Set<string>>();
+  /** By the id that an exclusive listener entry of the binding would have: the Services that share the binding before or after. */
+  const sharersByBinding = new Map<string, Set<string>>();
   const services = new Set<string>();
   for (const change of changes) {
     const before = index.entries.get(entryIdOf(change));
     const after = change.kind === 'put' ? change.entry : undefined;
     if (hostsOf(before) !== hostsOf(after) && !isJsonEqual(hostsOf(before), hostsOf(after))) addService(before, after);
-    addShare(before);
-    addShare(after);
+    addSharer(before);
+    addSharer(after);
   }
-  // Most have neither: of them nothing more is asked.
   if (services.size === 0) return [];
-  const last = new Map(changes.map((change) => [entryIdOf(change), change]));
-  const ofPlaces = [...places].flatMap(([place, sharers]) => bindingUses(place, sharers, { last, index }));
-  return [...ofPlaces, ...hostNameUses(services, { last, putListeners: putListenersByService(last, index), index })];
+  const lastChanges = lastChangesById(changes);
+  const ofBindings = [...sharersByBinding].flatMap(([binding, sharers]) =>
+    bindingUses(binding, sharers, { lastChanges, index }),
+  );
+  const changed = { lastChanges, putListeners: putListenersByService(lastChanges, index), index };
+  return [...ofBindings, ...hostNameUses(services, changed)];
 
   function addService(...sides: readonly (Entry | undefined)[]): void {
     for (const entry of sides) if (entry?.kind === 'service') services.add(entry.uid);
   }
 
-  function addShare(entry: Entry | undefined): void {
+  function addSharer(entry: Entry | undefined): void {
     if (entry?.kind !== 'listener' || entry.shared !== true || entry.node !== index.node) return;
-    const place = listenerId(entry);
-    places.set(place, (places.get(place) ?? new Set()).add(entry.service));
+    const binding = listenerId(entry);
+    sharersByBinding.set(binding, (sharersByBinding.get(binding) ?? new Set()).add(entry.service));
     services.add(entry.service);
   }
 }
 
-/** When one who has it alone gives or takes it; from one such to another it is one entry, and the holders say so. */
+/** The uses of a binding that passes between an exclusive owner and sharers. (An exclusive binding is one entry: `movedResources`.) */
 function bindingUses(
-  place: string,
+  binding: string,
   sharers: ReadonlySet<string>,
-  { last, index }: Pick<ChangedEntries, 'last' | 'index'>,
+  { lastChanges, index }: Pick<ChangedEntries, 'lastChanges' | 'index'>,
 ): ResourceUse[] {
-  const change = last.get(place);
+  const change = lastChanges.get(binding);
   if (change === undefined) return [];
-  const several = new Set(sharers);
-  for (const entry of [index.entries.get(place), change.kind === 'put' ? change.entry : undefined])
-    if (entry?.kind === 'listener') several.add(entry.service);
-  return several.size > 1 ? [...several].map((uid): ResourceUse => [`place/${place}`, uid]) : [];
+  const users = new Set(sharers);
+  for (const entry of [index.entries.get(binding), change.kind === 'put' ? change.entry : undefined])
+    if (entry?.kind === 'listener') users.add(entry.service);
+  return users.size > 1 ? [...users].map((uid): ResourceUse => [`binding/${binding}`, uid]) : [];
 }
 
 interface ChangedEntries {
-  readonly last: ReadonlyMap<string, Change>;
-  /** By Service, those that are put. */
+  /** By entry id. */
+  readonly lastChanges: ReadonlyMap<string, Change>;
+  /** By Service UID, the listeners of this node that the changes put. */
   readonly putListeners: ReadonlyMap<string, readonly ListenerEntry[]>;
   readonly index: ResourceIndex;
 }
 
 function putListenersByService(
-  last: ReadonlyMap<string, Change>,
+  lastChanges: ReadonlyMap<string, Change>,
   { node }: ResourceIndex,
 ): ReadonlyMap<string, ListenerEntry[]> {
-  const listeners = [...last.values()].flatMap((change) =>
+  const listeners = [...lastChanges.values()].flatMap((change) =>
     change.kind === 'put' && change.entry.kind === 'listener' && change.entry.node === node ? [change.entry] : [],
   );
   return Map.groupBy(listeners, ({ service }) => service);
@@ -168,25 +177,25 @@ function hostNameUses(services: ReadonlySet<string>, changed: ChangedEntries): R
   const moving = [...services].flatMap((uid) => [...movedHostNames(uid, changed)].map((name) => ({ uid, name })));
   const wildcards = new Set(moving.filter(({ name }) => name.includes('/*.')).map(({ name }) => name));
   return moving.flatMap(({ uid, name }): ResourceUse[] => {
-    const above = name.replace(/\/[^.]+/, '/*');
-    return wildcards.has(above) && above !== name
+    const wildcard = name.replace(/\/[^.]+/, '/*');
+    return wildcards.has(wildcard) && wildcard !== name
       ? [
           [`name/${name}`, uid],
-          [`name/${above}`, uid],
+          [`name/${wildcard}`, uid],
         ]
       : [[`name/${name}`, uid]];
   });
 }
 
-/** `port/host` of each that the Service gives or takes on this node. */
-function movedHostNames(uid: string, { last, putListeners, index }: ChangedEntries): Set<string> {
-  const service = last.get(serviceId(uid));
+/** `port/host` of each host name that the Service gains or loses on this node. */
+function movedHostNames(uid: string, { lastChanges, putListeners, index }: ChangedEntries): Set<string> {
+  const service = lastChanges.get(serviceId(uid));
   const entryBefore = index.entries.get(serviceId(uid));
   const entryAfter = service === undefined ? entryBefore : service.kind === 'put' ? service.entry : undefined;
   const listeners = [...index.listenersOf(uid)];
-  const stay = listeners.filter(({ id }) => !last.has(id));
+  const unchanged = listeners.filter(({ id }) => !lastChanges.has(id));
   const before = hostNamesOf(listeners, hostsOf(entryBefore));
-  const after = hostNamesOf([...stay, ...(putListeners.get(uid) ?? [])], hostsOf(entryAfter));
+  const after = hostNamesOf([...unchanged, ...(putListeners.get(uid) ?? [])], hostsOf(entryAfter));
   return new Set([...before, ...after].filter((name) => before.has(name) !== after.has(name)));
 }
 

@@ -1,24 +1,24 @@
 import ipaddr from 'ipaddr.js';
 import { type AddressFamily, formatAddressWords, ipv6Bytes, parseUnmappedAddressWords } from './address.ts';
 
-// Networks and addresses as text. What has to be fast for each client is in networks.ts.
+// Networks and addresses as text. The look-up of each client's address is in networks.ts.
 
-/** A network of addresses: the canonical text, and its two parts. */
 export interface Cidr {
+  /** Canonical: equal networks have equal text. */
   readonly text: string;
   readonly address: string;
   readonly prefix: number;
 }
 
-/** The family of a network, and how many of its bits count. */
+/** The family of a network, and the length of its prefix in bits. */
 export interface NetworkPrefix {
   readonly family: AddressFamily;
   readonly prefix: number;
 }
 
 /**
- * A CIDR such as `10.0.0.0/8` or `fd00::/8`; blanks around it are allowed, as the API server allows them.
- * Undefined when it is not one. Host bits are cleared, so equal networks have equal text.
+ * Parses a CIDR such as `10.0.0.0/8` or `fd00::/8` and clears its host bits; undefined if the text is no CIDR. Blanks around the
+ * text are allowed, as the API server allows them.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const network = parseNetworkWords(text, words);
@@ -27,14 +27,14 @@ export function parseCidr(text: string): Cidr | undefined {
   return { text: `${address}/${network.prefix}`, address, prefix: network.prefix };
 }
 
-/** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Tenants write these: a longer text must cost nothing. */
+/** The length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Longer texts of tenants are not parsed. */
 const MAX_CIDR_LENGTH = 49;
-/** Numbers that some programs read as octal: they mean different addresses to different programs. */
+/** Numbers with leading zeros, which some programs read as octal. */
 const OCTAL_OCTET = /[.:]0[0-9]+\.|\.0[0-9]/;
 
 /**
- * Its first address into `words` (four), and what it is; undefined as `parseCidr`. IPv4 in IPv6 stays IPv6: no client has such an
- * address.
+ * Parses a CIDR as `parseCidr` does, and writes its first address into `words` (length four). An IPv4-mapped IPv6 network stays an
+ * IPv6 network, which contains no client, because addresses of clients are unmapped.
  */
 export function parseNetworkWords(text: string, words: Uint32Array): NetworkPrefix | undefined {
   const trimmed = text.trim();
@@ -43,7 +43,7 @@ export function parseNetworkWords(text: string, words: Uint32Array): NetworkPref
   const prefix = parsePrefix(trimmed, slash);
   if (prefix < 0) return undefined;
   const address = trimmed.slice(0, slash);
-  // A network has no zone.
+  // A network has no zone identifier.
   const family = address.includes('%') ? undefined : parseUnmappedAddressWords(address, words);
   if (family === undefined || prefix > (family === 'ipv4' ? 32 : 128)) return undefined;
   if (family === 'ipv6' && address.includes('.') && OCTAL_OCTET.test(address)) return undefined;
@@ -51,7 +51,7 @@ export function parseNetworkWords(text: string, words: Uint32Array): NetworkPref
   return { family, prefix };
 }
 
-/** Of one to three digits behind the slash; -1: it is none. */
+/** The number after the slash, of one to three digits; -1 if there is none. */
 function parsePrefix(text: string, slash: number): number {
   const digits = text.length - slash - 1;
   if (slash < 0 || digits < 1 || digits > 3) return -1;
@@ -64,12 +64,12 @@ function parsePrefix(text: string, slash: number): number {
   return prefix;
 }
 
-/** Of an IPv4 address only the first word counts. */
+/** Clears all bits after the prefix. For IPv4 only the first word matters. */
 function clearHostBits(words: Uint32Array, prefix: number): void {
   for (let word = 0; word < 4; word += 1) words[word] = (words[word] as number) & networkMask(prefix - word * 32);
 }
 
-/** Of a word, of which so many bits or more count; none when it is negative. */
+/** The mask of the highest `bits` bits of a 32-bit word; 0 if `bits` is negative, all ones if it is above 32. */
 export function networkMask(bits: number): number {
   if (bits <= 0) return 0;
   return bits >= 32 ? 0xffff_ffff : (0xffff_ffff << (32 - bits)) >>> 0;
@@ -77,19 +77,22 @@ export function networkMask(bits: number): number {
 
 const words = new Uint32Array(4);
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
-/** Canonical: four decimal numbers up to 255 without leading zeros. */
+/** Canonical dotted decimal: four numbers up to 255 without leading zeros. */
 const IPV4: RegExp = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 /** 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 and the broadcast address (RFC 6890). */
 const SPECIAL_IPV4 = /^(?:0\.|127\.|169\.254\.|22[4-9]\.|23\d\.|255\.255\.255\.255$)/;
 
-/** An address in its canonical text (IPv4-mapped IPv6 as IPv4), or undefined when the text is not one. */
+/** The canonical text of an address (IPv4-mapped IPv6 as IPv4); undefined if the text is no address. */
 export function canonicalAddress(text: string): string | undefined {
-  // Most addresses are of this kind, and there are a hundred thousand of them.
+  // The fast path for most of possibly 100,000 endpoint addresses.
   if (IPV4.test(text)) return text;
   return parseAddress(text)?.toString();
 }
 
-/** What no endpoint may be, wherever it was read: loopback, link-local, unspecified, multicast, broadcast. */
+/**
+ * Whether no endpoint may have an address, whatever its source: loopback, link-local, unspecified, multicast, broadcast, and text
+ * that is no address.
+ */
 export function isSpecialAddress(address: string): boolean {
   if (IPV4.test(address)) return SPECIAL_IPV4.test(address);
   const range = parseAddress(address)?.range();
@@ -104,8 +107,8 @@ function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
 }
 
 /**
- * What counts as one client for limits: an IPv4 address, or the /64 of an IPv6 address, of which a single host can use
- * every one. Text that is no address is a client of its own. IPv4 that arrives as `::ffff:a.b.c.d` counts as IPv4.
+ * The key by which limits count clients: an IPv4 address, or the /64 network of an IPv6 address, because one host can use every
+ * address of its /64. `::ffff:a.b.c.d` counts as IPv4. A text that is no address is its own key.
  */
 export function clientKeyFor(address: string): string {
   if (!address.includes(':')) return address;

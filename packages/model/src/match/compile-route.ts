@@ -11,20 +11,22 @@ import {
 import { compileNetworks, type NetworkSet } from './networks.ts';
 import { type Route, routeKey, terminatingTlsPort } from './route.ts';
 
-// One route, put together from the entries of its Service.
+// Builds a route from the table entries of its Service.
 
-/** What the routes of a Service have in common, and the endpoints of the port. */
 export interface RouteInput {
+  /** The zone of the node; null if the node has none. */
   readonly zone: string | null;
+  /** The endpoints entries of the listener's port. */
   readonly chunks: readonly EndpointsEntry[];
   readonly sourceRangeCheck: SourceRangeCheck;
   readonly certificate: CertificateEntry | undefined;
 }
 
+/** The route of a listener. Throws if the Service has no settings: translation gives listeners only to Services with settings. */
 export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
   const { zone, chunks, sourceRangeCheck, certificate } = parts;
   const { settings } = service;
-  if (settings === null) throw new Error(`Service ${service.uid} has a listener but no settings`);
+  if (settings === null) throw new Error(`invalid table: Service ${service.uid} has a listener but no settings`);
   const isTls = terminatingTlsPort({ settings, listener }) !== undefined;
   return {
     certificate: isTls ? certificate : undefined,
@@ -39,8 +41,8 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
 }
 
 /**
- * Deduplicated, since an address stands in two slices while it moves; sorted, and of two places the first by the names of its zones, so that
- * nothing depends on history.
+ * The endpoints of all chunks, sorted and without duplicates: an address can be in two slices while it moves between them. Of two
+ * duplicates, the first by the names of its zones is kept, so that the result does not depend on the order of changes.
  */
 function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
   const [first, ...others] = chunks;
@@ -56,7 +58,7 @@ function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] 
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }
 
-/** As most entries are written: nothing to copy then. */
+/** Whether endpoints are sorted and unique, as in most entries, so that the list needs no copy. */
 function isSorted(endpoints: readonly Endpoint[]): boolean {
   let before: string | undefined;
   for (const endpoint of endpoints) {
@@ -67,36 +69,35 @@ function isSorted(endpoints: readonly Endpoint[]): boolean {
   return true;
 }
 
-/** Whom the source ranges of a Service let in: one for all its routes, which may be thousands. */
+/** The check of a client's address against the source ranges of a Service, shared by all routes of the Service. */
 export interface SourceRangeCheck {
-  /** As they came last. */
+  /** From the newest entry of the Service. */
   ranges: readonly string[];
   readonly allowsSource: Route['allowsSource'];
 }
 
 /**
- * `former`: what the Service had before. It stays when the ranges are the same, since an entry comes whole whatever changes in
- * it. They are compiled when the first client comes: who compiles the table may have none, as the main thread of a proxy.
+ * The check for `ranges` (CIDRs). Returns `former`, the Service's check so far, if the ranges are equal. Compiles the ranges when the
+ * first client connects, because a thread that compiles the table may serve no clients, as the main thread of a proxy.
  */
 export function sourceRangeCheckFor(ranges: readonly string[], former: SourceRangeCheck | undefined): SourceRangeCheck {
   if (ranges.length === 0) return ALLOW_ALL;
   if (former === undefined || !isJsonEqual(ranges, former.ranges)) return compileSourceRanges(ranges);
-  // The list of before can go.
+  // Lets the former entry's list be collected.
   former.ranges = ranges;
   return former;
 }
 
-/** Of all Services without ranges. */
 const ALLOW_ALL: SourceRangeCheck = { ranges: Object.freeze([]), allowsSource: () => true };
 
 function compileSourceRanges(ranges: readonly string[]): SourceRangeCheck {
   let networks: NetworkSet | undefined;
-  const admission: SourceRangeCheck = {
+  const check: SourceRangeCheck = {
     ranges,
     allowsSource: ({ address }) => {
-      networks ??= compileNetworks(admission.ranges);
+      networks ??= compileNetworks(check.ranges);
       return networks.contains(address);
     },
   };
-  return admission;
+  return check;
 }

@@ -1,83 +1,78 @@
-// The routes of one listener: of the Service that has it alone, or of those that share it, found by the server name. Patched in
-// place, because thousands may share one, and a change is of one of them.
+// The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by
+// server name. They are patched in place, because thousands of Services may share a listener and a change concerns one of them.
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
 import { type Route, type RouteKey, routeKey } from './route.ts';
 
-export interface ListenerRoutes {
-  /** Where to listen. */
-  readonly listener: ListenerEntry;
-  /** Of who has all clients; undefined: it is shared. */
-  readonly exclusive: Route | undefined;
-  readonly isShared: boolean;
-  /** Of those who share it. */
-  readonly shared: ReadonlyMap<RouteKey, Route>;
-  /** Of those who share it, the one whose client asks for this name. */
-  findByServerName(serverName: string): Route | undefined;
-  /** Of this Service. */
-  routeOfService(service: string): Route | undefined;
-}
-
-/** By host; the first has it: there is a second one only while changes are made one after the other. */
+/** By host. The first route owns the host; a second one exists only while changes are applied one after the other. */
 type RoutesByHost = Map<string, readonly Route[]>;
 
 const NO_ROUTES: ReadonlyMap<RouteKey, Route> = new Map();
 
-export class MutableListenerRoutes implements ListenerRoutes {
-  exclusive: Route | undefined;
-  /** Made when somebody shares it: most of thousands of listeners are of one Service. */
+export class ListenerRoutes {
+  #exclusive: Route | undefined;
+  /** Created on first use, because most of thousands of listeners have one exclusive Service. */
   #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
 
+  /** The route of the Service that gets all clients; undefined if Services share the listener. */
+  get exclusive(): Route | undefined {
+    return this.#exclusive;
+  }
+
+  /** The routes of the Services that share the listener. */
   get shared(): ReadonlyMap<RouteKey, Route> {
     return this.#shared?.routes ?? NO_ROUTES;
   }
 
   get isEmpty(): boolean {
-    return this.exclusive === undefined && this.shared.size === 0;
+    return this.#exclusive === undefined && this.shared.size === 0;
   }
 
   get isShared(): boolean {
-    return this.exclusive === undefined && this.shared.size > 0;
+    return this.#exclusive === undefined && this.shared.size > 0;
   }
 
+  /** The entry of one of the routes, which tells where to listen. Throws if there is no route. */
   get listener(): ListenerEntry {
-    const route = this.exclusive ?? this.shared.values().next().value;
-    if (route === undefined) throw new Error('a listener without routes is none');
+    const route = this.#exclusive ?? this.shared.values().next().value;
+    if (route === undefined) throw new Error('the listener has no routes');
     return route.listener;
   }
 
+  /** The shared route that owns the server name; undefined if none does. */
   findByServerName(serverName: string): Route | undefined {
     return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
   }
 
+  /** The route of the Service with this UID; undefined if the Service has none at this listener. */
   routeOfService(service: string): Route | undefined {
-    if (this.exclusive?.service.uid === service) return this.exclusive;
+    if (this.#exclusive?.service.uid === service) return this.#exclusive;
     return this.shared.get(routeKey({ ...this.listener, service, shared: true }));
   }
 
   put(route: Route): void {
     if (route.listener.shared !== true) {
-      this.exclusive = route;
+      this.#exclusive = route;
       return;
     }
     this.#shared ??= { routes: new Map(), owners: new Map() };
     const { routes, owners } = this.#shared;
-    this.#leaveHosts(route.key);
+    this.#releaseHosts(route.key);
     routes.set(route.key, route);
     for (const host of route.settings.hosts) {
       const others = owners.get(host) ?? [];
-      // By key, so that nothing depends on history.
+      // Sorted by key, so that the owner does not depend on the order of changes.
       owners.set(host, others.length === 0 ? [route] : [...others, route].sort(byKey));
     }
   }
 
   remove(key: RouteKey): void {
-    if (this.exclusive?.key === key) this.exclusive = undefined;
-    this.#leaveHosts(key);
+    if (this.#exclusive?.key === key) this.#exclusive = undefined;
+    this.#releaseHosts(key);
     this.#shared?.routes.delete(key);
   }
 
-  #leaveHosts(key: RouteKey): void {
+  #releaseHosts(key: RouteKey): void {
     if (this.#shared === undefined) return;
     const { routes, owners } = this.#shared;
     for (const host of routes.get(key)?.settings.hosts ?? []) {

@@ -7,32 +7,32 @@ import {
   type ServiceEntry,
 } from '../table/entry.ts';
 import { type Change, entryIdOf, type RoutingTable } from '../table/table.ts';
-import { sharedResourceUses } from './atomic-groups.ts';
+import { type ResourceUse, sharedResourceUses } from './atomic-groups.ts';
 import { compileRoute, type SourceRangeCheck, sourceRangeCheckFor } from './compile-route.ts';
-import { type ListenerRoutes, MutableListenerRoutes } from './listener-routes.ts';
+import { ListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOfRoute, type Route, type RouteKey, routeKey } from './route.ts';
 
-// The table of one node, compiled for look-up. It is patched in place, because a copy would cost the size of the table
-// for each change; the routes in it are immutable, so that open connections keep theirs. `createMatcher` is the
-// reference: patching must lead to the same routes as compiling the changed table whole.
+// The routing table of one node, compiled for look-up. A change patches the matcher in place, because a copy would cost the size
+// of the table; the routes are immutable, so that open connections keep their route. `createMatcher` is the reference: patching
+// must produce the same routes as compiling the changed table.
 export interface Matcher {
   readonly node: string;
   readonly routes: ReadonlyMap<RouteKey, Route>;
-  /** What is listened to, each with those of the routes that are of it. */
+  /** The listeners of the node, each with its routes. */
   readonly listeners: ReadonlyMap<ListenerKey, ListenerRoutes>;
 }
 
-/** Kept beside `routes` so that a change finds what it touches without a search. */
+/** The matcher with its indexes, by which a change finds the affected routes without a search. */
 interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
-  readonly listeners: Map<ListenerKey, MutableListenerRoutes>;
+  readonly listeners: Map<ListenerKey, ListenerRoutes>;
   readonly entries: Map<string, Entry>;
-  /** By Service UID. */
   readonly partsByService: Map<string, ServiceParts>;
-  /** Of the node. */
+  /** The zone of the node; null if the node has none. */
   zone: string | null;
 }
 
+/** The table entries of one Service. */
 interface ServiceParts {
   service: ServiceEntry | undefined;
   certificate: CertificateEntry | undefined;
@@ -41,7 +41,7 @@ interface ServiceParts {
   readonly endpoints: SmallEntryMap<EndpointsEntry>;
 }
 
-/** The routes of one node's listeners. */
+/** Compiles the routes of all listeners of a node. */
 export function createMatcher(table: RoutingTable, node: string): Matcher {
   const index: MutableMatcher = {
     node,
@@ -58,45 +58,44 @@ export function createMatcher(table: RoutingTable, node: string): Matcher {
   return index;
 }
 
-/** Makes the changes in place, in O(change); returns the keys of the routes that appeared, changed or went. */
+/** Applies changes in place, at the cost of the changes; returns the sorted keys of routes that were added, changed or removed. */
 export function patchMatcher(matcher: Matcher, changes: readonly Change[]): RouteKey[] {
   const index = matcher as MutableMatcher;
-  const touched = new Set<string>();
-  const gone = new Map<RouteKey, string>();
+  const dirtyServices = new Set<string>();
+  const replaced = new Map<RouteKey, string>();
   const zone = zoneAfter(changes, index);
-  if (zone !== index.zone) for (const uid of index.partsByService.keys()) touched.add(uid);
+  if (zone !== index.zone) for (const uid of index.partsByService.keys()) dirtyServices.add(uid);
   index.zone = zone;
   for (const change of changes) {
     const old = index.entries.get(entryIdOf(change));
-    if (old?.kind === 'listener') gone.set(routeKey(old), old.service);
-    if (old !== undefined) touched.add(unlink(index, old));
-    if (change.kind === 'put') touched.add(link(index, change.entry));
+    if (old?.kind === 'listener') replaced.set(routeKey(old), old.service);
+    if (old !== undefined) dirtyServices.add(unlink(index, old));
+    if (change.kind === 'put') dirtyServices.add(link(index, change.entry));
   }
   const changed = new Set<RouteKey>();
-  for (const [key, service] of gone) {
+  for (const [key, service] of replaced) {
     if (index.routes.get(key)?.service.uid === service && removeRoute(index, key)) changed.add(key);
   }
-  for (const uid of touched) for (const key of recompile(index, uid)) changed.add(key);
+  for (const uid of dirtyServices) for (const key of recompile(index, uid)) changed.add(key);
   return [...changed].sort();
 }
 
 /**
- * Who has the listeners that these changes would take away from a Service, [entry id, Service UID]; and what else goes from hand to hand
- * by them, with each who has or gets it.
+ * The resources that pass between Services by these changes, each with the UID of a Service that has it: for listeners (by entry
+ * id) the Service that loses the listener, for host names and shared bindings every Service that has them before or after.
  */
-export function movedResources(matcher: Matcher, changes: readonly Change[]): [what: string, service: string][] {
+export function movedResources(matcher: Matcher, changes: readonly Change[]): ResourceUse[] {
   const { node, entries, partsByService } = matcher as MutableMatcher;
   const listenersOf = (uid: string): Iterable<ListenerEntry> => partsByService.get(uid)?.listeners.values() ?? [];
-  const holders: [what: string, service: string][] = [];
+  const uses: ResourceUse[] = [];
   for (const change of changes) {
     const old = entries.get(entryIdOf(change));
     if (old?.kind !== 'listener') continue;
     const stays = change.kind === 'put' && change.entry.kind === 'listener' && change.entry.service === old.service;
-    if (!stays) holders.push([old.id, old.service]);
+    if (!stays) uses.push([old.id, old.service]);
   }
-  for (const [what, service] of sharedResourceUses(changes, { node, entries, listenersOf }))
-    holders.push([what, service]);
-  return holders;
+  for (const use of sharedResourceUses(changes, { node, entries, listenersOf })) uses.push(use);
+  return uses;
 }
 
 function zoneAfter(changes: readonly Change[], { node, zone }: MutableMatcher): string | null {
@@ -106,7 +105,7 @@ function zoneAfter(changes: readonly Change[], { node, zone }: MutableMatcher): 
   return last.kind === 'put' && last.entry.kind === 'node' ? last.entry.zone : null;
 }
 
-/** Returns the UID of the Service that it belongs to; empty where routes do not depend on the entry. */
+/** Returns the UID of the Service of the entry; an empty text if no route of this node depends on the entry. */
 function link(index: MutableMatcher, entry: Entry): string {
   if (entry.kind === 'service') {
     index.entries.set(entry.id, entry);
@@ -168,22 +167,22 @@ function recompile(index: MutableMatcher, uid: string): RouteKey[] {
   if (parts === undefined) return [];
   const { service, certificate } = parts;
   const ranges = service?.settings?.sourceRanges;
-  const admission = ranges && sourceRangeCheckFor(ranges, parts.sourceRangeCheck);
-  parts.sourceRangeCheck = admission;
-  // Once for all of its listeners: it may have thousands, each with chunks of its own.
+  const sourceRangeCheck = ranges && sourceRangeCheckFor(ranges, parts.sourceRangeCheck);
+  parts.sourceRangeCheck = sourceRangeCheck;
+  // Grouped once for all listeners, because a Service may have thousands of ports with their own chunks.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
   const keys: RouteKey[] = [];
   for (const listener of parts.listeners.values()) {
     const key = routeKey(listener);
     keys.push(key);
-    if (service !== undefined && admission !== undefined) {
-      const given = {
+    if (service !== undefined && sourceRangeCheck !== undefined) {
+      const input = {
         zone: index.zone,
         chunks: chunks.get(portOf(listener)) ?? [],
-        sourceRangeCheck: admission,
+        sourceRangeCheck,
         certificate,
       };
-      putRoute(index, compileRoute(listener, service, given));
+      putRoute(index, compileRoute(listener, service, input));
     } else removeRoute(index, key);
   }
   return keys;
@@ -192,12 +191,12 @@ function recompile(index: MutableMatcher, uid: string): RouteKey[] {
 function putRoute({ routes, listeners }: MutableMatcher, route: Route): void {
   routes.set(route.key, route);
   const key = listenerKeyOfRoute(route.key);
-  const listener = listeners.get(key) ?? new MutableListenerRoutes();
+  const listener = listeners.get(key) ?? new ListenerRoutes();
   listeners.set(key, listener);
   listener.put(route);
 }
 
-/** Whether there was one. */
+/** Returns whether the route existed. */
 function removeRoute({ routes, listeners }: MutableMatcher, route: RouteKey): boolean {
   const key = listenerKeyOfRoute(route);
   const listener = listeners.get(key);
@@ -210,17 +209,17 @@ function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
   return `${protocol}/${port}`;
 }
 
-/** Entries by id, of which there is mostly one: a map for each of thousands of Services would be larger than what is in it. */
+/** Entries by id. Saves memory for thousands of Services that have only one entry of a kind, by creating a Map for the second. */
 export class SmallEntryMap<E extends { readonly id: string }> {
   #only: E | undefined;
-  /** As soon as there were two at a time. */
+  /** Used since the map first held two entries. */
   #multiple: Map<string, E> | undefined;
 
   get isEmpty(): boolean {
     return this.#only === undefined && (this.#multiple === undefined || this.#multiple.size === 0);
   }
 
-  /** In the order in which they came. */
+  /** In the order of insertion. */
   values(): Iterable<E> {
     return this.#multiple?.values() ?? (this.#only === undefined ? [] : [this.#only]);
   }

@@ -3,24 +3,24 @@ import { networkMask, parseNetworkWords } from './cidr.ts';
 
 export interface NetworkSet {
   readonly isEmpty: boolean;
-  /** Whether any of them holds the address. IPv4 that arrives as `::ffff:a.b.c.d` counts as IPv4; what is no address is in none. */
+  /** Whether any network contains the address. `::ffff:a.b.c.d` counts as IPv4; false for a text that is no address. */
   contains(address: string): boolean;
 }
 
 /**
- * Networks for look-up, of CIDRs as `parseCidr` takes them; others are left out. Asking costs O(log n) and allocates nothing:
- * it is done for each connection, and a tenant may have thousands of them. Law: agrees with a linear search.
+ * Compiles CIDRs, in any form that `parseCidr` accepts, into a set for look-up; ignores invalid texts. `contains` costs O(log n) and
+ * allocates no memory, because every connection calls it and a tenant may have thousands of networks.
  *
- * Of two networks one holds the other, or they have nothing in common. So those within another are left out, and what is left is in
- * the order of its first addresses and of its last: an address is in the last network that begins at it or before, or in none.
+ * Two networks are either nested or disjoint. The set keeps only the outermost networks, sorted, so they are disjoint: binary
+ * search finds the last network that begins at or before an address, and only that network can contain the address.
  */
 export function compileNetworks(texts: readonly string[]): NetworkSet {
   const ipv4Keys: number[] = [];
   const ipv6Networks: Ipv6Network[] = [];
   for (const text of texts) {
-    const shape = parseNetworkWords(text, words);
-    if (shape?.family === 'ipv4') ipv4Keys.push(Ipv4Ranges.keyOf(words, shape.prefix));
-    else if (shape !== undefined) ipv6Networks.push(Ipv6Ranges.networkOf(words, shape.prefix));
+    const network = parseNetworkWords(text, words);
+    if (network?.family === 'ipv4') ipv4Keys.push(Ipv4Ranges.keyOf(words, network.prefix));
+    else if (network !== undefined) ipv6Networks.push(Ipv6Ranges.networkOf(words, network.prefix));
   }
   const ipv4 = new Ipv4Ranges(ipv4Keys);
   const ipv6 = new Ipv6Ranges(ipv6Networks);
@@ -34,15 +34,15 @@ export function compileNetworks(texts: readonly string[]): NetworkSet {
   };
 }
 
-/** What is read just now. Never kept from one call to the next. */
+/** Scratch memory of one call. */
 const words = new Uint32Array(4);
 
-/** IPv4 networks in order, none within another: see `compileNetworks`. */
+/** Sorted disjoint IPv4 networks: see `compileNetworks`. */
 export class Ipv4Ranges {
   readonly #firsts: Uint32Array;
   readonly #lasts: Uint32Array;
 
-  /** `keys` of `keyOf`, in any order. */
+  /** Takes results of `keyOf` in any order. */
   constructor(keys: readonly number[]) {
     const firsts = new Uint32Array(keys.length);
     const lasts = new Uint32Array(keys.length);
@@ -58,12 +58,11 @@ export class Ipv4Ranges {
     this.#lasts = lasts.slice(0, count);
   }
 
-  /** One number for a network: sorted by it, whoever holds others comes before them. */
+  /** A network as one number whose order puts each network before the networks that it contains. */
   static keyOf(words: Uint32Array, prefix: number): number {
     return (words[0] as number) * PREFIX_KEY_SPAN + prefix;
   }
 
-  /** Whether one of them holds the address. */
   contains(words: Uint32Array): boolean {
     const address = words[0] as number;
     let from = 0;
@@ -77,16 +76,16 @@ export class Ipv4Ranges {
   }
 }
 
-/** More than there are lengths of a prefix. */
+/** Exceeds the greatest prefix length. */
 const PREFIX_KEY_SPAN = 64;
 
-/** By the words of its first address, the highest first. */
 export interface Ipv6Network {
+  /** The four words of the first address, the highest first. */
   readonly first: readonly number[];
   readonly prefix: number;
 }
 
-/** IPv6 networks in order, none within another: see `compileNetworks`. Four words are an address. */
+/** Sorted disjoint IPv6 networks: see `compileNetworks`. Each address is four consecutive words. */
 export class Ipv6Ranges {
   readonly #firsts: Uint32Array;
   readonly #lasts: Uint32Array;
@@ -95,7 +94,7 @@ export class Ipv6Ranges {
   constructor(networks: readonly Ipv6Network[]) {
     const firsts = new Uint32Array(networks.length * 4);
     const lasts = new Uint32Array(networks.length * 4);
-    // Whoever holds others comes before them.
+    // The order puts each network before the networks that it contains.
     for (const { first, prefix } of networks.toSorted(
       (a, b) => compareAddressAt(a.first, b.first, 0) || a.prefix - b.prefix,
     )) {
@@ -116,7 +115,6 @@ export class Ipv6Ranges {
     return { first: [words[0] as number, words[1] as number, words[2] as number, words[3] as number], prefix };
   }
 
-  /** Whether one of them holds the address. */
   contains(words: Uint32Array): boolean {
     let from = 0;
     let to = this.#count;
@@ -129,7 +127,7 @@ export class Ipv6Ranges {
   }
 }
 
-/** Of an address and the `index`th of others: negative where it comes first, 0 where they are the same. */
+/** Compares an address with the address at `index` of `others`: negative if it is smaller, 0 if they are equal. */
 function compareAddressAt(address: ArrayLike<number>, others: ArrayLike<number>, index: number): number {
   for (let word = 0; word < 4; word += 1) {
     const difference = (address[word] as number) - (others[index * 4 + word] as number);

@@ -1,66 +1,67 @@
 import type { ServiceSettings, TlsPort } from '../settings/service-settings.ts';
 import type { CertificateEntry, Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
 
-/** What a connection that arrives at a listener needs. Immutable: replaced whole when anything of it changes. */
+/** All that a worker needs to serve a connection of a listener. Immutable: a change replaces the route. */
 export interface Route {
   readonly key: RouteKey;
   readonly listener: ListenerEntry;
   readonly service: ServiceEntry;
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
-  /** Where TLS ends here (`endsTls`); undefined there: the certificate has not come, and nobody can be served. */
+  /** Undefined if TLS is not terminated here, or if the certificate is missing, in which case the route serves no client. */
   readonly certificate: CertificateEntry | undefined;
-  /** Of the node that the listener is on; null where nodes have none. */
+  /** The zone of the listener's node; null if the node has none. */
   readonly zone: string | null;
-  /** Whether `loadBalancerSourceRanges` let this client address in. */
+  /** Whether `loadBalancerSourceRanges` admit the address of a client. */
   readonly allowsSource: (client: Pick<Client, 'address'>) => boolean;
 }
 
-/** Of plain HTTP, where nobody speaks TLS. */
+/** The port of plain HTTP, where TLS is never expected. */
 export const PLAIN_HTTP_PORT = 80;
 
-/** Whether its clients are led by their ClientHello. Port 80 beside 443 is never TLS. */
+/** Whether connections of a route begin with a TLS ClientHello. Port 80 of a Service with TLS is plain HTTP. */
 export function expectsClientHello(route: Pick<Route, 'settings' | 'listener'>): boolean {
   const { settings, listener } = route;
-  // Of every connection it is asked, and few have anything to do with TLS.
   if (settings.tls !== undefined) return terminatingTlsPort(route) !== undefined;
   return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
 }
 
-/** How TLS ends at this listener; undefined: it does not, and bytes go on as they come. */
+/** The settings of TLS termination at the listener; undefined if TLS is not terminated there. */
 export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): TlsPort | undefined {
   return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
 
-/** `TCP/192.0.2.7/443`: what a proxy can bind once. */
+/** `TCP/192.0.2.7/443`: a proxy binds each listener once. */
 export type ListenerKey = string;
-/** What tells routes apart: the key of the listener, and behind it, where Services share that, the UID of the Service. */
+/** The listener key, with `/UID` of the Service appended if Services share the listener. */
 export type RouteKey = string;
 
+/** The key of the route of a listener entry. */
 export function routeKey(listener: ListenerEntry): RouteKey {
   const key = listenerKey(listener);
   return listener.shared === true ? `${key}/${listener.service}` : key;
 }
 
-/** The key of the listener that a route is of. */
+/** The key of the listener to which a route belongs. */
 export function listenerKeyOfRoute(route: RouteKey): ListenerKey {
   const protocolEnd = route.indexOf('/');
   const portEnd = route.indexOf('/', route.indexOf('/', protocolEnd + 1) + 1);
   return portEnd < 0 ? route : route.slice(0, portEnd);
 }
 
-/** The key of the listener that the entry of this id is of, if it is of one. */
+/** The key of the listener whose entry has this id; undefined if the id is of an entry of another kind. */
 export function listenerKeyOfEntryId(id: string): ListenerKey | undefined {
   if (!id.startsWith('listener/')) return undefined;
   const [, , address, protocol, port] = id.split('/', 5);
   return `${protocol}/${address}/${port}`;
 }
 
+/** The key of the listener at which an entry is served. */
 export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
   return `${listener.protocol}/${listener.address}/${listener.port}`;
 }
 
-/** Who connects. Both may cost a system call, so they are read only by what needs them. */
+/** The client of a connection. Reading either property may cost a system call, so read them only if needed. */
 export interface Client {
   readonly address: string;
   readonly port: number;
@@ -68,7 +69,7 @@ export interface Client {
 
 export type RouteRefusal = 'no-endpoints' | 'source-range';
 
-/** Why a route takes nothing from this client; undefined: it does. Law: agrees with a linear search through the table. */
+/** Why a route refuses a client; undefined if it admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
   return route.endpoints.length === 0 ? 'no-endpoints' : undefined;

@@ -1,16 +1,16 @@
-// Entries as text. Each carries the schema version, so that proxies of two versions can share a table while a fleet is
-// upgraded: what a reader does not understand it leaves out and counts, it never guesses.
+// Encodes table entries as JSON. Each entry carries its schema version, so that proxies of two versions can share a table during an
+// upgrade: a reader skips and counts entries of an unknown version.
 import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
-/** Of shares of a place: who knows only one Service for each place would give it all clients. */
+/** For shared listeners: a reader that knows only exclusive listeners would give all clients to one Service. */
 const SHARED_LISTENER_SCHEMA_VERSION = 2;
-/** Of Services for which TLS ends here: who does not know of it would hand them to their endpoints undecrypted, and ask no client who it is. */
+/** For Services with TLS termination: an older reader would relay encrypted bytes, and ask no client for a certificate. */
 const TLS_TERMINATION_SCHEMA_VERSION = 3;
 
 type Check = (value: unknown) => boolean;
 
-/** JSON with the schema version `v` beside the fields of the entry. */
+/** The entry as JSON, with the schema version as an additional field `v`. */
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify({ v: versionOf(entry), ...entry });
 }
@@ -21,7 +21,7 @@ function versionOf(entry: Entry): number {
   return SCHEMA_VERSION;
 }
 
-/** The entry, or undefined when the text is damaged or of a schema that this version does not know. */
+/** Decodes the JSON of `encodeEntry`; undefined if the text is damaged or has an unknown schema version. */
 export function decodeEntry(text: string): Entry | undefined {
   const value = parse(text);
   if (!isRecord(value) || !isVersion(value.v) || typeof value.kind !== 'string') return undefined;
@@ -58,7 +58,7 @@ const objectOf = (fields: Record<string, Check>): Check => {
   return (value) => isRecord(value) && hasShape(value, shape);
 };
 
-/** Taken apart once: a large table is a million fields. */
+/** Precomputed pairs, because decoding a large table checks a million fields. */
 type Shape = readonly (readonly [field: string, check: Check])[];
 
 function shapeOf(fields: Record<string, Check>): Shape {
@@ -87,7 +87,7 @@ const optional =
   (value) =>
     value === undefined || check(value);
 
-/** By `kind`: what it has beside. */
+/** Checks a discriminated union: `kind`, and the other fields of that kind. */
 const unionByKind = (fields: Readonly<Record<string, Record<string, Check>>>): Check => {
   const shapes = shapesOf(fields);
   return (value) => {

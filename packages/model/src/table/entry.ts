@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 
-// One entry of the routing table: the unit that is stored, streamed and replaced whole.
+// One entry of the routing table: the unit of storage, of streaming and of replacement.
 export type Entry =
   | NodeEntry
   | TenantEntry
@@ -15,16 +15,16 @@ export type Entry =
 
 export type Protocol = 'TCP' | 'UDP';
 
-/** A `role=loadbalancer` node: where its proxy binds, and what is published for it. */
+/** A node with the label `role=loadbalancer`: the addresses that its proxy binds, and those that are published for it. */
 export interface NodeEntry {
   readonly kind: 'node';
   readonly id: string;
   readonly name: string;
   readonly bindAddresses: readonly string[];
   readonly publishedAddresses: readonly string[];
-  /** `topology.kubernetes.io/zone`; null where nodes have none. */
+  /** The label `topology.kubernetes.io/zone`; null without the label. */
   readonly zone: string | null;
-  /** `weir.dev/pool`, or the default one. */
+  /** The label `weir.dev/pool`, or the default pool. */
   readonly pool: string;
 }
 
@@ -32,30 +32,30 @@ export interface TenantEntry {
   readonly kind: 'tenant';
   readonly id: string;
   readonly name: string;
-  /** Name of the TenantPolicy; null: the fleet's default. */
+  /** Name of the TenantPolicy; null for the fleet's default policy. */
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
   readonly used: { readonly services: number; readonly ports: number };
 }
 
-/** Every Service that Weir takes has one, refused ones included: it is also what the console shows. */
+/** Every Service that belongs to Weir has this entry, including refused Services, because the console shows them as well. */
 export interface ServiceEntry {
   readonly kind: 'service';
   readonly id: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Null while the tenant is in dispute (`TenantConflict`). */
+  /** Null while two policies claim the tenant (`TenantConflict`). */
   readonly tenant: string | null;
   readonly accepted: StatusReason<AcceptedReason>;
   readonly degraded: readonly StatusReason<DegradedReason>[];
-  /** The last accepted ones; null: not served. */
+  /** The last settings that were accepted; null if the Service is not served. */
   readonly settings: ServiceSettings | null;
   readonly ports: readonly PortEntry[];
-  /** The node pool that it is placed in; null: it is not served. */
+  /** The node pool in which the Service is placed; null if the Service is not served. */
   readonly pool: string | null;
-  /** Names of the nodes that hold its ports, sorted. */
+  /** Sorted names of the nodes on which ports are allocated to the Service. */
   readonly nodes: readonly string[];
 }
 
@@ -68,33 +68,33 @@ export interface PortEntry {
   readonly name: string | null;
   readonly port: number;
   readonly protocol: string;
-  /** Why this port of an otherwise good Service is not served. */
+  /** Why this port of an accepted Service is not served; null if it is served. */
   readonly error: StatusReason<RefusalReason> | null;
-  /** While its slices still have it under another name, after it was renamed: that one. */
+  /** After a rename: the old name, while the EndpointSlices still use it. */
   readonly formerName?: string | null;
-  /** It has all clients of a port that the fleet shares by now: from before it did, also while no node is there to serve it. */
+  /** The Service owns the port exclusively, since a time when the fleet did not share it; kept also while no node serves the port. */
   readonly alone?: true;
 }
 
-/** What a Service shows its clients where TLS ends here, and whom it believes: the last that was accepted. */
+/** The certificate and the client CAs with which TLS of a Service is terminated: the last ones that were accepted. */
 export interface CertificateEntry {
   readonly kind: 'certificate';
   readonly id: string;
   /** UID of the Service. */
   readonly service: string;
-  /** PEM, the certificate of the server first. */
+  /** PEM, the server's certificate first. */
   readonly chain: string;
-  /** Tells which private key belongs to it: see `CertificatePair`. */
+  /** Identifies the private key: see `CertificatePair`. */
   readonly keyDigest: string;
-  /** Of those that may read keys; absent: this reader may not. */
+  /** The sealed private key; absent for readers that may not read keys. */
   readonly sealedKey?: string;
-  /** Until when it is good, milliseconds since the epoch. */
+  /** End of the validity, milliseconds since the epoch. */
   readonly notAfter: number;
-  /** PEM of the CAs of the certificates that clients must show; null: they need none. */
+  /** PEM of the CAs that must have issued the client's certificate; null if clients need no certificate. */
   readonly clientAuthorities: string | null;
 }
 
-/** (address, protocol, port) on a node: the unit that is owned. */
+/** A binding (node, address, protocol, port) that is allocated to a Service. */
 export interface ListenerEntry {
   readonly kind: 'listener';
   readonly id: string;
@@ -102,13 +102,16 @@ export interface ListenerEntry {
   readonly address: string;
   readonly port: number;
   readonly protocol: Protocol;
-  /** UID of the Service that holds it. */
+  /** UID of the Service. */
   readonly service: string;
-  /** It has only the clients that ask for one of its hosts: there is an entry for each Service that shares the place. Absent: all. */
+  /**
+   * The Service shares the binding and gets only clients that ask for one of its hosts; each sharer has its own entry. Absent if the
+   * Service gets all clients.
+   */
   readonly shared?: true;
 }
 
-/** At most 100 endpoints of one port of a Service that are in use now. */
+/** At most 100 endpoints that are in use for one port of a Service. */
 export interface EndpointsEntry {
   readonly kind: 'endpoints';
   readonly id: string;
@@ -117,22 +120,22 @@ export interface EndpointsEntry {
   readonly port: number;
   readonly protocol: Protocol;
   readonly endpoints: readonly Endpoint[];
-  /** Endpoints of the same slice that are not in use (not ready). */
+  /** The number of endpoints of the same slice that are not ready and therefore not in use. */
   readonly unready: number;
-  /** None of the port is ready: these serve on while they terminate. */
+  /** No endpoint of the port is ready, and these endpoints still serve while they terminate. */
   readonly leaving?: true;
 }
 
 export interface Endpoint {
   readonly address: string;
   readonly port: number;
-  /** For the clients of which zone it is meant; absent where the slice names none. */
+  /** The first zone whose clients prefer the endpoint; absent if the slice names no zone. */
   readonly zone?: string;
-  /** For those of which zones else. */
+  /** Further zones whose clients prefer the endpoint. */
   readonly otherZones?: readonly string[];
 }
 
-/** All zones that an endpoint is meant for. */
+/** All zones whose clients prefer an endpoint. */
 export function zonesOf({ zone, otherZones = [] }: Pick<Endpoint, 'zone' | 'otherZones'>): readonly string[] {
   return zone === undefined ? otherZones : [zone, ...otherZones];
 }
@@ -149,19 +152,19 @@ export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
 export const certificateId = (service: string): string => `certificate/${service}`;
 
-/** The id of the listener entry of (address, protocol, port) on a node. */
-export function listenerId(place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
-  return `listener/${place.node}/${place.address}/${place.protocol}/${place.port}`;
+/** The id of the entry of an exclusive listener. */
+export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
+  return `listener/${binding.node}/${binding.address}/${binding.protocol}/${binding.port}`;
 }
 
-/** The id of the entry by which one of several Services has its share of (address, protocol, port) on a node. */
+/** The id of the entry of one Service that shares a listener. */
 export function sharedListenerId(
-  share: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service'>,
+  listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service'>,
 ): string {
-  return `${listenerId(share)}/${share.service}`;
+  return `${listenerId(listener)}/${listener.service}`;
 }
 
-/** The id of the `chunk`th entry of what one slice gives to one port of a Service. */
+/** The id of an endpoints entry: the chunk with this index of the endpoints that one slice has for one port of a Service. */
 export function endpointsId(
   port: Pick<EndpointsEntry, 'service' | 'protocol' | 'port'>,
   slice: string,
@@ -170,7 +173,7 @@ export function endpointsId(
   return `endpoints/${port.service}/${port.protocol}/${port.port}/${slice}/${chunk}`;
 }
 
-/** `address|port`: what tells two endpoints of one port apart. */
+/** `address|port`, which is unique among the endpoints of one port. */
 export function endpointKey(endpoint: Endpoint): string {
   return `${endpoint.address}|${endpoint.port}`;
 }

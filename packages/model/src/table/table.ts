@@ -1,20 +1,20 @@
 import { isJsonEqual } from '../json-equal.ts';
 import type { Entry } from './entry.ts';
 
-/** The routing table: entries by id. A value: changed only by `apply`, which returns a new one. */
+/** The routing table: entries by id. An immutable value; `apply` returns a changed table. */
 export interface RoutingTable {
   readonly entries: ReadonlyMap<string, Entry>;
 }
 
-/** An entry put in place of the one with its id, or an id gone. */
+/** Puts an entry in place of the entry with the same id, or deletes the entry with an id. */
 export type Change = { readonly kind: 'put'; readonly entry: Entry } | { readonly kind: 'delete'; readonly id: string };
 export const EMPTY_TABLE: RoutingTable = { entries: new Map() };
 
-/** The table that holds the given entries; two of one id: a broken invariant, thrown. */
+/** The table of the given entries. Throws if two entries have the same id. */
 export function tableOf(entries: Iterable<Entry>): RoutingTable {
   const byId = new Map<string, Entry>();
   for (const entry of entries) {
-    if (byId.has(entry.id)) throw new Error(`two entries of the table have the id ${entry.id}`);
+    if (byId.has(entry.id)) throw new Error(`invalid table: two entries have the id ${entry.id}`);
     byId.set(entry.id, entry);
   }
   return { entries: byId };
@@ -23,14 +23,14 @@ export function tableOf(entries: Iterable<Entry>): RoutingTable {
 type Kind = Entry['kind'];
 type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 
-/** The entries of one kind, in the order of the table. */
+/** The entries of one kind, in the table's order. */
 export function entriesOf<K extends Kind>(table: RoutingTable, kind: K): EntryOf<K>[] {
   const found: EntryOf<K>[] = [];
   for (const entry of table.entries.values()) if (entry.kind === kind) found.push(entry as EntryOf<K>);
   return found;
 }
 
-/** The table as `weir translate -o json` prints it: lists by kind, each sorted by id, without keys. Problems stand beside it. */
+/** The table for `weir translate -o json`: a list for each kind, sorted by id, without private keys and without problems. */
 export function tableToJson(table: RoutingTable): {
   nodes: EntryOf<'node'>[];
   tenants: EntryOf<'tenant'>[];
@@ -52,9 +52,9 @@ export function tableToJson(table: RoutingTable): {
 }
 
 /**
- * The changes that make `after` out of `before`, sorted by entry id; empty when they are equal. Of two versions of one history it
- * costs what changed between them.
- * Law: `apply(before, diff(before, after))` equals `after`.
+ * The changes that lead from `before` to `after`, sorted by entry id; empty if the tables are equal. If `apply` derived one table
+ * from the other, the cost is that of the changes in between, else that of both tables. Invariant: `apply(before, diff(before,
+ * after))` equals `after`.
  */
 export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   const changes: Change[] = [];
@@ -68,36 +68,36 @@ export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   return changes.sort((a, b) => (entryIdOf(a) < entryIdOf(b) ? -1 : 1));
 }
 
-/** The id of the entry that a change is about. */
+/** The id of the entry that a change puts or deletes. */
 export function entryIdOf(change: Change): string {
   return change.kind === 'put' ? change.entry.id : change.id;
 }
 
 /**
- * A new table: `table` with the changes made in their order. Deleting what is not there changes nothing. Costs what the changes
- * cost when `table` was made so itself, and is the newest of its history; else a copy.
+ * The table with the changes applied in order; deleting an unknown id has no effect. Costs O(changes) if `table` is itself the newest
+ * result of `apply`, else a copy of the table.
  */
 export function apply(table: RoutingTable, changes: readonly Change[]): RoutingTable {
   return changes.length === 0 ? table : { entries: EntryMap.of(table.entries).with(changes) };
 }
 
-// The entries of a table, as a value that is changed often: a change costs what it changes, not a copy of the whole. The newest
-// version has the one real map; an older one has what stood in it otherwise than in the next (H. Baker, "Shallow Binding Makes
-// Functional Arrays Fast", 1991).
+// A persistent map: a change costs O(change) and leaves the old version intact. Only the newest version holds a real map; an older
+// version holds the entries in which it differs from the next version (H. Baker, "Shallow Binding Makes Functional Arrays Fast",
+// 1991).
 type Version =
   | { readonly kind: 'newest'; readonly entries: Map<string, Entry> }
-  /** `was`: what stood here under the ids that `newer` has otherwise; undefined: nothing. */
+  /** `was`: the entries of this version under the ids in which it differs from `newer`; undefined if the id had no entry. */
   | { readonly kind: 'older'; readonly newer: EntryMap; readonly was: Differences };
 
 type Differences = ReadonlyMap<string, Entry | undefined>;
 
 /**
- * Holds for ever what it held when it was made (in any order). Reading the newest version is reading a map; reading an older one
- * costs a look for each version since. Listing costs a copy, so that no later version shows in it.
+ * An immutable map of entries. Reading the newest version reads a Map; reading an older version costs one look-up for each version
+ * since. Iterating copies the map, so that later versions do not affect the iteration.
  */
 export class EntryMap implements ReadonlyMap<string, Entry> {
   readonly size: number;
-  // No #field: whoever compares objects in depth has to see what is in it.
+  // Not a #field, because deep comparison (assert.deepEqual) must see the content.
   private version: Version;
 
   static of(entries: ReadonlyMap<string, Entry>): EntryMap {
@@ -109,7 +109,7 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
     this.size = entries.size;
   }
 
-  /** With the changes made in their order. Deleting what is not there changes nothing. */
+  /** The map with the changes applied in order; deleting an unknown id has no effect. */
   with(changes: readonly Change[]): EntryMap {
     const { version } = this;
     const entries = version.kind === 'newest' ? version.entries : this.copy();
@@ -126,8 +126,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
   }
 
   /**
-   * What stood here under the ids that may have changed until `newer`; undefined: that did not come out of this one. Whoever keeps
-   * an old version and asks now and then does not keep all that were in between.
+   * The entries of this version under all ids that may differ in `newer`; undefined if `newer` was not derived from this version.
+   * Also links this version directly to `newer`, so that a caller that keeps an old version does not keep the versions in between.
    */
   differencesTo(newer: EntryMap): Differences | undefined {
     const was = new Map<string, Entry | undefined>();
@@ -194,8 +194,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
 }
 
 /**
- * Ids under which two maps may hold something else; the others are the same in both. Of two versions of one history these are
- * few, else all of both.
+ * The ids under which two maps may differ; under all other ids they are equal. If one map was derived from the other, these are the
+ * ids of the changes in between, else all ids of both.
  */
 export function possiblyChangedIds(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
   if (a === b) return [];
