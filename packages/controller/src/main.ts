@@ -1,4 +1,4 @@
-// The controller as a process: an API server in, the store of the fleet out, and status back.
+// The controller process: reads objects from an API server, writes the routing table to the fleet's store, and reports status.
 import {
   DEFAULT_FLEET_SETTINGS,
   PORT_RANGE_FORMAT,
@@ -54,7 +54,7 @@ const SHARED_PORT: SettingFormat<number> = { allowed: SHARED_PORT_FORMAT, parse:
 
 const RESERVED_PORTS: SettingFormat<PortRange> = { allowed: PORT_RANGE_FORMAT, parse: parsePortRange };
 
-/** KUBECONFIG is read by the client library. */
+/** The client library reads KUBECONFIG. */
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
@@ -84,17 +84,17 @@ await runProcess('weir-controller', () => {
   const { fleet, redis, level, admin, loadBalancerClass, classless, sharedPorts, reservedPorts, serviceCidrs } = config;
   const mistakes = validateSecretSettings(config);
   if (mistakes.length > 0) throw new ConfigError(mistakes);
-  const both = reservedSharedPorts(config);
-  if (both.length > 0) {
+  const conflicting = reservedSharedPorts(config);
+  if (conflicting.length > 0) {
     throw new UsageError(
-      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have ${both.join(', ')}; use one of them for each port`,
+      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both contain ${conflicting.join(', ')}; list each port in one of them`,
     );
   }
   const log = createLogger({ name: 'controller', level });
   const kubeConfig = loadKubeConfig();
   const namespace = config.namespace ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace;
   const { policy: defaultPolicy, problems } = loadDefaultPolicy(config.defaultTenantPolicy);
-  for (const { subject, message } of problems) log.warn({ subject, reason: message }, 'default tenant policy');
+  for (const { subject, message } of problems) log.warn({ subject, reason: message }, 'problem in the default tenant policy');
   const settings = {
     ...DEFAULT_FLEET_SETTINGS,
     loadBalancerClass,
@@ -135,10 +135,10 @@ await runProcess('weir-controller', () => {
         metrics,
       });
       health.add('source', 'ready', () =>
-        controller.isSynced ? undefined : 'the API server has not been read in full yet',
+        controller.isSynced ? undefined : 'the first full read of the API server is not complete',
       );
       health.add('store', 'ready', () =>
-        store.connection === 'ready' ? undefined : (store.connectionError?.message ?? 'the store is away'),
+        store.connection === 'ready' ? undefined : (store.connectionError?.message ?? 'the store is unreachable'),
       );
     },
     close: () => controller.close(),

@@ -1,4 +1,4 @@
-// What Prometheus sees of a controller. Few series: none per object, tenant or path.
+// The Prometheus metrics of a controller. The number of series is bounded: no label holds an object, a tenant or a path.
 import type { Clock, Metrics } from '@weir/runtime';
 import type { ResponseObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
@@ -12,13 +12,13 @@ export interface ControllerMetrics {
   readonly watch: WatchObserver;
   recordPublish(outcome: TableOutcome): void;
   recordPublishRetry(): void;
-  /** Runs it, and notes how long that took, whatever came of it. */
+  /** Runs `run` and records its duration, also if it fails. */
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
-  /** Returns the way to stop. */
+  /** Returns the function that ends the tracking. */
   trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 
-/** `empty`: the store holds just this already. `fenced`: it refused, for another claimed the lead after us. */
+/** `empty`: the store holds this table already. `fenced`: the store refused, since another controller has claimed the lead. */
 const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
   published: 'published',
   'new-epoch': 'published',
@@ -28,7 +28,7 @@ const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | '
 };
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
-/** Once for each registry. */
+/** Call this once for each registry. */
 export function addControllerMetrics(metrics: Metrics, clock: Clock): ControllerMetrics {
   return {
     api: apiMetrics(metrics),
@@ -42,16 +42,16 @@ export function addControllerMetrics(metrics: Metrics, clock: Clock): Controller
 function apiMetrics(metrics: Metrics): ResponseObserver {
   const requests = metrics.counter({
     name: 'weir_controller_api_requests_total',
-    help: 'Requests to the API server by method (watch: the opening of one) and class of the answer; none: there was none.',
+    help: 'Requests to the API server by method (watch: the request that opens a watch) and class of the response; none: no response.',
     labels: ['verb', 'code_class'],
   });
   const conflicts = metrics.counter({
     name: 'weir_controller_api_conflicts_total',
-    help: 'Writes that the API server refused (409) because the object had changed; they are decided again.',
+    help: 'Writes that the API server refused (409) because the object had changed. The controller reads the object and writes again.',
   });
   const throttled = metrics.counter({
     name: 'weir_controller_api_throttled_total',
-    help: 'Requests that the API server put off (429).',
+    help: 'Requests that the API server throttled (429).',
   });
   return (verb, code) => {
     const codeClass = code === undefined ? 'none' : `${Math.floor(code / 100)}xx`;
@@ -64,17 +64,17 @@ function apiMetrics(metrics: Metrics): ResponseObserver {
 function watchMetrics(metrics: Metrics): WatchObserver {
   const restarts = metrics.counter({
     name: 'weir_controller_watch_restarts_total',
-    help: 'Watches of one kind each that ended, or could not be opened, and are begun again: closed by the server or for their silence, gone since the history does not go back so far (410), error otherwise. Lists that fail are not counted.',
+    help: 'Watches (one for each kind) that ended or failed to open, and are started again. closed: by the server, or idle for too long; gone: the version is too old (410); error: any other reason. Failed lists are not counted.',
     labels: ['reason'],
   });
   for (const reason of ['closed', 'gone', 'error'] as const) restarts.add({ reason }, 0);
   const relists = metrics.counter({
     name: 'weir_controller_relists_total',
-    help: 'Kinds that were read in full again after the first time.',
+    help: 'Full reads of a kind after the first full read.',
   });
   const stale = metrics.counter({
     name: 'weir_controller_stale_reads_total',
-    help: 'Lists that were not used because they were older than what had been read before.',
+    help: 'Lists that were discarded because they were older than what the controller had read before.',
   });
   return {
     ended: (reason) => restarts.add({ reason }),
@@ -89,17 +89,17 @@ function publishMetrics(
 ): Pick<ControllerMetrics, 'recordPublish' | 'recordPublishRetry'> {
   const publishes = metrics.counter({
     name: 'weir_controller_publishes_total',
-    help: 'Routing tables that were decided: written (published), the same as in the store (empty), or refused because another controller claimed the lead (fenced).',
+    help: 'Translated routing tables: written (published), the same as in the store (empty), or refused because another controller has claimed the lead (fenced).',
     labels: ['result'],
   });
   for (const result of ['published', 'empty', 'fenced'] as const) publishes.add({ result }, 0);
   const retries = metrics.counter({
     name: 'weir_controller_publish_retries_total',
-    help: 'Attempts to decide and publish the routing table that failed and are tried again.',
+    help: 'Failed attempts to translate and publish the routing table; each is retried.',
   });
   const last = metrics.gauge({
     name: 'weir_controller_last_publish_timestamp_seconds',
-    help: 'When this controller last wrote the routing table; 0: not since it started.',
+    help: 'When this controller last wrote the routing table; 0 if it has not written since it started.',
   });
   return {
     recordPublish(outcome) {
@@ -114,7 +114,7 @@ function publishMetrics(
 function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['measure'] {
   const durations = metrics.histogram({
     name: 'weir_controller_loop_duration_seconds',
-    help: 'How long one turn of a loop took while leading: of the routing table, the fleet that is listened to, status, suspensions, ledger.',
+    help: 'Duration of one run of a loop while this controller leads. table: translate and publish; fleet: read heartbeats; status: write status; suspensions: write Suspensions; ledger: usage.',
     labels: ['loop'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
@@ -137,12 +137,12 @@ function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
   });
   const changes = metrics.counter({
     name: 'weir_controller_leader_changes_total',
-    help: 'How often this controller won or lost the lead.',
+    help: 'How often this controller has won or lost the lead.',
   });
-  return (followed) => {
-    leader = followed;
-    // Won before anybody listened: that is a change, too.
-    if (followed.isLeader) changes.add({});
-    return followed.onChange(() => changes.add({}));
+  return (tracked) => {
+    leader = tracked;
+    // The lead may have been won before the tracking began.
+    if (tracked.isLeader) changes.add({});
+    return tracked.onChange(() => changes.add({}));
   };
 }

@@ -22,28 +22,28 @@ export interface KubernetesControllerOptions {
   readonly kubeConfig: KubeConfig;
   readonly store: Store;
   readonly settings: FleetSettings;
-  /** What private keys are sealed with, the same in all proxies; needed where `settings.secretAccess` lets Secrets be read. */
+  /** Seals private keys for the proxies, which have the same secret. Required if `settings.secretAccess` allows Secrets. */
   readonly fleetSecret?: Secret | undefined;
-  /** Default false: see `KubernetesStatus`. */
+  /** Whether served Services get the cleanup finalizer; default false. */
   readonly cleanupFinalizer?: boolean;
   readonly fleet: string;
-  /** Where the Lease is. */
+  /** The namespace of the Lease. */
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of this process among its replicas; default: host and process. */
+  /** The name of this replica in the Lease; default: host name, process id and a random part. */
   readonly identity?: string;
-  /** Default: nobody reads any. */
+  /** Default: metrics that nobody reads. */
   readonly metrics?: Metrics;
 }
 
 export interface KubernetesController extends Controller {
   readonly isLeader: boolean;
-  /** Everything was read at least once. */
+  /** Whether every kind has been read at least once. */
   readonly isSynced: boolean;
 }
 
-/** The parts of a controller on an API server, joined. An API server that is away is waited for; closing leaves the store open. */
+/** Starts a controller of an API server; if the API server is unreachable, the controller waits. Closing leaves the store open. */
 export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
   const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
   const secrets = readableSecrets(options);
@@ -58,17 +58,17 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'leader' }),
   });
-  const writing = leaderOnlyApi(api, leader);
-  const events = new EventWriter({ api: writing, clock, log: log.child({ part: 'events' }), instance: identity });
+  const leaderApi = leaderOnlyApi(api, leader);
+  const events = new EventWriter({ api: leaderApi, clock, log: log.child({ part: 'events' }), instance: identity });
   const status = new KubernetesStatus({
-    api: writing,
+    api: leaderApi,
     events,
     loadBalancerClass: settings.loadBalancerClass,
     cleanupFinalizer: options.cleanupFinalizer === true,
     clock,
     log: log.child({ part: 'status' }),
   });
-  const policies = new PolicyStatusReconciler({ api: writing, settings, clock, log: log.child({ part: 'policies' }) });
+  const policies = new PolicyStatusReconciler({ api: leaderApi, settings, clock, log: log.child({ part: 'policies' }) });
   const source = openKubernetesSource({
     api,
     clock,
@@ -78,8 +78,8 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     observer: metrics.watch,
     ...(secrets && { secrets }),
   });
-  const suspensions = new KubernetesSuspensionWriter({ api: writing });
-  const archive = new KubernetesUsageArchive({ api: writing, fleet, log: log.child({ part: 'usage' }) });
+  const suspensions = new KubernetesSuspensionWriter({ api: leaderApi });
+  const archive = new KubernetesUsageArchive({ api: leaderApi, fleet, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,
     store,
@@ -114,6 +114,6 @@ function readableSecrets({ settings, fleetSecret }: KubernetesControllerOptions)
   const { secretAccess: access = { kind: 'none' } } = settings;
   if (access.kind === 'none') return undefined;
   if (fleetSecret === undefined)
-    throw new UsageError('Secrets may be read, and there is no secret of the fleet to seal private keys with');
+    throw new UsageError('missing fleet secret: a controller that reads Secrets needs it to seal private keys');
   return { access, sealer: new Sealer(fleetSecret) };
 }

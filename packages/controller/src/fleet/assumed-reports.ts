@@ -1,3 +1,4 @@
+// What a proxy is assumed to report if it is silent, or if its heartbeat cannot be decoded.
 import {
   diff,
   EMPTY_TABLE,
@@ -10,36 +11,36 @@ import {
   type Snapshot,
 } from '@weir/model';
 
-/** What strangers are believed by. */
 export interface AssumedReportsInput {
   readonly table: RoutingTable;
   readonly snapshot: Pick<Snapshot, 'services'>;
 }
 
 /**
- * Proxies that are there and cannot be understood, since they are of another version. What is believed of them: whatever is published
- * for their node they have, and nothing else. So no address is withdrawn that works, and none is published that nobody has confirmed.
- * They may be there for days, and are asked for several times a second: what they are believed to say stays the same list until it is another.
+ * Assumes that an unknown-version proxy has opened exactly the listeners whose addresses are published for its node. So no working
+ * address is withdrawn, and no unconfirmed address is published. Such a proxy may stay for days and is looked up several times a
+ * second, so its assumed reports are the same list until a report changes.
  */
 export class UnknownVersionProxies {
   #table: RoutingTable = EMPTY_TABLE;
   #services: Snapshot['services'] = [];
-  /** By id, those of the nodes below. */
+  /** By id, the listeners of the nodes in `#reports`. */
   readonly #listeners = new Map<string, ListenerEntry>();
-  /** By node for which only strangers speak, what they are believed to say. */
+  /** By name of a node that has unknown-version proxies only. */
   #reports: ReadonlyMap<string, readonly ListenerReport[]> = new Map();
 
-  /** With what is believed of those among them. */
+  /** Returns the heartbeats, with the assumed reports in those of unknown-version proxies. */
   withAssumedReports(
     heartbeats: readonly Heartbeat[],
     { table, snapshot: { services } }: AssumedReportsInput,
   ): readonly Heartbeat[] {
     const nodes = unknownVersionNodes(heartbeats);
     if (nodes.size === 0 && this.#reports.size === 0) return heartbeats;
-    const isOther = nodes.size !== this.#reports.size || [...nodes].some((node) => !this.#reports.has(node));
-    if (isOther) this.#reset();
-    const isMoved = nodes.size > 0 && this.#applyTable(table, nodes);
-    if (isOther || isMoved || services !== this.#services) this.#reports = this.#reportsFor(nodes, services);
+    const haveNodesChanged = nodes.size !== this.#reports.size || [...nodes].some((node) => !this.#reports.has(node));
+    if (haveNodesChanged) this.#reset();
+    const hasTableChanged = nodes.size > 0 && this.#applyTable(table, nodes);
+    if (haveNodesChanged || hasTableChanged || services !== this.#services)
+      this.#reports = this.#reportsFor(nodes, services);
     this.#services = services;
     return heartbeats.map((each) => {
       const listeners = each.unreadable === undefined ? undefined : this.#reports.get(each.node);
@@ -52,20 +53,20 @@ export class UnknownVersionProxies {
     this.#listeners.clear();
   }
 
-  /** Returns whether that makes a difference. Costs what has changed. */
+  /** Returns whether a listener or a node entry of `nodes` changed. Costs as much as the difference between the tables. */
   #applyTable(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
     const changes = diff(this.#table, table);
     this.#table = table;
-    const own = new Set([...nodes].map(nodeId));
-    let isMoved = false;
+    const nodeIds = new Set([...nodes].map(nodeId));
+    let hasChanged = false;
     for (const change of changes) {
       const id = entryIdOf(change);
       const entry = change.kind === 'put' && change.entry.kind === 'listener' ? change.entry : undefined;
       if (entry !== undefined && nodes.has(entry.node)) this.#listeners.set(id, entry);
-      else if (!this.#listeners.delete(id) && !own.has(id)) continue;
-      isMoved = true;
+      else if (!this.#listeners.delete(id) && !nodeIds.has(id)) continue;
+      hasChanged = true;
     }
-    return isMoved;
+    return hasChanged;
   }
 
   #reportsFor(
@@ -83,13 +84,13 @@ export class UnknownVersionProxies {
   }
 }
 
-/** Names of those for whom nobody speaks who can be understood. */
+/** The names of the nodes that have an unknown-version proxy, and no other proxy unless it drains. */
 function unknownVersionNodes(heartbeats: readonly Heartbeat[]): ReadonlySet<string> {
-  const strange = new Set(heartbeats.flatMap(({ node, unreadable }) => (unreadable === undefined ? [] : node)));
-  if (strange.size === 0) return strange;
+  const names = new Set(heartbeats.flatMap(({ node, unreadable }) => (unreadable === undefined ? [] : node)));
+  if (names.size === 0) return names;
   for (const { node, unreadable, draining } of heartbeats)
-    if (unreadable === undefined && !draining) strange.delete(node);
-  return strange;
+    if (unreadable === undefined && !draining) names.delete(node);
+  return names;
 }
 
 function publishedAddressesOf(node: string, { entries }: RoutingTable): ReadonlySet<string> {
@@ -97,33 +98,34 @@ function publishedAddressesOf(node: string, { entries }: RoutingTable): Readonly
   return new Set(entry?.kind === 'node' ? entry.publishedAddresses : []);
 }
 
-/** What one node said last, and what of it was an error: a life with nothing else. */
+/** The last report of one node. */
 interface LastReport {
   readonly listeners: readonly ListenerReport[];
+  /** A heartbeat with nothing but the listeners that failed to open; undefined if none failed. */
   readonly errors: Heartbeat | undefined;
 }
 
 /**
- * What proxies said that they cannot open. One that is silent, or has just begun and knows no table yet, has not opened it
- * meanwhile: else a Service would be told that all is well, and soon after that it is not.
+ * Remembers which listeners the proxies failed to open. A proxy that is silent, or has started and not applied a table yet, has not
+ * opened them meanwhile: without this memory a Service would be reported as programmed, and soon after as failed again.
  */
 export class LastListenerErrors {
   readonly #lastReportByNode = new Map<string, LastReport>();
 
-  /** The heartbeats, with the errors of those who say nothing now. */
+  /** Adds the last errors of the nodes that report no listeners now. */
   withLastErrors(heartbeats: readonly Heartbeat[], { entries }: RoutingTable): readonly Heartbeat[] {
-    const speaking = new Set<string>();
+    const reporting = new Set<string>();
     for (const heartbeat of heartbeats) {
       const { node, applied, unreadable, draining, listeners } = heartbeat;
       if (applied === null || unreadable !== undefined || draining) continue;
-      speaking.add(node);
-      // The same list until it is another.
+      reporting.add(node);
+      // The list is the same object until a report changes.
       if (this.#lastReportByNode.get(node)?.listeners !== listeners)
         this.#lastReportByNode.set(node, { listeners, errors: errorsIn(heartbeat) });
     }
     const silent: Heartbeat[] = [];
     for (const [node, { errors }] of this.#lastReportByNode) {
-      if (speaking.has(node)) continue;
+      if (reporting.has(node)) continue;
       if (!entries.has(nodeId(node))) this.#lastReportByNode.delete(node);
       else if (errors !== undefined) silent.push(errors);
     }
@@ -131,7 +133,7 @@ export class LastListenerErrors {
   }
 }
 
-/** As the last life of its node, so that it counts only for what no other one speaks of. */
+/** Uses the highest incarnation number, so that the errors count only for listeners that no real incarnation reports. */
 function errorsIn(heartbeat: Heartbeat): Heartbeat | undefined {
   const listeners = heartbeat.listeners.filter(({ error }) => error !== null);
   return listeners.length === 0 ? undefined : { ...heartbeat, life: Number.MAX_SAFE_INTEGER, listeners };

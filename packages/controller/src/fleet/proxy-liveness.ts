@@ -1,18 +1,18 @@
 import type { Heartbeat, NodeUnreachability } from '@weir/model';
 
-/** After a reconnect, a failover, a new epoch or a new leader: who is not heard may only not have been heard yet. */
+/** After a reconnect, a failover, a new epoch or a new leader, a proxy that has not reported may still do so. */
 export const GRACE_PERIOD_MS = 10_000;
 
 /**
- * Which proxies count as alive. The store drops a heartbeat after 3 s; that only counts as silence of the proxy when the store
- * answered us all the while, else it may be ours. Times are of a clock that never jumps, in milliseconds.
+ * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only if the store was reachable
+ * all the while. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
   #isStoreReachable = false;
   #graceUntil = Number.NEGATIVE_INFINITY;
 
-  /** The store answered, with the heartbeats that it holds. */
+  /** The store returned these heartbeats. */
   heartbeatsRead(heartbeats: readonly Heartbeat[], now: number): void {
     if (!this.#isStoreReachable) this.startGracePeriod(now);
     this.#isStoreReachable = true;
@@ -23,13 +23,13 @@ export class ProxyLiveness {
       this.#heartbeatByIncarnation.set(key, heartbeat);
     }
     for (const [key, heartbeat] of this.#heartbeatByIncarnation) {
-      // One that was draining has said good-bye.
+      // A draining proxy was expected to end.
       if (!present.has(key) && (heartbeat.draining || !this.isInGracePeriod(now)))
         this.#heartbeatByIncarnation.delete(key);
     }
   }
 
-  /** The store did not answer: nothing is known from now on, and nobody dies of it. */
+  /** The store did not answer: the proxies that were alive stay so. */
   storeUnreachable(): void {
     this.#isStoreReachable = false;
   }
@@ -51,45 +51,46 @@ export class ProxyLiveness {
   }
 }
 
-/** A node that reboots is back before. */
+/** A node that reboots is usually back sooner. */
 const SILENT_AFTER_MS = 30_000;
 const LOST_AFTER_MS = 300_000;
 
-/** What of the fleet is known at a moment. Times are of a clock that never jumps, in milliseconds. */
+/** One read of the heartbeats. */
 export interface HeartbeatRound {
   /** Names of the nodes that should have a proxy. */
-  readonly nodes: Iterable<string>;
-  /** Names of those of which one was heard. */
+  readonly nodes: readonly string[];
+  /** Names of the nodes with a live proxy. */
   readonly heardNodes: ReadonlySet<string>;
+  /** Milliseconds of the monotonic clock. */
   readonly now: number;
-  /** Names of nodes of which one was heard at some time, by whoever led; only of interest when nothing was listened to before. */
+  /** Names of the nodes that have ever had a proxy, under any leader; only the first round of a term uses it. */
   readonly known?: ReadonlySet<string>;
 }
 
-/** For how long which nodes have been without a proxy that we hear. */
+/** Tracks how long each node has been without a live proxy. */
 export class UnreachableNodes {
-  /** By name, since when. */
   readonly #missingSinceByNode = new Map<string, number>();
   /**
-   * Names of those that had a proxy and were without when the listening began: they may have been for long, so nothing new is put
-   * there. Of a fleet that starts for the first time there are none, else all would be put on whoever is first.
+   * Nodes that once had a proxy and had none in the first round. They may have been unreachable for long, so they count as silent at
+   * once and get no new allocations. Nodes of a new fleet never had a proxy: if they counted as silent, every allocation would go to
+   * the node whose proxy starts first.
    */
   #missingAtStart: ReadonlySet<string> | undefined;
   #states: ReadonlyMap<string, NodeUnreachability> = new Map();
   #lastRoundAt: number | undefined;
   #isPaused = false;
 
-  /** The same map until somebody comes, goes, or has been away for long. */
+  /** By node name; the same map until the state of a node changes. */
   get states(): ReadonlyMap<string, NodeUnreachability> {
     return this.#states;
   }
 
   update({ nodes, heardNodes, now, known = new Set() }: HeartbeatRound): void {
-    const deafMs = this.#isPaused ? now - (this.#lastRoundAt ?? now) : 0;
+    const pausedMs = this.#isPaused ? now - (this.#lastRoundAt ?? now) : 0;
     this.#isPaused = false;
     this.#lastRoundAt = now;
-    for (const [name, since] of this.#missingSinceByNode) this.#missingSinceByNode.set(name, since + deafMs);
-    const missing = new Set([...nodes].filter((name) => !heardNodes.has(name)));
+    for (const [name, since] of this.#missingSinceByNode) this.#missingSinceByNode.set(name, since + pausedMs);
+    const missing = new Set(nodes.filter((name) => !heardNodes.has(name)));
     for (const name of this.#missingSinceByNode.keys()) if (!missing.has(name)) this.#missingSinceByNode.delete(name);
     for (const name of missing) if (!this.#missingSinceByNode.has(name)) this.#missingSinceByNode.set(name, now);
     this.#missingAtStart = new Set([...(this.#missingAtStart ?? known)].filter((name) => missing.has(name)));
@@ -100,15 +101,15 @@ export class UnreachableNodes {
     );
   }
 
-  /** The store does not answer, so nobody can be heard: the time until it does counts for nobody. */
+  /** The store is unreachable: the time until the next round does not count for any node. */
   pause(): void {
     this.#isPaused = true;
   }
 
   #setStates(entries: readonly (readonly [string, NodeUnreachability])[]): void {
-    const isSame =
-      entries.length === this.#states.size && entries.every(([name, absence]) => this.#states.get(name) === absence);
-    if (!isSame) this.#states = new Map(entries);
+    const isUnchanged =
+      entries.length === this.#states.size && entries.every(([name, state]) => this.#states.get(name) === state);
+    if (!isUnchanged) this.#states = new Map(entries);
   }
 }
 

@@ -3,21 +3,22 @@ import type { Clock, Timer } from '@weir/runtime';
 
 export interface CertificateValidityOptions {
   readonly clock: Clock;
-  /** The time says something else now of the certificates that were asked about last. */
+  /** A certificate of the last `validityOf` has become valid or has expired. */
   readonly onValidityChange: () => void;
 }
 
-/** Timers do not follow a clock that is set, and dates do. */
+/** The wall clock can be set, which timers do not follow, so the validity is checked at least this often. */
 const MAX_TIMER_MS = 3_600_000;
 
-/** What the time says of certificates, from asking to asking. */
+/** Computes which certificates are valid now, and reports when that changes. */
 export class CertificateValidityTracker {
   readonly #clock: Clock;
   readonly #onValidityChange: () => void;
   #secrets: readonly SecretObject[] = [];
   #validity: ReadonlyMap<string, CertificateValidity> = new Map();
-  /** When it was found, and when it will be another; milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   #computedAt = 0;
+  /** When a certificate becomes valid or expires next, milliseconds since the epoch. */
   #nextChangeAt = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
@@ -26,7 +27,7 @@ export class CertificateValidityTracker {
     this.#onValidityChange = onValidityChange;
   }
 
-  /** As in `Snapshot`; the same map until it says something else. */
+  /** The map of `Snapshot.validity`; the same object until a validity changes. */
   validityOf(secrets: readonly SecretObject[]): ReadonlyMap<string, CertificateValidity> {
     if (secrets !== this.#secrets || !this.#isCurrent()) this.#compute(secrets);
     return this.#validity;
@@ -44,9 +45,9 @@ export class CertificateValidityTracker {
   #compute(secrets: readonly SecretObject[]): void {
     const now = this.#clock.now();
     const { validity, nextChangeAt = Number.POSITIVE_INFINITY } = certificateValidityFor(secrets, now);
-    const isSame =
+    const isUnchanged =
       validity.size === this.#validity.size && [...validity].every(([path, each]) => this.#validity.get(path) === each);
-    if (!isSame) this.#validity = validity;
+    if (!isUnchanged) this.#validity = validity;
     this.#secrets = secrets;
     this.#computedAt = now;
     this.#nextChangeAt = nextChangeAt;

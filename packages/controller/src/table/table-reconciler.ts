@@ -17,32 +17,32 @@ import {
 } from '../snapshot/fallback-objects.ts';
 import type { SourceSnapshot } from '../watch/source.ts';
 
-/** A snapshot, and what of it could not be read. */
+/** A snapshot with the kinds that could not be read. */
 export type PartialSnapshot = Snapshot & Pick<SourceSnapshot, 'unreadableKinds'>;
 
 export type TableOutcome =
   | 'published'
   | 'new-epoch'
   | 'unchanged'
-  /** Another has led after us. */
+  /** Another controller has claimed the table since. */
   | 'not-leader'
-  /** So is our right to write it, but nobody else has led since. */
+  /** The store was wiped and the claim with it, but no other controller has claimed the table since. */
   | 'wiped';
 
-/** Decides the routing table on top of what the last one granted, and makes the store hold it. */
+/** Translates snapshots into the routing table, starting from the allocations of the last table, and publishes it to the store. */
 export class TableReconciler {
   readonly #publisher: TablePublisher;
   readonly #store: TableStore;
   readonly #log: Logger;
-  /** The last table that was in force: what it granted is held. */
-  #tableInForce: RoutingTable | undefined;
-  /** What a leader had written of the next one when it ended; undefined: all of it, or nothing. */
+  /** The last complete table in the store; its allocations stay. */
+  #publishedTable: RoutingTable | undefined;
+  /** What the last leader had written of a new table when it ended; undefined if the store holds a complete table or none. */
   #partialTable: RoutingTable | undefined;
   #isClaimed = false;
-  /** Remembers what was decided, so that a change costs what it touches; none while another leads. */
+  /** Remembers its last output, so that a change costs only the objects that it affects; undefined while another controller leads. */
   #translator: Translator | undefined;
   #translation: TranslatorOutput | undefined;
-  /** None while every kind is read. */
+  /** Undefined while every kind can be read. */
   #fallbackObjects: FallbackObjects | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
@@ -51,7 +51,7 @@ export class TableReconciler {
     this.#log = log;
   }
 
-  /** The last decision made in the lead; undefined: none. */
+  /** The last translation of this term; undefined before the first. */
   get translation(): TranslatorOutput | undefined {
     return this.#translation;
   }
@@ -60,17 +60,17 @@ export class TableReconciler {
     return this.#isClaimed;
   }
 
-  /** Claims the table, unless that was done, and reads what was granted. Rejects when the store is away; then come again. */
+  /** Claims the table unless it is claimed, and reads its allocations. Rejects if the store is unreachable; then call again. */
   async claim(): Promise<void> {
     if (this.#isClaimed) return;
-    const copy = await this.#publisher.becomeLeader();
-    this.#partialTable = copy === undefined ? await this.#store.readPartial() : undefined;
-    this.#tableInForce = copy?.table ?? this.#tableInForce;
+    const stored = await this.#publisher.becomeLeader();
+    this.#partialTable = stored === undefined ? await this.#store.readPartial() : undefined;
+    this.#publishedTable = stored?.table ?? this.#publishedTable;
     this.#isClaimed = true;
-    this.#log.info({ position: copy?.position ?? null }, 'leading');
+    this.#log.info({ position: stored?.position ?? null }, 'claimed the routing table');
   }
 
-  /** Follows without writing; what is in force is read again before leading. */
+  /** The lead is lost: the next term reads the published table again. */
   reset(): void {
     this.#isClaimed = false;
     this.#translator = undefined;
@@ -78,12 +78,12 @@ export class TableReconciler {
     this.#fallbackObjects = undefined;
   }
 
-  /** The connection was lost: what the store holds is looked at before the next change. */
+  /** The connection was lost, so the next publication first checks what the store holds. */
   recheckStore(): void {
     this.#publisher.recheck();
   }
 
-  /** Whether the store holds what was written last. While that is being written nothing can be said, so nothing is. */
+  /** Whether the store holds the table that was written last. True while a write is under way, since nothing is known then. */
   async isStoreIntact(): Promise<boolean> {
     const before = this.#publisher.published?.position;
     const meta = await this.#store.meta();
@@ -92,8 +92,8 @@ export class TableReconciler {
   }
 
   /**
-   * Rejects when the store is away; then come again. `changedAt`: since when the world has been as the snapshot says, milliseconds
-   * since the epoch. Of what is found on taking the lead that is not known: we did not see it change.
+   * Rejects if the store is unreachable; then call again. `changedAt`: since when the world has been as the snapshot says,
+   * milliseconds since the epoch. The first call of a term ignores it, since nobody saw those objects change.
    */
   async reconcile(snapshot: PartialSnapshot, changedAt?: number): Promise<TableOutcome> {
     await this.claim();
@@ -102,15 +102,12 @@ export class TableReconciler {
     const outcome = await this.#publisher.publish(table, isFirst ? undefined : changedAt);
     if (outcome.kind === 'not-leader') {
       const isWiped = outcome.leader === 0;
-      const why = isWiped ? 'the store was wiped' : 'another controller led after us';
-      this.#log.warn(
-        { leader: outcome.leader, why },
-        'our right to write the table is gone: claiming it again if we are still elected',
-      );
+      const why = isWiped ? 'the store was wiped' : 'another controller has claimed it';
+      this.#log.warn({ leader: outcome.leader, why }, 'lost the claim of the routing table; claiming it again if elected');
       this.reset();
       return isWiped ? 'wiped' : 'not-leader';
     }
-    this.#tableInForce = table;
+    this.#publishedTable = table;
     this.#partialTable = undefined;
     if (outcome.kind === 'unchanged') return 'unchanged';
     this.#log.info({ position: outcome.position, entries: table.entries.size }, 'routing table published');
@@ -119,28 +116,28 @@ export class TableReconciler {
 
   #translate(snapshot: Snapshot): TranslatorOutput {
     const translator =
-      this.#translator ?? new Translator(snapshot.settings, allocationsFrom(this.#tableInForce, this.#partialTable));
-    // Whatever it throws on: it may have remembered half of it.
+      this.#translator ?? new Translator(snapshot.settings, mergeAllocations(this.#publishedTable, this.#partialTable));
+    // If the translation throws, the translator may be half updated and is not used again.
     this.#translator = undefined;
     this.#translation = translator.translate(snapshot);
     this.#translator = translator;
     return this.#translation;
   }
 
-  /** With what the table in force tells of kinds that may not be read. */
+  /** Replaces objects of unreadable kinds by what the published table says of them. */
   #withFallbackObjects(snapshot: PartialSnapshot): Snapshot {
     const { unreadableKinds } = snapshot;
     if (unreadableKinds === undefined || unreadableKinds.size === 0) {
       this.#fallbackObjects = undefined;
       return snapshot;
     }
-    if (this.#tableInForce === undefined && hasPublishedService(snapshot)) {
+    if (this.#publishedTable === undefined && hasPublishedService(snapshot)) {
       throw new Error(
-        `Services have addresses, so proxies serve them, and nothing tells how: the store has no table, and the right is missing to list ${[...unreadableKinds].join(', ')}`,
+        `cannot translate Services that proxies serve already: the store has no table, and listing ${[...unreadableKinds].join(', ')} is forbidden; grant the controller the right to list them`,
       );
     }
     this.#fallbackObjects = fallbackObjectsFor(
-      this.#tableInForce ?? EMPTY_TABLE,
+      this.#publishedTable ?? EMPTY_TABLE,
       { pods: snapshot.pods, unreadableKinds },
       this.#fallbackObjects,
     );
@@ -149,13 +146,13 @@ export class TableReconciler {
 }
 
 /**
- * What Services have, by the last whole table that is known and by what was written of a newer one when its leader ended. A listener
- * without its Service says nothing: what that was granted, and by whom it is counted, is not known.
+ * The allocations of the last complete table, overridden by those of a newer table that its leader could not write completely. A
+ * listener in `partial` without its Service entry is ignored, since its tenant and quota are unknown.
  */
-export function allocationsFrom(whole: RoutingTable | undefined, remains: RoutingTable | undefined): Allocations {
-  const before = allocationsFor(whole ?? EMPTY_TABLE);
-  if (remains === undefined) return before;
-  const since = allocationsFor(remains);
+export function mergeAllocations(complete: RoutingTable | undefined, partial: RoutingTable | undefined): Allocations {
+  const before = allocationsFor(complete ?? EMPTY_TABLE);
+  if (partial === undefined) return before;
+  const since = allocationsFor(partial);
   const older = [...before.listeners].filter(([, { service }]) => !since.services.has(service));
   const newer = [...since.listeners].filter(([, { service }]) => since.services.has(service));
   return {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, type RoutingTable, tableOf } from '@weir/model';
 import { type MemoryStore, StoreError } from '@weir/store';
-import { allocationsFrom } from '../../src/table/table-reconciler.ts';
+import { mergeAllocations } from '../../src/table/table-reconciler.ts';
 import { startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
@@ -80,7 +80,7 @@ describe('a table of which a leader had written only a part', () => {
     });
     const [whole, newer] = [await tableIn(one.store), await tableIn(other.store)];
     const part = tableOf([...newer.entries.values()].filter(({ id }) => id !== 'service/uid-api'));
-    const held = allocationsFrom(whole, part);
+    const held = mergeAllocations(whole, part);
     const places = [...held.listeners.values()].map(({ service, node }) => `${service} ${node}`).sort();
     assert.deepEqual(places, ['uid-api a', 'uid-api b', 'uid-web c', 'uid-web d']);
     assert.deepEqual([...held.services.keys()].sort(), ['uid-api', 'uid-web']);
